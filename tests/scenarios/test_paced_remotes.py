@@ -1,4 +1,4 @@
-"""Pushes at the pace of a remote: what waits for its turn holds up nobody, and in the end nothing is missing."""
+"""Tests of push rate limits: other remotes are not delayed, and all refs are pushed after some passes."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ CLUSTERS = tuple(f"c{index}" for index in range(7))
 POLICY = "{approval.nephio.org/policy: always}"
 
 
-class Paced:
-    """The passes of a service over a fleet, and one repository that is nobody's; all clocks are ticked by hand."""
+class RateLimitedWorld:
+    """A daemon's passes over a fleet and over one repository without limits. The test advances all clocks."""
 
     def __init__(self, folder: Path, settings: Mapping[str, Any] | None = None, **limits: Any) -> None:
         self.world = World.create(folder)
         self.now = 1_500_000_000.0
         self.other = make_bare(folder / "other.git")
         self.world.release("web", "v1", package("web"))
-        self.write("v1")
+        self.request_revision("v1")
         own = {"fleet": {"url": str(self.world.fleet)}, "cache": str(folder / "cache")}
         self.settings = Settings.model_validate({**own, **(settings or {}), "git": limits})
         parts = build_services(
@@ -41,60 +41,62 @@ class Paced:
         )
         self.passes = PassRunner(parts.source, parts.remotes, parts.pass_services, build_push_publisher(self.settings))
 
-    def write(self, revision: str) -> None:
-        """Let all clusters want this revision."""
+    def request_revision(self, revision: str) -> None:
+        """Request this revision on all clusters."""
         urls = {**dict.fromkeys(CLUSTERS, "./fleet.git"), "other": "./other.git"}
         for name, url in urls.items():
             expected = variant(f"web-{name}", name, "web", revision)
             self.world.write({f"{name}.yaml": f"{repository(name, url)}---\n{expected}"})
         self.world.write({"catalog.yaml": catalog()})
 
-    def refs(self) -> Mapping[str, str]:
-        """The refs of both repositories; of the status, which tells of every pass, what it says in the end."""
+    def read_all_refs(self) -> Mapping[str, str]:
+        """Return the refs of both repositories. The status branch counts by its tree, because each pass commits to
+        it.
+        """
         mapping = {f"other {ref}": commit for ref, commit in read_refs(self.other).items()}
         status = git(self.world.fleet, "rev-parse", "refs/heads/reconciler/status^{tree}")
         return {**read_refs(self.world.fleet), **mapping, "refs/heads/reconciler/status": status}
 
-    def drafted(self) -> set[str]:
-        """The clusters of the fleet that have a draft."""
+    def list_drafted_clusters(self) -> set[str]:
+        """Return the clusters of the fleet that have a draft."""
         return {ref.rpartition("/")[2] for ref in read_refs(self.world.fleet) if "/drafts/" in ref}
 
-    def run(self) -> bool:
-        """Run a pass; return whether it had nothing left to wait for."""
+    def run_pass(self) -> bool:
+        """Run a pass. Return whether it postponed no push."""
         assert self.passes.run()
         return "PushPostponed" not in {finding.code for finding in self.passes.summary.findings}
 
-    def run_all(self) -> int:
-        """Run passes whenever something is due, until nothing is; return how many that took."""
+    def run_until_idle(self) -> int:
+        """Run passes until no work is due. Return the number of passes."""
         for count in range(1, 60):
-            self.run()
+            self.run_pass()
             if self.passes.summary.is_skipped:
                 return count
             self.now += max(min(self.passes.seconds_until_due, 60.0), 1.0)
         raise AssertionError("it never came to an end")
 
 
-def paced(folder: Path, per_minute: int = 2, refs: int = 3) -> Paced:
+def build_rate_limited_world(folder: Path, per_minute: int = 2, refs: int = 3) -> RateLimitedWorld:
     limits = {"url": str(folder / "fleet.git"), "max_pushes_per_minute": per_minute, "max_refs_per_push": refs}
-    return Paced(folder, remotes=[limits])
+    return RateLimitedWorld(folder, remotes=[limits])
 
 
-def test_what_is_over_the_pace_waits_and_other_remotes_do_not(tmp_path: Path) -> None:
-    world = paced(tmp_path / "world")
+def test_pushes_above_the_limit_wait_and_other_remotes_do_not(tmp_path: Path) -> None:
+    world = build_rate_limited_world(tmp_path / "world")
 
-    assert not world.run()
+    assert not world.run_pass()
     assert "refs/heads/drafts/other" in read_refs(world.other)
-    assert world.drafted() < set(CLUSTERS)
+    assert world.list_drafted_clusters() < set(CLUSTERS)
     assert 0 < world.passes.seconds_until_due <= 60
     assert not world.passes.summary.is_clean
 
 
-def test_those_that_wait_go_on_where_it_stopped(tmp_path: Path) -> None:
-    world = paced(tmp_path / "world")
+def test_postponed_pushes_continue_in_later_passes(tmp_path: Path) -> None:
+    world = build_rate_limited_world(tmp_path / "world")
     values = []
     for _ in range(30):
-        world.run()
-        values.append(world.drafted())
+        world.run_pass()
+        values.append(world.list_drafted_clusters())
         if world.passes.summary.is_skipped:
             break
         world.now += 60
@@ -104,27 +106,27 @@ def test_those_that_wait_go_on_where_it_stopped(tmp_path: Path) -> None:
     assert all(before <= after for before, after in pairwise(values))
 
 
-def test_the_pace_holds_whatever_the_passes_do(tmp_path: Path) -> None:
-    world = paced(tmp_path / "world")
+def test_the_rate_limit_applies_across_passes(tmp_path: Path) -> None:
+    world = build_rate_limited_world(tmp_path / "world")
     moved = []
     for _ in range(6):
         before = read_refs(world.world.fleet)
-        world.run()
+        world.run_pass()
         after = read_refs(world.world.fleet)
         moved.append(sum(before.get(ref) != after.get(ref) for ref in after))
 
-    # all within one minute: two pushes of three refs
+    # All passes run within one minute: two pushes of three refs.
     assert sum(moved) <= 2 * 3
 
 
-def test_the_status_does_not_wait_for_all_drafts(tmp_path: Path) -> None:
-    world = paced(tmp_path / "world", per_minute=1)
+def test_status_is_pushed_before_all_drafts_are_pushed(tmp_path: Path) -> None:
+    world = build_rate_limited_world(tmp_path / "world", per_minute=1)
     for _ in range(3):
-        world.run()
+        world.run_pass()
         world.now += 60
 
     assert "refs/heads/reconciler/status" in read_refs(world.world.fleet)
-    assert world.drafted() < set(CLUSTERS)
+    assert world.list_drafted_clusters() < set(CLUSTERS)
 
 
 @pytest.mark.parametrize(
@@ -135,46 +137,46 @@ def test_the_status_does_not_wait_for_all_drafts(tmp_path: Path) -> None:
         pytest.param(5, 3, id="five-pushes-of-a-cluster-each"),
     ],
 )
-def test_a_paced_fleet_ends_with_the_same_refs_as_one_without_limits(
+def test_a_rate_limited_fleet_ends_with_the_same_refs_as_an_unlimited_one(
     tmp_path: Path, per_minute: int, refs: int
 ) -> None:
-    # the same folder, because states name the address
-    free = Paced(tmp_path / "world")
-    free.run_all()
+    # Both worlds use the same folder, because states contain the address.
+    free = RateLimitedWorld(tmp_path / "world")
+    free.run_until_idle()
     free.world.release("web", "v2", package("web", replicas=5))
-    free.write("v2")
-    free.run_all()
-    expected = free.refs()
+    free.request_revision("v2")
+    free.run_until_idle()
+    expected = free.read_all_refs()
     shutil.rmtree(tmp_path / "world")
 
-    world = paced(tmp_path / "world", per_minute, refs)
-    world.run_all()
+    world = build_rate_limited_world(tmp_path / "world", per_minute, refs)
+    world.run_until_idle()
     world.world.release("web", "v2", package("web", replicas=5))
-    world.write("v2")
-    world.run_all()
+    world.request_revision("v2")
+    world.run_until_idle()
 
-    assert world.refs() == expected
+    assert world.read_all_refs() == expected
 
 
-def test_a_release_in_the_middle_loses_nothing(tmp_path: Path) -> None:
-    world = paced(tmp_path / "world")
-    world.run()
+def test_a_release_during_postponed_pushes_is_drafted_everywhere(tmp_path: Path) -> None:
+    world = build_rate_limited_world(tmp_path / "world")
+    world.run_pass()
     world.world.release("web", "v2", package("web", replicas=5))
-    world.write("v2")
-    world.run_all()
+    world.request_revision("v2")
+    world.run_until_idle()
 
     for name in CLUSTERS:
         assert "replicas: 5" in world.world.text(f"drafts/{name}", "web/deployment.yaml")
 
 
-def test_what_annotations_approve_waits_for_its_turn_as_well(tmp_path: Path) -> None:
+def test_packages_approved_by_annotation_wait_for_the_rate_limit(tmp_path: Path) -> None:
     folder = tmp_path / "world"
     limits = {"url": str(folder / "fleet.git"), "max_pushes_per_minute": 2}
-    world = Paced(folder, {"approvals": {"by_annotation": True}}, remotes=[limits])
+    world = RateLimitedWorld(folder, {"approvals": {"by_annotation": True}}, remotes=[limits])
     for name in CLUSTERS:
         text = (world.world.config / f"{name}.yaml").read_text()
         world.world.write({f"{name}.yaml": f"{text}  annotations: {POLICY}\n"})
-    world.run_all()
+    world.run_until_idle()
 
     for name in CLUSTERS:
         assert "replicas: 2" in world.world.text(f"clusters/{name}", "web/deployment.yaml")

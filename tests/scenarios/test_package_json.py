@@ -1,4 +1,4 @@
-"""A JSON file of an upstream package without one meaning is an error finding with its place."""
+"""Tests of ambiguous JSON and YAML files in upstream packages: an error finding with the file name, and no draft."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def world(tmp_path: Path) -> World:
         pytest.param("one.yaml", "a: 1\na: 2\n", 'the key "a" occurs twice', id="yaml-duplicate-key"),
     ],
 )
-def test_it_is_an_error_and_nothing_is_drafted(world: World, name: str, text: str, message: str) -> None:
+def test_ambiguous_file_is_an_error_and_no_draft_is_pushed(world: World, name: str, text: str, message: str) -> None:
     world.release("metrics", "v2", {**package("metrics", image="2.0"), name: text})
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
     before = world.head("clusters/berlin")

@@ -1,4 +1,4 @@
-"""People edit, decline, delete and revert: nothing of theirs is lost, and nobody is fought."""
+"""Tests of changes that people make on drafts and target branches: edits, declined drafts, deletions and reverts."""
 
 from pathlib import Path
 
@@ -18,20 +18,20 @@ def world(tmp_path: Path) -> World:
     return begin(tmp_path, berlin_published)
 
 
-def release(world: World, version: str = "v2", image: str = "2.0") -> None:
+def release_metrics(world: World, version: str = "v2", image: str = "2.0") -> None:
     world.release("metrics", version, package("metrics", image=image))
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", version)})
 
 
-# on the draft
+# Changes on the draft
 
 
 def test_an_update_is_appended_to_an_edited_draft_and_keeps_the_edit(world: World) -> None:
-    release(world)
+    release_metrics(world)
     world.sync()
     edited = world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "drafted"
-    release(world, "v3", "3.0")
+    release_metrics(world, "v3", "3.0")
 
     after = world.sync()
 
@@ -43,15 +43,15 @@ def test_an_update_is_appended_to_an_edited_draft_and_keeps_the_edit(world: Worl
 
 
 def test_an_edit_of_a_draft_survives_two_updates_and_the_merge(world: World) -> None:
-    release(world)
+    release_metrics(world)
     world.sync()
     world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     for version, image in (("v3", "3.0"), ("v4", "4.0")):
-        release(world, version, image)
+        release_metrics(world, version, image)
         world.sync_until_unchanged()
     world.merge("berlin", "squash", delete=True)
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
-    release(world, "v5", "5.0")
+    release_metrics(world, "v5", "5.0")
 
     world.sync_until_unchanged()
 
@@ -59,11 +59,11 @@ def test_an_edit_of_a_draft_survives_two_updates_and_the_merge(world: World) -> 
     assert ("replicas: 5" in text, "metrics:5.0" in text) == (True, True)
 
 
-def test_what_people_and_upstream_both_changed_is_told_until_it_is_settled(world: World) -> None:
-    release(world)
+def test_a_conflict_on_the_draft_is_reported_until_a_person_resolves_it(world: World) -> None:
+    release_metrics(world)
     world.sync()
     world.edit("drafts/berlin", "metrics/deployment.yaml", "metrics:2.0", "metrics:2.0-hotfix")
-    release(world, "v3", "3.0")
+    release_metrics(world, "v3", "3.0")
 
     world.sync_until_unchanged()
 
@@ -80,8 +80,8 @@ def test_what_people_and_upstream_both_changed_is_told_until_it_is_settled(world
     assert "metrics:3.0-hotfix" in world.text("drafts/berlin", "metrics/deployment.yaml")
 
 
-def test_an_edited_draft_merges_as_it_stands_and_counts_as_published_with_edits(world: World) -> None:
-    release(world)
+def test_an_edited_draft_is_merged_unchanged_and_counts_as_published_with_edits(world: World) -> None:
+    release_metrics(world)
     world.sync()
     world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     world.sync()
@@ -95,8 +95,8 @@ def test_an_edited_draft_merges_as_it_stands_and_counts_as_published_with_edits(
     assert world.head("drafts/berlin") == ""
 
 
-def test_other_packages_are_appended_to_a_draft_that_people_work_on(world: World) -> None:
-    release(world)
+def test_other_packages_are_appended_to_an_edited_draft(world: World) -> None:
+    release_metrics(world)
     world.sync()
     edited = world.commit("drafts/berlin", {"metrics/notes.md": "checked\n"})
     world.release("gateway", "v2", package("gateway", image="9.9"))
@@ -110,14 +110,14 @@ def test_other_packages_are_appended_to_a_draft_that_people_work_on(world: World
     assert world.sync().is_unchanged
 
 
-def test_on_a_new_cluster_an_update_does_not_wait_for_an_edited_draft_of_others(tmp_path: Path) -> None:
+def test_on_a_new_cluster_an_update_does_not_wait_for_an_edited_draft_of_another_package(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     world.sync()
     world.commit("drafts/berlin", {"gateway/notes.md": "checked\n"})
     world.sync_until_unchanged()
     world.pick("berlin", "metrics")
     world.sync_until_unchanged()
-    release(world)
+    release_metrics(world)
 
     after = world.sync()
 
@@ -127,14 +127,14 @@ def test_on_a_new_cluster_an_update_does_not_wait_for_an_edited_draft_of_others(
     assert world.sync().is_unchanged
 
 
-def test_an_update_does_not_wait_for_a_draft_that_was_merged_whole(world: World) -> None:
-    release(world)
+def test_an_update_does_not_wait_for_an_edited_draft_that_was_merged_completely(world: World) -> None:
+    release_metrics(world)
     world.sync()
     world.commit("drafts/berlin", {"docs/checked.md": "by me\n"})
     world.sync_until_unchanged()
     world.merge("berlin", "squash")
     world.commit("clusters/berlin", {"docs/merged.md": "by you\n"})
-    release(world, "v3", "3.0")
+    release_metrics(world, "v3", "3.0")
 
     after = world.sync()
 
@@ -143,11 +143,11 @@ def test_an_update_does_not_wait_for_a_draft_that_was_merged_whole(world: World)
     assert world.sync().is_unchanged
 
 
-def test_an_edit_that_is_undone_on_the_draft_is_gone(world: World) -> None:
-    release(world)
+def test_an_edit_that_is_reverted_on_the_draft_is_not_carried_over(world: World) -> None:
+    release_metrics(world)
     world.sync()
     world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
-    release(world, "v3", "3.0")
+    release_metrics(world, "v3", "3.0")
     world.sync()
     world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 5", "replicas: 2")
 
@@ -159,21 +159,21 @@ def test_an_edit_that_is_undone_on_the_draft_is_gone(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_a_package_taken_out_of_a_draft_is_declined_until_its_content_would_differ(world: World) -> None:
+def test_a_package_removed_from_a_draft_is_declined_until_its_content_changes(world: World) -> None:
     before = world.text("clusters/berlin", "metrics/deployment.yaml")
-    release(world)
+    release_metrics(world)
     world.sync()
     kptfile, status = (world.text("clusters/berlin", path) for path in ("metrics/Kptfile", ".reconciler/metrics.yaml"))
     back = {"metrics/deployment.yaml": before, "metrics/Kptfile": kptfile, ".reconciler/metrics.yaml": status}
     world.commit("drafts/berlin", back)
 
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "declined"
-    release(world, "v3", "3.0")
+    release_metrics(world, "v3", "3.0")
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "drafted"
     assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
 
 
-def test_a_new_package_taken_out_of_its_draft_is_declined(tmp_path: Path) -> None:
+def test_a_new_package_removed_from_its_draft_is_declined(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     world.sync()
     deleted = [f"metrics/{name}" for name in world.paths(world.fleet, "drafts/berlin", "metrics")]
@@ -183,26 +183,26 @@ def test_a_new_package_taken_out_of_its_draft_is_declined(tmp_path: Path) -> Non
     assert world.tree("drafts/berlin", "metrics") is None
 
 
-def test_a_deleted_draft_is_declined_until_its_content_would_differ(world: World) -> None:
-    release(world)
+def test_a_deleted_draft_is_declined_until_its_content_changes(world: World) -> None:
+    release_metrics(world)
     world.sync()
     world.delete("drafts/berlin")
 
     assert world.sync().outcomes["berlin/metrics"] == "declined"
     assert world.sync().is_unchanged
     assert world.head("drafts/berlin") == ""
-    release(world, "v3", "3.0")
+    release_metrics(world, "v3", "3.0")
     assert world.sync().outcomes["berlin/metrics"] == "draft"
     assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
 
 
-# on the cluster branch
+# Changes on the target branch
 
 
-def test_an_edit_on_the_cluster_branch_stays_through_the_update_until_it_is_reverted(world: World) -> None:
+def test_an_edit_on_the_target_branch_survives_an_update_until_it_is_reverted(world: World) -> None:
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published with edits"
-    release(world)
+    release_metrics(world)
 
     world.sync_until_unchanged()
 
@@ -223,7 +223,7 @@ def test_an_edit_on_the_cluster_branch_stays_through_the_update_until_it_is_reve
         pytest.param("block", "", id="block"),
     ],
 )
-def test_who_wins_is_the_variants_to_say(world: World, policy: str, drafted: str) -> None:
+def test_the_conflict_policy_of_the_variant_decides(world: World, policy: str, drafted: str) -> None:
     world.edit("clusters/berlin", "metrics/deployment.yaml", "metrics:1.0", "metrics:1.0-hotfix")
     world.release("metrics", "v2", package("metrics", image="2.0", replicas=3))
     extra = f"conflictPolicy: {policy}" if policy else ""
@@ -250,7 +250,9 @@ def test_who_wins_is_the_variants_to_say(world: World, policy: str, drafted: str
         pytest.param({"profile": "compat", "conflict_policy": "local"}, "local", id="the-setting-wins-in-compat"),
     ],
 )
-def test_without_a_policy_the_profile_decides(tmp_path: Path, merge: dict[str, str], chosen: str) -> None:
+def test_without_a_conflict_policy_the_merge_profile_decides(
+    tmp_path: Path, merge: dict[str, str], chosen: str
+) -> None:
     world = small_world(tmp_path, merge=merge)
     world.sync()
     world.merge("berlin", "squash", delete=True)
@@ -267,7 +269,7 @@ def test_without_a_policy_the_profile_decides(tmp_path: Path, merge: dict[str, s
     assert (conflict["local"], conflict["upstream"], conflict["chosen"]) == (5, 3, chosen)
 
 
-def test_an_edit_stays_through_every_update_and_each_names_what_it_did_not_apply(world: World) -> None:
+def test_an_edit_survives_every_update_and_each_commit_lists_the_change_not_applied(world: World) -> None:
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     for version, replicas in (("v2", 3), ("v3", 4)):
         world.release("metrics", version, package("metrics", replicas=replicas, image=version))
@@ -288,7 +290,7 @@ def test_an_edit_stays_through_every_update_and_each_names_what_it_did_not_apply
 
 def test_every_upstream_change_that_was_not_applied_is_listed(world: World) -> None:
     names = [f"key{number}" for number in range(45)]
-    release(world)
+    release_metrics(world)
     for version, value in (("v2", "1"), ("v3", "2")):
         more = config_map("many", **dict.fromkeys(names, f'"{value}"'))
         world.release("metrics", version, package("metrics", many=more))
@@ -319,7 +321,7 @@ def test_every_upstream_change_that_was_not_applied_is_listed(world: World) -> N
     assert missing == []
 
 
-def test_an_edit_that_a_function_overrules_is_told(world: World) -> None:
+def test_an_edit_that_a_function_overwrites_is_reported_as_a_conflict(world: World) -> None:
     setting = "pipeline: {mutators: [{image: set-labels:v0.2.0, name: tier, configMap: {tier: gold}}]}"
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", extra=setting)})
     world.sync_until_unchanged()
@@ -336,9 +338,9 @@ def test_an_edit_that_a_function_overrules_is_told(world: World) -> None:
     }
 
 
-def test_an_edit_on_the_branch_does_not_keep_other_packages_from_going_on(world: World) -> None:
+def test_an_edit_on_the_target_branch_does_not_block_updates_of_other_packages(world: World) -> None:
     world.edit("clusters/berlin", "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
-    release(world)
+    release_metrics(world)
 
     after = world.sync()
 
@@ -350,8 +352,8 @@ def test_an_edit_on_the_branch_does_not_keep_other_packages_from_going_on(world:
     assert "replicas: 5" in world.text("clusters/berlin", "gateway/deployment.yaml")
 
 
-def test_a_hot_fix_beside_an_open_draft_of_the_same_package_is_taken_into_it(world: World) -> None:
-    release(world)
+def test_a_hot_fix_on_the_target_branch_is_merged_into_the_open_draft(world: World) -> None:
+    release_metrics(world)
     world.sync()
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
 
@@ -367,7 +369,7 @@ def test_a_hot_fix_beside_an_open_draft_of_the_same_package_is_taken_into_it(wor
 
 
 def test_a_rollback_to_an_earlier_revision_is_respected(world: World) -> None:
-    release(world)
+    release_metrics(world)
     world.sync()
     world.merge("berlin", "squash")
     world.sync_until_unchanged()
@@ -377,13 +379,13 @@ def test_a_rollback_to_an_earlier_revision_is_respected(world: World) -> None:
 
     assert after.outcomes["berlin/metrics"] == "declined"
     assert world.head("drafts/berlin") == ""
-    release(world, "v3", "3.0")
+    release_metrics(world, "v3", "3.0")
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "drafted"
     assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
 
 
 def test_a_rollback_that_is_reverted_is_published_again(world: World) -> None:
-    release(world)
+    release_metrics(world)
     world.sync()
     world.merge("berlin", "squash")
     world.sync_until_unchanged()
@@ -394,7 +396,7 @@ def test_a_rollback_that_is_reverted_is_published_again(world: World) -> None:
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
-def test_a_package_that_people_deleted_is_offered_again(world: World) -> None:
+def test_a_package_that_people_deleted_is_drafted_again(world: World) -> None:
     deleted = [f"metrics/{name}" for name in world.paths(world.fleet, "clusters/berlin", "metrics")]
     world.commit("clusters/berlin", dict.fromkeys([*deleted, ".reconciler/metrics.yaml"]))
 
@@ -404,8 +406,8 @@ def test_a_package_that_people_deleted_is_offered_again(world: World) -> None:
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
-def test_a_draft_merged_by_copying_the_directory_alone_is_published(world: World) -> None:
-    release(world)
+def test_a_draft_merged_by_copying_only_the_directory_is_published(world: World) -> None:
+    release_metrics(world)
     world.sync()
     files = world.files(world.fleet, "drafts/berlin", "metrics")
     world.commit("clusters/berlin", {f"metrics/{name}": content + "\n" for name, content in files.items()})
@@ -414,9 +416,9 @@ def test_a_draft_merged_by_copying_the_directory_alone_is_published(world: World
     assert world.record("berlin", "metrics")["revision"] == 2
 
 
-def test_files_that_people_add_beside_the_packages_are_left_alone(world: World) -> None:
+def test_files_that_people_add_outside_the_packages_stay(world: World) -> None:
     world.commit("clusters/berlin", {"README.md": "ours\n", "gateway-extras/note.txt": "ours\n"})
-    release(world)
+    release_metrics(world)
     world.sync()
     world.merge("berlin", "merge")
     world.sync_until_unchanged()
@@ -424,8 +426,8 @@ def test_files_that_people_add_beside_the_packages_are_left_alone(world: World) 
     assert world.text("clusters/berlin", "gateway-extras/note.txt") == "ours\n"
 
 
-def test_a_draft_that_people_edited_stays_theirs_after_we_appended_to_it(world: World) -> None:
-    release(world)
+def test_an_edited_draft_keeps_its_edits_after_the_daemon_appended_to_it(world: World) -> None:
+    release_metrics(world)
     world.sync()
     world.commit("drafts/berlin", {"metrics/notes.md": "checked\n"})
     world.write({"logs.yaml": variant("logs", "berlin", "logs", upstream="gateway")})
@@ -442,14 +444,14 @@ def test_a_draft_that_people_edited_stays_theirs_after_we_appended_to_it(world: 
     assert "replicas: 5" in world.text("clusters/berlin", "metrics/deployment.yaml")
 
 
-def test_a_package_that_moved_on_the_branch_since_the_draft_began_merges_without_conflict(world: World) -> None:
+def test_a_package_that_changed_on_the_target_branch_after_the_draft_merges_without_conflict(world: World) -> None:
     world.write({"logs.yaml": variant("logs", "berlin", "logs", upstream="gateway")})
     world.sync()
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     world.sync_until_unchanged()
     world.revert("berlin")
     world.edit("clusters/berlin", ".reconciler/metrics.yaml", "task: clone", "task: checked")
-    release(world)
+    release_metrics(world)
 
     world.sync_until_unchanged()
 
@@ -461,8 +463,8 @@ def test_a_package_that_moved_on_the_branch_since_the_draft_began_merges_without
 
 @pytest.mark.parametrize("delete", [pytest.param(True, id="branch-deleted"), pytest.param(False, id="branch-left")])
 @pytest.mark.parametrize("how", ["merge", "squash"])
-def test_an_edited_draft_ends_when_all_of_it_was_taken(world: World, how: str, delete: bool) -> None:
-    release(world)
+def test_an_edited_draft_ends_when_its_whole_content_was_merged(world: World, how: str, delete: bool) -> None:
+    release_metrics(world)
     world.sync()
     world.commit("drafts/berlin", {"metrics/notes.md": "checked\n", "README.md": "ours\n"})
     world.commit("clusters/berlin", {"elsewhere.md": "ours\n"})
@@ -471,20 +473,20 @@ def test_an_edited_draft_ends_when_all_of_it_was_taken(world: World, how: str, d
     world.sync_until_unchanged()
 
     assert world.head("drafts/berlin") == ""
-    release(world, "v3", "3.0")
+    release_metrics(world, "v3", "3.0")
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "drafted"
     assert world.text("drafts/berlin", "metrics/notes.md") == "checked\n"
     assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
 
 
 @pytest.mark.parametrize("how", ["merge", "squash"])
-def test_a_hot_fix_below_an_edited_draft_is_merged_into_it(world: World, how: str) -> None:
-    release(world)
+def test_a_hot_fix_on_the_target_branch_is_merged_into_an_edited_draft(world: World, how: str) -> None:
+    release_metrics(world)
     world.sync()
     edited = world.commit("drafts/berlin", {"metrics/notes.md": "checked\n", "README.md": "ours\n"})
     fixed = world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     world.commit("clusters/berlin", {"elsewhere.md": "ours\n"})
-    release(world, "v3", "3.0")
+    release_metrics(world, "v3", "3.0")
 
     world.sync_until_unchanged()
 
@@ -500,9 +502,9 @@ def test_a_hot_fix_below_an_edited_draft_is_merged_into_it(world: World, how: st
 
 
 @pytest.mark.parametrize("now", ["first", "third"])
-def test_what_the_branch_undoes_after_people_merged_it_into_the_draft_stays_undone(world: World, now: str) -> None:
+def test_a_file_that_the_target_branch_restores_is_not_changed_by_the_draft(world: World, now: str) -> None:
     world.commit("clusters/berlin", {"README.md": "first\n"})
-    release(world)
+    release_metrics(world)
     world.sync_until_unchanged()
     world.commit("drafts/berlin", {"notes.md": "checked\n"})
     world.commit("clusters/berlin", {"README.md": "second\n"})
@@ -510,7 +512,7 @@ def test_what_the_branch_undoes_after_people_merged_it_into_the_draft_stays_undo
     world.sync_until_unchanged()
     world.commit("clusters/berlin", {"README.md": f"{now}\n"})
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
-    release(world, "v3", "3.0")
+    release_metrics(world, "v3", "3.0")
 
     world.sync_until_unchanged()
 
@@ -519,12 +521,12 @@ def test_what_the_branch_undoes_after_people_merged_it_into_the_draft_stays_undo
     assert [world.text("clusters/berlin", path) for path in ("README.md", "notes.md")] == [f"{now}\n", "checked\n"]
 
 
-def test_a_submodule_in_a_package_goes_along_with_the_branch(world: World) -> None:
-    release(world)
+def test_a_submodule_in_a_package_is_merged_from_the_target_branch(world: World) -> None:
+    release_metrics(world)
     world.sync()
     world.commit("drafts/berlin", {"notes.md": "checked\n"})
     commit = world.add_submodule("clusters/berlin", "metrics/parts")
-    release(world, "v3", "3.0")
+    release_metrics(world, "v3", "3.0")
 
     after = world.sync_until_unchanged()
 
@@ -532,14 +534,14 @@ def test_a_submodule_in_a_package_goes_along_with_the_branch(world: World) -> No
     assert git(world.fleet, "merge-base", commit, "drafts/berlin") == commit
 
 
-def test_a_file_of_theirs_that_both_branches_changed_keeps_the_draft_as_it_is(world: World) -> None:
+def test_an_edited_draft_stays_when_both_branches_changed_the_same_extra_file(world: World) -> None:
     world.commit("clusters/berlin", {"README.md": "first\n"})
-    release(world)
+    release_metrics(world)
     world.sync_until_unchanged()
     edited = world.commit("drafts/berlin", {"README.md": "theirs\n"})
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     world.commit("clusters/berlin", {"README.md": "others\n"})
-    release(world, "v3", "3.0")
+    release_metrics(world, "v3", "3.0")
 
     after = world.sync_until_unchanged()
 
@@ -547,8 +549,8 @@ def test_a_file_of_theirs_that_both_branches_changed_keeps_the_draft_as_it_is(wo
     assert world.head("drafts/berlin") == edited
 
 
-def test_an_edited_draft_that_is_only_partly_taken_is_kept(world: World) -> None:
-    release(world)
+def test_an_edited_draft_that_is_merged_partly_stays(world: World) -> None:
+    release_metrics(world)
     world.sync()
     world.commit("drafts/berlin", {"README.md": "ours\n"})
     world.sync_until_unchanged()
@@ -559,8 +561,8 @@ def test_an_edited_draft_that_is_only_partly_taken_is_kept(world: World) -> None
     assert world.text("drafts/berlin", "README.md") == "ours\n"
 
 
-def test_an_offer_that_is_not_wanted_any_more_is_taken_out_of_a_draft_that_people_work_on(world: World) -> None:
-    release(world)
+def test_an_update_that_is_no_longer_requested_is_withdrawn_from_an_edited_draft(world: World) -> None:
+    release_metrics(world)
     world.sync()
     edited = world.commit("drafts/berlin", {"README.md": "ours\n"})
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v1")})
@@ -571,8 +573,8 @@ def test_an_offer_that_is_not_wanted_any_more_is_taken_out_of_a_draft_that_peopl
     assert git(world.fleet, "diff", "--name-only", "clusters/berlin", "drafts/berlin") == "README.md"
 
 
-def test_a_branch_brought_up_to_date_after_a_revert_brings_no_stale_content_back(world: World) -> None:
-    release(world)
+def test_a_draft_branch_updated_after_a_revert_does_not_restore_old_content(world: World) -> None:
+    release_metrics(world)
     world.sync()
     world.merge("berlin", "merge")
     world.revert("berlin", "HEAD", "-m", "1")
@@ -585,9 +587,9 @@ def test_a_branch_brought_up_to_date_after_a_revert_brings_no_stale_content_back
     assert world.head("drafts/berlin") == ""
 
 
-def test_a_forced_cluster_branch_counts_as_people_left_it(world: World) -> None:
+def test_a_force_pushed_target_branch_is_not_changed(world: World) -> None:
     first = world.head("clusters/berlin")
-    release(world)
+    release_metrics(world)
     world.sync()
     world.merge("berlin", "squash")
     world.sync_until_unchanged()
@@ -599,11 +601,11 @@ def test_a_forced_cluster_branch_counts_as_people_left_it(world: World) -> None:
     assert world.head("clusters/berlin") == first
 
 
-def test_a_rollback_below_an_open_draft_lays_the_draft_anew(world: World) -> None:
-    release(world)
+def test_a_rollback_below_an_open_draft_rebuilds_the_draft(world: World) -> None:
+    release_metrics(world)
     world.sync()
     world.merge("berlin", "squash")
-    release(world, "v3", "3.0")
+    release_metrics(world, "v3", "3.0")
     world.sync_until_unchanged()
     world.revert("berlin")
 

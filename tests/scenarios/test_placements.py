@@ -1,4 +1,6 @@
-"""Resources that are placed on clusters, through whole passes: what comes, stays and goes, and what is people's."""
+"""Tests of plain resources that are placed on clusters, through whole passes: add, change, remove, local changes and
+lost state.
+"""
 
 import os
 import re
@@ -34,55 +36,55 @@ NORTH = {"clusterSelector": {"region": "north"}}
 
 @pytest.fixture
 def drafted(tmp_path: Path) -> World:
-    """Everything is drafted: `limits` for both clusters, `banner` for Berlin, their namespace for both."""
+    """All resources are drafted: `limits` for both clusters, `banner` for Berlin, their namespace for both."""
     return begin(tmp_path, placements_drafted)
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """The same, and everything published."""
+    """The resources of `drafted`, all of them published."""
     return begin(tmp_path, placements_published)
 
 
-def limits(on: str = BOTH, cpu: str = "2", by: str = "") -> str:
+def build_limits(on: str = BOTH, cpu: str = "2", by: str = "") -> str:
     return resource("ConfigMap", "limits", on=on, by=by, cpu=cpu, memory="4Gi")
 
 
-def banner(by: str = "north", on: str = "", text: str = "hello") -> str:
+def build_banner(by: str = "north", on: str = "", text: str = "hello") -> str:
     return resource("ConfigMap", "banner", by=by, on=on, text=text)
 
 
-def standing(world: World, branch: str) -> list[str]:
+def list_placed_files(world: World, branch: str) -> list[str]:
     """Return the files of placed resources on a branch."""
     return world.paths(world.fleet, branch, "resources")
 
 
-def changes(world: World, branch: str) -> list[str]:
-    """Return what a branch changes against the cluster branch, each with how; status files are left out."""
+def list_changes(world: World, branch: str) -> list[str]:
+    """Return the changes of a branch against the target branch, each as letter and path, without status files."""
     cluster = branch.partition("/")[2]
     lines = git(world.fleet, "diff", "--name-status", f"clusters/{cluster}...{branch}").splitlines()
     return [line.replace("\t", " ") for line in lines if ".reconciler" not in line]
 
 
-def lose_state(world: World, cluster: str) -> None:
+def delete_state(world: World, cluster: str) -> None:
     git(world.fleet, "update-ref", "-d", f"refs/reconciler/state/{cluster}")
 
 
-def conflicts(world: World, branch: str = "drafts/berlin") -> list[tuple[str, str, str]]:
+def list_conflicts(world: World, branch: str = "drafts/berlin") -> list[tuple[str, str, str]]:
     result = world.package_status(branch, "resources/shop").get("conflicts", ())
     return [(item.get("kind", ""), item["file"], item.get("pointer", "")) for item in result]
 
 
-# what comes
+# New resources
 
 
-def test_resources_are_drafted_one_to_a_file_as_they_are_written(drafted: World) -> None:
-    assert standing(drafted, "drafts/berlin") == [
+def test_each_resource_is_drafted_to_one_file_with_its_comments(drafted: World) -> None:
+    assert list_placed_files(drafted, "drafts/berlin") == [
         "_cluster/namespace-shop.yaml",
         "shop/configmap-banner.yaml",
         "shop/configmap-limits.yaml",
     ]
-    assert standing(drafted, "drafts/lisbon") == ["_cluster/namespace-shop.yaml", "shop/configmap-limits.yaml"]
+    assert list_placed_files(drafted, "drafts/lisbon") == ["_cluster/namespace-shop.yaml", "shop/configmap-limits.yaml"]
     assert "cpu: 2  # as agreed" in drafted.text("drafts/lisbon", LIMITS)
     assert "reconciler.dev/clusters" not in drafted.text("drafts/lisbon", LIMITS)
     assert drafted.sync().is_unchanged
@@ -90,7 +92,7 @@ def test_resources_are_drafted_one_to_a_file_as_they_are_written(drafted: World)
 
 
 @pytest.mark.parametrize("how", MERGES)
-def test_placed_resources_are_published_however_people_merge(drafted: World, how: str) -> None:
+def test_placed_resources_are_published_with_every_merge_method(drafted: World, how: str) -> None:
     drafted.merge("berlin", how)
 
     after = drafted.sync()
@@ -100,17 +102,17 @@ def test_placed_resources_are_published_however_people_merge(drafted: World, how
     assert drafted.sync().is_unchanged
 
 
-def test_a_new_resource_moves_the_clusters_that_it_goes_to(world: World) -> None:
+def test_a_new_resource_changes_only_the_drafts_of_its_clusters(world: World) -> None:
     world.write({"placed/motd.yaml": resource("ConfigMap", "motd", on="lisbon", text="hi")})
 
     after = world.sync()
 
     assert (after.changed_branches, after.report.render_count) == ({"drafts/lisbon"}, 1)
-    assert changes(world, "drafts/lisbon") == ["A resources/shop/configmap-motd.yaml"]
+    assert list_changes(world, "drafts/lisbon") == ["A resources/shop/configmap-motd.yaml"]
     assert world.sync().is_unchanged
 
 
-def test_a_resource_of_another_namespace_is_a_package_of_its_own(world: World) -> None:
+def test_a_resource_of_another_namespace_is_a_separate_package(world: World) -> None:
     world.write({"placed/other.yaml": resource("ConfigMap", "other", namespace="bank", on="berlin", a="b")})
 
     after = world.sync()
@@ -119,20 +121,20 @@ def test_a_resource_of_another_namespace_is_a_package_of_its_own(world: World) -
     assert world.sync().is_unchanged
 
 
-def test_a_change_is_drafted_where_the_resource_is(world: World) -> None:
-    world.write({"placed/limits.yaml": limits(cpu="3")})
+def test_a_changed_resource_is_drafted_on_its_clusters(world: World) -> None:
+    world.write({"placed/limits.yaml": build_limits(cpu="3")})
 
     after = world.sync()
 
     assert (after.changed_branches, after.report.render_count) == ({"drafts/berlin", "drafts/lisbon"}, 2)
-    assert changes(world, "drafts/berlin") == [f"M {LIMITS}"]
+    assert list_changes(world, "drafts/berlin") == [f"M {LIMITS}"]
     assert world.sync().is_unchanged
     publish(world)
     assert "cpu: 3" in world.text("clusters/lisbon", LIMITS)
 
 
-def test_a_resource_that_moves_to_another_file_moves_nothing(world: World) -> None:
-    both = f"{limits()}---\n{banner()}"
+def test_moving_a_resource_to_another_config_file_changes_no_branch(world: World) -> None:
+    both = f"{build_limits()}---\n{build_banner()}"
     world.write({"placed/limits.yaml": None, "placed/banner.yaml": None, "all/shop.yaml": both})
 
     after = world.sync()
@@ -141,12 +143,12 @@ def test_a_resource_that_moves_to_another_file_moves_nothing(world: World) -> No
     assert world.sync().is_unchanged
 
 
-def test_from_the_annotation_to_a_policy_and_back_is_a_change_of_the_label_alone(world: World) -> None:
-    world.write({"placed/banner.yaml": banner(by="", on="berlin")})
+def test_a_change_between_annotation_and_policy_changes_only_the_label(world: World) -> None:
+    world.write({"placed/banner.yaml": build_banner(by="", on="berlin")})
     world.sync()
-    by_name = (changes(world, "drafts/berlin"), "propagation-policy" in world.text("drafts/berlin", BANNER))
+    by_name = (list_changes(world, "drafts/berlin"), "propagation-policy" in world.text("drafts/berlin", BANNER))
     assert world.sync().is_unchanged
-    world.write({"placed/banner.yaml": banner()})
+    world.write({"placed/banner.yaml": build_banner()})
 
     after = world.sync()
 
@@ -156,19 +158,19 @@ def test_from_the_annotation_to_a_policy_and_back_is_a_change_of_the_label_alone
     assert world.sync().is_unchanged
 
 
-def test_everywhere_counts_clusters_that_come_later(world: World) -> None:
+def test_a_policy_for_all_clusters_includes_clusters_that_are_added_later(world: World) -> None:
     world.write({"clusters/paris.yaml": repository("paris")})
 
     after = world.sync()
 
     assert after.outcomes["paris/resources/_cluster"] == "draft"
-    assert standing(world, "drafts/paris") == ["_cluster/namespace-shop.yaml", "shop/configmap-banner.yaml"]
+    assert list_placed_files(world, "drafts/paris") == ["_cluster/namespace-shop.yaml", "shop/configmap-banner.yaml"]
     assert after.changed_branches == {"clusters/paris", "drafts/paris"}
     assert world.sync().is_unchanged
 
 
-def test_a_name_of_no_cluster_is_told_and_the_others_are_served(world: World) -> None:
-    world.write({"placed/limits.yaml": limits(on="berlin, lisbon, atlantis")})
+def test_an_unknown_cluster_name_is_reported_and_the_other_clusters_are_served(world: World) -> None:
+    world.write({"placed/limits.yaml": build_limits(on="berlin, lisbon, atlantis")})
 
     after = world.sync()
 
@@ -176,40 +178,40 @@ def test_a_name_of_no_cluster_is_told_and_the_others_are_served(world: World) ->
     assert world.sync().is_unchanged
 
 
-# what goes
+# Removed resources
 
 
-def test_a_resource_that_is_dropped_from_one_of_two_clusters_goes_there_by_a_draft(world: World) -> None:
+def test_a_resource_removed_from_one_of_two_clusters_is_removed_there_by_a_draft(world: World) -> None:
     world.write({"placed/banner.yaml": None})
 
     after = world.sync()
 
     assert (after.changed_branches, after.outcomes["berlin/resources/shop"]) == ({"drafts/berlin"}, "draft")
-    assert changes(world, "drafts/berlin") == [f"D {BANNER}"]
+    assert list_changes(world, "drafts/berlin") == [f"D {BANNER}"]
     assert world.sync().is_unchanged
     publish(world)
-    assert standing(world, "clusters/berlin") == ["_cluster/namespace-shop.yaml", "shop/configmap-limits.yaml"]
+    assert list_placed_files(world, "clusters/berlin") == ["_cluster/namespace-shop.yaml", "shop/configmap-limits.yaml"]
 
 
-def test_the_last_resource_of_a_namespace_on_a_cluster_takes_a_removal(world: World) -> None:
-    world.write({"placed/limits.yaml": limits(on="berlin")})
+def test_the_last_resource_of_a_namespace_on_a_cluster_needs_a_removal_draft(world: World) -> None:
+    world.write({"placed/limits.yaml": build_limits(on="berlin")})
 
     after = world.sync()
 
     assert after.outcomes["lisbon/resources/shop"] == "proposed"
     assert after.changed_branches == {"removals/lisbon"}
-    assert changes(world, "removals/lisbon") == [f"D {LIMITS}"]
+    assert list_changes(world, "removals/lisbon") == [f"D {LIMITS}"]
     assert world.sync().is_unchanged
     world.merge("lisbon", "squash", draft="removals/lisbon")
     world.sync_until_unchanged()
-    assert standing(world, "clusters/lisbon") == ["_cluster/namespace-shop.yaml"]
+    assert list_placed_files(world, "clusters/lisbon") == ["_cluster/namespace-shop.yaml"]
     assert world.head("removals/lisbon") == ""
-    world.write({"placed/limits.yaml": limits()})
+    world.write({"placed/limits.yaml": build_limits()})
     assert world.sync().outcomes["lisbon/resources/shop"] == "draft"
     assert world.sync().is_unchanged
 
 
-def test_what_is_dropped_everywhere_is_proposed_for_removal_everywhere(world: World) -> None:
+def test_resources_removed_everywhere_get_removal_drafts_everywhere(world: World) -> None:
     world.write({"placed/limits.yaml": None, "placed/banner.yaml": None, "placed/namespace.yaml": None})
     world.write({"placed/motd.yaml": resource("ConfigMap", "motd", namespace="bank", on="berlin", text="hi")})
 
@@ -221,23 +223,23 @@ def test_what_is_dropped_everywhere_is_proposed_for_removal_everywhere(world: Wo
     for cluster in ("berlin", "lisbon"):
         world.merge(cluster, "squash", draft=f"removals/{cluster}")
     publish(world)
-    assert (standing(world, "clusters/berlin"), standing(world, "clusters/lisbon")) == (
+    assert (list_placed_files(world, "clusters/berlin"), list_placed_files(world, "clusters/lisbon")) == (
         ["bank/configmap-motd.yaml"],
         [],
     )
 
 
-def test_before_anything_is_published_what_is_dropped_just_goes_from_the_draft(drafted: World) -> None:
-    drafted.write({"placed/limits.yaml": limits(on="berlin")})
+def test_an_unpublished_resource_is_withdrawn_from_its_draft(drafted: World) -> None:
+    drafted.write({"placed/limits.yaml": build_limits(on="berlin")})
 
     after = drafted.sync()
 
     assert after.outcomes["lisbon/resources/shop"] == "withdrawn"
-    assert standing(drafted, "drafts/lisbon") == ["_cluster/namespace-shop.yaml"]
+    assert list_placed_files(drafted, "drafts/lisbon") == ["_cluster/namespace-shop.yaml"]
     assert drafted.sync().is_unchanged
 
 
-# what is in doubt stays
+# Without evidence of a deletion, resources stay.
 
 
 @pytest.mark.parametrize(
@@ -247,20 +249,24 @@ def test_before_anything_is_published_what_is_dropped_just_goes_from_the_draft(d
         pytest.param(
             {"other.yaml": "kind: [\n", "placed/limits.yaml": None}, "YamlSyntax", id="another-file-is-unreadable"
         ),
-        pytest.param({"again.yaml": limits(cpu="9")}, "ClaimConflict", id="another-file-defines-it"),
-        pytest.param({"placed/limits.yaml": limits(on="berlin,,")}, "PlacementInvalid", id="the-annotation-is-no-list"),
-        pytest.param({"placed/limits.yaml": limits(by="absent", on="")}, MISSING, id="no-such-policy"),
+        pytest.param({"again.yaml": build_limits(cpu="9")}, "ClaimConflict", id="another-file-defines-it"),
+        pytest.param(
+            {"placed/limits.yaml": build_limits(on="berlin,,")}, "PlacementInvalid", id="the-annotation-is-no-list"
+        ),
+        pytest.param({"placed/limits.yaml": build_limits(by="absent", on="")}, MISSING, id="no-such-policy"),
         pytest.param({"placed/limits.yaml": "# nothing\n"}, "FileInconclusive", id="its-file-is-empty"),
         pytest.param({"placed/limits.yaml": "[]\n"}, "FileInconclusive", id="its-file-is-a-list"),
         pytest.param(
-            {"placed/limits.yaml": limits(on="atlantis")}, "PlacementInconclusive", id="only-unknown-clusters"
+            {"placed/limits.yaml": build_limits(on="atlantis")}, "PlacementInconclusive", id="only-unknown-clusters"
         ),
         pytest.param(
-            {"placed/limits.yaml": limits(on="berlin, lisbom")}, "PlacementInconclusive", id="an-unknown-cluster-of-two"
+            {"placed/limits.yaml": build_limits(on="berlin, lisbom")},
+            "PlacementInconclusive",
+            id="an-unknown-cluster-of-two",
         ),
         pytest.param(
             {
-                "placed/limits.yaml": limits(on="", by="south"),
+                "placed/limits.yaml": build_limits(on="", by="south"),
                 "policies/south.yaml": propagation("south", {"placement": [{"cluster": "atlantis"}]}),
             },
             "PlacementInconclusive",
@@ -268,22 +274,27 @@ def test_before_anything_is_published_what_is_dropped_just_goes_from_the_draft(d
         ),
     ],
 )
-def test_what_is_in_doubt_stays_where_it_is(world: World, files: dict[str, str | None], code: str) -> None:
+def test_resources_stay_without_evidence_of_their_deletion(
+    world: World, files: dict[str, str | None], code: str
+) -> None:
     world.write(files)
 
     after = world.sync()
 
     assert code in after.codes
-    assert all(LIMITS.removeprefix("resources/") in standing(world, branch) for branch in _branches(world))
+    assert all(
+        LIMITS.removeprefix("resources/") in list_placed_files(world, branch)
+        for branch in _list_existing_branches(world)
+    )
     assert not [name for name in after.after if "removals/" in name]
     assert world.sync_until_unchanged().is_unchanged
-    world.write({"other.yaml": "", "again.yaml": "", "placed/limits.yaml": limits()})
+    world.write({"other.yaml": "", "again.yaml": "", "placed/limits.yaml": build_limits()})
     pass_result = world.sync()
     assert {pass_result.outcomes[f"{cluster}/resources/shop"] for cluster in ("berlin", "lisbon")} == {"published"}
     assert world.sync_until_unchanged().is_unchanged
 
 
-def _branches(world: World) -> list[str]:
+def _list_existing_branches(world: World) -> list[str]:
     names = [f"{kind}/{cluster}" for kind in ("clusters", "drafts") for cluster in ("berlin", "lisbon")]
     return [name for name in names if world.head(name)]
 
@@ -297,7 +308,7 @@ def _branches(world: World) -> list[str]:
         pytest.param({"policies/north.yaml": propagation("north", {"placement": 1})}, UNUSABLE, id="invalid"),
     ],
 )
-def test_without_a_sound_policy_its_resources_stay_where_they_are(
+def test_resources_of_a_missing_or_invalid_policy_stay_where_they_are(
     world: World, files: dict[str, str | None], code: str
 ) -> None:
     world.write(files)
@@ -306,58 +317,58 @@ def test_without_a_sound_policy_its_resources_stay_where_they_are(
 
     assert (after.changed_branches, code in after.codes) == (set(), True)
     assert world.sync().is_unchanged
-    world.write({"placed/banner.yaml": banner(text="bye")})
+    world.write({"placed/banner.yaml": build_banner(text="bye")})
     changed = world.sync()
-    assert (changed.changed_branches, changes(world, "drafts/berlin")) == ({"drafts/berlin"}, [f"M {BANNER}"])
+    assert (changed.changed_branches, list_changes(world, "drafts/berlin")) == ({"drafts/berlin"}, [f"M {BANNER}"])
     assert world.sync().is_unchanged
     world.write({"policies/again.yaml": "", "policies/north.yaml": propagation("north", NORTH)})
     assert world.sync().changed_branches == set()
     assert world.sync().is_unchanged
 
 
-# people
+# Local changes
 
 
-def test_a_field_that_we_emit_is_restored_with_a_conflict_record(world: World) -> None:
+def test_a_field_of_the_config_is_restored_with_a_conflict_record(world: World) -> None:
     world.edit("clusters/berlin", LIMITS, "cpu: 2", "cpu: 9")
 
     after = world.sync()
 
     assert (after.outcomes["berlin/resources/shop"], after.changed_branches) == ("draft", {"drafts/berlin"})
     assert "cpu: 2  # as agreed" in world.text("drafts/berlin", LIMITS)
-    assert [conflict[1:] for conflict in conflicts(world)] == [("configmap-limits.yaml", "/data/cpu")]
+    assert [conflict[1:] for conflict in list_conflicts(world)] == [("configmap-limits.yaml", "/data/cpu")]
     assert world.sync().is_unchanged
     publish(world)
     assert "cpu: 2  # as agreed" in world.text("clusters/berlin", LIMITS)
     assert world.sync().is_unchanged
 
 
-def test_on_a_draft_as_well(drafted: World) -> None:
+def test_a_field_of_the_config_is_restored_on_a_draft_too(drafted: World) -> None:
     edited = drafted.edit("drafts/berlin", LIMITS, "cpu: 2", "cpu: 9")
 
     drafted.sync()
 
     assert git(drafted.fleet, "merge-base", edited, "drafts/berlin") == edited
     assert "cpu: 2  # as agreed" in drafted.text("drafts/berlin", LIMITS)
-    assert [conflict[1:] for conflict in conflicts(drafted)] == [("configmap-limits.yaml", "/data/cpu")]
+    assert [conflict[1:] for conflict in list_conflicts(drafted)] == [("configmap-limits.yaml", "/data/cpu")]
     assert drafted.sync().is_unchanged
 
 
 @pytest.mark.parametrize("branch", ["clusters/berlin", "drafts/berlin"])
-def test_what_people_add_beside_is_kept_through_changes_of_ours(tmp_path: Path, branch: str) -> None:
+def test_fields_and_files_that_people_add_survive_config_changes(tmp_path: Path, branch: str) -> None:
     world = begin(tmp_path, placements_drafted if branch.startswith("drafts") else placements_published)
     world.edit(branch, LIMITS, "  memory", "  disk: 10Gi\n  memory")
     world.commit(branch, {"resources/shop/own.yaml": resource("ConfigMap", "own", a="b")})
     world.sync()
     assert world.sync_until_unchanged().is_unchanged
-    world.write({"placed/limits.yaml": limits(cpu="3")})
+    world.write({"placed/limits.yaml": build_limits(cpu="3")})
 
     world.sync()
 
     text = world.text("drafts/berlin", LIMITS)
     assert ("cpu: 3" in text, "disk: 10Gi" in text, "as agreed" in text) == (True, True, True)
     assert world.text("drafts/berlin", "resources/shop/own.yaml")
-    assert conflicts(world) == []
+    assert list_conflicts(world) == []
     assert world.sync().is_unchanged
     publish(world)
     assert "disk: 10Gi" in world.text("clusters/berlin", LIMITS)
@@ -368,49 +379,49 @@ def test_a_file_that_people_delete_is_drafted_again(world: World) -> None:
 
     after = world.sync()
 
-    assert (after.outcomes["berlin/resources/shop"], changes(world, "drafts/berlin")) == ("draft", [f"A {LIMITS}"])
+    assert (after.outcomes["berlin/resources/shop"], list_changes(world, "drafts/berlin")) == ("draft", [f"A {LIMITS}"])
     assert world.sync().is_unchanged
     world.delete("drafts/berlin")
     assert world.sync().outcomes["berlin/resources/shop"] == "declined"
     assert world.sync().is_unchanged
-    world.write({"placed/banner.yaml": banner(text="bye")})
+    world.write({"placed/banner.yaml": build_banner(text="bye")})
     assert world.sync().outcomes["berlin/resources/shop"] == "draft"
-    assert LIMITS.removeprefix("resources/") in standing(world, "drafts/berlin")
+    assert LIMITS.removeprefix("resources/") in list_placed_files(world, "drafts/berlin")
     assert world.sync().is_unchanged
 
 
-def test_a_file_with_peoples_additions_stays_when_it_is_dropped_and_that_is_told(world: World) -> None:
+def test_a_removed_file_with_local_additions_stays_and_is_reported(world: World) -> None:
     world.edit("clusters/berlin", LIMITS, "  memory", "  disk: 10Gi\n  memory")
     world.sync_until_unchanged()
-    world.write({"placed/limits.yaml": limits(on="lisbon")})
+    world.write({"placed/limits.yaml": build_limits(on="lisbon")})
 
     after = world.sync()
 
-    assert (after.changed_branches, changes(world, "drafts/berlin")) == ({"drafts/berlin"}, [])
+    assert (after.changed_branches, list_changes(world, "drafts/berlin")) == ({"drafts/berlin"}, [])
     assert "disk: 10Gi" in world.text("drafts/berlin", LIMITS)
-    assert conflicts(world) == [("resource", "configmap-limits.yaml", "")]
+    assert list_conflicts(world) == [("resource", "configmap-limits.yaml", "")]
     assert world.sync().is_unchanged
 
 
-def test_a_file_that_people_broke_is_restored(world: World) -> None:
+def test_a_file_with_broken_yaml_is_restored(world: World) -> None:
     world.commit("clusters/lisbon", {LIMITS: "kind: [\n"})
 
     world.sync()
 
     assert "cpu: 2  # as agreed" in world.text("drafts/lisbon", LIMITS)
-    assert conflicts(world, "drafts/lisbon") == [("file", "configmap-limits.yaml", "")]
+    assert list_conflicts(world, "drafts/lisbon") == [("file", "configmap-limits.yaml", "")]
     assert world.sync().is_unchanged
 
 
-def test_resources_that_would_share_a_file_have_one_each_and_edits_stay(world: World) -> None:
+def test_resources_with_the_same_file_name_get_separate_files_and_keep_edits(world: World) -> None:
     world.edit("clusters/berlin", LIMITS, "  memory", "  disk: 10Gi\n  memory")
     world.sync_until_unchanged()
-    world.write({"other.yaml": limits(cpu="1").replace("apiVersion: v1", "apiVersion: example.dev/v1")})
+    world.write({"other.yaml": build_limits(cpu="1").replace("apiVersion: v1", "apiVersion: example.dev/v1")})
 
     after = world.sync()
 
     assert after.changed_branches == {"drafts/berlin", "drafts/lisbon"}
-    assert changes(world, "drafts/berlin") == ["A resources/shop/configmap.example.dev-limits.yaml"]
+    assert list_changes(world, "drafts/berlin") == ["A resources/shop/configmap.example.dev-limits.yaml"]
     assert "disk: 10Gi" in world.text("drafts/berlin", LIMITS)
     assert world.sync().is_unchanged
     world.write({"other.yaml": None})
@@ -418,25 +429,25 @@ def test_resources_that_would_share_a_file_have_one_each_and_edits_stay(world: W
     assert world.sync().is_unchanged
 
 
-def test_a_package_that_people_delete_as_a_whole_is_drafted_again(world: World) -> None:
+def test_a_package_that_people_delete_completely_is_drafted_again(world: World) -> None:
     world.commit("clusters/berlin", {LIMITS: None, BANNER: None})
 
     after = world.sync()
 
     assert after.outcomes["berlin/resources/shop"] == "draft"
-    assert changes(world, "drafts/berlin") == [f"A {BANNER}", f"A {LIMITS}"]
+    assert list_changes(world, "drafts/berlin") == [f"A {BANNER}", f"A {LIMITS}"]
     assert world.sync().is_unchanged
 
 
-def test_a_declined_draft_stays_declined_until_it_would_say_something_else(world: World) -> None:
-    world.write({"placed/limits.yaml": limits(cpu="3")})
+def test_a_declined_draft_stays_declined_until_its_content_changes(world: World) -> None:
+    world.write({"placed/limits.yaml": build_limits(cpu="3")})
     world.sync()
     world.delete("drafts/berlin")
     declined = world.sync()
     assert world.sync().is_unchanged
     world.write({"clusters/berlin.yaml": repository("berlin").replace("north", "north, size: big")})
     assert world.sync().changed_branches == set()
-    world.write({"placed/limits.yaml": limits(cpu="4")})
+    world.write({"placed/limits.yaml": build_limits(cpu="4")})
 
     after = world.sync()
 
@@ -447,7 +458,7 @@ def test_a_declined_draft_stays_declined_until_it_would_say_something_else(world
 
 
 def test_a_declined_removal_stays_declined(world: World) -> None:
-    world.write({"placed/limits.yaml": limits(on="berlin")})
+    world.write({"placed/limits.yaml": build_limits(on="berlin")})
     world.sync()
     world.delete("removals/lisbon")
 
@@ -457,11 +468,11 @@ def test_a_declined_removal_stays_declined(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-# what stands in the way
+# Directories without an owner
 
 
-def foreign(folder: Path, adopt: bool = False) -> World:
-    """Return the world in which somebody has files where resources are to go on Berlin."""
+def build_world_with_foreign_files(folder: Path, adopt: bool = False) -> World:
+    """Return a world where Berlin has foreign files at the paths of placed resources."""
     world = World.create(folder)
     own = resource("ConfigMap", "limits", cpu="7", memory="1Gi", disk="10Gi")
     world.commit("clusters/berlin", {LIMITS: own, "resources/shop/own.yaml": resource("ConfigMap", "own", a="b")})
@@ -472,8 +483,8 @@ def foreign(folder: Path, adopt: bool = False) -> World:
     return world
 
 
-def test_a_directory_of_others_is_left_alone_until_the_resources_say_adopt(tmp_path: Path) -> None:
-    world = foreign(tmp_path)
+def test_a_directory_without_owner_is_not_changed_until_the_resources_adopt_it(tmp_path: Path) -> None:
+    world = build_world_with_foreign_files(tmp_path)
 
     before = world.sync()
 
@@ -486,55 +497,58 @@ def test_a_directory_of_others_is_left_alone_until_the_resources_say_adopt(tmp_p
     assert after.outcomes["berlin/resources/shop"] == "draft"
     assert ("cpu: 2" in text, "disk: 10Gi" in text) == (True, True)
     assert world.text("drafts/berlin", "resources/shop/own.yaml")
-    assert {conflict[2] for conflict in conflicts(world)} >= {"/data/cpu", "/data/memory"}
+    assert {conflict[2] for conflict in list_conflicts(world)} >= {"/data/cpu", "/data/memory"}
     assert world.sync().is_unchanged
     publish(world)
     assert world.record("berlin", "resources/shop")["owned"]
 
 
-# what is lost
+# Lost state
 
 
 starts = pytest.mark.parametrize("start", [placements_drafted, placements_published])
 
 
 @starts
-def test_with_its_state_lost_everything_is_known_again(tmp_path: Path, start: Callable[[Path], World]) -> None:
+def test_with_lost_state_all_packages_are_recognized(tmp_path: Path, start: Callable[[Path], World]) -> None:
     world = begin(tmp_path, start)
-    before = {name: world.head(name) for name in _branches(world)}
-    lose_state(world, "berlin")
+    before = {name: world.head(name) for name in _list_existing_branches(world)}
+    delete_state(world, "berlin")
 
     world.sync()
 
-    assert {name: world.head(name) for name in _branches(world)} == before
+    assert {name: world.head(name) for name in _list_existing_branches(world)} == before
     assert world.sync_until_unchanged().is_unchanged
     world.write({"placed/banner.yaml": None})
     world.sync()
-    assert standing(world, "drafts/berlin") == ["_cluster/namespace-shop.yaml", "shop/configmap-limits.yaml"]
+    assert list_placed_files(world, "drafts/berlin") == ["_cluster/namespace-shop.yaml", "shop/configmap-limits.yaml"]
     assert world.sync().is_unchanged
 
 
 @starts
-def test_what_is_dropped_while_the_state_is_lost_stays(tmp_path: Path, start: Callable[[Path], World]) -> None:
+def test_resources_removed_while_the_state_is_lost_stay(tmp_path: Path, start: Callable[[Path], World]) -> None:
     world = begin(tmp_path, start)
-    lose_state(world, "berlin")
-    world.write({"placed/banner.yaml": None, "placed/limits.yaml": limits(cpu="3")})
+    delete_state(world, "berlin")
+    world.write({"placed/banner.yaml": None, "placed/limits.yaml": build_limits(cpu="3")})
 
     world.sync()
 
-    # nothing tells any more that it was ours, and what is not is people's
+    # Without the state, the resource counts as a file of other people.
     assert world.text("drafts/berlin", BANNER)
     assert "cpu: 3" in world.text("drafts/berlin", LIMITS)
     assert world.sync_until_unchanged().is_unchanged
 
 
-def test_with_its_state_lost_a_namespace_that_nobody_wants_is_not_removed(world: World) -> None:
-    lose_state(world, "lisbon")
-    world.write({"placed/limits.yaml": limits(on="berlin")})
+def test_with_lost_state_a_namespace_that_is_not_requested_is_not_removed(world: World) -> None:
+    delete_state(world, "lisbon")
+    world.write({"placed/limits.yaml": build_limits(on="berlin")})
 
     after = world.sync()
 
-    assert (world.head("removals/lisbon"), LIMITS.removeprefix("resources/") in standing(world, "clusters/lisbon")) == (
+    assert (
+        world.head("removals/lisbon"),
+        LIMITS.removeprefix("resources/") in list_placed_files(world, "clusters/lisbon"),
+    ) == (
         "",
         True,
     )
@@ -542,11 +556,11 @@ def test_with_its_state_lost_a_namespace_that_nobody_wants_is_not_removed(world:
     assert world.sync().is_unchanged
 
 
-def test_what_was_declined_just_now_is_not_what_stands_there(world: World) -> None:
+def test_a_draft_that_was_just_declined_does_not_count_as_published(world: World) -> None:
     more = resource("ConfigMap", "more", on="berlin", size="1")
     world.write({"more.yaml": more})
     world.sync()
-    assert "A resources/shop/configmap-more.yaml" in changes(world, "drafts/berlin")
+    assert "A resources/shop/configmap-more.yaml" in list_changes(world, "drafts/berlin")
     world.delete("drafts/berlin")
     world.write({"again.yaml": more})
 
@@ -556,11 +570,11 @@ def test_what_was_declined_just_now_is_not_what_stands_there(world: World) -> No
     assert world.sync().is_unchanged
 
 
-def test_a_guard_holds_a_policy_that_shrinks_until_its_author_says_so(tmp_path: Path) -> None:
+def test_the_deletion_guard_holds_a_narrowed_policy_until_it_is_acknowledged(tmp_path: Path) -> None:
     names = ("amsterdam", "berlin", "lisbon", "paris")
     world = placement_world(tmp_path, guards={"max_delete_percent": 30})
     world.write({f"clusters/{item}.yaml": repository(item) for item in names})
-    world.write({"placed/limits.yaml": limits(on="", by="north"), "placed/namespace.yaml": None})
+    world.write({"placed/limits.yaml": build_limits(on="", by="north"), "placed/namespace.yaml": None})
     world.write({"policies/north.yaml": propagation("north", {})})
     world.sync()
     publish(world, *names)
@@ -584,11 +598,11 @@ def test_a_guard_holds_a_policy_that_shrinks_until_its_author_says_so(tmp_path: 
     for name in names[:3]:
         world.merge(name, "squash", draft=f"removals/{name}")
     world.sync_until_unchanged()
-    assert [standing(world, f"clusters/{item}") for item in names[:3]] == [[], [], []]
+    assert [list_placed_files(world, f"clusters/{item}") for item in names[:3]] == [[], [], []]
 
 
-def test_an_interrupted_pass_and_a_second_daemon_come_to_the_same(world: World) -> None:
-    world.write({"placed/limits.yaml": limits(cpu="3")})
+def test_a_second_daemon_during_a_pass_produces_one_commit(world: World) -> None:
+    world.write({"placed/limits.yaml": build_limits(cpu="3")})
 
     world.sync_while(world.sync)
 
@@ -596,10 +610,10 @@ def test_an_interrupted_pass_and_a_second_daemon_come_to_the_same(world: World) 
     assert world.sync_until_unchanged().is_unchanged
 
 
-# clusters without a Repository
+# Clusters without a Repository
 
 
-def test_clusters_without_a_repository_live_in_the_fleet(tmp_path: Path) -> None:
+def test_clusters_without_a_repository_use_the_fleet_repository(tmp_path: Path) -> None:
     world = world_with_missing_repositories(tmp_path)
 
     first = world.sync()
@@ -616,21 +630,21 @@ def test_clusters_without_a_repository_live_in_the_fleet(tmp_path: Path) -> None
     assert world.sync().is_unchanged
     world.merge("rome", draft="removals/rome")
     world.sync_until_unchanged()
-    assert standing(world, "clusters/rome") == []
+    assert list_placed_files(world, "clusters/rome") == []
     assert_sound(world.fleet)
 
 
-def test_of_several_objects_of_one_name_labels_unite_and_the_repository_says_where(tmp_path: Path) -> None:
+def test_labels_of_cluster_objects_with_one_name_are_merged_and_the_repository_is_the_target(tmp_path: Path) -> None:
     world = world_with_missing_repositories(tmp_path)
     world.sync()
 
-    assert standing(world, "drafts/berlin") == ["shop/configmap-banner.yaml", "shop/configmap-limits.yaml"]
-    assert standing(world, "drafts/oslo") == ["shop/configmap-limits.yaml"]
+    assert list_placed_files(world, "drafts/berlin") == ["shop/configmap-banner.yaml", "shop/configmap-limits.yaml"]
+    assert list_placed_files(world, "drafts/oslo") == ["shop/configmap-limits.yaml"]
     assert ready_reason(world, "Repository/berlin", "default") == "Planned"
     assert "objects/_cluster/FederatedCluster/berlin.yaml" not in world.paths(world.fleet, "reconciler/status")
 
 
-def test_a_cluster_that_gets_a_repository_at_the_same_place_goes_on_as_it_was(tmp_path: Path) -> None:
+def test_a_cluster_that_gets_a_repository_at_the_same_location_is_unchanged(tmp_path: Path) -> None:
     world = world_with_missing_repositories(tmp_path)
     world.sync()
     publish(world, "oslo")
@@ -644,7 +658,7 @@ def test_a_cluster_that_gets_a_repository_at_the_same_place_goes_on_as_it_was(tm
     assert world.sync().is_unchanged
 
 
-def test_a_cluster_object_that_goes_takes_nothing_with_it(tmp_path: Path) -> None:
+def test_deleting_a_cluster_object_removes_no_packages(tmp_path: Path) -> None:
     world = world_with_missing_repositories(tmp_path)
     world.sync()
     publish(world, "oslo")
@@ -660,15 +674,15 @@ def test_a_cluster_object_that_goes_takes_nothing_with_it(tmp_path: Path) -> Non
     assert world.sync().is_unchanged
 
 
-def command(world: World, *arguments: str, fleet: bool = True) -> CommandResult:
-    """Run a command on the world as people would, where a fleet is set or none is."""
+def run_command(world: World, *arguments: str, fleet: bool = True) -> CommandResult:
+    """Run a command in the folder of the world, with or without a fleet repository."""
     place = f"fleet: {{url: {world.fleet}}}\n" if fleet else ""
     cache = world.folder / ("cache" if fleet else "cache-without-fleet")
     (world.folder / "reconciler.yaml").write_text(f"config: {{url: {world.config}}}\n{place}cache: {cache}\n")
     return run_in(world.folder, {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, *arguments)
 
 
-def test_without_a_fleet_such_clusters_have_no_place(tmp_path: Path) -> None:
+def test_without_a_fleet_repository_such_clusters_have_no_target(tmp_path: Path) -> None:
     world = world_with_missing_repositories(tmp_path, fleet={"url": ""}, status={"url": str(tmp_path / "fleet.git")})
 
     first = world.sync()
@@ -680,37 +694,37 @@ def test_without_a_fleet_such_clusters_have_no_place(tmp_path: Path) -> None:
     assert world.sync().is_unchanged
 
 
-def test_render_writes_what_has_no_place(tmp_path: Path) -> None:
+def test_render_writes_packages_without_a_target(tmp_path: Path) -> None:
     world = world_with_missing_repositories(tmp_path)
 
-    ended = command(world, "render", "--output", str(tmp_path / "out"), fleet=False)
+    ended = run_command(world, "render", "--output", str(tmp_path / "out"), fleet=False)
 
     assert ended.returncode == 0, ended.stderr
     assert "cpu: three" in (tmp_path / "out" / "rome" / LIMITS).read_text()
     assert "cpu: two" in (tmp_path / "out" / "oslo" / LIMITS).read_text()
 
 
-def test_a_plan_tells_what_has_no_place(tmp_path: Path) -> None:
-    ended = command(world_with_missing_repositories(tmp_path), "plan", fleet=False)
+def test_a_plan_reports_clusters_without_a_target(tmp_path: Path) -> None:
+    ended = run_command(world_with_missing_repositories(tmp_path), "plan", fleet=False)
 
     assert ended.returncode == 1
     assert ended.stdout.count("NoDestination") == 2
     assert "1 draft for 1 target" in ended.stdout.splitlines()[0]
 
 
-# what people are told on the command line
+# Output of commands
 
 
-def test_the_commands_tell_what_goes_to_a_cluster(tmp_path: Path) -> None:
+def test_commands_show_the_resources_of_a_cluster(tmp_path: Path) -> None:
     world = world_with_missing_repositories(tmp_path)
 
-    validated = command(world, "validate")
-    planned = command(world, "plan")
+    validated = run_command(world, "validate")
+    planned = run_command(world, "plan")
     world.sync()
     result, drafts, shown = (
-        command(world, "plan"),
-        command(world, "drafts"),
-        command(world, "show", "rome/resources/shop"),
+        run_command(world, "plan"),
+        run_command(world, "drafts"),
+        run_command(world, "show", "rome/resources/shop"),
     )
 
     assert (validated.returncode, validated.stdout) == (0, "no findings\n")
@@ -723,10 +737,10 @@ def test_the_commands_tell_what_goes_to_a_cluster(tmp_path: Path) -> None:
     assert "cpu: three" in shown.stdout
 
 
-def test_a_plan_tells_which_policy_changed_what(world: World) -> None:
+def test_a_plan_shows_the_change_of_an_override_policy(world: World) -> None:
     world.write({"policies/cpu.yaml": policy("cpu", [patch("/data/cpu", "4")], resourceSelectors=CONFIG_MAPS)})
 
-    planned = command(world, "plan")
+    planned = run_command(world, "plan")
 
     assert planned.returncode == 2
     assert "ConfigMap shop/limits: data.cpu 2 → 4" in planned.stdout

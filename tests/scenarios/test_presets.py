@@ -1,4 +1,4 @@
-"""Plugin presets through whole passes: what comes, changes and goes, and what is people's (greenhouse 3, 11, 12)."""
+"""Tests of plugin presets through whole passes: add, change, remove, local changes and lost state."""
 
 import os
 import re
@@ -39,88 +39,88 @@ EVERYWHERE = {"drafts/berlin", "drafts/lisbon", "drafts/oslo"}
 
 @pytest.fixture
 def drafted(tmp_path: Path) -> World:
-    """Everything is drafted: `logs` for three clusters, `metrics` for the two of the edge."""
+    """All Plugins are drafted: `logs` for three clusters, `metrics` for the two edge clusters."""
     return begin(tmp_path, presets_drafted)
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """The same, and everything published."""
+    """The Plugins of `drafted`, all of them published."""
     return begin(tmp_path, presets_published)
 
 
-def plugin_file(cluster: str, name: str = "logs") -> str:
+def build_plugin_path(cluster: str, name: str = "logs") -> str:
     return f"plugins/{name}-{cluster}/plugin.yaml"
 
 
-def plugin(world: World, branch: str, name: str = "logs") -> Any:
+def read_plugin(world: World, branch: str, name: str = "logs") -> Any:
     """Return the Plugin of a preset on a branch."""
-    return parse_yaml(world.text(branch, plugin_file(branch.partition("/")[2], name))).documents[0].data
+    return parse_yaml(world.text(branch, build_plugin_path(branch.partition("/")[2], name))).documents[0].data
 
 
-def options(world: World, branch: str, name: str = "logs") -> dict[str, Any]:
-    """Return the options of a Plugin on a branch; a Secret stands for itself."""
-    listed = plugin(world, branch, name)["spec"]["optionValues"]
+def read_options(world: World, branch: str, name: str = "logs") -> dict[str, Any]:
+    """Return the options of a Plugin on a branch. An option from a Secret has the reference as its value."""
+    listed = read_plugin(world, branch, name)["spec"]["optionValues"]
     return {item["name"]: item.get("value", item.get("valueFrom")) for item in listed}
 
 
-def logs(size: int = 32, **more: Any) -> str:
-    """Return the preset as it is at first, with another size for Berlin."""
+def build_logs(size: int = 32, **more: Any) -> str:
+    """Return the first version of the preset, with another size for Berlin."""
     values = [option("buffer.size", 128), from_secret("token", "logs", "token")]
     return preset(options=values, **{"overrides": {"berlin": [option("buffer.size", size)]}, **more})
 
 
-def standing(world: World, branch: str) -> list[str]:
+def list_plugins(world: World, branch: str) -> list[str]:
     """Return the Plugins on a branch."""
     return [path.partition("/")[0] for path in world.paths(world.fleet, branch, "plugins")]
 
 
-def conflicts(world: World, branch: str, package: str) -> list[tuple[str, str]]:
+def list_conflicts(world: World, branch: str, package: str) -> list[tuple[str, str]]:
     return [
         (conflict["file"], conflict.get("pointer", ""))
         for conflict in world.package_status(branch, package).get("conflicts", ())
     ]
 
 
-def preset_status(world: World, name: str = "logs") -> Any:
+def read_preset_status(world: World, name: str = "logs") -> Any:
     text = world.text("reconciler/status", f"objects/{TEAM}/PluginPreset/{name}.yaml")
     return parse_yaml(text).documents[0].data["status"]
 
 
-def states(world: World, name: str = "logs") -> dict[str, str]:
-    """Return what became of the Plugins of a preset, by cluster."""
-    return {row["clusterName"]: row["state"] for row in preset_status(world, name)["pluginStatuses"]}
+def read_states(world: World, name: str = "logs") -> dict[str, str]:
+    """Return the states of the Plugins of a preset, by cluster."""
+    return {row["clusterName"]: row["state"] for row in read_preset_status(world, name)["pluginStatuses"]}
 
 
-def condition(world: World, expected: str, name: str = "logs") -> tuple[str, str]:
-    mapping = {item["type"]: item for item in preset_status(world, name)["conditions"]}
+def read_condition(world: World, expected: str, name: str = "logs") -> tuple[str, str]:
+    mapping = {item["type"]: item for item in read_preset_status(world, name)["conditions"]}
     return mapping[expected]["status"], mapping[expected]["message"]
 
 
-# what comes
+# New Plugins
 
 
-def test_a_preset_has_a_plugin_on_each_of_its_clusters(drafted: World) -> None:
-    sizes = {item: options(drafted, f"drafts/{item}")["buffer.size"] for item in CLUSTERS}
-    storage = {item: options(drafted, f"drafts/{item}")["storage"] for item in CLUSTERS}
+def test_a_preset_creates_a_plugin_on_each_selected_cluster(drafted: World) -> None:
+    sizes = {item: read_options(drafted, f"drafts/{item}")["buffer.size"] for item in CLUSTERS}
+    storage = {item: read_options(drafted, f"drafts/{item}")["storage"] for item in CLUSTERS}
 
     assert sizes == {"berlin": 32, "lisbon": 128, "oslo": 128}
     assert storage == {"berlin": "zfs", "lisbon": "fast", "oslo": "zfs"}
-    assert standing(drafted, "drafts/oslo") == ["logs-oslo", "metrics-oslo"]
-    assert standing(drafted, "drafts/lisbon") == ["logs-lisbon"]
+    assert list_plugins(drafted, "drafts/oslo") == ["logs-oslo", "metrics-oslo"]
+    assert list_plugins(drafted, "drafts/lisbon") == ["logs-lisbon"]
     assert drafted.sync().is_unchanged
     assert_sound(drafted.fleet)
 
 
-def test_an_expression_and_a_secret_are_what_the_cluster_makes_of_them(drafted: World) -> None:
-    result = options(drafted, "drafts/oslo")
+def test_expressions_are_evaluated_and_secrets_stay_references(drafted: World) -> None:
+    result = read_options(drafted, "drafts/oslo")
 
     assert result["endpoint"] == "https://oslo-1.example.test"
     assert result["token"] == {"secret": {"name": "logs", "key": "token"}}
 
 
 @pytest.mark.parametrize("how", MERGES)
-def test_plugins_are_published_however_people_merge(drafted: World, how: str) -> None:
+def test_plugins_are_published_with_every_merge_method(drafted: World, how: str) -> None:
     drafted.merge("oslo", how)
 
     after = drafted.sync()
@@ -136,17 +136,17 @@ def test_a_new_cluster_gets_its_plugins(world: World) -> None:
     after = world.sync()
 
     assert after.changed_branches == {"clusters/rome", "drafts/rome"}
-    assert standing(world, "drafts/rome") == ["logs-rome", "metrics-rome"]
+    assert list_plugins(world, "drafts/rome") == ["logs-rome", "metrics-rome"]
     assert world.sync().is_unchanged
 
 
-# what an edit moves
+# Changes of the config
 
 
 @pytest.mark.parametrize(
     ("files", "renders", "moved"),
     [
-        pytest.param({LOGS: logs(16)}, 1, {"drafts/berlin"}, id="an-override-for-one-cluster"),
+        pytest.param({LOGS: build_logs(16)}, 1, {"drafts/berlin"}, id="an-override-for-one-cluster"),
         pytest.param(
             {EDGE: override("edge", [option("storage", "btrfs")], clusterSelector=tier_selector("edge"))},
             4, {"drafts/berlin", "drafts/oslo"}, id="an-override-for-a-tier",
@@ -164,7 +164,7 @@ def test_a_new_cluster_gets_its_plugins(world: World) -> None:
         ),
     ],
 )  # fmt: skip
-def test_an_edit_moves_the_drafts_that_it_reaches(
+def test_a_config_change_updates_only_the_affected_drafts(
     world: World, files: dict[str, str | None], renders: int, moved: set[str]
 ) -> None:
     world.write(files)
@@ -182,17 +182,17 @@ TURNED = {name: list(reversed(item)) for name, item in reversed(TWICE.items())}
 @pytest.mark.parametrize(
     "files",
     [
-        pytest.param({LOGS: logs(overrides=TURNED)}, id="overrides-in-another-order"),
-        pytest.param({LOGS: "# for all of us\n" + logs(overrides=TWICE)}, id="a-comment"),
-        pytest.param({LOGS: None, "moved/all.yaml": logs(overrides=TWICE)}, id="another-file"),
+        pytest.param({LOGS: build_logs(overrides=TURNED)}, id="overrides-in-another-order"),
+        pytest.param({LOGS: "# for all of us\n" + build_logs(overrides=TWICE)}, id="a-comment"),
+        pytest.param({LOGS: None, "moved/all.yaml": build_logs(overrides=TWICE)}, id="another-file"),
         pytest.param(
             {"overrides/none.yaml": override("none", [option("storage", "x")], pluginDefinitionNames=["none"])},
             id="an-override-for-nobody",
         ),
     ],
 )  # fmt: skip
-def test_an_edit_that_says_the_same_moves_nothing(tmp_path: Path, files: dict[str, str | None]) -> None:
-    world = begin(tmp_path, _overridden_twice)
+def test_an_equivalent_config_change_renders_nothing(tmp_path: Path, files: dict[str, str | None]) -> None:
+    world = begin(tmp_path, _build_world_with_two_overrides)
     world.write(files)
 
     after = world.sync()
@@ -201,31 +201,31 @@ def test_an_edit_that_says_the_same_moves_nothing(tmp_path: Path, files: dict[st
     assert world.sync().is_unchanged
 
 
-def _overridden_twice(folder: Path) -> World:
+def _build_world_with_two_overrides(folder: Path) -> World:
     world = preset_world(folder)
-    world.write({LOGS: logs(overrides=TWICE)})
+    world.write({LOGS: build_logs(overrides=TWICE)})
     world.sync()
     publish(world, *CLUSTERS)
     return world
 
 
-# what goes
+# Removed Plugins
 
 
 def unselect_oslo(world: World) -> None:
-    """Take Oslo out of the edge, where it has a Plugin of each preset."""
+    """Remove the edge label from Oslo, which has a Plugin of each preset."""
     world.write({"clusters/oslo.yaml": cluster("oslo", "-")})
 
 
-def ack_of(after: PassResult) -> str:
-    """Return what acknowledges that Plugins go."""
+def read_acknowledgement_hash(after: PassResult) -> str:
+    """Return the hash that acknowledges the deletion of Plugins."""
     result = next(finding.message for finding in after.findings if finding.code == "DeletionHeld")
     match = re.search(r'ack-deletions: "(\w+)"', result)
     assert match, result
     return match[1]
 
 
-def acknowledged(these: str) -> dict[str, dict[str, str]]:
+def build_acknowledgement(these: str) -> dict[str, dict[str, str]]:
     return {"annotations": {"reconciler.dev/ack-deletions": these}}
 
 
@@ -235,15 +235,15 @@ def test_a_cluster_that_stops_matching_loses_its_plugins(world: World) -> None:
     after = world.sync()
 
     assert after.outcomes["oslo/plugins/logs-oslo"] == "proposed"
-    assert (after.changed_branches, states(world)["oslo"]) == ({"removals/oslo"}, "PendingDeletion")
+    assert (after.changed_branches, read_states(world)["oslo"]) == ({"removals/oslo"}, "PendingDeletion")
     assert world.sync().is_unchanged
-    assert (states(world)["oslo"], condition(world, "Ready")[0]) == ("PendingDeletion", "True")
+    assert (read_states(world)["oslo"], read_condition(world, "Ready")[0]) == ("PendingDeletion", "True")
     world.merge("oslo", "squash", draft="removals/oslo")
     world.sync_until_unchanged()
-    assert (standing(world, "clusters/oslo"), "oslo" in states(world)) == ([], False)
+    assert (list_plugins(world, "clusters/oslo"), "oslo" in read_states(world)) == ([], False)
 
 
-def test_before_it_is_published_what_is_not_wanted_just_goes(drafted: World) -> None:
+def test_an_unpublished_plugin_is_withdrawn_from_its_draft(drafted: World) -> None:
     unselect_oslo(drafted)
 
     after = drafted.sync()
@@ -252,7 +252,7 @@ def test_before_it_is_published_what_is_not_wanted_just_goes(drafted: World) -> 
     assert drafted.sync().is_unchanged
 
 
-def test_a_cluster_that_matches_again_keeps_what_it_has(world: World) -> None:
+def test_a_cluster_that_matches_again_keeps_its_plugins(world: World) -> None:
     unselect_oslo(world)
     world.sync()
     world.write({"clusters/oslo.yaml": cluster("oslo")})
@@ -264,13 +264,13 @@ def test_a_cluster_that_matches_again_keeps_what_it_has(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_many_clusters_at_once_are_held_until_somebody_says_so(world: World) -> None:
+def test_deletions_on_many_clusters_are_held_until_they_are_acknowledged(world: World) -> None:
     world = world.with_settings(guards={"max_delete_percent": 30})
-    world.write({LOGS: logs(tiers=["core"])})
+    world.write({LOGS: build_logs(tiers=["core"])})
     held = world.sync()
     assert world.sync().is_unchanged
-    result = condition(world, "DeletionHeld")
-    world.write({LOGS: logs(tiers=["core"], marks=acknowledged(ack_of(held)))})
+    result = read_condition(world, "DeletionHeld")
+    world.write({LOGS: build_logs(tiers=["core"], marks=build_acknowledgement(read_acknowledgement_hash(held)))})
 
     after = world.sync()
 
@@ -283,11 +283,11 @@ def test_many_clusters_at_once_are_held_until_somebody_says_so(world: World) -> 
     assert world.sync().is_unchanged
     world.merge("oslo", "squash", draft="removals/oslo")
     world.sync_until_unchanged()
-    assert standing(world, "clusters/oslo") == ["metrics-oslo"]
+    assert list_plugins(world, "clusters/oslo") == ["metrics-oslo"]
 
 
 def test_with_retain_a_cluster_that_stops_matching_keeps_the_file(world: World) -> None:
-    world.write({LOGS: logs(deletionPolicy="Retain")})
+    world.write({LOGS: build_logs(deletionPolicy="Retain")})
     retaining = world.sync()
     unselect_oslo(world)
 
@@ -295,15 +295,15 @@ def test_with_retain_a_cluster_that_stops_matching_keeps_the_file(world: World) 
 
     assert (retaining.changed_branches, after.outcomes["oslo/plugins/logs-oslo"]) == (set(), "orphaned")
     assert after.outcomes["oslo/plugins/metrics-oslo"] == "proposed"
-    assert states(world) == {"berlin": "UpToDate", "lisbon": "UpToDate", "oslo": "Orphaned"}
+    assert read_states(world) == {"berlin": "UpToDate", "lisbon": "UpToDate", "oslo": "Orphaned"}
     assert world.sync().is_unchanged
     world.merge("oslo", "squash", draft="removals/oslo")
     world.sync_until_unchanged()
-    assert standing(world, "clusters/oslo") == ["logs-oslo"]
+    assert list_plugins(world, "clusters/oslo") == ["logs-oslo"]
     assert world.sync_until_unchanged().is_unchanged
 
 
-def test_a_cluster_may_say_that_what_it_has_is_retained(world: World) -> None:
+def test_a_cluster_annotation_retains_its_plugins(world: World) -> None:
     marked = cluster("oslo").replace(
         '"labels"', '"annotations": {"greenhouse.sap/plugin-deletion": "retain"}, "labels"'
     )
@@ -314,11 +314,11 @@ def test_a_cluster_may_say_that_what_it_has_is_retained(world: World) -> None:
     after = world.sync()
 
     assert (after.outcomes["oslo/plugins/logs-oslo"], after.changed_branches) == ("orphaned", set())
-    assert states(world)["oslo"] == "Orphaned"
+    assert read_states(world)["oslo"] == "Orphaned"
     assert world.sync().is_unchanged
 
 
-def test_a_preset_that_goes_takes_its_plugins_along(world: World) -> None:
+def test_deleting_a_preset_removes_its_plugins(world: World) -> None:
     world.write({LOGS: None})
 
     after = world.sync()
@@ -329,109 +329,113 @@ def test_a_preset_that_goes_takes_its_plugins_along(world: World) -> None:
     for item in CLUSTERS:
         world.merge(item, "squash", draft=f"removals/{item}")
     world.sync_until_unchanged()
-    assert [standing(world, f"clusters/{entry}") for entry in CLUSTERS] == [["metrics-berlin"], [], ["metrics-oslo"]]
+    assert [list_plugins(world, f"clusters/{entry}") for entry in CLUSTERS] == [
+        ["metrics-berlin"],
+        [],
+        ["metrics-oslo"],
+    ]
 
 
-def test_a_preset_that_retains_goes_alone_and_has_its_plugins_again_when_it_returns(world: World) -> None:
-    world.write({LOGS: logs(deletionPolicy="Retain")})
+def test_plugins_of_a_retaining_preset_stay_and_are_adopted_when_it_returns(world: World) -> None:
+    world.write({LOGS: build_logs(deletionPolicy="Retain")})
     world.sync()
     world.write({LOGS: None})
     pass_result = world.sync()
     assert world.sync_until_unchanged().is_unchanged
     retained = world.head("removals/oslo")
-    world.write({LOGS: logs(16, deletionPolicy="Retain")})
+    world.write({LOGS: build_logs(16, deletionPolicy="Retain")})
 
     after = world.sync()
 
     assert (pass_result.changed_branches, retained) == (set(), "")
     assert pass_result.outcomes["oslo/plugins/logs-oslo"] == "orphaned"
     assert (after.outcomes["oslo/plugins/logs-oslo"], after.changed_branches) == ("adopted", {"drafts/berlin"})
-    assert options(world, "drafts/berlin")["buffer.size"] == 16
+    assert read_options(world, "drafts/berlin")["buffer.size"] == 16
     assert world.sync_until_unchanged().is_unchanged
 
 
-def test_a_preset_may_let_nothing_go(world: World) -> None:
+def test_a_preset_can_prevent_all_deletions(world: World) -> None:
     remaining = {"annotations": {"greenhouse.sap/prevent-deletion": "true"}}
-    world.write({LOGS: logs(marks=remaining)})
+    world.write({LOGS: build_logs(marks=remaining)})
     world.sync()
     world.write({"clusters/lisbon.yaml": cluster("lisbon", "-")})
 
     after = world.sync()
 
     assert (after.outcomes["lisbon/plugins/logs-lisbon"], after.changed_branches) == ("DeletionHeld", set())
-    assert "prevent-deletion" in condition(world, "DeletionHeld")[1]
+    assert "prevent-deletion" in read_condition(world, "DeletionHeld")[1]
     assert world.sync().is_unchanged
 
 
-# what is others'
+# Foreign Plugins and local changes
 
 
 FOREIGN = format_object("Plugin", "logs-oslo", {"optionValues": [], "own": True}, TEAM, GREENHOUSE, labels={"a": "b"})
 
 
-def _with_a_foreign_plugin(folder: Path) -> World:
+def _build_world_with_foreign_plugin(folder: Path) -> World:
     world = preset_world(folder)
     world.write({"clusters/oslo.yaml": cluster("oslo", "-")})
     world.sync()
-    world.commit("clusters/oslo", {plugin_file("oslo"): FOREIGN})
+    world.commit("clusters/oslo", {build_plugin_path("oslo"): FOREIGN})
     world.write({"clusters/oslo.yaml": cluster("oslo")})
     return world
 
 
 def test_a_foreign_plugin_is_skipped_and_adopted_by_its_label(tmp_path: Path) -> None:
-    world = begin(tmp_path, _with_a_foreign_plugin)
+    world = begin(tmp_path, _build_world_with_foreign_plugin)
     skipped = world.sync()
-    result = condition(world, "PluginSkipped")
+    result = read_condition(world, "PluginSkipped")
     assert world.sync().is_unchanged
     labelled = FOREIGN.replace('"a": "b"', f'"a": "b", "{PRESET_LABEL}": "logs"')
-    world.commit("clusters/oslo", {plugin_file("oslo"): labelled})
+    world.commit("clusters/oslo", {build_plugin_path("oslo"): labelled})
 
     after = world.sync()
 
     assert result == ("True", "Skipped existing plugins: logs-oslo")
     assert "PluginNotManaged" in skipped.codes
-    assert world.text("clusters/oslo", plugin_file("oslo")) == labelled
+    assert world.text("clusters/oslo", build_plugin_path("oslo")) == labelled
     assert after.outcomes["oslo/plugins/logs-oslo"] == "draft"
-    assert options(world, "drafts/oslo")["storage"] == "zfs"
-    assert plugin(world, "drafts/oslo")["metadata"]["labels"]["a"] == "b"
-    assert "own" not in plugin(world, "drafts/oslo")["spec"]
+    assert read_options(world, "drafts/oslo")["storage"] == "zfs"
+    assert read_plugin(world, "drafts/oslo")["metadata"]["labels"]["a"] == "b"
+    assert "own" not in read_plugin(world, "drafts/oslo")["spec"]
     assert world.sync_until_unchanged().is_unchanged
     publish(world, "oslo")
     assert world.record("oslo", "plugins/logs-oslo")["owned"]
 
 
-def test_labels_of_people_are_kept_through_changes_of_ours(world: World) -> None:
-    world.edit("clusters/oslo", plugin_file("oslo"), "  labels:\n", "  labels:\n    pager: night # until May\n")
+def test_labels_of_people_survive_config_changes(world: World) -> None:
+    world.edit("clusters/oslo", build_plugin_path("oslo"), "  labels:\n", "  labels:\n    pager: night # until May\n")
     world.sync_until_unchanged()
     world.write({LOGS: preset(options=[option("buffer.size", 7)])})
 
     world.sync()
 
-    assert "pager: night # until May" in world.text("drafts/oslo", plugin_file("oslo"))
-    assert options(world, "drafts/oslo")["buffer.size"] == 7
-    assert conflicts(world, "drafts/oslo", "plugins/logs-oslo") == []
+    assert "pager: night # until May" in world.text("drafts/oslo", build_plugin_path("oslo"))
+    assert read_options(world, "drafts/oslo")["buffer.size"] == 7
+    assert list_conflicts(world, "drafts/oslo", "plugins/logs-oslo") == []
     assert world.sync().is_unchanged
     publish(world, "oslo")
-    assert plugin(world, "clusters/oslo")["metadata"]["labels"]["pager"] == "night"
+    assert read_plugin(world, "clusters/oslo")["metadata"]["labels"]["pager"] == "night"
 
 
 @pytest.mark.parametrize("branch", ["clusters/oslo", "drafts/oslo"])
-def test_an_option_that_we_emit_is_restored_with_a_conflict_record(tmp_path: Path, branch: str) -> None:
+def test_an_option_of_the_config_is_restored_with_a_conflict_record(tmp_path: Path, branch: str) -> None:
     world = begin(tmp_path, presets_drafted if branch.startswith("drafts") else presets_published)
-    world.edit(branch, plugin_file("oslo"), "value: zfs", "value: nfs")
+    world.edit(branch, build_plugin_path("oslo"), "value: zfs", "value: nfs")
 
     world.sync()
 
-    assert options(world, "drafts/oslo")["storage"] == "zfs"
-    assert [conflict[0] for conflict in conflicts(world, "drafts/oslo", "plugins/logs-oslo")] == ["plugin.yaml"]
+    assert read_options(world, "drafts/oslo")["storage"] == "zfs"
+    assert [conflict[0] for conflict in list_conflicts(world, "drafts/oslo", "plugins/logs-oslo")] == ["plugin.yaml"]
     assert world.sync().is_unchanged
     publish(world, "oslo")
-    assert options(world, "clusters/oslo")["storage"] == "zfs"
+    assert read_options(world, "clusters/oslo")["storage"] == "zfs"
     assert world.sync().is_unchanged
 
 
 def test_a_plugin_that_people_delete_is_drafted_again(world: World) -> None:
-    world.commit("clusters/oslo", {plugin_file("oslo"): None})
+    world.commit("clusters/oslo", {build_plugin_path("oslo"): None})
 
     after = world.sync()
 
@@ -441,7 +445,7 @@ def test_a_plugin_that_people_delete_is_drafted_again(world: World) -> None:
 
 def test_a_suspended_plugin_is_neither_changed_nor_removed(world: World) -> None:
     world.edit(
-        "clusters/oslo", plugin_file("oslo"), "  labels:\n",
+        "clusters/oslo", build_plugin_path("oslo"), "  labels:\n",
         '  annotations: {greenhouse.sap/suspend: "true"}\n  labels:\n',
     )  # fmt: skip
     world.sync_until_unchanged()
@@ -458,15 +462,15 @@ def test_a_suspended_plugin_is_neither_changed_nor_removed(world: World) -> None
     assert world.sync_until_unchanged().is_unchanged
 
 
-# what is not there
+# Missing objects
 
 
-def test_without_its_definition_everything_stays_and_comes_when_that_does(tmp_path: Path) -> None:
+def test_without_its_definition_a_preset_waits_until_the_definition_exists(tmp_path: Path) -> None:
     world = preset_world(tmp_path)
     world.write({SHIPPER: None})
     first = world.sync()
     assert world.sync().is_unchanged
-    result = condition(world, "PluginDefinitionNotFound")
+    result = read_condition(world, "PluginDefinitionNotFound")
     world.write({SHIPPER: definition()})
 
     after = world.sync()
@@ -484,16 +488,18 @@ def test_without_its_definition_everything_stays_and_comes_when_that_does(tmp_pa
         pytest.param({SHIPPER: None}, id="no-definition"),
         pytest.param({SHIPPER: "kind: ["}, id="a-definition-that-cannot-be-read"),
         pytest.param({LOGS: "kind: ["}, id="a-preset-that-cannot-be-read"),
-        pytest.param({LOGS: logs(clusterSelector={})}, id="a-preset-for-nobody-knows-whom"),
+        pytest.param({LOGS: build_logs(clusterSelector={})}, id="a-preset-for-nobody-knows-whom"),
         pytest.param({"clusters/oslo.yaml": "kind: ["}, id="a-cluster-that-cannot-be-read"),
         pytest.param({EDGE: override("edge", [{"name": "storage"}])}, id="an-override-that-says-nothing"),
         pytest.param({EDGE: "kind: ["}, id="an-override-that-cannot-be-read"),
         pytest.param({"acme.yaml": "kind: ["}, id="an-organization-that-cannot-be-read"),
-        pytest.param({"copy.yaml": logs()}, id="a-preset-twice"),
+        pytest.param({"copy.yaml": build_logs()}, id="a-preset-twice"),
         pytest.param({"other.yaml": "kind: ["}, id="some-file"),
     ],
 )
-def test_nothing_vanishes_while_not_all_is_known(world: World, files: dict[str, str | None]) -> None:
+def test_plugins_stay_while_config_objects_are_missing_or_unreadable(
+    world: World, files: dict[str, str | None]
+) -> None:
     before = {path: (world.config / path).read_text() for path in files if (world.config / path).exists()}
     heads = {item: world.head(f"clusters/{item}") for item in CLUSTERS}
     world.write(files)
@@ -511,23 +517,23 @@ def test_nothing_vanishes_while_not_all_is_known(world: World, files: dict[str, 
     assert world.sync_until_unchanged().is_unchanged
 
 
-def test_a_cluster_that_goes_takes_nothing_with_it(world: World) -> None:
+def test_deleting_a_cluster_removes_no_plugins(world: World) -> None:
     world.write({"clusters/oslo.yaml": None})
 
     after = world.sync()
 
-    assert (after.changed_branches, standing(world, "clusters/oslo")) == (set(), ["logs-oslo", "metrics-oslo"])
+    assert (after.changed_branches, list_plugins(world, "clusters/oslo")) == (set(), ["logs-oslo", "metrics-oslo"])
     assert world.sync_until_unchanged().is_unchanged
     world.write({"clusters/oslo.yaml": cluster("oslo")})
     assert world.sync().outcomes["oslo/plugins/logs-oslo"] == "published"
     assert world.sync_until_unchanged().is_unchanged
 
 
-# what is lost
+# Lost state
 
 
 @pytest.mark.parametrize("start", [presets_drafted, presets_published])
-def test_with_its_state_lost_everything_is_known_again(tmp_path: Path, start: Callable[[Path], World]) -> None:
+def test_with_lost_state_all_plugins_are_recognized(tmp_path: Path, start: Callable[[Path], World]) -> None:
     world = begin(tmp_path, start)
     before = {item: (world.head(f"clusters/{item}"), world.head(f"drafts/{item}")) for item in CLUSTERS}
     git(world.fleet, "update-ref", "-d", "refs/reconciler/state/oslo")
@@ -536,13 +542,13 @@ def test_with_its_state_lost_everything_is_known_again(tmp_path: Path, start: Ca
 
     assert {item: (world.head(f"clusters/{item}"), world.head(f"drafts/{item}")) for item in CLUSTERS} == before
     assert world.sync_until_unchanged().is_unchanged
-    world.write({LOGS: logs(16)})
+    world.write({LOGS: build_logs(16)})
     assert world.sync().changed_branches == {"drafts/berlin"}
     assert world.sync().is_unchanged
 
 
-def test_an_interrupted_pass_and_a_second_daemon_come_to_the_same(world: World) -> None:
-    world.write({LOGS: logs(16)})
+def test_a_second_daemon_during_a_pass_produces_one_commit(world: World) -> None:
+    world.write({LOGS: build_logs(16)})
 
     world.sync_while(world.sync)
 
@@ -550,34 +556,34 @@ def test_an_interrupted_pass_and_a_second_daemon_come_to_the_same(world: World) 
     assert world.sync_until_unchanged().is_unchanged
 
 
-# with override policies
+# Override policies
 
 
-def test_a_policy_that_a_preset_passes_on_by_label_overrides_its_plugins(world: World) -> None:
+def test_a_policy_that_a_preset_propagates_by_label_overrides_its_plugins(world: World) -> None:
     passed = {"labels": {ATTACHED: "slow"}, "annotations": {"greenhouse.sap/propagate-labels": ATTACHED}}
     slow = policy("slow", [patch("/spec/displayName", "slow logs", {"clusters": ["oslo"]})])
-    world.write({LOGS: logs(marks=passed), "policies/slow.yaml": slow})
+    world.write({LOGS: build_logs(marks=passed), "policies/slow.yaml": slow})
     world.sync()
 
     publish(world, *CLUSTERS)
 
-    assert plugin(world, "clusters/oslo")["spec"]["displayName"] == "slow logs"
-    assert plugin(world, "clusters/berlin")["spec"]["displayName"] == "logs berlin"
-    assert plugin(world, "clusters/oslo")["metadata"]["labels"].get(ATTACHED) is None
+    assert read_plugin(world, "clusters/oslo")["spec"]["displayName"] == "slow logs"
+    assert read_plugin(world, "clusters/berlin")["spec"]["displayName"] == "logs berlin"
+    assert read_plugin(world, "clusters/oslo")["metadata"]["labels"].get(ATTACHED) is None
     world.write({"policies/slow.yaml": slow.replace("slow logs", "slower logs")})
     after = world.sync()
     assert (after.report.render_count, after.changed_branches) == (1, {"drafts/oslo"})
     assert world.sync().is_unchanged
 
 
-# secrets
+# Secrets
 
 
 PLANTED = "hunter2-in-plain-sight"
 SHIPPER_REF = {"kind": "ClusterPluginDefinition", "name": "logshipper"}
 PLANTED_BY = {
     "the-preset": {LOGS: preset(options=[option("token", PLANTED)])},
-    "the-preset-for-one-cluster": {LOGS: logs(overrides={"berlin": [option("token", PLANTED)]})},
+    "the-preset-for-one-cluster": {LOGS: build_logs(overrides={"berlin": [option("token", PLANTED)]})},
     "an-override-that-all-shadow": {"overrides/all.yaml": override("all", [option("token", PLANTED)])},
     "an-override-of-all-clusters": {
         EDGE: override("edge", [option("token", PLANTED)], clusterSelector=tier_selector("edge"))
@@ -609,7 +615,7 @@ PLANTED_BY = {
     "no-list": {
         "acme.yaml": format_object("Organization", TEAM, {"pluginOverrides": {"token": PLANTED}}, api=GREENHOUSE)
     },
-    "no-list-of-clusters": {LOGS: logs(clusterOptionOverrides={"oslo": {"token": PLANTED}})},
+    "no-list-of-clusters": {LOGS: build_logs(clusterOptionOverrides={"oslo": {"token": PLANTED}})},
     "a-text-for-a-list": {
         "acme.yaml": format_object("Organization", TEAM, {"pluginOverrides": PLANTED}, api=GREENHOUSE)
     },
@@ -623,8 +629,8 @@ PLANTED_BY = {
 }
 
 
-def everything(repository: Path) -> bytes:
-    """Return every object of a repository, whether anything points to it or not, and every ref."""
+def read_all_objects(repository: Path) -> bytes:
+    """Return every object of a repository, reachable or not, and every ref."""
     listed = [["cat-file", "--batch-all-objects", "--batch"], ["for-each-ref"]]
     values = [
         subprocess.run(["git", "-C", repository, *item], capture_output=True, check=True).stdout for item in listed
@@ -633,26 +639,26 @@ def everything(repository: Path) -> bytes:
 
 
 @pytest.mark.parametrize("files", PLANTED_BY.values(), ids=PLANTED_BY)
-def test_a_secret_that_is_written_out_goes_nowhere(
+def test_a_plain_text_secret_is_not_written_anywhere(
     tmp_path: Path, files: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     world = begin(tmp_path, presets_published)
     world.write(files)
     after = world.sync()
     world.sync_until_unchanged()
-    results = [command(world, "plan"), command(world, "validate"), command(world, "drafts")]
-    results.append(command(world, "render", "--output", str(tmp_path / "out")))
+    results = [run_command(world, "plan"), run_command(world, "validate"), run_command(world, "drafts")]
+    results.append(run_command(world, "render", "--output", str(tmp_path / "out")))
 
     rendered = b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
     text = "".join(result.stdout + result.stderr for result in results) + "".join(capsys.readouterr())
-    remaining = everything(world.fleet)
+    remaining = read_all_objects(world.fleet)
     assert b"logs-oslo" in remaining
     assert PLANTED.encode() not in remaining + rendered
     assert PLANTED not in text + str(after.findings)
 
 
-def command(world: World, *arguments: str) -> CommandResult:
-    """Run a command on the world as people would."""
+def run_command(world: World, *arguments: str) -> CommandResult:
+    """Run a command in the folder of the world."""
     (world.folder / "reconciler.yaml").write_text(
         f"config: {{url: {world.config}}}\nfleet: {{url: {world.fleet}}}\ncache: {world.folder / 'cache'}\n"
     )

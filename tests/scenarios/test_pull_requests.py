@@ -1,4 +1,4 @@
-"""Pull requests: one for each draft, in a reviewer's words, declined when closed, and left alone when approved."""
+"""Tests of pull requests: one for each draft, declined when it is closed, and unchanged after an approval."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ GATED = (
 MET = "status:\n  conditions:\n    - {type: example.com/Tested, status: 'True'}\ninfo:"
 
 
-def merge(world: ForgeWorld, cluster: str, method: str = "squash") -> None:
-    """Merge a cluster's draft as a person does who finds it ready."""
+def merge_pull_request(world: ForgeWorld, cluster: str, method: str = "squash") -> None:
+    """Mark the pull request of a cluster's draft as ready, and merge it."""
     pull_request = world.open_requests[f"drafts/{cluster}"]
     pull_request.draft = False
     world.on_forge.merge(pull_request.number, method, "merged")
@@ -39,7 +39,7 @@ def test_a_draft_gets_a_pull_request_and_merging_it_publishes(tmp_path: Path) ->
             "POST /repos/acme/fleet/pulls", f"POST /repos/acme/fleet/statuses/{world.head('drafts/berlin')}",
             "POST /repos/acme/fleet/pulls", f"POST /repos/acme/fleet/statuses/{world.head('drafts/lisbon')}",
         ]  # fmt: skip
-        merge(world, "lisbon")
+        merge_pull_request(world, "lisbon")
         world.sync_until_unchanged()
         assert world.record("lisbon", "web")["revision"] == 1
         assert list(world.open_requests) == ["drafts/berlin"]
@@ -47,10 +47,10 @@ def test_a_draft_gets_a_pull_request_and_merging_it_publishes(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
-def test_however_it_is_merged(method: str, tmp_path: Path) -> None:
+def test_a_pull_request_is_published_with_every_merge_method(method: str, tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.sync()
-        merge(world, "lisbon", method)
+        merge_pull_request(world, "lisbon", method)
         git(world.fleet, "update-ref", "-d", "refs/heads/drafts/lisbon")
         world.sync_until_unchanged()
         assert world.record("lisbon", "web")["revision"] == 1
@@ -60,7 +60,7 @@ def test_however_it_is_merged(method: str, tmp_path: Path) -> None:
         assert world.open_requests["drafts/lisbon"].title == "lisbon/web: update v1 → v2"
 
 
-def test_closing_declines_until_it_would_be_another(tmp_path: Path) -> None:
+def test_closing_a_pull_request_declines_the_draft_until_its_content_changes(tmp_path: Path) -> None:
     with github_world(tmp_path) as world:
         world.sync_until_unchanged()
         world.on_forge.close(world.open_requests["drafts/lisbon"])
@@ -77,7 +77,7 @@ def test_closing_declines_until_it_would_be_another(tmp_path: Path) -> None:
         assert "drafts/lisbon" not in world.open_requests, "what was declined is declined"
 
 
-def test_what_people_worked_on_a_closed_draft_is_kept(tmp_path: Path) -> None:
+def test_edits_on_a_closed_draft_are_kept_on_a_ref(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.sync_until_unchanged()
         theirs = world.edit("drafts/lisbon", "web/deployment.yaml", "replicas: 2", "replicas: 5")
@@ -88,7 +88,7 @@ def test_what_people_worked_on_a_closed_draft_is_kept(tmp_path: Path) -> None:
         assert "refs/heads/drafts/lisbon" not in end.after
 
 
-def test_a_draft_that_carried_edits_through_an_update_is_declined_without_them_too(tmp_path: Path) -> None:
+def test_a_closed_draft_with_edits_from_an_earlier_version_is_declined_without_the_edits_too(tmp_path: Path) -> None:
     with github_world(tmp_path) as world:
         world.sync_until_unchanged()
         world.release("web", "v2", package("web", replicas=3))
@@ -107,7 +107,7 @@ def test_a_draft_that_carried_edits_through_an_update_is_declined_without_them_t
         assert list(world.open_requests) == ["drafts/lisbon"]
 
 
-def test_opened_again_before_anybody_looked_is_not_declined(tmp_path: Path) -> None:
+def test_a_pull_request_reopened_before_the_next_pass_is_not_declined(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.sync_until_unchanged()
         pull_request = world.open_requests["drafts/lisbon"]
@@ -117,7 +117,7 @@ def test_opened_again_before_anybody_looked_is_not_declined(tmp_path: Path) -> N
         assert world.open_requests["drafts/lisbon"] is pull_request
 
 
-def test_people_go_on_with_a_closed_draft(tmp_path: Path) -> None:
+def test_an_edit_on_a_closed_draft_opens_a_new_pull_request(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.sync_until_unchanged()
         pull_request = world.open_requests["drafts/lisbon"]
@@ -127,7 +127,7 @@ def test_people_go_on_with_a_closed_draft(tmp_path: Path) -> None:
         assert world.open_requests["drafts/lisbon"].number > pull_request.number, "a closed one does not open again"
 
 
-def test_an_approved_one_is_left_alone_until_it_is_merged(tmp_path: Path) -> None:
+def test_an_approved_draft_is_not_changed_until_it_is_merged(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.sync_until_unchanged()
         pull_request = world.open_requests["drafts/lisbon"]
@@ -139,12 +139,12 @@ def test_an_approved_one_is_left_alone_until_it_is_merged(tmp_path: Path) -> Non
         world.sync_until_unchanged()
         assert world.head("drafts/lisbon") == head
         assert world.reason("web-lisbon") == "DownstreamProposed"
-        merge(world, "lisbon")
+        merge_pull_request(world, "lisbon")
         world.sync_until_unchanged()
         assert world.open_requests["drafts/lisbon"].title == "lisbon/web: update v1 → v2"
 
 
-def test_proposing_marks_it_ready_and_rejecting_takes_that_back(tmp_path: Path) -> None:
+def test_proposing_marks_the_pull_request_ready_and_rejecting_reverts_that(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.sync_until_unchanged()
         pull_request = world.open_requests["drafts/lisbon"]
@@ -160,7 +160,7 @@ def test_proposing_marks_it_ready_and_rejecting_takes_that_back(tmp_path: Path) 
         assert pull_request.draft is False, "a person's mark stays"
 
 
-def test_gates_and_blocked_updates_fail_the_check(tmp_path: Path) -> None:
+def test_unmet_readiness_gates_fail_the_check(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         gated = {**package("web"), "Kptfile": GATED}
         world.release("web", "v1", gated)
@@ -177,7 +177,7 @@ def test_gates_and_blocked_updates_fail_the_check(tmp_path: Path) -> None:
         assert check.state == "success"
 
 
-def test_bodies_are_written_anew_for_a_reason_only(tmp_path: Path) -> None:
+def test_titles_and_bodies_are_rewritten_only_after_a_change_of_the_draft(tmp_path: Path) -> None:
     with github_world(tmp_path) as world:
         world.sync_until_unchanged()
         pull_request = world.open_requests["drafts/lisbon"]
@@ -186,7 +186,7 @@ def test_bodies_are_written_anew_for_a_reason_only(tmp_path: Path) -> None:
             f"Ask Grace.\n\n{pull_request.body}\n\nThanks!",
         )
         world.writes()
-        merge(world, "berlin")
+        merge_pull_request(world, "berlin")
         world.commit("clusters/lisbon", {"other/file.txt": "theirs"})
         world.sync_until_unchanged()
         assert world.writes() == [], "neither a merge elsewhere nor a commit beside it is a reason"
@@ -199,7 +199,7 @@ def test_bodies_are_written_anew_for_a_reason_only(tmp_path: Path) -> None:
         assert pull_request.body.count("reconciler:begin") == 1
 
 
-def test_a_request_that_people_opened_is_taken_as_ours_and_keeps_its_words(tmp_path: Path) -> None:
+def test_a_pull_request_that_people_opened_is_used_and_keeps_its_text(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.forge.break_down()
         world.sync_until_unchanged()
@@ -213,7 +213,7 @@ def test_a_request_that_people_opened_is_taken_as_ours_and_keeps_its_words(tmp_p
         assert world.sync().outcomes["lisbon/web"] == "declined"
 
 
-def test_a_forge_that_is_down_declines_and_approves_nothing(tmp_path: Path) -> None:
+def test_an_unreachable_forge_declines_and_approves_nothing(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.sync_until_unchanged()
         world.on_forge.close(world.open_requests["drafts/lisbon"])
@@ -225,7 +225,7 @@ def test_a_forge_that_is_down_declines_and_approves_nothing(tmp_path: Path) -> N
         assert world.sync().outcomes["lisbon/web"] == "declined"
 
 
-def test_a_refused_request_holds_up_nobody(tmp_path: Path) -> None:
+def test_a_refused_pull_request_does_not_fail_the_pass(tmp_path: Path) -> None:
     with github_world(tmp_path) as world:
         world.forge.forbid("Resource not accessible by integration")
         pass_result = world.sync()
@@ -236,10 +236,10 @@ def test_a_refused_request_holds_up_nobody(tmp_path: Path) -> None:
         assert len(world.open_requests) == 2
 
 
-def test_removals_have_requests_of_their_own(tmp_path: Path) -> None:
+def test_removal_drafts_have_separate_pull_requests(tmp_path: Path) -> None:
     with github_world(tmp_path) as world:
         world.sync_until_unchanged()
-        merge(world, "lisbon")
+        merge_pull_request(world, "lisbon")
         world.write({"web-lisbon.yaml": None})
         world.sync_until_unchanged()
         pull_request = world.open_requests["removals/lisbon"]
@@ -252,7 +252,7 @@ def test_removals_have_requests_of_their_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
-def test_approving_merges_the_request_where_the_forge_decides(method: str, tmp_path: Path) -> None:
+def test_approve_merges_the_pull_request_where_the_forge_decides(method: str, tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",), merge=method) as world:
         world.sync_until_unchanged()
         pull_request = world.open_requests["drafts/lisbon"]
@@ -268,7 +268,7 @@ def test_approving_merges_the_request_where_the_forge_decides(method: str, tmp_p
             assert "Reconciler-Approved-By: Grace <grace@example.com>" in message
 
 
-def test_what_the_forge_does_not_merge_is_not_pushed_past_it(tmp_path: Path) -> None:
+def test_a_merge_that_the_forge_refuses_is_not_pushed(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",), merge="squash") as world:
         world.sync_until_unchanged()
         before = world.head("clusters/lisbon")

@@ -1,4 +1,4 @@
-"""Pull requests without a token: GitLab's by push options, Gitea's and Forgejo's by pushing for review (AGit)."""
+"""Tests of pull requests without a token: GitLab with push options, Gitea and Forgejo with pushes for review (AGit)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.git_repositories import git, write_hook
 from tests.support.world import World, catalog, package, repository, variant
 
 AGIT = Path(__file__).parents[1] / "support" / "agit_hook.py"
-# one line for each push with options
+# The hook writes one line for each push with options.
 NOTE = """
 n=0; said=""
 while [ "$n" -lt "${GIT_PUSH_OPTION_COUNT:-0}" ]; do said="$said[$(printenv GIT_PUSH_OPTION_$n)]"; n=$((n + 1)); done
@@ -45,7 +45,7 @@ def test_gitlab_opens_a_merge_request_with_the_push_of_a_draft(tmp_path: Path) -
     assert "=web v1 → v2: replicas]" in (world.fleet / "pushes").read_text().splitlines()[1]
 
 
-def test_a_review_is_asked_for_once_for_each_head(tmp_path: Path) -> None:
+def test_each_draft_head_requests_one_review(tmp_path: Path) -> None:
     world = make_world(tmp_path, "agit")
     git(world.fleet, "config", "receive.procReceiveRefs", "refs/for")
     write_hook(world.fleet, "proc-receive", f"exec python3 {AGIT} ok")
@@ -61,7 +61,7 @@ def test_a_review_is_asked_for_once_for_each_head(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", ["topic-branch is not set"])
-def test_a_review_that_is_refused_is_told_and_tried_again(answer: str, tmp_path: Path) -> None:
+def test_a_refused_review_is_reported_and_retried(answer: str, tmp_path: Path) -> None:
     world = make_world(tmp_path, "agit")
     git(world.fleet, "config", "receive.procReceiveRefs", "refs/for")
     write_hook(world.fleet, "proc-receive", f"exec python3 {AGIT} '{answer}'")

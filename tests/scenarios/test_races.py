@@ -1,4 +1,6 @@
-"""Other writers, refusing hosts and sudden ends: the world comes out as if we had been alone."""
+"""Tests of races with other writers, refused pushes and killed passes: the fleet ends in the same state as without
+them.
+"""
 
 from pathlib import Path
 
@@ -13,18 +15,18 @@ def world(tmp_path: Path) -> World:
     return small_world(tmp_path)
 
 
-def released(world: World) -> None:
+def release_metrics(world: World) -> None:
     world.release("metrics", "v2", package("metrics", image="2.0"))
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
 
 
-def replica(world: World) -> World:
-    """The same world through another daemon's cache."""
+def open_replica(world: World) -> World:
+    """Return the same world with the cache of another daemon."""
     return World(world.folder, cache=str(world.folder / "replica"))
 
 
-def test_two_replicas_at_once_come_to_the_same_commits(world: World) -> None:
-    other = replica(world)
+def test_two_replicas_at_once_produce_the_same_commits(world: World) -> None:
+    other = open_replica(world)
 
     after = world.sync_while(other.sync)
 
@@ -33,9 +35,9 @@ def test_two_replicas_at_once_come_to_the_same_commits(world: World) -> None:
     assert other.sync().is_unchanged
 
 
-def test_a_person_who_edits_the_draft_while_we_push_wins(world: World) -> None:
+def test_a_person_who_edits_the_draft_during_a_push_wins(world: World) -> None:
     world.sync()
-    released(world)
+    release_metrics(world)
 
     after = world.sync_while(lambda: world.commit("drafts/berlin", {"metrics/notes.md": "checked\n"}))
 
@@ -45,9 +47,9 @@ def test_a_person_who_edits_the_draft_while_we_push_wins(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_a_person_who_merges_while_we_push_is_recognised_in_the_same_pass(world: World) -> None:
+def test_a_merge_during_a_push_is_recognized_in_the_same_pass(world: World) -> None:
     world.sync()
-    released(world)
+    release_metrics(world)
 
     world.sync_while(lambda: world.merge("berlin", "squash"))
 
@@ -59,7 +61,7 @@ def test_a_person_who_merges_while_we_push_is_recognised_in_the_same_pass(world:
     assert "metrics:2.0" in world.text("clusters/berlin", "metrics/deployment.yaml")
 
 
-def test_a_race_lost_at_one_cluster_does_not_stop_the_others(world: World) -> None:
+def test_a_lost_race_at_one_cluster_does_not_stop_the_others(world: World) -> None:
     world.sync()
     world.write({f"regions/{item}.yaml": config_map(f"region-{item}", api="new") for item in ("north", "south")})
 
@@ -71,9 +73,9 @@ def test_a_race_lost_at_one_cluster_does_not_stop_the_others(world: World) -> No
     assert world.sync().is_unchanged
 
 
-def test_what_a_host_refuses_is_told_and_not_remembered_as_drafted(world: World) -> None:
+def test_a_refused_push_is_reported_and_not_recorded_as_drafted(world: World) -> None:
     world.sync()
-    released(world)
+    release_metrics(world)
     write_hook(world.fleet, "update", 'case "$1" in refs/heads/drafts/berlin) echo no secrets here >&2; exit 1;; esac')
 
     refused = world.sync()
@@ -97,7 +99,7 @@ def test_what_a_host_refuses_is_told_and_not_remembered_as_drafted(world: World)
         pytest.param(("berlin", "lisbon"), id="before-the-status"),
     ],
 )
-def test_killed_at_any_point_the_next_pass_ends_where_an_unbroken_one_would(
+def test_after_a_kill_the_next_pass_produces_the_same_refs_as_an_uninterrupted_one(
     world: World, remaining: tuple[str, ...]
 ) -> None:
     world.sync()
@@ -106,18 +108,18 @@ def test_killed_at_any_point_the_next_pass_ends_where_an_unbroken_one_would(
         if not name.endswith(remaining or "nothing"):
             git(world.fleet, "update-ref", "-d", name)
 
-    replica(world).sync()
+    open_replica(world).sync()
 
     assert read_refs(world.fleet) == whole
 
 
-def test_a_draft_branch_that_somebody_else_made_is_appended_to(world: World) -> None:
+def test_a_draft_branch_that_another_person_created_is_appended_to(world: World) -> None:
     world.sync()
     world.merge("berlin", "squash")
     world.sync_until_unchanged()
     world.set_ref("refs/heads/drafts/berlin", world.head("clusters/berlin"))
     theirs = world.commit("drafts/berlin", {"README.md": "ours\n"})
-    released(world)
+    release_metrics(world)
 
     world.sync()
 
@@ -129,10 +131,10 @@ def test_a_draft_branch_that_somebody_else_made_is_appended_to(world: World) -> 
     assert "metrics:2.0" in world.text("clusters/berlin", "metrics/deployment.yaml")
 
 
-def test_a_merge_that_makes_the_draft_the_first_parent_is_recognised(world: World) -> None:
+def test_a_merge_with_the_draft_as_first_parent_is_recognized(world: World) -> None:
     world.sync()
     world.merge("berlin", "squash")
-    released(world)
+    release_metrics(world)
     world.sync_until_unchanged()
     world.commit("clusters/berlin", {"README.md": "ours\n"})
     world.sync_until_unchanged()

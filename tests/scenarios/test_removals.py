@@ -1,4 +1,4 @@
-"""Packages that nothing wants any more: removal drafts, orphans, moves and guards. What is not proved gone stays."""
+"""Tests of packages that are no longer requested: removal drafts, orphans, moves and deletion guards."""
 
 import re
 import shutil
@@ -31,35 +31,35 @@ BRANCH = "removals/berlin"
 
 @pytest.fixture
 def drafted(tmp_path: Path) -> World:
-    """Everything is drafted, nothing published."""
+    """All packages are drafted, and no package is published."""
     return begin(tmp_path, prepared_worlds.drafted)
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """Berlin and Lisbon have all packages published."""
+    """All packages of Berlin and Lisbon are published."""
     return begin(tmp_path, prepared_worlds.published)
 
 
-def given_up(world: World) -> World:
-    """The variant of metrics is gone, and its removal stands for review."""
+def propose_metrics_removal(world: World) -> World:
+    """Delete the variant of metrics, and run a pass that proposes its removal."""
     world.write({"metrics.yaml": None})
     world.sync()
     return world
 
 
-def changes(world: World, branch: str = BRANCH) -> list[str]:
-    """Return the paths that a branch changes against the cluster branch, each with how."""
+def list_changes(world: World, branch: str = BRANCH) -> list[str]:
+    """Return the changes of a branch against the target branch, each as letter and path."""
     cluster = branch.partition("/")[2]
     return git(world.fleet, "diff", "--name-status", f"clusters/{cluster}...{branch}").splitlines()
 
 
-def kept(world: World) -> list[str]:
+def list_kept_refs(world: World) -> list[str]:
     return [name for name in read_refs(world.fleet) if "reconciler/kept/" in name]
 
 
-def nothing_goes(world: World) -> bool:
-    """Whether all that was published is there, and no branch takes anything away."""
+def has_no_removals(world: World) -> bool:
+    """Return whether all published packages exist, and no removal branch exists."""
     heads = [name.removeprefix("refs/heads/") for name in read_refs(world.fleet) if name.startswith("refs/heads/")]
     return (
         not [name for name in heads if name.startswith("removals/")]
@@ -68,10 +68,10 @@ def nothing_goes(world: World) -> bool:
     )
 
 
-# nothing published
+# Unpublished packages
 
 
-def test_a_package_that_was_never_published_is_taken_out_of_the_draft(drafted: World) -> None:
+def test_an_unpublished_package_is_withdrawn_from_the_draft(drafted: World) -> None:
     drafted.write({"metrics.yaml": None})
 
     after = drafted.sync()
@@ -84,17 +84,17 @@ def test_a_package_that_was_never_published_is_taken_out_of_the_draft(drafted: W
     assert_sound(drafted.fleet)
 
 
-def test_the_last_package_of_a_draft_takes_the_branch_with_it(drafted: World) -> None:
+def test_withdrawing_the_last_package_deletes_the_draft_branch(drafted: World) -> None:
     drafted.write({"gateway.yaml": None})
 
     drafted.sync()
 
     assert drafted.head("drafts/lisbon") == ""
-    assert kept(drafted) == []
+    assert list_kept_refs(drafted) == []
     assert drafted.sync().is_unchanged
 
 
-def test_an_edited_draft_is_appended_to_and_what_people_made_of_the_package_is_kept(drafted: World) -> None:
+def test_withdrawing_an_edited_package_appends_to_the_draft_and_keeps_the_edits_on_a_ref(drafted: World) -> None:
     edited = drafted.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     drafted.write({"metrics.yaml": None})
 
@@ -103,23 +103,23 @@ def test_an_edited_draft_is_appended_to_and_what_people_made_of_the_package_is_k
     assert git(drafted.fleet, "merge-base", edited, "drafts/berlin") == edited
     assert drafted.tree("drafts/berlin", "metrics") is None
     assert drafted.tree("drafts/berlin", "gateway")
-    assert kept(drafted) == [f"{KEPT}{edited[:12]}"]
+    assert list_kept_refs(drafted) == [f"{KEPT}{edited[:12]}"]
     assert drafted.sync().is_unchanged
 
 
-def test_a_draft_with_peoples_commits_that_ends_is_kept_aside(drafted: World) -> None:
+def test_a_deleted_draft_with_edits_is_kept_on_a_ref(drafted: World) -> None:
     edited = drafted.edit("drafts/lisbon", "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
     drafted.write({"gateway.yaml": None})
 
     drafted.sync()
 
     assert drafted.head("drafts/lisbon") == ""
-    assert kept(drafted) == [f"refs/reconciler/kept/lisbon/{edited[:12]}"]
-    assert git(drafted.fleet, "rev-parse", kept(drafted)[0]) == edited
+    assert list_kept_refs(drafted) == [f"refs/reconciler/kept/lisbon/{edited[:12]}"]
+    assert git(drafted.fleet, "rev-parse", list_kept_refs(drafted)[0]) == edited
     assert drafted.sync().is_unchanged
 
 
-def test_what_people_changed_is_kept_after_an_update_took_it_in_too(drafted: World) -> None:
+def test_edits_merged_into_an_update_are_kept_on_a_ref_too(drafted: World) -> None:
     drafted.commit("drafts/berlin", {"metrics/own.yaml": "a: 1\n"})
     drafted.release("metrics", "v2", package("metrics", image="2.0"))
     drafted.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
@@ -128,11 +128,11 @@ def test_what_people_changed_is_kept_after_an_update_took_it_in_too(drafted: Wor
 
     drafted.sync()
 
-    (item,) = kept(drafted)
+    (item,) = list_kept_refs(drafted)
     assert git(drafted.fleet, "show", f"{item}:metrics/own.yaml") == "a: 1"
 
 
-def test_files_of_people_beside_the_package_keep_the_draft(drafted: World) -> None:
+def test_files_of_people_outside_the_package_keep_the_draft(drafted: World) -> None:
     drafted.commit("drafts/lisbon", {"notes.txt": "ours\n"})
     drafted.write({"gateway.yaml": None})
 
@@ -143,22 +143,22 @@ def test_files_of_people_beside_the_package_keep_the_draft(drafted: World) -> No
     assert drafted.sync().is_unchanged
 
 
-def test_what_people_changed_on_a_removal_draft_is_kept_when_that_package_goes_too(world: World) -> None:
-    given_up(world)
+def test_edits_on_a_removal_draft_are_kept_on_a_ref_when_their_package_is_removed_too(world: World) -> None:
+    propose_metrics_removal(world)
     edited = world.commit(BRANCH, {"gateway/notes.md": "checked\n"})
     world.sync_until_unchanged()
-    assert kept(world) == []
+    assert list_kept_refs(world) == []
     world.write({"gateway.yaml": injected_set("gateway", ["lisbon"])})
 
     world.sync()
 
     assert world.tree(BRANCH, "gateway") is None
-    assert kept(world) == [f"{KEPT}{edited[:12]}"]
+    assert list_kept_refs(world) == [f"{KEPT}{edited[:12]}"]
     assert world.sync().is_unchanged
 
 
-def test_a_removal_draft_waits_while_the_cluster_branch_would_undo_peoples_work_on_it(world: World) -> None:
-    given_up(world)
+def test_a_removal_draft_with_edits_waits_while_the_target_branch_conflicts_with_them(world: World) -> None:
+    propose_metrics_removal(world)
     theirs = world.commit(BRANCH, {"README.md": "not this week\n"})
     world.commit("clusters/berlin", {"README.md": "all is well\n", "gateway/notes.md": "checked\n"})
     world.write({"gateway.yaml": injected_set("gateway", ["lisbon"]), "metrics.yaml": METRICS})
@@ -174,7 +174,7 @@ def test_a_removal_draft_waits_while_the_cluster_branch_would_undo_peoples_work_
     assert world.tree(BRANCH, "metrics")
 
 
-def test_kept_heads_are_branches_where_states_are(tmp_path: Path) -> None:
+def test_kept_refs_are_branches_when_states_are_branches(tmp_path: Path) -> None:
     world = small_world(tmp_path, state_ref="refs/heads/reconciler/state/{repository}")
     world.sync()
     edited = world.edit("drafts/lisbon", "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
@@ -182,11 +182,11 @@ def test_kept_heads_are_branches_where_states_are(tmp_path: Path) -> None:
 
     world.sync()
 
-    assert kept(world) == [f"refs/heads/reconciler/kept/lisbon/{edited[:12]}"]
+    assert list_kept_refs(world) == [f"refs/heads/reconciler/kept/lisbon/{edited[:12]}"]
     assert world.sync().is_unchanged
 
 
-def test_a_frozen_draft_waits(drafted: World) -> None:
+def test_the_withdrawal_from_a_proposed_draft_waits(drafted: World) -> None:
     drafted.set_ref("refs/heads/proposed/berlin", drafted.head("drafts/berlin"))
     drafted.write({"metrics.yaml": None})
 
@@ -210,10 +210,10 @@ def test_workspace_numbers_are_not_used_again(drafted: World) -> None:
     assert drafted.sync().is_unchanged
 
 
-# published
+# Published packages
 
 
-def test_a_published_package_is_proposed_to_be_removed_on_a_branch_of_its_own(world: World) -> None:
+def test_the_removal_of_a_published_package_is_proposed_on_a_separate_branch(world: World) -> None:
     world.write({"metrics.yaml": None})
 
     after = world.sync()
@@ -221,7 +221,7 @@ def test_a_published_package_is_proposed_to_be_removed_on_a_branch_of_its_own(wo
     assert after.outcomes["berlin/metrics"] == "proposed"
     assert after.changed_branches == {BRANCH}
     published = world.paths(world.fleet, "clusters/berlin", "metrics")
-    assert set(changes(world)) == {"D\t.reconciler/metrics.yaml", *(f"D\tmetrics/{item}" for item in published)}
+    assert set(list_changes(world)) == {"D\t.reconciler/metrics.yaml", *(f"D\tmetrics/{item}" for item in published)}
     assert git(world.fleet, "rev-parse", f"{BRANCH}~1") == world.head("clusters/berlin")
     message = git(world.fleet, "log", "-1", "--format=%B", BRANCH)
     assert message.startswith("delete metrics\n")
@@ -234,8 +234,8 @@ def test_a_published_package_is_proposed_to_be_removed_on_a_branch_of_its_own(wo
 
 @pytest.mark.parametrize("delete", [pytest.param(True, id="branch-deleted"), pytest.param(False, id="branch-left")])
 @pytest.mark.parametrize("how", MERGES)
-def test_merging_it_approves_it(world: World, how: str, delete: bool) -> None:
-    given_up(world)
+def test_merging_the_removal_draft_approves_the_removal(world: World, how: str, delete: bool) -> None:
+    propose_metrics_removal(world)
     world.merge("berlin", how, BRANCH, delete)
 
     after = world.sync()
@@ -251,7 +251,7 @@ def test_merging_it_approves_it(world: World, how: str, delete: bool) -> None:
 
 
 def test_revision_numbers_are_not_used_again(world: World) -> None:
-    given_up(world)
+    propose_metrics_removal(world)
     world.merge("berlin", "merge", BRANCH)
     world.sync_until_unchanged()
     world.write({"metrics.yaml": variant("somebody-else", "berlin", "metrics")})
@@ -262,7 +262,7 @@ def test_revision_numbers_are_not_used_again(world: World) -> None:
     assert world.record("berlin", "metrics")["revision"] == 2
 
 
-def test_a_package_that_people_removed_by_hand_needs_no_draft(world: World) -> None:
+def test_a_package_that_people_deleted_needs_no_removal_draft(world: World) -> None:
     paths = [f"metrics/{path}" for path in world.paths(world.fleet, "clusters/berlin", "metrics")]
     world.commit("clusters/berlin", dict.fromkeys(paths))
     world.write({"metrics.yaml": None})
@@ -272,7 +272,7 @@ def test_a_package_that_people_removed_by_hand_needs_no_draft(world: World) -> N
     assert world.sync().is_unchanged
 
 
-def test_an_open_update_goes_with_the_package(world: World) -> None:
+def test_an_open_update_is_withdrawn_when_the_package_is_removed(world: World) -> None:
     world.release("metrics", "v2", package("metrics", image="2.0"))
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
     world.sync()
@@ -287,7 +287,7 @@ def test_an_open_update_goes_with_the_package(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_each_package_is_a_commit_and_one_can_be_picked(world: World) -> None:
+def test_each_removal_is_a_separate_commit(world: World) -> None:
     world.write(
         {"gateway.yaml": None, "metrics.yaml": None, "other.yaml": variant("x", "lisbon", "x", "v1", "metrics")}
     )
@@ -305,8 +305,8 @@ def test_each_package_is_a_commit_and_one_can_be_picked(world: World) -> None:
     assert git(world.fleet, "rev-list", "--count", f"clusters/berlin..{BRANCH}") == "1"
 
 
-def test_a_second_package_is_appended(world: World) -> None:
-    given_up(world)
+def test_a_second_removal_is_appended(world: World) -> None:
+    propose_metrics_removal(world)
     before = world.head(BRANCH)
     world.write({"gateway.yaml": None, "other.yaml": variant("x", "lisbon", "x", "v1", "metrics")})
 
@@ -316,8 +316,8 @@ def test_a_second_package_is_appended(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_wanted_again_before_the_merge_it_is_taken_out(world: World) -> None:
-    given_up(world)
+def test_a_package_requested_again_is_taken_out_of_the_removal_draft(world: World) -> None:
+    propose_metrics_removal(world)
     world.write({"metrics.yaml": METRICS})
 
     after = world.sync()
@@ -328,16 +328,16 @@ def test_wanted_again_before_the_merge_it_is_taken_out(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_nothing_tells_of_a_removal_when_the_package_is_wanted_again(world: World) -> None:
-    given_up(world)
+def test_a_package_requested_again_causes_no_removal_findings(world: World) -> None:
+    propose_metrics_removal(world)
     world.write({"metrics.yaml": METRICS})
 
     assert world.sync().codes == set()
     assert world.sync().codes == set()
 
 
-def test_wanted_again_under_another_owner_it_is_taken_out_too(world: World) -> None:
-    given_up(world)
+def test_a_package_requested_by_another_owner_is_taken_out_of_the_removal_draft(world: World) -> None:
+    propose_metrics_removal(world)
     world.write({"metrics.yaml": variant("measurements", "berlin", "metrics")})
 
     world.sync()
@@ -346,8 +346,8 @@ def test_wanted_again_under_another_owner_it_is_taken_out_too(world: World) -> N
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
-def test_wanted_again_with_a_new_version_it_is_drafted_and_not_removed(world: World) -> None:
-    given_up(world)
+def test_a_package_requested_again_with_a_new_version_is_drafted_and_not_removed(world: World) -> None:
+    propose_metrics_removal(world)
     world.release("metrics", "v2", package("metrics", image="2.0"))
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
 
@@ -360,19 +360,19 @@ def test_wanted_again_with_a_new_version_it_is_drafted_and_not_removed(world: Wo
 
 
 def test_an_edited_removal_draft_is_only_appended_to(world: World) -> None:
-    given_up(world)
+    propose_metrics_removal(world)
     edited = world.commit(BRANCH, {"notes.txt": "why it may go\n"})
     world.write({"metrics.yaml": METRICS})
 
     world.sync()
 
     assert git(world.fleet, "merge-base", edited, BRANCH) == edited
-    assert changes(world) == ["A\tnotes.txt"]
+    assert list_changes(world) == ["A\tnotes.txt"]
     assert world.sync().is_unchanged
 
 
-def test_a_change_on_the_cluster_branch_is_taken_in(world: World) -> None:
-    given_up(world)
+def test_a_change_of_the_package_on_the_target_branch_rebuilds_the_removal_draft(world: World) -> None:
+    propose_metrics_removal(world)
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 9")
 
     after = world.sync()
@@ -382,18 +382,18 @@ def test_a_change_on_the_cluster_branch_is_taken_in(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_a_change_elsewhere_on_the_cluster_branch_moves_nothing(world: World) -> None:
-    given_up(world)
+def test_a_change_outside_the_package_does_not_move_the_removal_draft(world: World) -> None:
+    propose_metrics_removal(world)
     world.commit("clusters/berlin", {"notes.txt": "by the way\n"})
 
     assert world.sync().changed_branches == set()
 
 
-# declined
+# Declined removals
 
 
 def test_a_deleted_removal_draft_is_declined_until_the_package_changes(world: World) -> None:
-    given_up(world)
+    propose_metrics_removal(world)
     world.delete(BRANCH)
 
     after = world.sync()
@@ -407,8 +407,8 @@ def test_a_deleted_removal_draft_is_declined_until_the_package_changes(world: Wo
     assert world.sync().is_unchanged
 
 
-def test_a_declined_removal_comes_again_when_the_package_was_wanted_in_between(world: World) -> None:
-    given_up(world)
+def test_a_declined_removal_is_proposed_again_when_the_package_was_requested_in_between(world: World) -> None:
+    propose_metrics_removal(world)
     world.delete(BRANCH)
     world.sync()
     world.write({"metrics.yaml": METRICS})
@@ -418,8 +418,8 @@ def test_a_declined_removal_comes_again_when_the_package_was_wanted_in_between(w
     assert world.sync().outcomes["berlin/metrics"] == "proposed"
 
 
-def test_a_package_that_people_put_back_on_the_removal_draft_is_declined(world: World) -> None:
-    given_up(world)
+def test_a_package_that_people_restore_on_the_removal_draft_is_declined(world: World) -> None:
+    propose_metrics_removal(world)
     theirs = {
         f"metrics/{path}": text + "\n" for path, text in world.files(world.fleet, "clusters/berlin", "metrics").items()
     }
@@ -431,8 +431,8 @@ def test_a_package_that_people_put_back_on_the_removal_draft_is_declined(world: 
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "declined"
 
 
-def test_an_approved_removal_that_people_take_back_is_declined(world: World) -> None:
-    given_up(world)
+def test_an_approved_removal_that_people_revert_is_declined(world: World) -> None:
+    propose_metrics_removal(world)
     world.merge("berlin", "squash", BRANCH)
     world.revert("berlin")
 
@@ -444,8 +444,8 @@ def test_an_approved_removal_that_people_take_back_is_declined(world: World) -> 
     assert world.sync().is_unchanged
 
 
-def test_a_package_that_comes_back_after_its_removal_was_seen_is_nobodys(world: World) -> None:
-    given_up(world)
+def test_a_package_restored_after_its_recorded_removal_has_no_owner(world: World) -> None:
+    propose_metrics_removal(world)
     world.merge("berlin", "squash", BRANCH)
     world.sync_until_unchanged()
     world.revert("berlin")
@@ -456,8 +456,8 @@ def test_a_package_that_comes_back_after_its_removal_was_seen_is_nobodys(world: 
     assert world.sync().outcomes["berlin/metrics"] == "DownstreamExists"
 
 
-def test_a_frozen_removal_draft_waits_and_says_so(world: World) -> None:
-    given_up(world)
+def test_a_proposed_removal_draft_waits_and_reports_that(world: World) -> None:
+    propose_metrics_removal(world)
     world.set_ref(f"refs/heads/proposed/{BRANCH}", world.head(BRANCH))
     world.write({"metrics.yaml": METRICS})
 
@@ -472,8 +472,8 @@ def test_a_frozen_removal_draft_waits_and_says_so(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_a_frozen_removal_draft_that_was_merged_goes_with_its_proposal(world: World) -> None:
-    given_up(world)
+def test_a_proposed_removal_draft_that_was_merged_is_deleted_with_its_proposal(world: World) -> None:
+    propose_metrics_removal(world)
     world.set_ref(f"refs/heads/proposed/{BRANCH}", world.head(BRANCH))
     world.merge("berlin", "merge", BRANCH)
 
@@ -483,11 +483,11 @@ def test_a_frozen_removal_draft_that_was_merged_goes_with_its_proposal(world: Wo
     assert world.sync().is_unchanged
 
 
-# by command
+# Commands
 
 
 def test_a_removal_is_proposed_and_approved_by_command(world: World) -> None:
-    given_up(world)
+    propose_metrics_removal(world)
     world.run_review_action("propose", "berlin", removals=True)
     assert world.head(f"proposed/{BRANCH}") == world.head(BRANCH)
     assert world.sync().is_unchanged
@@ -511,12 +511,12 @@ def test_one_of_two_removals_is_approved_by_command(world: World) -> None:
     after = world.sync()
     assert (after.outcomes["berlin/metrics"], after.outcomes["berlin/gateway"]) == ("withdrawn", "proposed")
     assert world.tree("clusters/berlin", "gateway")
-    assert changes(world)
+    assert list_changes(world)
     assert world.sync().is_unchanged
 
 
 def test_a_removal_that_is_dropped_by_command_is_declined(world: World) -> None:
-    given_up(world)
+    propose_metrics_removal(world)
 
     world.run_review_action("drop", "berlin/metrics")
 
@@ -525,7 +525,7 @@ def test_a_removal_that_is_dropped_by_command_is_declined(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-# orphans
+# Orphans
 
 
 def test_an_orphan_keeps_its_files_and_its_numbers(world: World) -> None:
@@ -545,7 +545,7 @@ def test_an_orphan_keeps_its_files_and_its_numbers(world: World) -> None:
     assert world.sync().outcomes["berlin/metrics"] == "DownstreamExists"
 
 
-def test_the_draft_of_an_orphan_is_peoples_from_then_on(drafted: World) -> None:
+def test_the_draft_of_an_orphan_is_not_changed_any_more(drafted: World) -> None:
     drafted.write({"metrics.yaml": ORPHAN})
     drafted.sync_until_unchanged()
     head = drafted.head("drafts/berlin")
@@ -559,7 +559,7 @@ def test_the_draft_of_an_orphan_is_peoples_from_then_on(drafted: World) -> None:
     assert drafted.tree("clusters/berlin", "metrics")
 
 
-def test_an_orphan_that_is_adopted_again_goes_on_counting(world: World) -> None:
+def test_an_orphan_that_is_adopted_continues_its_revision_numbers(world: World) -> None:
     world.write({"metrics.yaml": ORPHAN})
     world.sync_until_unchanged()
     world.write({"metrics.yaml": None})
@@ -574,10 +574,10 @@ def test_an_orphan_that_is_adopted_again_goes_on_counting(world: World) -> None:
     assert world.record("berlin", "metrics")["revision"] == 2
 
 
-# moves
+# Moves
 
 
-def test_a_package_that_moves_is_drafted_anew_and_the_old_place_is_proposed_to_go(world: World) -> None:
+def test_a_moved_package_is_drafted_and_its_old_location_is_proposed_for_removal(world: World) -> None:
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "probes", upstream="metrics")})
 
     after = world.sync()
@@ -588,7 +588,9 @@ def test_a_package_that_moves_is_drafted_anew_and_the_old_place_is_proposed_to_g
 
 
 @pytest.mark.parametrize("to", CLUSTERS[::-1])
-def test_a_package_that_moves_to_another_cluster_does_the_same(tmp_path: Path, to: str) -> None:
+def test_a_package_moved_to_another_cluster_is_drafted_and_the_old_one_proposed_for_removal(
+    tmp_path: Path, to: str
+) -> None:
     world = small_world(tmp_path)
     there = next(cluster for cluster in CLUSTERS if cluster != to)
     world.write({"metrics.yaml": variant("metrics", there, "metrics")})
@@ -604,7 +606,7 @@ def test_a_package_that_moves_to_another_cluster_does_the_same(tmp_path: Path, t
     assert world.sync().is_unchanged
 
 
-def test_two_packages_may_change_places(world: World) -> None:
+def test_two_packages_may_exchange_their_clusters(world: World) -> None:
     world.write({"lisbon.yaml": variant("probes", "lisbon", "probes", upstream="metrics")})
     world.sync()
     world.merge("lisbon", "squash")
@@ -630,12 +632,12 @@ def test_two_packages_may_change_places(world: World) -> None:
         pytest.param(variant("metrics-berlin", "berlin", "gateway/inner", upstream="metrics"), id="in-the-way"),
     ],
 )
-def test_the_old_place_stays_until_the_new_one_is_made(world: World, new: str) -> None:
+def test_the_old_package_stays_while_the_new_location_is_blocked(world: World, new: str) -> None:
     world.write({"metrics.yaml": new})
 
     after = world.sync()
 
-    assert nothing_goes(world)
+    assert has_no_removals(world)
     assert after.changed_branches == set()
     assert world.sync().is_unchanged
 
@@ -649,7 +651,7 @@ def test_a_package_may_move_into_its_own_folder(world: World) -> None:
     assert world.sync().outcomes["berlin/metrics/inner"] == "draft"
 
 
-def test_a_place_that_its_owner_leaves_to_another_in_one_commit_is_not_removed(world: World) -> None:
+def test_a_package_taken_over_in_the_commit_that_moves_its_owner_is_not_removed(world: World) -> None:
     world.write(
         {
             "metrics.yaml": variant("metrics-berlin", "berlin", "probes", upstream="metrics"),
@@ -665,7 +667,7 @@ def test_a_place_that_its_owner_leaves_to_another_in_one_commit_is_not_removed(w
     assert (after.outcomes["berlin/metrics"], after.outcomes["berlin/probes"]) == ("published", "drafted")
 
 
-def test_two_owners_may_change_places(world: World) -> None:
+def test_two_owners_may_exchange_their_packages(world: World) -> None:
     world.write({"probes.yaml": variant("probes", "berlin", "probes", upstream="metrics")})
     world.sync()
     world.merge("berlin", "squash")
@@ -684,7 +686,7 @@ def test_two_owners_may_change_places(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_a_place_that_passes_to_another_owner_is_not_removed(world: World) -> None:
+def test_a_package_of_a_deleted_owner_taken_over_by_another_owner_is_not_removed(world: World) -> None:
     world.write(
         {
             "metrics.yaml": variant("metrics-berlin", "berlin", "probes", upstream="metrics"),
@@ -699,7 +701,7 @@ def test_a_place_that_passes_to_another_owner_is_not_removed(world: World) -> No
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
-def test_the_upstream_of_others_stays(world: World) -> None:
+def test_a_package_that_is_an_upstream_of_another_package_stays(world: World) -> None:
     git(world.fleet, "tag", "berlin/metrics/v1", "clusters/berlin")
     world.write({"chained.yaml": variant("chained", "lisbon", "metrics").replace("repo: catalog", "repo: berlin")})
     assert world.sync().outcomes["lisbon/metrics"] == "draft"
@@ -709,38 +711,38 @@ def test_the_upstream_of_others_stays(world: World) -> None:
     after = world.sync()
 
     assert after.outcomes["berlin/metrics"] == "RemovalWaits"
-    assert nothing_goes(world)
+    assert has_no_removals(world)
     assert world.sync().is_unchanged
     world.write({"chained.yaml": None})
     assert world.sync().outcomes["berlin/metrics"] == "proposed"
 
 
-# guards
+# Deletion guards
 
 
-def tokens(world: World) -> set[str]:
+def read_acknowledgement_hashes(world: World) -> set[str]:
     text = " ".join(
         finding.message for finding in world.plan().findings if finding.code in ("DeletionHeld", "NoTargets")
     )
     return set(re.findall(r'ack-deletions: "([0-9a-f]+)"', text))
 
 
-def acknowledged(text: str, token: str, key: str = "ack-deletions") -> str:
+def add_acknowledgement(text: str, token: str, key: str = "ack-deletions") -> str:
     return text.replace("metadata:\n", f'metadata:\n  annotations: {{reconciler.dev/{key}: "{token}"}}\n', 1)
 
 
 @pytest.fixture
-def wide(tmp_path: Path) -> World:
-    """A set has one package on each of five clusters, all published; the guards of the clusters let it go."""
-    return begin(tmp_path, five_clusters)
+def large_set(tmp_path: Path) -> World:
+    """A set has one published package on each of five clusters, which acknowledge its deletion."""
+    return begin(tmp_path, build_five_clusters)
 
 
-def five_clusters(folder: Path) -> World:
+def build_five_clusters(folder: Path) -> World:
     world = small_world(folder, guards={"max_delete_percent": 30})
     names = [f"c{number}" for number in range(5)]
     world.write(
         {
-            f"clusters/{item}.yaml": acknowledged(repository(item), compute_deletion_hash([(item, "gateway")]))
+            f"clusters/{item}.yaml": add_acknowledgement(repository(item), compute_deletion_hash([(item, "gateway")]))
             for item in names
         }
     )
@@ -752,44 +754,44 @@ def five_clusters(folder: Path) -> World:
     return world
 
 
-def selecting(count: int) -> str:
+def build_set(count: int) -> str:
     return injected_set("gateway", [f"c{number}" for number in range(count)])
 
 
-def removals(world: World) -> set[str]:
+def list_removal_branches(world: World) -> set[str]:
     return {
         name.removeprefix("refs/heads/") for name in read_refs(world.fleet) if name.startswith("refs/heads/removals/")
     }
 
 
-def test_a_set_may_let_go_of_a_few(wide: World) -> None:
-    wide.write({"gateway.yaml": selecting(4)})
+def test_a_set_may_remove_packages_below_the_limit(large_set: World) -> None:
+    large_set.write({"gateway.yaml": build_set(4)})
 
-    assert wide.sync().outcomes["c4/gateway"] == "proposed"
-    assert removals(wide) == {"removals/c4"}
-    assert wide.sync().is_unchanged
+    assert large_set.sync().outcomes["c4/gateway"] == "proposed"
+    assert list_removal_branches(large_set) == {"removals/c4"}
+    assert large_set.sync().is_unchanged
 
 
-def test_what_is_too_much_is_held_until_it_is_acknowledged(wide: World) -> None:
-    wide.write({"gateway.yaml": selecting(2)})
-    after = wide.sync()
+def test_removals_above_the_limit_are_held_until_they_are_acknowledged(large_set: World) -> None:
+    large_set.write({"gateway.yaml": build_set(2)})
+    after = large_set.sync()
     assert {after.outcomes[f"c{number}/gateway"] for number in (2, 3, 4)} == {"DeletionHeld"}
-    assert removals(wide) == set()
-    assert wide.sync().is_unchanged
-    (token,) = tokens(wide)
-    wide.write({"gateway.yaml": acknowledged(selecting(2), token)})
+    assert list_removal_branches(large_set) == set()
+    assert large_set.sync().is_unchanged
+    (token,) = read_acknowledgement_hashes(large_set)
+    large_set.write({"gateway.yaml": add_acknowledgement(build_set(2), token)})
 
-    wide.sync()
+    large_set.sync()
 
-    assert removals(wide) == {"removals/c2", "removals/c3", "removals/c4"}
-    assert wide.sync().is_unchanged
-    # approving one after the other asks nobody again
-    wide.merge("c2", "squash", "removals/c2")
-    assert "DeletionHeld" not in wide.sync_until_unchanged().codes
-    assert removals(wide) == {"removals/c3", "removals/c4"}
+    assert list_removal_branches(large_set) == {"removals/c2", "removals/c3", "removals/c4"}
+    assert large_set.sync().is_unchanged
+    # Approving the removals one by one needs no second acknowledgement.
+    large_set.merge("c2", "squash", "removals/c2")
+    assert "DeletionHeld" not in large_set.sync_until_unchanged().codes
+    assert list_removal_branches(large_set) == {"removals/c3", "removals/c4"}
 
 
-def test_what_is_held_stays_so_whatever_the_set_makes_elsewhere(tmp_path: Path) -> None:
+def test_a_held_removal_stays_held_after_the_set_publishes_on_another_cluster(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     world.write({"gateway.yaml": injected_set("gateway", ["berlin"])})
     world.sync()
@@ -801,57 +803,57 @@ def test_what_is_held_stays_so_whatever_the_set_makes_elsewhere(tmp_path: Path) 
     assert world.sync().is_unchanged
     world.merge("lisbon", "squash")
     assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "DeletionHeld"
-    (token,) = tokens(world)
-    world.write({"gateway.yaml": acknowledged(injected_set("gateway", ["lisbon"]), token)})
+    (token,) = read_acknowledgement_hashes(world)
+    world.write({"gateway.yaml": add_acknowledgement(injected_set("gateway", ["lisbon"]), token)})
     assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "proposed"
 
 
-def test_the_guard_has_no_say_in_a_removal_that_is_approved(wide: World) -> None:
-    wide.write({"gateway.yaml": selecting(4)})
-    wide.sync()
-    wide.merge("c4", "squash", "removals/c4")
+def test_the_deletion_guard_does_not_hold_an_approved_removal(large_set: World) -> None:
+    large_set.write({"gateway.yaml": build_set(4)})
+    large_set.sync()
+    large_set.merge("c4", "squash", "removals/c4")
 
-    after = wide.sync()
+    after = large_set.sync()
 
     assert after.outcomes["c4/gateway"] == "withdrawn"
     assert "DeletionHeld" not in after.codes
-    assert wide.sync().is_unchanged
+    assert large_set.sync().is_unchanged
 
 
-def test_an_acknowledgement_of_something_else_is_none(wide: World) -> None:
-    wide.write({"gateway.yaml": selecting(2)})
-    (token,) = tokens(wide)
-    wide.write({"gateway.yaml": acknowledged(selecting(1), token)})
+def test_an_acknowledgement_of_other_removals_has_no_effect(large_set: World) -> None:
+    large_set.write({"gateway.yaml": build_set(2)})
+    (token,) = read_acknowledgement_hashes(large_set)
+    large_set.write({"gateway.yaml": add_acknowledgement(build_set(1), token)})
 
-    assert "DeletionHeld" in wide.sync().codes
-    assert removals(wide) == set()
+    assert "DeletionHeld" in large_set.sync().codes
+    assert list_removal_branches(large_set) == set()
 
 
-def test_a_selector_that_matches_nothing_removes_nothing(wide: World) -> None:
-    empty = selecting(0).replace("repositories:\n", "repositorySelector: {matchLabels: {region: nowhere}}\n")
-    wide.write({"gateway.yaml": empty})
+def test_a_selector_that_matches_nothing_removes_nothing(large_set: World) -> None:
+    empty = build_set(0).replace("repositories:\n", "repositorySelector: {matchLabels: {region: nowhere}}\n")
+    large_set.write({"gateway.yaml": empty})
 
-    after = wide.sync()
+    after = large_set.sync()
 
-    assert removals(wide) == set()
+    assert list_removal_branches(large_set) == set()
     assert "DeletionHeld" in after.codes
-    assert wide.sync().is_unchanged
-    wide.write({"gateway.yaml": acknowledged(empty, "true", "allow-empty")})
-    wide.sync()
-    assert len(removals(wide)) == 5
-    assert wide.sync().is_unchanged
+    assert large_set.sync().is_unchanged
+    large_set.write({"gateway.yaml": add_acknowledgement(empty, "true", "allow-empty")})
+    large_set.sync()
+    assert len(list_removal_branches(large_set)) == 5
+    assert large_set.sync().is_unchanged
 
 
-def test_a_set_that_is_gone_is_asked_about_by_its_removal_drafts(wide: World) -> None:
-    wide.write({"gateway.yaml": None, "other.yaml": variant("x", "c0", "x", "v1", "metrics")})
+def test_deleting_a_whole_set_proposes_all_its_removals(large_set: World) -> None:
+    large_set.write({"gateway.yaml": None, "other.yaml": variant("x", "c0", "x", "v1", "metrics")})
 
-    wide.sync()
+    large_set.sync()
 
-    assert len(removals(wide)) == 5
-    assert wide.sync().is_unchanged
+    assert len(list_removal_branches(large_set)) == 5
+    assert large_set.sync().is_unchanged
 
 
-# absence needs proof
+# Removals need evidence
 
 
 @pytest.mark.parametrize(
@@ -888,21 +890,21 @@ def test_a_set_that_is_gone_is_asked_about_by_its_removal_drafts(wide: World) ->
         pytest.param({"regions/north.yaml": None}, id="an-injected-object-is-gone"),
     ],
 )
-def test_what_only_seems_gone_stays(world: World, config: dict[str, str | None]) -> None:
+def test_packages_stay_without_evidence_of_their_deletion(world: World, config: dict[str, str | None]) -> None:
     world.write(config)
 
     world.sync()
 
-    assert nothing_goes(world)
+    assert has_no_removals(world)
     assert world.sync().is_unchanged
 
 
-def test_a_config_folder_that_is_empty_removes_nothing(world: World) -> None:
+def test_an_empty_config_folder_removes_nothing(world: World) -> None:
     for path in sorted(world.config.rglob("*.yaml")):
         path.unlink()
 
     assert world.sync().changed_branches == set()
-    assert nothing_goes(world)
+    assert has_no_removals(world)
 
 
 def test_another_folder_of_the_config_removes_nothing(world: World) -> None:
@@ -910,11 +912,11 @@ def test_another_folder_of_the_config_removes_nothing(world: World) -> None:
 
     elsewhere.sync()
 
-    assert nothing_goes(elsewhere)
+    assert has_no_removals(elsewhere)
     assert elsewhere.sync().is_unchanged
 
 
-def test_a_cluster_branch_that_is_gone_removes_nothing(world: World) -> None:
+def test_a_deleted_target_branch_removes_nothing(world: World) -> None:
     world.delete("clusters/berlin")
     world.write({"metrics.yaml": None})
 
@@ -924,7 +926,7 @@ def test_a_cluster_branch_that_is_gone_removes_nothing(world: World) -> None:
     assert after.changed_branches == set()
 
 
-def test_a_fleet_that_was_emptied_is_no_proof(world: World) -> None:
+def test_an_emptied_fleet_repository_removes_nothing(world: World) -> None:
     world.write({"metrics.yaml": None})
     refs = read_refs(world.fleet)
     for name in refs:
@@ -935,8 +937,8 @@ def test_a_fleet_that_was_emptied_is_no_proof(world: World) -> None:
     assert world.head(BRANCH) == ""
 
 
-def test_a_lost_state_removes_nothing_and_leaves_removal_drafts_to_people(world: World) -> None:
-    given_up(world)
+def test_a_lost_state_removes_nothing_and_does_not_change_removal_drafts(world: World) -> None:
+    propose_metrics_removal(world)
     head = world.head(BRANCH)
     git(world.fleet, "update-ref", "-d", f"{STATE}berlin")
 
@@ -949,21 +951,21 @@ def test_a_lost_state_removes_nothing_and_leaves_removal_drafts_to_people(world:
     assert world.head(BRANCH) == ""
 
 
-def test_an_owner_that_was_given_up_for_good_can_be_told_to_go(world: World) -> None:
+def test_an_acknowledgement_on_the_repository_releases_all_its_removals(world: World) -> None:
     world.write({"gateway.yaml": None, "metrics.yaml": None})
     world.sync()
     result = next(finding.message for finding in world.plan().findings if "Repository berlin" in finding.message)
     (token,) = re.findall(r'ack-deletions: "([0-9a-f]+)"', result)
-    world.write({"clusters/berlin.yaml": acknowledged(repository("berlin"), token)})
+    world.write({"clusters/berlin.yaml": add_acknowledgement(repository("berlin"), token)})
 
     world.sync()
 
-    assert removals(world) == {BRANCH}
+    assert list_removal_branches(world) == {BRANCH}
     assert world.sync().is_unchanged
 
 
-def test_nothing_new_is_proposed_and_nothing_recalled_while_a_file_is_unreadable(world: World) -> None:
-    given_up(world)
+def test_removal_drafts_do_not_change_while_a_file_is_unreadable(world: World) -> None:
+    propose_metrics_removal(world)
     head = world.head(BRANCH)
     world.write({"broken.yaml": "a: [\n"})
 
@@ -973,10 +975,10 @@ def test_nothing_new_is_proposed_and_nothing_recalled_while_a_file_is_unreadable
     assert world.sync().is_unchanged
 
 
-# races, and what is told
+# Races, status and other settings
 
 
-def test_a_race_for_the_cluster_is_planned_again(world: World) -> None:
+def test_after_a_race_the_target_is_planned_again(world: World) -> None:
     world.write({"metrics.yaml": None})
 
     world.sync_while(lambda: world.commit(BRANCH, {"theirs.txt": "first\n"}))
@@ -995,32 +997,32 @@ def test_two_daemons_propose_one_removal(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_two_daemons_keep_one_head(drafted: World) -> None:
+def test_two_daemons_keep_one_ref(drafted: World) -> None:
     drafted.edit("drafts/lisbon", "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
     drafted.write({"gateway.yaml": None})
 
     drafted.sync_while(drafted.sync)
 
-    assert len(kept(drafted)) == 1
+    assert len(list_kept_refs(drafted)) == 1
     assert drafted.head("drafts/lisbon") == ""
     assert drafted.sync().is_unchanged
 
 
-def test_a_pass_that_was_killed_before_its_push_is_made_good(world: World) -> None:
+def test_the_pass_after_a_kill_before_the_push_proposes_the_removal(world: World) -> None:
     world.write({"metrics.yaml": None})
 
-    def die() -> None:
+    def interrupt_pass() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        world.sync_while(die)
-    assert nothing_goes(world)
+        world.sync_while(interrupt_pass)
+    assert has_no_removals(world)
     assert world.sync().outcomes["berlin/metrics"] == "proposed"
     assert world.sync().is_unchanged
 
 
-def test_status_tells_what_waits_for_people(world: World) -> None:
-    given_up(world)
+def test_status_lists_removals_that_wait_for_approval(world: World) -> None:
+    propose_metrics_removal(world)
 
     leaving = world.status("Repository", "berlin")["leaving"]
     summary = world.text("reconciler/status", "summary.yaml")
@@ -1037,7 +1039,7 @@ def test_status_tells_what_waits_for_people(world: World) -> None:
     assert "RemovalProposed" in summary
 
 
-def test_packages_below_a_directory_go_from_there(tmp_path: Path) -> None:
+def test_packages_below_a_directory_are_removed_from_the_directory(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     world.write({"clusters/berlin.yaml": repository("berlin", directory="live/apps")})
     world.sync()
@@ -1048,7 +1050,7 @@ def test_packages_below_a_directory_go_from_there(tmp_path: Path) -> None:
 
     world.sync()
 
-    assert {change.partition("\t")[2].rpartition("/")[0] for change in changes(world)} == {
+    assert {change.partition("\t")[2].rpartition("/")[0] for change in list_changes(world)} == {
         "live/apps/.reconciler", "live/apps/metrics",
     }  # fmt: skip
     assert world.text(BRANCH, "metrics/other.yaml") == "a: 1\n"
@@ -1057,7 +1059,7 @@ def test_packages_below_a_directory_go_from_there(tmp_path: Path) -> None:
     assert world.head(BRANCH) == ""
 
 
-def test_drafts_of_their_own_end_with_their_package(tmp_path: Path) -> None:
+def test_a_draft_branch_for_one_package_is_deleted_with_the_package(tmp_path: Path) -> None:
     world = small_world(tmp_path, drafts={"branch": "drafts/{repository}/{package}"})
     world.sync()
     world.edit("drafts/berlin/metrics", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
@@ -1066,11 +1068,11 @@ def test_drafts_of_their_own_end_with_their_package(tmp_path: Path) -> None:
 
     assert world.sync().changed_branches == {"drafts/berlin/metrics"}
     assert world.head("drafts/berlin/metrics") == ""
-    assert kept(world) == [f"{KEPT}{edited[:12]}"]
+    assert list_kept_refs(world) == [f"{KEPT}{edited[:12]}"]
     assert world.sync().is_unchanged
 
 
-def test_an_adopted_package_is_proposed_to_go_too(world: World) -> None:
+def test_the_removal_of_an_adopted_package_is_proposed_too(world: World) -> None:
     theirs = {
         f"metrics/{name}": text + "\n" for name, text in world.files(world.fleet, "clusters/berlin", "metrics").items()
     }
@@ -1083,14 +1085,14 @@ def test_an_adopted_package_is_proposed_to_go_too(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_a_host_that_refuses_the_removal_leaves_everything_as_it_is(world: World) -> None:
+def test_a_refused_removal_branch_changes_nothing(world: World) -> None:
     write_hook(world.fleet, "update", 'case "$1" in refs/heads/removals/*) echo "no removals here" >&2; exit 1;; esac')
     world.write({"metrics.yaml": None})
 
     after = world.sync()
 
     assert "PushRefused" in after.codes
-    assert nothing_goes(world)
+    assert has_no_removals(world)
     assert world.sync().is_unchanged
 
 
@@ -1099,12 +1101,12 @@ def test_equal_worlds_propose_equal_removals(world: World, tmp_path: Path) -> No
     shutil.copytree(world.folder, twin.folder, ignore=shutil.ignore_patterns("cache", "desk", "twin"))
 
     for item in (world, twin):
-        given_up(item)
+        propose_metrics_removal(item)
 
     assert world.head(BRANCH) == twin.head(BRANCH) != ""
 
 
-def test_another_name_for_removal_drafts(tmp_path: Path) -> None:
+def test_removal_branches_can_have_another_name(tmp_path: Path) -> None:
     world = small_world(tmp_path, drafts={"removals_branch": "gone/{repository}/{package}"})
     world.sync()
     world.merge("berlin", "squash")

@@ -1,4 +1,4 @@
-"""A repository stays the same under another spelling of its URL, and may move together with its content."""
+"""Tests of repository URLs: another spelling is the same repository, and a repository may move with its content."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_another_spelling_of_a_repository_url_is_the_same_repository(world: Worl
 
 @pytest.mark.parametrize("spelling", [spelling for spelling in SPELLINGS if "relative" not in spelling])
 def test_the_spelling_of_the_fleet_url_moves_no_ref(tmp_path: Path, spelling: str) -> None:
-    world = fleet_world(tmp_path)
+    world = build_fleet_world(tmp_path)
     other = World(tmp_path, fleet={"url": SPELLINGS[spelling](world.fleet)})
 
     after = other.sync()
@@ -65,7 +65,7 @@ def test_the_spelling_of_the_fleet_url_moves_no_ref(tmp_path: Path, spelling: st
 
 
 def test_a_relative_fleet_url_is_the_same_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fleet_world(tmp_path)
+    build_fleet_world(tmp_path)
     monkeypatch.chdir(tmp_path)
 
     after = World(tmp_path, fleet={"url": "fleet.git"}).sync()
@@ -87,7 +87,7 @@ def test_another_spelling_of_a_branch_of_a_cluster_is_rejected(world: World) -> 
 def test_a_repository_that_moved_with_all_refs_is_accepted_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    world = fleet_world(tmp_path)
+    world = build_fleet_world(tmp_path)
     moved = tmp_path / "elsewhere" / "fleet.git"
     shutil.copytree(world.fleet, moved)
     shutil.rmtree(world.fleet)
@@ -97,13 +97,13 @@ def test_a_repository_that_moved_with_all_refs_is_accepted_once(
 
     assert MISSING not in after.codes
     assert after.changed_branches == set()
-    assert state_of(moved, "berlin")["url"] == str(moved)
+    assert read_target_state(moved, "berlin")["url"] == str(moved)
     assert "repository_moved" in capsys.readouterr().out
     assert world.sync().is_unchanged
 
 
 def test_a_repository_may_move_and_get_commits_before_it_is_read_again(tmp_path: Path) -> None:
-    world = fleet_world(tmp_path)
+    world = build_fleet_world(tmp_path)
     moved = tmp_path / "elsewhere" / "fleet.git"
     shutil.copytree(world.fleet, moved)
     commit_files(moved, "refs/heads/clusters/berlin", {"README.md": b"moved\n"})
@@ -114,7 +114,7 @@ def test_a_repository_may_move_and_get_commits_before_it_is_read_again(tmp_path:
 
 
 def test_another_repository_is_not_accepted_as_a_move(tmp_path: Path) -> None:
-    world = fleet_world(tmp_path)
+    world = build_fleet_world(tmp_path)
     moved = tmp_path / "elsewhere" / "fleet.git"
     shutil.copytree(world.fleet, moved)
     git(moved, "update-ref", "-d", "refs/heads/clusters/berlin")
@@ -131,8 +131,8 @@ def test_another_repository_is_not_accepted_as_a_move(tmp_path: Path) -> None:
     assert world.sync().is_unchanged
 
 
-def fleet_world(folder: Path) -> World:
-    """Return a published world of one cluster without a Repository, which lives in the fleet repository."""
+def build_fleet_world(folder: Path) -> World:
+    """Return a published world of one cluster without a Repository, which uses the fleet repository."""
     world = World.create(folder)
     cluster = "apiVersion: greenhouse.sap/v1alpha1\nkind: Cluster\nmetadata: {name: berlin, namespace: default}\n"
     world.write({"berlin.yaml": cluster, "banner.yaml": resource("ConfigMap", "banner", on="berlin", text="hello")})
@@ -142,13 +142,13 @@ def fleet_world(folder: Path) -> World:
     return world
 
 
-def state_of(fleet: Path, cluster: str) -> dict[str, object]:
+def read_target_state(fleet: Path, cluster: str) -> dict[str, object]:
     data: dict[str, object] = json.loads(git(fleet, "show", f"{STATE}{cluster}:destination.json"))
     return data
 
 
 def test_an_outdated_copy_is_not_accepted_as_a_move(tmp_path: Path) -> None:
-    world = fleet_world(tmp_path)
+    world = build_fleet_world(tmp_path)
     moved = tmp_path / "elsewhere" / "fleet.git"
     shutil.copytree(world.fleet, moved)
     world.commit("clusters/berlin", {"README.md": "after the copy\n"})

@@ -1,4 +1,6 @@
-"""An emptied repository is an error: nothing is pushed to it until an annotation acknowledges the reset."""
+"""Tests of emptied repositories: the daemon reports an error and pushes nothing until an annotation acknowledges the
+reset.
+"""
 
 from __future__ import annotations
 
@@ -23,30 +25,30 @@ def world(tmp_path: Path) -> World:
     return begin(tmp_path, published)
 
 
-def empty(world: World) -> dict[str, str]:
-    """Replace the fleet repository by an empty one; return the refs that it had."""
+def replace_with_empty_repository(world: World) -> dict[str, str]:
+    """Replace the fleet repository by an empty one. Return the refs of the old one."""
     refs = read_refs(world.fleet)
     shutil.rmtree(world.fleet)
     make_bare(world.fleet)
     return refs
 
 
-def acknowledge(text: str, after: PassResult, cluster: str) -> str:
+def add_acknowledgement(text: str, after: PassResult, cluster: str) -> str:
     """Return a manifest with the annotation that the finding of a cluster prints."""
     (line,) = [
         match[0]
         for finding in after.findings
-        if (match := _line_of(finding.message)) and f" {cluster}:" in finding.message
+        if (match := _find_acknowledgement_line(finding.message)) and f" {cluster}:" in finding.message
     ]
     return text.replace("metadata:\n", f"metadata:\n  annotations: {{{line}}}\n", 1)
 
 
-def _line_of(message: str) -> re.Match[str] | None:
+def _find_acknowledgement_line(message: str) -> re.Match[str] | None:
     return re.search(r'reconciler\.dev/ack-reset: "?[0-9a-f]{12}"?', message)
 
 
 def test_nothing_is_pushed_to_an_emptied_repository(world: World) -> None:
-    before = empty(world)
+    before = replace_with_empty_repository(world)
 
     after = world.sync()
     pass_result = world.sync()
@@ -59,16 +61,16 @@ def test_nothing_is_pushed_to_an_emptied_repository(world: World) -> None:
 
 
 def test_a_plan_reports_the_reset_and_keeps_the_record_of_it(world: World) -> None:
-    empty(world)
+    replace_with_empty_repository(world)
 
     assert RESET in world.plan().codes
     assert RESET in world.sync().codes
 
 
-def test_an_acknowledged_reset_starts_again_from_nothing(world: World) -> None:
-    empty(world)
+def test_an_acknowledged_reset_drafts_all_packages_again(world: World) -> None:
+    replace_with_empty_repository(world)
     after = world.sync()
-    world.write({BERLIN: acknowledge(repository("berlin"), after, "berlin")})
+    world.write({BERLIN: add_acknowledgement(repository("berlin"), after, "berlin")})
 
     acknowledged = world.sync()
 
@@ -82,12 +84,12 @@ def test_an_acknowledged_reset_starts_again_from_nothing(world: World) -> None:
 
 
 def test_an_old_acknowledgment_does_not_acknowledge_the_next_reset(world: World) -> None:
-    empty(world)
-    world.write({BERLIN: acknowledge(repository("berlin"), world.sync(), "berlin")})
+    replace_with_empty_repository(world)
+    world.write({BERLIN: add_acknowledgement(repository("berlin"), world.sync(), "berlin")})
     world.sync()
     world.commit("clusters/berlin", {"README.md": "by hand\n"})
     world.sync()
-    empty(world)
+    replace_with_empty_repository(world)
 
     after = world.sync()
 
@@ -95,8 +97,8 @@ def test_an_old_acknowledgment_does_not_acknowledge_the_next_reset(world: World)
     assert read_refs(world.fleet) == {}
 
 
-def test_a_wrong_acknowledgment_is_not_one(world: World) -> None:
-    empty(world)
+def test_a_wrong_acknowledgment_has_no_effect(world: World) -> None:
+    replace_with_empty_repository(world)
     wrong = repository("berlin").replace("metadata:\n", "metadata:\n  annotations: {reconciler.dev/ack-reset: abc}\n")
     world.write({BERLIN: wrong})
 
@@ -107,7 +109,7 @@ def test_a_wrong_acknowledgment_is_not_one(world: World) -> None:
 
 
 def test_a_new_cluster_waits_for_the_acknowledgment_of_the_others(world: World) -> None:
-    empty(world)
+    replace_with_empty_repository(world)
     text = (world.config / "gateway.yaml").read_text()
     more = text.replace("        - name: berlin\n", "        - name: berlin\n        - name: oslo\n")
     world.write({"clusters/oslo.yaml": repository("oslo"), "gateway.yaml": more})
@@ -118,10 +120,10 @@ def test_a_new_cluster_waits_for_the_acknowledgment_of_the_others(world: World) 
     assert read_refs(world.fleet) == {}
 
 
-def test_a_restored_repository_goes_on_as_before(world: World) -> None:
+def test_a_restored_repository_continues_without_changes(world: World) -> None:
     path = world.folder / "kept.git"
     shutil.copytree(world.fleet, path)
-    empty(world)
+    replace_with_empty_repository(world)
     world.sync()
     shutil.rmtree(world.fleet)
     path.rename(world.fleet)
@@ -132,7 +134,7 @@ def test_a_restored_repository_goes_on_as_before(world: World) -> None:
     assert after.changed_branches == set()
 
 
-def test_one_cluster_may_be_reset_alone(world: World) -> None:
+def test_one_cluster_can_be_reset_alone(world: World) -> None:
     for ref in ("refs/heads/clusters/berlin", f"{STATE}berlin"):
         git(world.fleet, "update-ref", "-d", ref)
     world.write({"regions/south.yaml": (world.config / "regions/south.yaml").read_text().replace("api.", "new.")})
@@ -153,7 +155,7 @@ def test_one_cluster_may_be_reset_alone(world: World) -> None:
         pytest.param("refs/heads/clusters/berlin", "DestinationMissing", id="branch-gone"),
     ],
 )
-def test_what_remains_decides_about_a_partial_reset(world: World, ref: str, code: str | None) -> None:
+def test_a_remaining_state_or_branch_prevents_a_reset(world: World, ref: str, code: str | None) -> None:
     git(world.fleet, "update-ref", "-d", ref)
 
     after = world.sync()
@@ -179,12 +181,12 @@ def test_a_cluster_of_the_fleet_repository_has_the_annotation_itself(tmp_path: P
     cluster = "apiVersion: greenhouse.sap/v1alpha1\nkind: Cluster\nmetadata:\n  name: berlin\n  namespace: default\n"
     world.write({"berlin.yaml": cluster, "banner.yaml": resource("ConfigMap", "banner", on="berlin", text="hello")})
     world.sync()
-    empty(world)
+    replace_with_empty_repository(world)
     after = world.sync()
     assert "annotation of Cluster default/berlin" in next(
         finding.message for finding in after.findings if finding.code == RESET
     )
-    world.write({"berlin.yaml": acknowledge(cluster, after, "berlin")})
+    world.write({"berlin.yaml": add_acknowledgement(cluster, after, "berlin")})
 
     assert world.sync().changed_branches == {"clusters/berlin", "drafts/berlin"}
     assert world.sync_until_unchanged().is_unchanged
@@ -192,16 +194,16 @@ def test_a_cluster_of_the_fleet_repository_has_the_annotation_itself(tmp_path: P
 
 def test_a_cache_of_an_earlier_version_has_the_heads_in_its_mirrors(world: World) -> None:
     (world.folder / "cache" / "heads.json").unlink()
-    empty(world)
+    replace_with_empty_repository(world)
 
     assert RESET in world.plan().codes
     assert RESET in world.sync().codes
     assert read_refs(world.fleet) == {}
 
 
-def test_a_new_cache_has_no_record(world: World) -> None:
+def test_a_new_cache_detects_no_reset(world: World) -> None:
     shutil.rmtree(world.folder / "cache")
-    empty(world)
+    replace_with_empty_repository(world)
 
     assert RESET not in world.sync().codes
 
@@ -215,7 +217,7 @@ def test_a_repository_that_cannot_be_read_is_not_reset(world: World) -> None:
 
 
 def test_open_drafts_are_not_reported_as_none_after_a_reset(world: World) -> None:
-    empty(world)
+    replace_with_empty_repository(world)
 
     with world._review([]) as review:
         troubles = [bench.error for bench in review.open_targets(ReviewSelection())]

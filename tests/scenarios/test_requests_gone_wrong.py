@@ -1,4 +1,6 @@
-"""Pull requests where forges break, people do the unexpected and writers race: nobody else is held up or declined."""
+"""Tests of pull requests with forge failures, unusual changes and races: other drafts continue, and none is
+declined.
+"""
 
 from __future__ import annotations
 
@@ -32,41 +34,41 @@ HOUR = 3_600
 LONGEST_BODY = 65_536
 
 
-def release(world: ForgeWorld, version: str = "v2", replicas: int = 3, cluster: str = "lisbon") -> None:
-    """Have a cluster want another version of its package."""
+def request_version(world: ForgeWorld, version: str = "v2", replicas: int = 3, cluster: str = "lisbon") -> None:
+    """Release a version of web, and request it on a cluster."""
     world.release("web", version, package("web", replicas=replicas))
     world.write({f"web-{cluster}.yaml": variant(f"web-{cluster}", cluster, "web", version)})
 
 
-def merge(world: ForgeWorld, pull_request: FakePullRequest) -> None:
-    """Merge a request as a person does who finds it ready."""
+def merge_pull_request(world: ForgeWorld, pull_request: FakePullRequest) -> None:
+    """Mark a pull request as ready, and merge it."""
     pull_request.draft = False
     world.on_forge.merge(pull_request.number, "squash", "merged")
 
 
-def numbers(world: ForgeWorld) -> list[tuple[int, str]]:
-    """Return all requests with what became of them."""
+def list_pull_request_states(world: ForgeWorld) -> list[tuple[int, str]]:
+    """Return the numbers and states of all pull requests."""
     return [(pull_request.number, pull_request.state) for pull_request in reversed(world.draft_requests())]
 
 
-def repositories(world: ForgeWorld) -> list[tuple[str, Path]]:
-    """Return the files of the config that name repositories."""
+def list_repository_files(world: ForgeWorld) -> list[tuple[str, Path]]:
+    """Return the config files that name repositories."""
     return [(file.name, file) for file in world.config.iterdir() if "repo: ./" in file.read_text()]
 
 
 @contextmanager
-def answering(world: ForgeWorld, method: str, ending: str, answer: Answer) -> Iterator[None]:
-    """Have the forge give one answer to calls of a kind."""
+def override_answer(world: ForgeWorld, method: str, ending: str, answer: Answer) -> Iterator[None]:
+    """Replace the answer of the forge to one kind of calls."""
     usual = world.wire.answer
 
-    def answered(requests: ApiRequest) -> Answer:
+    def answer_request(requests: ApiRequest) -> Answer:
         return answer if requests.method == method and requests.path.endswith(ending) else usual(requests)
 
-    with patch.object(world.wire, "answer", answered):
+    with patch.object(world.wire, "answer", answer_request):
         yield
 
 
-def test_a_request_that_was_deleted_is_opened_anew(tmp_path: Path) -> None:
+def test_a_deleted_pull_request_is_opened_again(tmp_path: Path) -> None:
     with forge_world("gitlab", tmp_path, ("lisbon",)) as world:
         world.sync_until_unchanged()
         world.on_forge.delete(world.open_requests["drafts/lisbon"])
@@ -74,67 +76,67 @@ def test_a_request_that_was_deleted_is_opened_anew(tmp_path: Path) -> None:
         assert list(world.open_requests) == ["drafts/lisbon"]
 
 
-def test_the_number_of_another_request_says_nothing_of_a_draft(tmp_path: Path) -> None:
+def test_a_pull_request_with_another_head_does_not_affect_the_draft(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.sync_until_unchanged()
         theirs = world.open_requests["drafts/lisbon"]
         git(world.fleet, "update-ref", "refs/heads/topic", "drafts/lisbon")
         theirs.head, theirs.draft, theirs.body = "topic", False, "theirs"
         world.on_forge.review(theirs.number, "grace", "APPROVED")
-        release(world)
+        request_version(world)
         world.sync_until_unchanged()
         assert world.open_requests["drafts/lisbon"].title == "lisbon/web: update v1 → v2"
         assert (theirs.title, theirs.draft) == ("lisbon/web: install v1", False)
 
 
-def test_one_that_was_merged_elsewhere_leaves_its_draft_to_another(tmp_path: Path) -> None:
+def test_after_a_merge_into_another_branch_a_new_pull_request_is_opened(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.sync_until_unchanged()
         git(world.fleet, "update-ref", "refs/heads/topic", "clusters/lisbon")
         pull_request = world.open_requests["drafts/lisbon"]
         pull_request.base = "topic"
         assert world.sync_until_unchanged().outcomes == {"lisbon/web": "drafted"}
-        assert numbers(world) == [(1, "open")], "where people want it to go is theirs to say"
-        merge(world, pull_request)
+        assert list_pull_request_states(world) == [(1, "open")], "where people want it to go is theirs to say"
+        merge_pull_request(world, pull_request)
         world.sync_until_unchanged()
         assert world.open_requests["drafts/lisbon"].base == "clusters/lisbon"
 
 
 @pytest.mark.parametrize(("kind", "method"), [("gitlab", "PUT"), ("gitea", "PATCH")])
-def test_a_request_that_cannot_be_closed_holds_up_nobody(kind: Product, method: str, tmp_path: Path) -> None:
+def test_a_pull_request_that_cannot_be_closed_does_not_delay_others(kind: Product, method: str, tmp_path: Path) -> None:
     with forge_world(kind, tmp_path) as world, patch.object(FakeRepository, "_follow", lambda *_: None):
         world.sync_until_unchanged()
         left = world.open_requests["drafts/berlin"]
         world.run_review_action("approve", "berlin", should_approve_unproposed=True)
-        release(world)
-        with answering(world, method, f"/{left.number}", Answer(403, {"message": "locked"})):
+        request_version(world)
+        with override_answer(world, method, f"/{left.number}", Answer(403, {"message": "locked"})):
             assert "PullRequestsUnreachable" not in world.sync().codes
         assert "v1 → v2" in world.open_requests["drafts/lisbon"].title
         world.sync_until_unchanged()
         assert left.state == "closed"
 
 
-def test_a_request_whose_branch_came_after_we_had_read_the_branches_is_not_closed(tmp_path: Path) -> None:
+def test_a_pull_request_of_a_branch_newer_than_the_fetch_is_not_closed(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.sync_until_unchanged()
         newer = copy(world)
         newer.folder, newer.config = tmp_path / "newer", tmp_path / "newer/config"
         copytree(world.config, newer.config)
         newer.write({"porto.yaml": repository("porto", "./acme/fleet.git"), "web.yaml": variant("web", "porto", "web")})
-        newer.write({name: text.read_text().replace("./", "../") for name, text in repositories(newer)})
+        newer.write({name: text.read_text().replace("./", "../") for name, text in list_repository_files(newer)})
         look, pending = snapshot._refresh_pull_requests, [newer.sync]
 
-        def late(*args: object) -> None:
+        def sync_newer_first(*args: object) -> None:
             while pending:
                 pending.pop()()
             look(*args)  # type: ignore[arg-type]
 
-        with patch.object(snapshot, "_refresh_pull_requests", late):
+        with patch.object(snapshot, "_refresh_pull_requests", sync_newer_first):
             world.sync()
-        assert numbers(world) == [(1, "open"), (2, "open")], "to close it would be to decline it"
+        assert list_pull_request_states(world) == [(1, "open"), (2, "open")], "to close it would be to decline it"
 
 
-def test_what_cannot_be_read_of_one_draft_is_told_and_holds_up_nobody(tmp_path: Path) -> None:
+def test_a_draft_with_an_unreadable_file_is_reported_and_others_get_pull_requests(tmp_path: Path) -> None:
     with github_world(tmp_path) as world:
         world.forge.break_down()
         world.sync_until_unchanged()
@@ -143,13 +145,13 @@ def test_what_cannot_be_read_of_one_draft_is_told_and_holds_up_nobody(tmp_path: 
         large = git(world.fleet, "rev-parse", "drafts/berlin:web/deployment.yaml")
         read = ObjectReader.blobs
 
-        def limited(reader: ObjectReader, blobs: list[str]) -> object:
+        def read_limited(reader: ObjectReader, blobs: list[str]) -> object:
             expected = list(blobs)
             if large in expected:
                 raise TooLargeError(f"blob {large} has 100000000 bytes, more than 67108864")
             return read(reader, expected)  # type: ignore[arg-type]
 
-        with patch.object(ObjectReader, "blobs", limited):
+        with patch.object(ObjectReader, "blobs", read_limited):
             pass_result = world.sync()
         (message,) = (finding.message for finding in pass_result.findings if finding.code == "PullRequestRefused")
         assert message.startswith(
@@ -158,7 +160,7 @@ def test_what_cannot_be_read_of_one_draft_is_told_and_holds_up_nobody(tmp_path: 
         assert list(world.open_requests) == ["drafts/lisbon"]
 
 
-def test_a_name_that_is_no_utf_8_is_told_of_as_all_others(tmp_path: Path) -> None:
+def test_a_file_name_without_utf_8_is_escaped_in_the_pull_request(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.sync_until_unchanged()
         ref = "refs/heads/drafts/lisbon"
@@ -170,7 +172,7 @@ def test_a_name_that_is_no_utf_8_is_told_of_as_all_others(tmp_path: Path) -> Non
         assert "na\\udcefve.txt: added" in world.open_requests["drafts/lisbon"].body
 
 
-def test_a_repository_whose_name_is_none_at_github_breaks_no_pass(tmp_path: Path) -> None:
+def test_a_repository_name_that_github_does_not_allow_does_not_fail_the_pass(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.write({"odd.yaml": repository("odd", "./acme/fl+eet.git")})
         world.write({"web-odd.yaml": variant("web-odd", "odd", "web")})
@@ -178,41 +180,41 @@ def test_a_repository_whose_name_is_none_at_github_breaks_no_pass(tmp_path: Path
         assert list(world.open_requests) == ["drafts/lisbon"]
 
 
-def test_closed_while_our_push_is_on_its_way_a_service_opens_another_by_itself(tmp_path: Path) -> None:
+def test_a_pull_request_closed_during_a_push_is_replaced_by_a_new_one(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         service = world.service()
         service.run()
         service.run()
-        release(world)
+        request_version(world)
         pull_request = world.open_requests["drafts/lisbon"]
         push = service._publisher.publish
 
-        def pushed(remote: Remote, written: Sequence[WrittenPlan]) -> Mapping[str, PushOutcome]:
+        def close_and_push(remote: Remote, written: Sequence[WrittenPlan]) -> Mapping[str, PushOutcome]:
             world.on_forge.close(pull_request)
             return push(remote, written)
 
-        with patch.object(service._publisher, "publish", pushed):
+        with patch.object(service._publisher, "publish", close_and_push):
             service.run()
         service.run()
-        assert numbers(world) == [(1, "closed"), (2, "open")]
+        assert list_pull_request_states(world) == [(1, "closed"), (2, "open")]
         service.run()
         service.run()
         assert service.summary.is_skipped
 
 
-def test_a_list_that_lags_behind_opens_nothing_twice_and_hides_no_closing(tmp_path: Path) -> None:
+def test_an_outdated_list_opens_no_second_pull_request_and_hides_no_closing(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         service = world.service()
         with patch.object(GitHub, "list_open_requests", lambda _: ()):
             for _ in range(3):
                 service.run()
-            assert numbers(world) == [(1, "open")]
+            assert list_pull_request_states(world) == [(1, "open")]
         world.on_forge.close(world.open_requests["drafts/lisbon"])
         service.run()
         assert world.head("drafts/lisbon") == ""
 
 
-def test_a_body_without_room_for_ours_keeps_no_check_from_its_head(tmp_path: Path) -> None:
+def test_a_full_body_is_reported_and_the_check_is_still_set(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.sync_until_unchanged()
         pull_request = world.open_requests["drafts/lisbon"]
@@ -229,14 +231,14 @@ def test_a_body_without_room_for_ours_keeps_no_check_from_its_head(tmp_path: Pat
         assert pull_request.title == "lisbon/web: update v1 → v2"
 
 
-def test_a_request_that_the_forge_breaks_over_does_not_stand_before_the_others(tmp_path: Path) -> None:
+def test_a_pull_request_that_fails_does_not_delay_the_others(tmp_path: Path) -> None:
     with github_world(tmp_path, ("berlin", "lisbon", "porto")) as world:
         usual = world.wire.answer
 
-        def answered(requests: ApiRequest) -> Answer:
+        def answer_request(requests: ApiRequest) -> Answer:
             return Answer(502) if requests.method == "POST" and b"drafts/berlin" in requests.body else usual(requests)
 
-        with patch.object(world.wire, "answer", answered):
+        with patch.object(world.wire, "answer", answer_request):
             pass_result = world.sync()
         assert sorted(world.open_requests) == ["drafts/lisbon", "drafts/porto"]
         assert "PullRequestsUnreachable" not in pass_result.codes
@@ -245,7 +247,7 @@ def test_a_request_that_the_forge_breaks_over_does_not_stand_before_the_others(t
         assert len(world.open_requests) == 3
 
 
-def test_requests_that_could_not_be_noted_are_noted_soon(tmp_path: Path) -> None:
+def test_pull_requests_that_were_not_recorded_are_recorded_soon(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         service = world.service()
         with patch.object(request_notes, "_push_states", side_effect=UnreachableError("push: cut off")):
@@ -255,10 +257,10 @@ def test_requests_that_could_not_be_noted_are_noted_soon(tmp_path: Path) -> None
         service.run()
         world.on_forge.close(world.open_requests["drafts/lisbon"])
         service.run()
-        assert numbers(world) == [(1, "closed")], "nobody wanted another one"
+        assert list_pull_request_states(world) == [(1, "closed")], "nobody wanted another one"
 
 
-def test_what_is_not_in_words_yet_comes_by_itself(tmp_path: Path) -> None:
+def test_pull_requests_above_the_hourly_limit_open_in_later_passes(tmp_path: Path) -> None:
     clusters = tuple(f"c{number}" for number in range(5))
     with (
         github_world(tmp_path, clusters, new_per_hour=2) as world,

@@ -1,4 +1,4 @@
-"""The review loop without a forge: people propose, approve and reject by command, and every next pass is silent."""
+"""Tests of the review commands without a forge: propose, approve, reject and drop. The next pass changes nothing."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ NOTE = f"{STATE}_rejected/drafts/berlin"
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """Berlin has a draft with the packages gateway and metrics, Lisbon one with its gateway."""
+    """Berlin has a draft with the packages gateway and metrics. Lisbon has a draft with its gateway."""
     return begin(tmp_path, drafted)
 
 
-def told(acted: tuple[ReviewActionResult, ...]) -> dict[str, str]:
-    """Return what became of each draft: its word, and the reasons."""
+def summarize_results(acted: tuple[ReviewActionResult, ...]) -> dict[str, str]:
+    """Return the status label and the reasons of each draft."""
     return {
         result.branch or result.repository: " ".join([result.status_label, *(r.reason for r in result.reasons)])
         for result in acted
     }
 
 
-def release(world: World, version: str = "v2", image: str = "2.0") -> None:
+def release_metrics(world: World, version: str = "v2", image: str = "2.0") -> None:
     world.release("metrics", version, package("metrics", image=image))
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", version)})
 
 
-def gated(world: World, status: str = "False") -> None:
-    """Give metrics a gate that is not met."""
+def draft_unmet_gate(world: World, status: str = "False") -> None:
+    """Release and draft a version of metrics with an unmet readiness gate."""
     files = package("metrics", image="2.0")
     files["Kptfile"] += (
         "info:\n  readinessGates:\n    - conditionType: acme.example/tested\n"
@@ -48,8 +48,8 @@ def gated(world: World, status: str = "False") -> None:
     world.sync()
 
 
-def conflicted(world: World) -> None:
-    """Publish everything on Berlin, have a person change metrics there, and draft an update of the same field."""
+def draft_conflict(world: World) -> None:
+    """Publish all packages of Berlin, change a field of metrics there, and draft an update of the same field."""
     world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     world.sync_until_unchanged()
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
@@ -61,13 +61,13 @@ def conflicted(world: World) -> None:
 # propose
 
 
-def test_a_proposal_stands_at_the_drafts_head_and_freezes_it(world: World) -> None:
+def test_a_proposal_is_at_the_head_of_the_draft_and_freezes_it(world: World) -> None:
     proposed = world.run_review_action("propose", "berlin")
 
-    assert told(proposed) == {"drafts/berlin": "proposed"}
+    assert summarize_results(proposed) == {"drafts/berlin": "proposed"}
     assert world.head("proposed/berlin") == world.head("drafts/berlin")
     assert world.sync().is_unchanged
-    release(world)
+    release_metrics(world)
     assert world.sync().outcomes["berlin/metrics"] == "DownstreamProposed"
     assert world.head("proposed/berlin") == world.head("drafts/berlin")
     assert world.sync().is_unchanged
@@ -79,23 +79,23 @@ def test_proposing_again_changes_nothing(world: World) -> None:
 
     results = world.run_review_action("propose", "berlin")
 
-    assert told(results) == {"drafts/berlin": "unchanged"}
+    assert summarize_results(results) == {"drafts/berlin": "unchanged"}
     assert read_refs(world.fleet) == before
 
 
-def test_a_proposal_that_people_have_moved_on_from_is_stale_and_moved_by_the_next(world: World) -> None:
+def test_a_proposal_of_an_older_head_is_stale_until_the_next_propose(world: World) -> None:
     world.run_review_action("propose", "berlin")
     world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
 
     assert [sheet.draft.lifecycle for sheet in world.list_open_drafts("berlin")] == ["Stale"]
-    assert told(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "refused NotProposed"}
-    assert told(world.run_review_action("propose", "berlin")) == {"drafts/berlin": "proposed"}
+    assert summarize_results(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "refused NotProposed"}
+    assert summarize_results(world.run_review_action("propose", "berlin")) == {"drafts/berlin": "proposed"}
     assert world.head("proposed/berlin") == world.head("drafts/berlin")
 
 
 @pytest.mark.parametrize("verb", ["propose", "approve"])
-def test_an_unmet_gate_keeps_a_draft_from_being_proposed_and_published(world: World, verb: str) -> None:
-    gated(world)
+def test_an_unmet_gate_prevents_propose_and_approve(world: World, verb: str) -> None:
+    draft_unmet_gate(world)
     before = read_refs(world.fleet)
 
     acted = (
@@ -104,7 +104,7 @@ def test_an_unmet_gate_keeps_a_draft_from_being_proposed_and_published(world: Wo
         else world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     )
 
-    assert told(acted) == {"drafts/berlin": "refused GateNotMet"}
+    assert summarize_results(acted) == {"drafts/berlin": "refused GateNotMet"}
     assert acted[0].reasons[0].message.startswith("metrics: acme.example/tested is False: not yet; set this condition")
     assert read_refs(world.fleet) == before
 
@@ -125,7 +125,7 @@ def test_a_required_injection_without_an_object_warns_and_gates_the_draft(world:
     assert [
         (finding.code, finding.severity) for finding in pass_result.findings if finding.code == "InjectionMissing"
     ] == [("InjectionMissing", "warning")]
-    assert told(acted) == {"drafts/berlin": "refused GateNotMet"}
+    assert summarize_results(acted) == {"drafts/berlin": "refused GateNotMet"}
     assert acted[0].reasons[0].message == (
         "metrics: config.injection.ConfigMap.ports is False (NoResourceSelected): no injectors defined;"
         " add the object that must be injected to the config, or an injector that names it, and sync"
@@ -139,13 +139,13 @@ CONFLICT = "metrics: deployment.yaml: Deployment metrics: spec.replicas: local 5
 
 @pytest.mark.parametrize("verb", ["propose", "approve"])
 def test_a_draft_with_conflicts_is_refused_until_they_are_accepted(world: World, verb: str) -> None:
-    conflicted(world)
+    draft_conflict(world)
     more = {"should_approve_unproposed": True} if verb == "approve" else {}
     before = read_refs(world.fleet)
 
     refused = world.run_review_action(verb, "berlin", **more)  # type: ignore[arg-type]
 
-    assert told(refused) == {"drafts/berlin": "refused ConflictsNotAccepted"}
+    assert summarize_results(refused) == {"drafts/berlin": "refused ConflictsNotAccepted"}
     assert refused[0].conflicts == (CONFLICT,)
     assert format_action_results(refused, None).splitlines()[0] == f"conflict   berlin/{CONFLICT}"
     assert "--accept-conflicts" in refused[0].reasons[0].message
@@ -155,36 +155,40 @@ def test_a_draft_with_conflicts_is_refused_until_they_are_accepted(world: World,
     assert result.conflicts == (CONFLICT,)
 
 
-def test_what_was_proposed_with_conflicts_is_not_approved_without_accepting_them(world: World) -> None:
-    conflicted(world)
+def test_a_draft_proposed_with_conflicts_is_approved_only_with_accepted_conflicts(world: World) -> None:
+    draft_conflict(world)
     world.run_review_action("propose", "berlin", accepts_conflicts=True)
 
-    assert told(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "refused ConflictsNotAccepted"}
-    assert told(world.run_review_action("approve", "berlin", accepts_conflicts=True)) == {"drafts/berlin": "published"}
+    assert summarize_results(world.run_review_action("approve", "berlin")) == {
+        "drafts/berlin": "refused ConflictsNotAccepted"
+    }
+    assert summarize_results(world.run_review_action("approve", "berlin", accepts_conflicts=True)) == {
+        "drafts/berlin": "published"
+    }
     message = git(world.fleet, "log", "-1", "--format=%B", "clusters/berlin")
     assert f"Accepted conflicts:\n- {CONFLICT}\n" in message
     assert "replicas: 5" in world.text("clusters/berlin", "metrics/deployment.yaml")
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
-def test_many_are_approved_but_for_the_drafts_with_conflicts(world: World) -> None:
-    conflicted(world)
+def test_approving_all_skips_drafts_with_conflicts(world: World) -> None:
+    draft_conflict(world)
 
     acted = world.run_review_action("approve", should_approve_unproposed=True)
 
-    assert told(acted) == {"drafts/berlin": "refused ConflictsNotAccepted", "drafts/lisbon": "published"}
+    assert summarize_results(acted) == {"drafts/berlin": "refused ConflictsNotAccepted", "drafts/lisbon": "published"}
     assert world.head("drafts/lisbon") == ""
 
 
-def test_a_conflict_that_is_settled_on_the_draft_is_none_after_the_next_pass(world: World) -> None:
-    conflicted(world)
+def test_a_conflict_resolved_on_the_draft_ends_with_the_next_pass(world: World) -> None:
+    draft_conflict(world)
     world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 5", "replicas: 3")
     world.sync_until_unchanged()
 
-    assert told(world.run_review_action("propose", "berlin")) == {"drafts/berlin": "proposed"}
+    assert summarize_results(world.run_review_action("propose", "berlin")) == {"drafts/berlin": "proposed"}
 
 
-# who did it, and when
+# Author and date
 
 
 def test_an_approval_has_the_time_of_the_command_and_the_person(world: World) -> None:
@@ -205,7 +209,7 @@ def test_a_draft_after_an_approval_has_the_same_id_at_every_time(world: World, t
     world.now = 1_600_000_000
     world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     world.sync_until_unchanged()
-    release(world)
+    release_metrics(world)
     state = read_refs(world.fleet)
     heads = []
     for now in (1_600_000_100, 1_700_000_000):
@@ -228,7 +232,7 @@ def test_a_draft_after_an_approval_has_the_same_id_at_every_time(world: World, t
         pytest.param("commits", 1_600_000_000, 1_000_000_000, id="the-parents-dates"),
     ],
 )
-def test_what_dates_an_approval(tmp_path: Path, clock: str, now: int, expected: int) -> None:
+def test_the_clock_setting_decides_the_date_of_an_approval(tmp_path: Path, clock: str, now: int, expected: int) -> None:
     world = small_world(tmp_path, review={"clock": clock})
     world.sync()
     world.now = now
@@ -241,11 +245,11 @@ def test_what_dates_an_approval(tmp_path: Path, clock: str, now: int, expected: 
 def test_a_race_within_one_command_keeps_its_time(world: World) -> None:
     world.now = 1_600_000_000
 
-    def later() -> None:
+    def commit_later() -> None:
         world.now = 1_650_000_000
         world.commit("clusters/berlin", {"NOTES.md": "by hand\n"})
 
-    (acted,) = world.run_review_action("approve", "berlin", should_approve_unproposed=True, meddle=later)
+    (acted,) = world.run_review_action("approve", "berlin", should_approve_unproposed=True, meddle=commit_later)
 
     assert acted.status_label == "published"
     assert git(world.fleet, "log", "-1", "--format=%ct", "clusters/berlin") == "1600000000"
@@ -282,27 +286,27 @@ def test_every_action_is_logged_for_audits(
     assert event["commits"] == [result.commit for result in acted if result.commit]
 
 
-def test_the_packages_without_a_gate_can_go(world: World) -> None:
-    gated(world)
+def test_packages_without_a_gate_can_be_approved(world: World) -> None:
+    draft_unmet_gate(world)
 
-    assert told(world.run_review_action("propose", "berlin/gateway")) == {"drafts/berlin": "proposed"}
-    assert told(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "refused GateNotMet"}
-    assert told(world.run_review_action("approve", "berlin/gateway")) == {"drafts/berlin": "published"}
+    assert summarize_results(world.run_review_action("propose", "berlin/gateway")) == {"drafts/berlin": "proposed"}
+    assert summarize_results(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "refused GateNotMet"}
+    assert summarize_results(world.run_review_action("approve", "berlin/gateway")) == {"drafts/berlin": "published"}
     assert world.paths(world.fleet, "clusters/berlin", "metrics") == []
 
 
-def test_who_meets_a_gate_on_the_draft_opens_it(world: World) -> None:
-    gated(world)
+def test_a_condition_met_on_the_draft_opens_the_gate(world: World) -> None:
+    draft_unmet_gate(world)
     world.edit("drafts/berlin", "metrics/Kptfile", 'status: "False"', 'status: "True"')
 
-    assert told(world.run_review_action("propose", "berlin")) == {"drafts/berlin": "proposed"}
+    assert summarize_results(world.run_review_action("propose", "berlin")) == {"drafts/berlin": "proposed"}
 
 
-def test_where_nobody_deploys_from_an_unmet_gate_is_a_warning(tmp_path: Path) -> None:
+def test_an_unmet_gate_is_a_warning_outside_deployment_repositories(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     blueprints = repository("berlin", branch="clusters/berlin").replace("deployment: true", "deployment: false")
     world.write({"clusters/berlin.yaml": blueprints})
-    gated(world)
+    draft_unmet_gate(world)
 
     (acted,) = world.run_review_action("approve", "berlin", should_approve_unproposed=True)
 
@@ -311,20 +315,20 @@ def test_where_nobody_deploys_from_an_unmet_gate_is_a_warning(tmp_path: Path) ->
     assert warning.message.startswith("metrics: acme.example/tested is False: not yet; ")
 
 
-def test_a_draft_whose_function_failed_is_not_proposed(world: World) -> None:
+def test_a_draft_with_a_failed_function_cannot_be_proposed(world: World) -> None:
     files = package("metrics", image="2.0")
     files["Kptfile"] += "pipeline:\n  mutators:\n    - image: nobody/knows:v1\n"
     world.release("metrics", "v2", files)
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
     world.sync()
 
-    assert told(world.run_review_action("propose", "berlin")) == {"drafts/berlin": "refused RenderFailed"}
+    assert summarize_results(world.run_review_action("propose", "berlin")) == {"drafts/berlin": "refused RenderFailed"}
 
 
-def test_a_conflict_that_blocks_keeps_the_older_offer_from_being_proposed(world: World) -> None:
+def test_a_blocking_conflict_prevents_propose_of_the_older_draft(world: World) -> None:
     world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     world.sync_until_unchanged()
-    release(world)
+    release_metrics(world)
     world.sync()
     world.edit("drafts/berlin", "metrics/deployment.yaml", "metrics:2.0", "metrics:2.0-ours")
     world.release("metrics", "v3", package("metrics", image="3.0"))
@@ -332,19 +336,19 @@ def test_a_conflict_that_blocks_keeps_the_older_offer_from_being_proposed(world:
     world.write({"metrics.yaml": text})
     assert world.sync().outcomes["berlin/metrics"] == "MergeConflict"
 
-    assert told(world.run_review_action("propose", "berlin")) == {"drafts/berlin": "refused MergeConflict"}
+    assert summarize_results(world.run_review_action("propose", "berlin")) == {"drafts/berlin": "refused MergeConflict"}
 
 
 # approve
 
 
-def test_two_people_two_packages_one_approved_and_one_squashed(world: World) -> None:
+def test_one_package_is_approved_by_command_and_one_by_squash(world: World) -> None:
     world.run_review_action("propose", "berlin")
     root = world.head("clusters/berlin")
 
     approved = world.run_review_action("approve", "berlin/metrics")
 
-    assert told(approved) == {"drafts/berlin": "published"}
+    assert summarize_results(approved) == {"drafts/berlin": "published"}
     assert git(world.fleet, "log", "-1", "--format=%P", "clusters/berlin") == root
     assert git(world.fleet, "diff", "--name-only", "clusters/berlin", "drafts/berlin", "--", "metrics") == ""
     assert world.head("drafts/berlin") == world.head("proposed/berlin") != ""
@@ -356,7 +360,7 @@ def test_two_people_two_packages_one_approved_and_one_squashed(world: World) -> 
     assert (world.head("drafts/berlin"), world.head("proposed/berlin")) == ("", "")
     assert [world.record("berlin", name)["revision"] for name in ("gateway", "metrics")] == [1, 1]
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
-    release(world)
+    release_metrics(world)
     assert world.sync().outcomes["berlin/metrics"] == "draft"
     text = world.text("drafts/berlin", "metrics/deployment.yaml")
     assert "metrics:2.0" in text
@@ -367,13 +371,13 @@ def test_two_people_two_packages_one_approved_and_one_squashed(world: World) -> 
     assert_sound(world.fleet)
 
 
-def test_a_whole_draft_goes_as_one_merge_of_the_persons_and_ends(world: World) -> None:
+def test_approving_a_whole_draft_creates_one_merge_commit_and_ends_the_draft(world: World) -> None:
     world.run_review_action("propose", "berlin")
     root, head = world.head("clusters/berlin"), world.head("drafts/berlin")
 
     acted = world.run_review_action("approve", "berlin", message="fine by me")
 
-    assert told(acted) == {"drafts/berlin": "published"}
+    assert summarize_results(acted) == {"drafts/berlin": "published"}
     assert git(world.fleet, "log", "-1", "--format=%P", "clusters/berlin") == f"{root} {head}"
     assert git(world.fleet, "log", "-1", "--format=%an %cn", "clusters/berlin") == "Grace reconciler"
     message = git(world.fleet, "log", "-1", "--format=%B", "clusters/berlin")
@@ -387,7 +391,7 @@ def test_a_whole_draft_goes_as_one_merge_of_the_persons_and_ends(world: World) -
     assert_sound(world.fleet)
 
 
-def test_the_last_package_ends_the_draft(world: World) -> None:
+def test_approving_the_last_package_ends_the_draft(world: World) -> None:
     world.run_review_action("propose", "berlin")
     world.run_review_action("approve", "berlin/metrics")
 
@@ -398,23 +402,23 @@ def test_the_last_package_ends_the_draft(world: World) -> None:
     assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "published"
 
 
-def test_approving_twice_is_approving_once(world: World) -> None:
+def test_approving_again_changes_nothing(world: World) -> None:
     world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     before = read_refs(world.fleet)
 
-    assert told(world.run_review_action("approve", "berlin")) == {"berlin": "unchanged"}
-    assert told(world.run_review_action("approve", "berlin/metrics")) == {"berlin": "unchanged"}
+    assert summarize_results(world.run_review_action("approve", "berlin")) == {"berlin": "unchanged"}
+    assert summarize_results(world.run_review_action("approve", "berlin/metrics")) == {"berlin": "unchanged"}
     assert read_refs(world.fleet) == before
 
 
-def test_what_is_not_proposed_is_not_approved(world: World) -> None:
+def test_a_draft_that_is_not_proposed_is_not_approved(world: World) -> None:
     before = read_refs(world.fleet)
 
-    assert told(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "refused NotProposed"}
+    assert summarize_results(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "refused NotProposed"}
     assert read_refs(world.fleet) == before
 
 
-def test_what_people_offer_beside_the_packages_goes_with_the_whole_draft_alone(world: World) -> None:
+def test_files_outside_the_packages_are_published_only_with_the_whole_draft(world: World) -> None:
     world.commit("drafts/berlin", {"README.md": "ours\n"})
     world.run_review_action("propose", "berlin")
     assert [sheet.extra_paths for sheet in world.list_open_drafts("berlin")] == [("README.md",)]
@@ -430,27 +434,27 @@ def test_what_people_offer_beside_the_packages_goes_with_the_whole_draft_alone(w
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
-def test_what_moved_elsewhere_on_the_cluster_branch_stays(world: World) -> None:
+def test_changes_outside_the_packages_on_the_target_branch_stay(world: World) -> None:
     world.run_review_action("propose", "berlin")
     world.commit("clusters/berlin", {"README.md": "ours\n", "metrics-of-ours/notes.md": "x\n"})
 
-    assert told(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "published"}
+    assert summarize_results(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "published"}
     assert world.text("clusters/berlin", "README.md") == "ours\n"
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
-def test_a_file_that_both_sides_changed_is_left_to_people(world: World) -> None:
+def test_a_file_changed_on_both_branches_refuses_the_approval(world: World) -> None:
     world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     world.sync_until_unchanged()
-    release(world)
+    release_metrics(world)
     world.sync()
     world.run_review_action("propose", "berlin")
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
 
-    assert told(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "refused BranchMoved"}
+    assert summarize_results(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "refused BranchMoved"}
     world.run_review_action("reject", "berlin")
     world.sync()
-    assert told(world.run_review_action("approve", "berlin", should_approve_unproposed=True)) == {
+    assert summarize_results(world.run_review_action("approve", "berlin", should_approve_unproposed=True)) == {
         "drafts/berlin": "published"
     }
     text = world.text("clusters/berlin", "metrics/deployment.yaml")
@@ -458,19 +462,19 @@ def test_a_file_that_both_sides_changed_is_left_to_people(world: World) -> None:
     assert "metrics:2.0" in text
 
 
-def test_a_person_who_pushes_to_the_cluster_branch_meanwhile_is_not_overwritten(world: World) -> None:
+def test_a_commit_pushed_to_the_target_branch_meanwhile_is_not_overwritten(world: World) -> None:
     world.run_review_action("propose", "berlin")
 
     acted = world.run_review_action(
         "approve", "berlin", meddle=lambda: world.commit("clusters/berlin", {"README.md": "first\n"}, "hot fix")
     )
 
-    assert told(acted) == {"drafts/berlin": "published"}
+    assert summarize_results(acted) == {"drafts/berlin": "published"}
     assert world.text("clusters/berlin", "README.md") == "first\n"
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
-def test_two_people_who_approve_one_package_each_at_once_both_get_through(world: World) -> None:
+def test_two_people_can_approve_different_packages_at_the_same_time(world: World) -> None:
     world.run_review_action("propose", "berlin")
     other = World(world.folder, cache=str(world.folder / "other"))
 
@@ -478,22 +482,22 @@ def test_two_people_who_approve_one_package_each_at_once_both_get_through(world:
         "approve", "berlin/gateway", meddle=lambda: other.run_review_action("approve", "berlin/metrics")
     )
 
-    assert told(acted) == {"drafts/berlin": "published"}
+    assert summarize_results(acted) == {"drafts/berlin": "published"}
     assert set(world.paths(world.fleet, "clusters/berlin", ".reconciler")) == {"gateway.yaml", "metrics.yaml"}
     assert (world.head("drafts/berlin"), world.head("proposed/berlin")) == ("", "")
     assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "published"
 
 
-def test_a_host_without_atomic_pushes_ends_in_the_same_place(world: World) -> None:
+def test_a_host_without_atomic_pushes_gets_the_same_refs(world: World) -> None:
     git(world.fleet, "config", "receive.advertiseAtomic", "false")
     world.run_review_action("propose", "berlin")
 
-    assert told(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "published"}
+    assert summarize_results(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "published"}
     assert (world.head("drafts/berlin"), world.head("proposed/berlin")) == ("", "")
     assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "published"
 
 
-def test_where_only_branches_are_allowed_the_note_is_one(tmp_path: Path) -> None:
+def test_a_rejection_note_is_a_branch_when_states_are_branches(tmp_path: Path) -> None:
     world = small_world(tmp_path, state_ref="refs/heads/reconciler/state/{repository}")
     world.sync()
     world.run_review_action("propose", "berlin")
@@ -507,7 +511,7 @@ def test_where_only_branches_are_allowed_the_note_is_one(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("places", [["berlin"], ["berlin/gateway"]])
-def test_a_draft_that_moves_meanwhile_is_looked_at_again_first(world: World, places: list[str]) -> None:
+def test_approving_a_draft_that_moves_meanwhile_is_refused(world: World, places: list[str]) -> None:
     acted = world.run_review_action(
         "approve",
         *places,
@@ -515,16 +519,16 @@ def test_a_draft_that_moves_meanwhile_is_looked_at_again_first(world: World, pla
         meddle=lambda: world.commit("drafts/berlin", {"metrics/x.md": "unseen\n"}),
     )
 
-    assert told(acted) == {"drafts/berlin": "refused DraftMoved"}
+    assert summarize_results(acted) == {"drafts/berlin": "refused DraftMoved"}
     assert world.paths(world.fleet, "clusters/berlin") == []
 
 
-def test_a_host_that_refuses_is_told_in_its_words_and_stops_nobody_else(world: World) -> None:
+def test_a_refused_push_is_reported_with_the_message_of_the_host_and_others_continue(world: World) -> None:
     write_hook(world.fleet, "update", 'case "$1" in refs/heads/clusters/berlin) echo two eyes >&2; exit 1;; esac')
 
     acted = world.run_review_action("approve", should_approve_unproposed=True)
 
-    assert told(acted) == {"drafts/berlin": "refused HostRefused", "drafts/lisbon": "published"}
+    assert summarize_results(acted) == {"drafts/berlin": "refused HostRefused", "drafts/lisbon": "published"}
     assert "two eyes" in acted[0].reasons[0].message
     assert world.head("drafts/berlin")
     assert world.head("drafts/lisbon") == ""
@@ -540,7 +544,7 @@ def test_clusters_that_share_a_branch_are_approved_one_after_the_other(tmp_path:
 
     acted = world.run_review_action("approve", should_approve_unproposed=True)
 
-    assert told(acted) == {"drafts/berlin": "published", "drafts/lisbon": "published"}
+    assert summarize_results(acted) == {"drafts/berlin": "published", "drafts/lisbon": "published"}
     assert {path.split("/")[0] for path in world.paths(world.fleet, "all")} == {"berlin", "lisbon"}
     assert world.sync_until_unchanged().outcomes["lisbon/gateway"] == "published"
 
@@ -549,28 +553,30 @@ def test_a_draft_for_each_package_is_proposed_and_approved_alone(tmp_path: Path)
     world = small_world(tmp_path, drafts={"branch": "drafts/{repository}/{package}"})
     world.sync()
 
-    assert told(world.run_review_action("propose", "berlin/metrics")) == {"drafts/berlin/metrics": "proposed"}
-    assert told(world.run_review_action("approve", "berlin")) == {
+    assert summarize_results(world.run_review_action("propose", "berlin/metrics")) == {
+        "drafts/berlin/metrics": "proposed"
+    }
+    assert summarize_results(world.run_review_action("approve", "berlin")) == {
         "drafts/berlin/gateway": "refused NotProposed", "drafts/berlin/metrics": "published"
     }  # fmt: skip
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
-# reject
+# reject and drop
 
 
-def test_a_rejected_draft_is_a_draft_again_and_tells_why(world: World) -> None:
+def test_a_rejected_draft_is_not_proposed_any_more_and_shows_the_reason(world: World) -> None:
     world.run_review_action("propose", "berlin")
 
     acted = world.run_review_action("reject", "berlin", message="too early")
 
-    assert told(acted) == {"drafts/berlin": "rejected"}
+    assert summarize_results(acted) == {"drafts/berlin": "rejected"}
     assert world.head("proposed/berlin") == ""
     (sheet,) = world.list_open_drafts("berlin")
     assert sheet.rejection
     assert sheet.rejection.format_line() == "rejected by Grace: too early"
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "drafted"
-    release(world)
+    release_metrics(world)
     world.sync()
     assert "metrics:2.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
     assert [sheet.rejection for sheet in world.list_open_drafts("berlin")] == [None]
@@ -578,21 +584,23 @@ def test_a_rejected_draft_is_a_draft_again_and_tells_why(world: World) -> None:
     assert NOTE not in read_refs(world.fleet)
 
 
-def test_what_is_not_proposed_need_not_be_rejected(world: World) -> None:
-    assert told(world.run_review_action("reject", "berlin")) == {"drafts/berlin": "unchanged"}
+def test_rejecting_a_draft_that_is_not_proposed_changes_nothing(world: World) -> None:
+    assert summarize_results(world.run_review_action("reject", "berlin")) == {"drafts/berlin": "unchanged"}
 
 
-def test_a_dropped_draft_comes_back_only_when_it_would_be_another(world: World) -> None:
+def test_a_dropped_draft_is_declined_until_its_content_changes(world: World) -> None:
     head = world.head("drafts/berlin")
     world.run_review_action("propose", "berlin")
 
-    assert told(world.run_review_action("drop", "berlin", message="not here")) == {"drafts/berlin": "dropped"}
+    assert summarize_results(world.run_review_action("drop", "berlin", message="not here")) == {
+        "drafts/berlin": "dropped"
+    }
 
     assert (world.head("drafts/berlin"), world.head("proposed/berlin")) == ("", "")
     assert git(world.fleet, "log", "-1", "--format=%P", NOTE) == head
     after = world.sync_until_unchanged()
     assert (after.outcomes["berlin/gateway"], after.outcomes["berlin/metrics"]) == ("declined", "declined")
-    release(world)
+    release_metrics(world)
     assert world.sync().outcomes["berlin/metrics"] == "draft"
     assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "declined"
 
@@ -602,25 +610,27 @@ def test_a_dropped_package_leaves_the_others_on_the_draft(world: World, publishe
     if published:
         world.run_review_action("approve", "berlin", should_approve_unproposed=True)
         world.sync_until_unchanged()
-        release(world)
+        release_metrics(world)
         world.write({"regions/north.yaml": config_map("region-north", api="api.new")})
         world.sync()
 
-    assert told(world.run_review_action("drop", "berlin/metrics", message="not here")) == {"drafts/berlin": "dropped"}
+    assert summarize_results(world.run_review_action("drop", "berlin/metrics", message="not here")) == {
+        "drafts/berlin": "dropped"
+    }
 
     after = world.sync_until_unchanged()
     assert (after.outcomes["berlin/gateway"], after.outcomes["berlin/metrics"]) == ("drafted", "declined")
     assert git(world.fleet, "diff", "--name-only", "clusters/berlin", "drafts/berlin", "--", "metrics") == ""
-    assert told(world.run_review_action("approve", "berlin", should_approve_unproposed=True)) == {
+    assert summarize_results(world.run_review_action("approve", "berlin", should_approve_unproposed=True)) == {
         "drafts/berlin": "published"
     }
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "declined"
 
 
-# removals
+# Removals
 
 
-def test_removing_a_package_wants_an_approval_of_its_own(world: World) -> None:
+def test_a_removal_draft_needs_a_separate_approval(world: World) -> None:
     world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     text = (world.config / "metrics.yaml").read_text()
     world.write({"metrics.yaml": f"{text}  deletionPolicy: delete\n"})
@@ -630,10 +640,12 @@ def test_removing_a_package_wants_an_approval_of_its_own(world: World) -> None:
 
     (sheet,) = world.list_open_drafts("berlin")
     assert (sheet.draft.branch, sheet.draft.is_removal) == ("removals/berlin", True)
-    assert told(world.run_review_action("propose", "berlin")) == {"removals/berlin": "unchanged"}
-    assert told(world.run_review_action("propose", "berlin/metrics")) == {"removals/berlin": "proposed"}
+    assert summarize_results(world.run_review_action("propose", "berlin")) == {"removals/berlin": "unchanged"}
+    assert summarize_results(world.run_review_action("propose", "berlin/metrics")) == {"removals/berlin": "proposed"}
     assert world.sync().is_unchanged
-    assert told(world.run_review_action("approve", "berlin", removals=True)) == {"removals/berlin": "published"}
+    assert summarize_results(world.run_review_action("approve", "berlin", removals=True)) == {
+        "removals/berlin": "published"
+    }
     assert world.paths(world.fleet, "clusters/berlin", "metrics") == []
     assert world.head("removals/berlin") == ""
     world.sync()
@@ -648,21 +660,21 @@ def test_a_dropped_removal_is_declined(world: World) -> None:
     world.write({"metrics.yaml": None})
     world.sync()
 
-    assert told(world.run_review_action("drop", "berlin/metrics")) == {"removals/berlin": "dropped"}
+    assert summarize_results(world.run_review_action("drop", "berlin/metrics")) == {"removals/berlin": "dropped"}
     world.sync()
     assert world.sync().is_unchanged
     assert world.head("removals/berlin") == ""
     assert world.paths(world.fleet, "clusters/berlin", "metrics")
 
 
-# what is open
+# Lists and selection
 
 
-def test_what_is_open_is_told_with_its_edits_and_conflicts(world: World) -> None:
+def test_open_drafts_are_listed_with_their_edits_and_conflicts(world: World) -> None:
     world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     world.sync_until_unchanged()
     world.edit("clusters/berlin", "metrics/deployment.yaml", "metrics:1.0", "metrics:1.0-ours")
-    release(world)
+    release_metrics(world)
     world.sync()
     world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
 
@@ -677,11 +689,13 @@ def test_what_is_open_is_told_with_its_edits_and_conflicts(world: World) -> None
     assert "replicas 2 → 5" in draft_package_details.changes.format_summary_lines()[0]
 
 
-def test_many_are_meant_by_the_labels_of_their_repositories(world: World) -> None:
-    assert told(world.run_review_action("propose", selector="region=south")) == {"drafts/lisbon": "proposed"}
+def test_a_selector_selects_drafts_by_repository_labels(world: World) -> None:
+    assert summarize_results(world.run_review_action("propose", selector="region=south")) == {
+        "drafts/lisbon": "proposed"
+    }
 
 
-def test_a_cluster_without_a_repository_is_asked_for_like_any_other(world: World) -> None:
+def test_a_cluster_without_a_repository_is_selected_in_the_same_way(world: World) -> None:
     cluster = "apiVersion: core.kubeadmiral.io/v1alpha1\nkind: FederatedCluster\n"
     cluster += "metadata: {name: porto, labels: {region: west}}\n"
     till = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: till, annotations: {reconciler.dev/clusters: porto}}\n"
@@ -689,7 +703,7 @@ def test_a_cluster_without_a_repository_is_asked_for_like_any_other(world: World
     world.sync()
 
     assert [sheet.draft.branch for sheet in world.list_open_drafts("porto")] == ["drafts/porto"]
-    assert told(world.run_review_action("propose", selector="region=west")) == {"drafts/porto": "proposed"}
+    assert summarize_results(world.run_review_action("propose", selector="region=west")) == {"drafts/porto": "proposed"}
 
 
 @pytest.mark.parametrize(
@@ -703,29 +717,29 @@ def test_a_cluster_without_a_repository_is_asked_for_like_any_other(world: World
         ),
     ],
 )  # fmt: skip
-def test_a_name_that_is_none_is_told_with_those_there_are(world: World, place: str, message: str) -> None:
+def test_an_unknown_name_is_reported_with_the_known_names(world: World, place: str, message: str) -> None:
     with pytest.raises(UnknownTargetError, match=f"^{message}$"):
         world.run_review_action("propose", place)
 
 
-def test_what_cannot_be_read_is_told_and_stops_nobody_else(world: World) -> None:
+def test_an_unreadable_cluster_fails_and_others_are_proposed(world: World) -> None:
     git(world.fleet, "update-ref", "-d", "refs/heads/clusters/berlin")
 
     acted = world.run_review_action("propose")
 
-    assert told(acted) == {"berlin": "failed", "drafts/lisbon": "proposed"}
+    assert summarize_results(acted) == {"berlin": "failed", "drafts/lisbon": "proposed"}
     assert "does not exist, but was at commit" in acted[0].message
 
 
-def test_a_draft_that_nobody_remembers_is_not_published_blindly(world: World) -> None:
+def test_a_draft_without_recorded_state_is_not_approved_before_a_pass(world: World) -> None:
     git(world.fleet, "update-ref", "-d", f"{STATE}berlin")
 
     acted = world.run_review_action("approve", "berlin", should_approve_unproposed=True)
 
-    assert told(acted) == {"berlin": "failed"}
+    assert summarize_results(acted) == {"berlin": "failed"}
     assert "run sync" in acted[0].message
     world.sync()
-    assert told(world.run_review_action("approve", "berlin", should_approve_unproposed=True)) == {
+    assert summarize_results(world.run_review_action("approve", "berlin", should_approve_unproposed=True)) == {
         "drafts/berlin": "published"
     }
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"

@@ -1,6 +1,6 @@
-"""A review by two people, told word for word: what each of them did, and what they saw (porch 7, git.md 3).
+"""Tests of a review by two people: the commands and outputs of each step are compared with a transcript.
 
-`fixtures/review/*.md` are the transcripts; `--rewrite-expected` writes them anew.
+`fixtures/review/*.md` are the transcripts. `--rewrite-expected` writes them again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ GRACE = ("Grace", "grace@example.com")
 
 
 class Transcript:
-    """What was done and seen, as Markdown."""
+    """The steps and outputs of a review, as Markdown."""
 
     def __init__(self, world: ForgeWorld, title: str) -> None:
         self._world = world
@@ -30,53 +30,53 @@ class Transcript:
 
     @property
     def text(self) -> str:
-        """Return all of it; what differs from machine to machine is left out."""
+        """Return the whole transcript, without the parts that differ between machines."""
         return (
             "\n".join(self._parts).replace(self._world.forge.url, "https://forge").replace(str(self._world.folder), "")
         )
 
-    def did(self, what: str) -> None:
-        """Begin a step."""
+    def start_step(self, what: str) -> None:
+        """Add a heading."""
         self._parts.append(f"## {what}\n")
 
-    def saw(self, what: str, text: str) -> None:
-        """Take down what somebody saw."""
+    def record_output(self, what: str, text: str) -> None:
+        """Add an output with its title."""
         self._parts.append(f"{what}:\n\n~~~\n{text.rstrip()}\n~~~\n")
 
-    def passed(self) -> None:
-        """Let passes run until nothing moves, and take down what the first of them decided."""
+    def record_pass(self) -> None:
+        """Run passes until nothing changes, and add the outcomes of the first pass."""
         first = self._world.sync()
         values = [f"{place}: {outcome}" for place, outcome in sorted(first.outcomes.items())]
-        self.saw(
+        self.record_output(
             "The pass", "\n".join([*values, *(f"{finding.code}: {finding.message}" for finding in first.findings)])
         )
         self._world.sync_until_unchanged()
 
-    def showed(self, place: str) -> None:
-        """Take down what `show` tells of one package."""
+    def record_package(self, place: str) -> None:
+        """Add the output of `show` about one package."""
         sheets = self._world.list_open_drafts(place, whole=True)
         shown = [format_draft_text(draft_details, self._world.now, 40) for draft_details in sheets]
-        self.saw(f"`reconciler show {place}`", "\n".join(shown) or "no draft is open")
+        self.record_output(f"`reconciler show {place}`", "\n".join(shown) or "no draft is open")
 
-    def listed(self) -> None:
-        """Take down what is open, with the commands and on the forge."""
-        self.saw("`reconciler drafts`", format_drafts_text(self._world.list_open_drafts(), self._world.now))
+    def record_open_drafts(self) -> None:
+        """Add the open drafts and the open pull requests."""
+        self.record_output("`reconciler drafts`", format_drafts_text(self._world.list_open_drafts(), self._world.now))
         open_ones = sorted(self._world.open_requests.items())
         lines = [
             f"#{pull_request.number} {head} → {pull_request.base}{' (draft)' * pull_request.draft}: {pull_request.title}"
             for head, pull_request in open_ones
         ]
-        self.saw("Pull requests", "\n".join(lines) or "none")
+        self.record_output("Pull requests", "\n".join(lines) or "none")
 
-    def published(self, cluster: str) -> None:
-        """Take down the cluster branch."""
+    def record_target_branch(self, cluster: str) -> None:
+        """Add the log of the target branch."""
         log = git(self._world.fleet, "log", "--first-parent", "--format=%an: %s", f"clusters/{cluster}")
-        self.saw(f"`git log --first-parent clusters/{cluster}`", log)
+        self.record_output(f"`git log --first-parent clusters/{cluster}`", log)
 
 
 @contextmanager
-def told(world: ForgeWorld, name: str, title: str, rewrite: bool) -> Iterator[Transcript]:
-    """Yield a transcript, and compare it with the one that is expected."""
+def compare_transcript(world: ForgeWorld, name: str, title: str, rewrite: bool) -> Iterator[Transcript]:
+    """Yield a transcript, and compare it with the expected file."""
     transcript = Transcript(world, title)
     yield transcript
     file = FOLDER / f"{name}.md"
@@ -94,47 +94,47 @@ def rewrite(request: pytest.FixtureRequest) -> bool:
 def test_two_people_review_one_cluster(tmp_path: Path, rewrite: bool) -> None:
     with (
         github_world(tmp_path, ("lisbon",), {"git": {"revision_tags": "all"}}, labels=["fleet"]) as world,
-        told(world, "two-people", "Two people review lisbon", rewrite) as transcript,
+        compare_transcript(world, "two-people", "Two people review lisbon", rewrite) as transcript,
     ):
-        step: Callable[[str], None] = transcript.did
+        step: Callable[[str], None] = transcript.start_step
         step("Two packages are drafted")
         world.release("api", "v1", package("api", replicas=1))
         world.write({"api-lisbon.yaml": variant("api-lisbon", "lisbon", "api")})
-        transcript.passed()
-        transcript.listed()
-        transcript.saw("The pull request says", world.open_requests["drafts/lisbon"].body)
+        transcript.record_pass()
+        transcript.record_open_drafts()
+        transcript.record_output("The pull request says", world.open_requests["drafts/lisbon"].body)
 
         step("Ada has an opinion: she commits to the draft, and says why in a comment")
         world.edit("drafts/lisbon", "web/deployment.yaml", "replicas: 2 #", "replicas: 4 # Black Friday\n#")
-        transcript.passed()
+        transcript.record_pass()
 
         step("Upstream has another one")
         world.release("web", "v2", package("web", replicas=3, image="2.0"))
         world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v2")})
-        transcript.passed()
-        transcript.showed("lisbon/web")
+        transcript.record_pass()
+        transcript.record_package("lisbon/web")
 
         step("Grace approves api alone, and Ada squashes the rest on the forge")
         acted = world.run_review_action("approve", "lisbon/api", should_approve_unproposed=True, message="small enough")
-        transcript.saw("`reconciler approve lisbon/api --propose`", format_action_results(acted, GRACE))
-        transcript.passed()
-        transcript.listed()
+        transcript.record_output("`reconciler approve lisbon/api --propose`", format_action_results(acted, GRACE))
+        transcript.record_pass()
+        transcript.record_open_drafts()
         pull_request = world.open_requests["drafts/lisbon"]
         pull_request.draft = False
         world.on_forge.merge(pull_request.number, "squash", f"{pull_request.title} (#{pull_request.number})")
-        transcript.passed()
-        transcript.published("lisbon")
+        transcript.record_pass()
+        transcript.record_target_branch("lisbon")
 
         step("The next update starts from what was published")
         world.release("web", "v3", package("web", replicas=3, image="3.0"))
         world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v3")})
-        transcript.passed()
-        transcript.showed("lisbon/web")
+        transcript.record_pass()
+        transcript.record_package("lisbon/web")
 
         step("Nobody wants it")
         world.on_forge.close(world.open_requests["drafts/lisbon"])
-        transcript.passed()
-        transcript.listed()
+        transcript.record_pass()
+        transcript.record_open_drafts()
         tags = git(world.fleet, "tag", "--list", "--format=%(refname:short): %(contents:subject)")
-        transcript.saw("`git tag`", tags or "none")
+        transcript.record_output("`git tag`", tags or "none")
         assert world.sync_until_unchanged().is_unchanged

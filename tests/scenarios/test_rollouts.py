@@ -1,4 +1,4 @@
-"""Rules that are rolled out in waves, through whole passes: real dates in Git, a clock that is moved by hand."""
+"""Tests of rules that are rolled out in waves, through whole passes, with real dates in Git and a fake clock."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,17 +29,17 @@ LIMITS = "resources/shop/configmap-limits.yaml"
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """Amsterdam, Berlin and Lisbon, in the canary, early and late ring, have web published, with two replicas."""
+    """Amsterdam, Berlin and Lisbon, in the canary, early and late ring, have web published with two replicas."""
     return begin(tmp_path, rollout_world)
 
 
 @pytest.fixture
-def arrived(tmp_path: Path) -> World:
-    """The same, and a rule that asks for five replicas has arrived everywhere."""
-    return begin(tmp_path, rolled_out_world)
+def rolled_out(tmp_path: Path) -> World:
+    """The clusters of `world`, after a rule with five replicas is published on all of them."""
+    return begin(tmp_path, build_rolled_out_world)
 
 
-def rolled_out_world(folder: Path) -> World:
+def build_rolled_out_world(folder: Path) -> World:
     world = rollout_world(folder)
     write_rule(world, 5)
     world.sync()
@@ -51,87 +51,87 @@ def write_rule(world: World, count: int, soak: str = "1h") -> None:
     world.write({SITE: policy("site", [rollout_rule(count, soak)])})
 
 
-def merge(world: World, cluster: str) -> None:
-    """Merge the draft of a cluster now, by the clock of the world."""
+def merge_draft(world: World, cluster: str) -> None:
+    """Merge the draft of a cluster with the current time of the world."""
     with patched.dict(HERMETIC, {"GIT_COMMITTER_DATE": f"@{world.now} +0000"}):
         world.merge(cluster, "squash")
 
 
-def count(world: World, branch: str) -> int:
+def read_replicas(world: World, branch: str) -> int:
     return int(world.text(branch, FILE).partition("replicas: ")[2].split()[0])
 
 
-def published(world: World) -> list[int]:
-    """Return how many replicas each cluster has, in the order of the waves."""
-    return [count(world, f"clusters/{ring}") for ring in RINGS]
+def list_published_replicas(world: World) -> list[int]:
+    """Return the published replicas of each cluster, in the order of the waves."""
+    return [read_replicas(world, f"clusters/{ring}") for ring in RINGS]
 
 
-def drafted(world: World) -> dict[str, int]:
-    """Return how many replicas each open draft has."""
-    return {ring: count(world, f"drafts/{ring}") for ring in RINGS if world.head(f"drafts/{ring}")}
+def list_drafted_replicas(world: World) -> dict[str, int]:
+    """Return the replicas of each open draft."""
+    return {ring: read_replicas(world, f"drafts/{ring}") for ring in RINGS if world.head(f"drafts/{ring}")}
 
 
 def roll_out(world: World, *clusters: str) -> None:
-    """Merge what is drafted on clusters, one after the other, each when it stands and has soaked."""
+    """Merge the draft of each cluster after the soak time of the cluster before it."""
     for cluster in clusters:
         assert world.head(f"drafts/{cluster}"), cluster
-        merge(world, cluster)
+        merge_draft(world, cluster)
         world.sync_until_unchanged()
         world.now += HOUR
         world.sync_until_unchanged()
 
 
-# wave by wave
+# Waves
 
 
-def test_a_wave_is_drafted_when_the_one_before_is_merged_and_has_soaked(world: World) -> None:
+def test_a_wave_is_drafted_after_the_merge_and_soak_time_of_the_wave_before(world: World) -> None:
     write_rule(world, 5)
 
     first = world.sync()
 
-    assert (first.changed_branches, drafted(world)) == ({"drafts/amsterdam"}, {"amsterdam": 5})
-    # what is rendered only now may have arrived already, which the next pass sees
+    assert (first.changed_branches, list_drafted_replicas(world)) == ({"drafts/amsterdam"}, {"amsterdam": 5})
+    # The rendered rule may already be published, which only the next pass detects.
     assert first.report.due_at == world.now
     pass_result = world.sync()
     assert (pass_result.is_unchanged, pass_result.report.due_at) == (True, None)
-    merge(world, "amsterdam")
+    merge_draft(world, "amsterdam")
     merged, until = world.sync(), world.now + HOUR
-    assert (merged.report.due_at, drafted(world)) == (until, {})
+    assert (merged.report.due_at, list_drafted_replicas(world)) == (until, {})
     world.now = until - 1
     early = world.sync()
     assert (early.is_unchanged, early.report.due_at) == (True, until)
     world.now = until
     second = world.sync()
-    assert (second.changed_branches, drafted(world)) == ({"drafts/berlin"}, {"berlin": 5})
+    assert (second.changed_branches, list_drafted_replicas(world)) == ({"drafts/berlin"}, {"berlin": 5})
     assert world.sync().is_unchanged
     roll_out(world, "berlin", "lisbon")
-    assert published(world) == [5, 5, 5]
+    assert list_published_replicas(world) == [5, 5, 5]
     last = world.sync()
     assert (last.is_unchanged, last.report.due_at) == (True, None)
     assert_sound(world.fleet)
 
 
-def test_without_a_soak_time_the_pass_that_sees_the_merge_opens_the_next_wave(world: World) -> None:
+def test_without_a_soak_time_the_pass_after_the_merge_opens_the_next_wave(world: World) -> None:
     write_rule(world, 5, soak="")
     world.sync()
-    merge(world, "amsterdam")
+    merge_draft(world, "amsterdam")
 
     after = world.sync()
 
-    assert drafted(world) == {"berlin": 5}
+    assert list_drafted_replicas(world) == {"berlin": 5}
     assert after.outcomes["amsterdam/web"] == "published"
     assert world.sync().is_unchanged
 
 
-def test_no_daemon_has_to_have_been_running_while_a_wave_soaks(world: World) -> None:
+def test_no_daemon_needs_to_run_during_the_soak_time(world: World) -> None:
     write_rule(world, 5)
     world.sync()
-    merge(world, "amsterdam")
+    merge_draft(world, "amsterdam")
     world.now += HOUR
 
     after = world.sync()
 
-    assert drafted(world) == {"berlin": 5}
+    assert list_drafted_replicas(world) == {"berlin": 5}
     assert after.outcomes["amsterdam/web"] == "published"
     assert world.sync().is_unchanged
 
@@ -139,7 +139,7 @@ def test_no_daemon_has_to_have_been_running_while_a_wave_soaks(world: World) -> 
 def test_a_service_wakes_exactly_when_the_next_wave_opens(world: World) -> None:
     write_rule(world, 5)
     world.sync()
-    merge(world, "amsterdam")
+    merge_draft(world, "amsterdam")
     passes = world.service()
     passes.run()
     passes.run()
@@ -151,7 +151,7 @@ def test_a_service_wakes_exactly_when_the_next_wave_opens(world: World) -> None:
     passes.run()
 
     assert (was_skipped, wait) == (True, 1)
-    assert drafted(world) == {"berlin": 5}
+    assert list_drafted_replicas(world) == {"berlin": 5}
 
 
 def test_a_declined_draft_of_the_first_wave_holds_the_rollout(world: World) -> None:
@@ -163,98 +163,98 @@ def test_a_declined_draft_of_the_first_wave_holds_the_rollout(world: World) -> N
     world.now += 100 * HOUR
 
     assert after.outcomes["amsterdam/web"] == "declined"
-    assert (world.sync().is_unchanged, drafted(world)) == (True, {})
+    assert (world.sync().is_unchanged, list_drafted_replicas(world)) == (True, {})
 
 
 def test_an_edit_after_the_merge_does_not_hold_the_rollout(world: World) -> None:
     write_rule(world, 5)
     world.sync()
-    merge(world, "amsterdam")
+    merge_draft(world, "amsterdam")
     world.sync_until_unchanged()
     world.edit("clusters/amsterdam", FILE, "web:1.0", "web:1.0-ours")
     world.now += HOUR
 
     world.sync_until_unchanged()
 
-    assert drafted(world) == {"berlin": 5}
+    assert list_drafted_replicas(world) == {"berlin": 5}
 
 
-# another text in the middle
+# A changed rule during a rollout
 
 
-def test_a_new_text_begins_with_the_first_wave_and_the_others_keep_what_they_had(arrived: World) -> None:
-    write_rule(arrived, 6)
+def test_a_changed_rule_starts_at_the_first_wave_and_later_waves_keep_the_old_rule(rolled_out: World) -> None:
+    write_rule(rolled_out, 6)
 
-    after = arrived.sync()
+    after = rolled_out.sync()
 
-    assert (after.changed_branches, drafted(arrived)) == ({"drafts/amsterdam"}, {"amsterdam": 6})
-    assert arrived.sync().is_unchanged
-    roll_out(arrived, "amsterdam", "berlin")
-    assert published(arrived) == [6, 6, 5]
-    assert drafted(arrived) == {"lisbon": 6}
-
-
-def test_what_was_taken_back_before_it_was_published_never_comes(arrived: World) -> None:
-    write_rule(arrived, 6)
-    arrived.sync()
-    roll_out(arrived, "amsterdam")
-    before = drafted(arrived)
-    write_rule(arrived, 5)
-
-    arrived.sync_until_unchanged()
-
-    assert before == {"berlin": 6}
-    assert drafted(arrived) == {"amsterdam": 5}
-    roll_out(arrived, "amsterdam")
-    assert (published(arrived), drafted(arrived)) == ([5, 5, 5], {})
-    assert arrived.sync().is_unchanged
+    assert (after.changed_branches, list_drafted_replicas(rolled_out)) == ({"drafts/amsterdam"}, {"amsterdam": 6})
+    assert rolled_out.sync().is_unchanged
+    roll_out(rolled_out, "amsterdam", "berlin")
+    assert list_published_replicas(rolled_out) == [6, 6, 5]
+    assert list_drafted_replicas(rolled_out) == {"lisbon": 6}
 
 
-def test_a_revert_on_the_first_wave_takes_the_drafts_of_the_next_back(arrived: World) -> None:
-    write_rule(arrived, 6)
-    arrived.sync()
-    roll_out(arrived, "amsterdam")
-    before = drafted(arrived)
-    arrived.revert("amsterdam")
+def test_a_rule_reverted_before_its_publication_is_not_drafted_on_later_waves(rolled_out: World) -> None:
+    write_rule(rolled_out, 6)
+    rolled_out.sync()
+    roll_out(rolled_out, "amsterdam")
+    before = list_drafted_replicas(rolled_out)
+    write_rule(rolled_out, 5)
 
-    after = arrived.sync()
+    rolled_out.sync_until_unchanged()
 
     assert before == {"berlin": 6}
-    assert (after.outcomes["amsterdam/web"], drafted(arrived)) == ("declined", {})
-    assert arrived.sync().is_unchanged
+    assert list_drafted_replicas(rolled_out) == {"amsterdam": 5}
+    roll_out(rolled_out, "amsterdam")
+    assert (list_published_replicas(rolled_out), list_drafted_replicas(rolled_out)) == ([5, 5, 5], {})
+    assert rolled_out.sync().is_unchanged
 
 
-def test_upstream_goes_on_where_a_wave_is_closed_with_the_text_from_before(arrived: World) -> None:
-    write_rule(arrived, 6)
-    arrived.release("web", "v2", labelled_package("web", "site", image="2.0"))
-    arrived.write({f"web/{ring}.yaml": variant(f"web-{ring}", ring, "web", "v2") for ring in RINGS})
+def test_a_revert_on_the_first_wave_withdraws_the_drafts_of_the_next_wave(rolled_out: World) -> None:
+    write_rule(rolled_out, 6)
+    rolled_out.sync()
+    roll_out(rolled_out, "amsterdam")
+    before = list_drafted_replicas(rolled_out)
+    rolled_out.revert("amsterdam")
 
-    arrived.sync()
+    after = rolled_out.sync()
 
-    assert drafted(arrived) == {"amsterdam": 6, "berlin": 5, "lisbon": 5}
-    assert ["web:2.0" in arrived.text(f"drafts/{ring}", FILE) for ring in RINGS] == [True, True, True]
-    assert arrived.sync().is_unchanged
-    publish(arrived, "berlin", "lisbon")
-    assert (published(arrived), drafted(arrived)) == ([5, 5, 5], {"amsterdam": 6})
-    merge(arrived, "amsterdam")
-    arrived.sync_until_unchanged()
-    arrived.now += HOUR
-    arrived.sync_until_unchanged()
-    assert drafted(arrived) == {"berlin": 6}
+    assert before == {"berlin": 6}
+    assert (after.outcomes["amsterdam/web"], list_drafted_replicas(rolled_out)) == ("declined", {})
+    assert rolled_out.sync().is_unchanged
 
 
-def test_a_rule_that_loses_its_rollout_is_in_force_everywhere(world: World) -> None:
+def test_an_upstream_update_on_a_closed_wave_is_drafted_with_the_old_rule(rolled_out: World) -> None:
+    write_rule(rolled_out, 6)
+    rolled_out.release("web", "v2", labelled_package("web", "site", image="2.0"))
+    rolled_out.write({f"web/{ring}.yaml": variant(f"web-{ring}", ring, "web", "v2") for ring in RINGS})
+
+    rolled_out.sync()
+
+    assert list_drafted_replicas(rolled_out) == {"amsterdam": 6, "berlin": 5, "lisbon": 5}
+    assert ["web:2.0" in rolled_out.text(f"drafts/{ring}", FILE) for ring in RINGS] == [True, True, True]
+    assert rolled_out.sync().is_unchanged
+    publish(rolled_out, "berlin", "lisbon")
+    assert (list_published_replicas(rolled_out), list_drafted_replicas(rolled_out)) == ([5, 5, 5], {"amsterdam": 6})
+    merge_draft(rolled_out, "amsterdam")
+    rolled_out.sync_until_unchanged()
+    rolled_out.now += HOUR
+    rolled_out.sync_until_unchanged()
+    assert list_drafted_replicas(rolled_out) == {"berlin": 6}
+
+
+def test_a_rule_without_its_rollout_is_drafted_on_all_clusters(world: World) -> None:
     write_rule(world, 5)
     world.sync()
     world.write({SITE: policy("site", [{name: value for name, value in rollout_rule(5).items() if name != "rollout"}])})
 
     world.sync()
 
-    assert drafted(world) == {"amsterdam": 5, "berlin": 5, "lisbon": 5}
+    assert list_drafted_replicas(world) == {"amsterdam": 5, "berlin": 5, "lisbon": 5}
     assert world.sync().is_unchanged
 
 
-def test_a_rollout_that_a_rule_gets_changes_nothing(world: World) -> None:
+def test_adding_a_rollout_to_a_published_rule_changes_nothing(world: World) -> None:
     plain = {name: value for name, value in rollout_rule(5).items() if name != "rollout"}
     world.write({SITE: policy("site", [plain])})
     world.sync()
@@ -263,20 +263,20 @@ def test_a_rollout_that_a_rule_gets_changes_nothing(world: World) -> None:
 
     after = world.sync()
 
-    assert (after.changed_branches, published(world)) == (set(), [5, 5, 5])
+    assert (after.changed_branches, list_published_replicas(world)) == (set(), [5, 5, 5])
     assert world.sync_until_unchanged().is_unchanged
 
 
-def test_a_rule_that_goes_is_gone_everywhere_at_once(arrived: World) -> None:
-    arrived.write({SITE: policy("site", [])})
+def test_a_deleted_rule_is_removed_from_all_clusters_at_once(rolled_out: World) -> None:
+    rolled_out.write({SITE: policy("site", [])})
 
-    arrived.sync()
+    rolled_out.sync()
 
-    assert drafted(arrived) == {"amsterdam": 2, "berlin": 2, "lisbon": 2}
-    assert arrived.sync().is_unchanged
+    assert list_drafted_replicas(rolled_out) == {"amsterdam": 2, "berlin": 2, "lisbon": 2}
+    assert rolled_out.sync().is_unchanged
 
 
-# clusters and packages that come
+# New clusters and packages
 
 
 def add_paris(world: World, ring: str) -> None:
@@ -284,7 +284,7 @@ def add_paris(world: World, ring: str) -> None:
     world.write({"web/paris.yaml": variant("web-paris", "paris", "web")})
 
 
-def test_a_cluster_that_comes_in_a_closed_wave_does_without_the_rule(world: World) -> None:
+def test_a_new_cluster_of_a_closed_wave_does_not_get_the_rule(world: World) -> None:
     write_rule(world, 5)
     world.sync()
     world.write(
@@ -293,31 +293,35 @@ def test_a_cluster_that_comes_in_a_closed_wave_does_without_the_rule(world: Worl
 
     world.sync()
 
-    assert count(world, "drafts/paris") == 2
+    assert read_replicas(world, "drafts/paris") == 2
     assert world.sync().is_unchanged
 
 
-def test_a_cluster_that_comes_in_the_first_wave_has_to_be_done_before_the_next_opens(world: World) -> None:
+def test_a_new_cluster_of_the_first_wave_delays_the_next_wave(world: World) -> None:
     write_rule(world, 5)
     world.sync()
-    merge(world, "amsterdam")
+    merge_draft(world, "amsterdam")
     world.write(
         {"clusters/paris.yaml": ring_of("paris", "canary"), "web/paris.yaml": variant("web-paris", "paris", "web")}
     )
     world.sync_until_unchanged()
     world.now += HOUR
-    held = (world.sync_until_unchanged().is_unchanged, count(world, "drafts/paris"), drafted(world))
-    merge(world, "paris")
+    held = (
+        world.sync_until_unchanged().is_unchanged,
+        read_replicas(world, "drafts/paris"),
+        list_drafted_replicas(world),
+    )
+    merge_draft(world, "paris")
     world.sync_until_unchanged()
     world.now += HOUR
 
     world.sync_until_unchanged()
 
     assert held == (True, 5, {})
-    assert drafted(world) == {"berlin": 5}
+    assert list_drafted_replicas(world) == {"berlin": 5}
 
 
-def test_a_second_package_that_names_the_policy_is_waited_for(world: World) -> None:
+def test_a_second_package_with_the_policy_delays_the_next_wave(world: World) -> None:
     world.release("metrics", "v1", labelled_package("metrics", "site"))
     world.write({"metrics.yaml": variant("metrics-amsterdam", "amsterdam", "metrics")})
     write_rule(world, 5)
@@ -325,44 +329,44 @@ def test_a_second_package_that_names_the_policy_is_waited_for(world: World) -> N
     world.pick("amsterdam", "web")
     world.sync_until_unchanged()
     world.now += HOUR
-    waiting = (world.sync_until_unchanged().is_unchanged, drafted(world))
-    merge(world, "amsterdam")
+    waiting = (world.sync_until_unchanged().is_unchanged, list_drafted_replicas(world))
+    merge_draft(world, "amsterdam")
     world.sync_until_unchanged()
     world.now += HOUR
 
     world.sync_until_unchanged()
 
     assert waiting == (True, {"amsterdam": 5})
-    assert drafted(world) == {"berlin": 5}
+    assert list_drafted_replicas(world) == {"berlin": 5}
 
 
-def test_placed_resources_are_waited_for_as_well(world: World) -> None:
+def test_placed_resources_are_rolled_out_in_waves_too(world: World) -> None:
     waves = [{"clusterSelector": {"ring": "canary"}}]
     rule = patch("/data/cpu", "four", rollout={"waves": waves, "soak": "1h"})
     selectors = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "limits"}]
     world.write({"placed.yaml": resource("ConfigMap", "limits", on="*", cpu="two")})
     world.write({"policies/cpu.yaml": policy("cpu", [rule], resourceSelectors=selectors)})
     world.sync()
-    first = cpu_drafted(world)
+    first = list_drafted_cpu(world)
     for cluster in ("berlin", "lisbon"):
-        merge(world, cluster)
+        merge_draft(world, cluster)
     world.sync_until_unchanged()
-    merge(world, "amsterdam")
+    merge_draft(world, "amsterdam")
     world.sync_until_unchanged()
     world.now += HOUR
 
     world.sync_until_unchanged()
 
     assert first == {"amsterdam": "four", "berlin": "two", "lisbon": "two"}
-    assert cpu_drafted(world) == {"berlin": "four", "lisbon": "four"}
+    assert list_drafted_cpu(world) == {"berlin": "four", "lisbon": "four"}
 
 
-def cpu_drafted(world: World) -> dict[str, str]:
+def list_drafted_cpu(world: World) -> dict[str, str]:
     text = {ring: world.text(f"drafts/{ring}", LIMITS) for ring in RINGS if world.head(f"drafts/{ring}")}
     return {item: entry.partition("cpu: ")[2].split()[0] for item, entry in text.items()}
 
 
-def test_packages_that_do_not_name_the_policy_are_not_waited_for(world: World) -> None:
+def test_packages_without_the_policy_do_not_delay_the_next_wave(world: World) -> None:
     world.release("metrics", "v1", package("metrics"))
     world.write({"metrics.yaml": variant("metrics-amsterdam", "amsterdam", "metrics")})
     write_rule(world, 5)
@@ -373,25 +377,25 @@ def test_packages_that_do_not_name_the_policy_are_not_waited_for(world: World) -
 
     world.sync_until_unchanged()
 
-    assert drafted(world)["berlin"] == 5
+    assert list_drafted_replicas(world)["berlin"] == 5
 
 
-def test_a_cluster_that_cannot_be_reached_keeps_the_next_wave_closed(world: World) -> None:
+def test_an_unreachable_cluster_keeps_the_next_wave_closed(world: World) -> None:
     write_rule(world, 5)
     world.sync()
-    merge(world, "amsterdam")
+    merge_draft(world, "amsterdam")
     world.sync_until_unchanged()
     reached = ring_of("amsterdam", "canary")
     world.write({"clusters/amsterdam.yaml": reached.replace("./fleet.git", "./nowhere.git")})
     world.now += HOUR
     world.sync()
-    unreached = drafted(world)
+    unreached = list_drafted_replicas(world)
     world.write({"clusters/amsterdam.yaml": reached})
 
     world.sync_until_unchanged()
 
     assert unreached == {}
-    assert drafted(world) == {"berlin": 5}
+    assert list_drafted_replicas(world) == {"berlin": 5}
 
 
 AMSTERDAM = variant("web-amsterdam", "amsterdam", "web")
@@ -407,98 +411,98 @@ AMSTERDAM = variant("web-amsterdam", "amsterdam", "web")
         pytest.param(AMSTERDAM.replace("kind: PackageVariant", "kind: PackageVarient"), id="misspelt"),
     ],
 )
-def test_a_package_in_doubt_keeps_the_next_wave_closed(arrived: World, text: str) -> None:
-    write_rule(arrived, 6)
-    arrived.sync_until_unchanged()
-    arrived.write({"web/amsterdam.yaml": text})
-    arrived.now += HOUR
+def test_a_stalled_package_keeps_the_next_wave_closed(rolled_out: World, text: str) -> None:
+    write_rule(rolled_out, 6)
+    rolled_out.sync_until_unchanged()
+    rolled_out.write({"web/amsterdam.yaml": text})
+    rolled_out.now += HOUR
 
-    after = arrived.sync()
+    after = rolled_out.sync()
 
-    assert (after.changed_branches, drafted(arrived)) == (set(), {"amsterdam": 6})
-    assert arrived.sync().is_unchanged
-    arrived.write({"web/amsterdam.yaml": AMSTERDAM})
-    roll_out(arrived, "amsterdam")
-    assert drafted(arrived) == {"berlin": 6}
-
-
-def test_a_package_that_goes_for_good_holds_nothing_up(arrived: World) -> None:
-    write_rule(arrived, 6)
-    arrived.sync_until_unchanged()
-    arrived.write({"web/amsterdam.yaml": None})
-
-    arrived.sync_until_unchanged()
-
-    assert drafted(arrived) == {"berlin": 6}
+    assert (after.changed_branches, list_drafted_replicas(rolled_out)) == (set(), {"amsterdam": 6})
+    assert rolled_out.sync().is_unchanged
+    rolled_out.write({"web/amsterdam.yaml": AMSTERDAM})
+    roll_out(rolled_out, "amsterdam")
+    assert list_drafted_replicas(rolled_out) == {"berlin": 6}
 
 
-# what is lost, and who else is at work
+def test_a_deleted_package_does_not_delay_the_next_wave(rolled_out: World) -> None:
+    write_rule(rolled_out, 6)
+    rolled_out.sync_until_unchanged()
+    rolled_out.write({"web/amsterdam.yaml": None})
+
+    rolled_out.sync_until_unchanged()
+
+    assert list_drafted_replicas(rolled_out) == {"berlin": 6}
 
 
-def test_with_its_state_lost_in_the_middle_a_rollout_goes_on(world: World) -> None:
+# Lost state and other daemons
+
+
+def test_with_lost_state_an_unfinished_rollout_continues(world: World) -> None:
     write_rule(world, 5)
     world.sync()
-    merge(world, "amsterdam")
+    merge_draft(world, "amsterdam")
     world.sync_until_unchanged()
     for ring in RINGS:
         git(world.fleet, "update-ref", "-d", f"refs/reconciler/state/{ring}")
     world.sync_until_unchanged()
-    lost = drafted(world)
+    lost = list_drafted_replicas(world)
     world.now += HOUR
 
     world.sync_until_unchanged()
 
     assert lost == {}
-    assert (published(world), drafted(world)) == ([5, 2, 2], {"berlin": 5})
+    assert (list_published_replicas(world), list_drafted_replicas(world)) == ([5, 2, 2], {"berlin": 5})
 
 
 @pytest.mark.parametrize("lost", [("amsterdam",), ("berlin", "lisbon"), tuple(RINGS)], ids=", ".join)
-def test_with_its_state_lost_a_rule_that_has_arrived_stays(arrived: World, lost: tuple[str, ...]) -> None:
+def test_with_lost_state_a_published_rule_stays(rolled_out: World, lost: tuple[str, ...]) -> None:
     for item in lost:
-        git(arrived.fleet, "update-ref", "-d", f"refs/reconciler/state/{item}")
+        git(rolled_out.fleet, "update-ref", "-d", f"refs/reconciler/state/{item}")
 
-    arrived.sync()
+    rolled_out.sync()
 
-    assert drafted(arrived) == {}
-    arrived.sync_until_unchanged()
-    assert (published(arrived), drafted(arrived)) == ([5, 5, 5], {})
+    assert list_drafted_replicas(rolled_out) == {}
+    rolled_out.sync_until_unchanged()
+    assert (list_published_replicas(rolled_out), list_drafted_replicas(rolled_out)) == ([5, 5, 5], {})
 
 
 @pytest.mark.parametrize("lost", [("amsterdam",), ("berlin",), tuple(RINGS)], ids=", ".join)
-def test_with_its_state_lost_a_closed_wave_stays_as_it_is(arrived: World, lost: tuple[str, ...]) -> None:
-    write_rule(arrived, 6)
-    arrived.sync_until_unchanged()
+def test_with_lost_state_a_closed_wave_stays_unchanged(rolled_out: World, lost: tuple[str, ...]) -> None:
+    write_rule(rolled_out, 6)
+    rolled_out.sync_until_unchanged()
     for item in lost:
-        git(arrived.fleet, "update-ref", "-d", f"refs/reconciler/state/{item}")
+        git(rolled_out.fleet, "update-ref", "-d", f"refs/reconciler/state/{item}")
 
-    after = arrived.sync()
+    after = rolled_out.sync()
 
-    assert drafted(arrived) == {"amsterdam": 6}
+    assert list_drafted_replicas(rolled_out) == {"amsterdam": 6}
     withheld = {place for place, outcome in after.outcomes.items() if outcome == "RuleTextUnknown"}
     assert withheld == {f"{entry}/web" for entry in lost if entry != "amsterdam"}
-    arrived.sync_until_unchanged()
-    assert drafted(arrived) == {"amsterdam": 6}
-    roll_out(arrived, "amsterdam", "berlin")
-    assert (published(arrived), drafted(arrived)) == ([6, 6, 5], {"lisbon": 6})
+    rolled_out.sync_until_unchanged()
+    assert list_drafted_replicas(rolled_out) == {"amsterdam": 6}
+    roll_out(rolled_out, "amsterdam", "berlin")
+    assert (list_published_replicas(rolled_out), list_drafted_replicas(rolled_out)) == ([6, 6, 5], {"lisbon": 6})
 
 
-def test_a_second_daemon_comes_to_the_same_refs(world: World) -> None:
+def test_a_second_daemon_produces_the_same_refs(world: World) -> None:
     write_rule(world, 5)
     world.sync()
-    merge(world, "amsterdam")
+    merge_draft(world, "amsterdam")
     world.now += HOUR
 
     world.sync_while(world.sync)
 
-    assert drafted(world) == {"berlin": 5}
+    assert list_drafted_replicas(world) == {"berlin": 5}
     assert git(world.fleet, "rev-list", "--count", "clusters/berlin..drafts/berlin") == "1"
     assert world.sync_until_unchanged().is_unchanged
 
 
-# what is published without a date of its own
+# Publication without a date in Git
 
 
-def test_a_soak_begins_when_an_approval_is_seen_however_old_the_draft_is(world: World) -> None:
+def test_the_soak_time_starts_when_a_pass_detects_the_approval_of_an_old_draft(world: World) -> None:
     write_rule(world, 5)
     world.sync_until_unchanged()
     world.now += 30 * HOUR
@@ -506,12 +510,12 @@ def test_a_soak_begins_when_an_approval_is_seen_however_old_the_draft_is(world: 
 
     pass_result = world.sync()
 
-    assert (pass_result.report.due_at, drafted(world)) == (world.now + HOUR, {})
+    assert (pass_result.report.due_at, list_drafted_replicas(world)) == (world.now + HOUR, {})
     world.now += HOUR
     assert world.sync().changed_branches == {"drafts/berlin"}
 
 
-def test_a_cache_that_knows_nothing_believes_git(world: World) -> None:
+def test_without_its_cache_a_pass_uses_the_dates_of_git(world: World) -> None:
     write_rule(world, 5)
     world.sync_until_unchanged()
     world.run_review_action("approve", "amsterdam", should_approve_unproposed=True)
@@ -521,52 +525,54 @@ def test_a_cache_that_knows_nothing_believes_git(world: World) -> None:
     assert world.sync().changed_branches == {"drafts/berlin"}
 
 
-# unrelated changes while a wave is open
+# Unrelated changes during an open wave
 
 
-def new_version(world: World, cluster: str) -> None:
+def release_new_version(world: World, cluster: str) -> None:
     world.release("web", "v2", labelled_package("web", "site", image="2.0"))
     world.write({f"web/{cluster}.yaml": variant(f"web-{cluster}", cluster, "web", "v2")})
 
 
-def new_package(world: World, cluster: str) -> None:
+def add_new_package(world: World, cluster: str) -> None:
     world.release("api", "v1", labelled_package("api", "site"))
     world.write({f"web/api-{cluster}.yaml": variant(f"api-{cluster}", cluster, "api", "v1")})
 
 
-def local_change(world: World, cluster: str) -> None:
+def add_local_change(world: World, cluster: str) -> None:
     world.edit(f"clusters/{cluster}", FILE, "web:1.0", "web:1.0-ours")
 
 
-def new_cluster(world: World, cluster: str) -> None:
+def add_new_cluster(world: World, cluster: str) -> None:
     add_paris(world, RINGS[cluster])
 
 
-def file_in_the_way(world: World, cluster: str) -> None:
-    new_package(world, cluster)
+def add_conflicting_file(world: World, cluster: str) -> None:
+    add_new_package(world, cluster)
     world.commit(f"clusters/{cluster}", {"api": "mine\n"})
 
 
-@pytest.mark.parametrize("change", [new_version, new_package, local_change, new_cluster, file_in_the_way])
+@pytest.mark.parametrize(
+    "change", [release_new_version, add_new_package, add_local_change, add_new_cluster, add_conflicting_file]
+)
 @pytest.mark.parametrize("cluster", ["amsterdam", "berlin"])
 def test_an_unrelated_change_never_closes_an_open_wave(
-    arrived: World, change: Callable[[World, str], None], cluster: str
+    rolled_out: World, change: Callable[[World, str], None], cluster: str
 ) -> None:
-    write_rule(arrived, 6)
-    arrived.sync()
-    roll_out(arrived, "amsterdam")
-    before = drafted(arrived)
-    change(arrived, cluster)
+    write_rule(rolled_out, 6)
+    rolled_out.sync()
+    roll_out(rolled_out, "amsterdam")
+    before = list_drafted_replicas(rolled_out)
+    change(rolled_out, cluster)
 
-    arrived.sync()
+    rolled_out.sync()
 
     assert before == {"berlin": 6}
-    assert drafted(arrived)["berlin"] == 6
-    pass_result = arrived.sync()
-    assert (pass_result.changed_branches, drafted(arrived)["berlin"]) == (set(), 6)
-    assert arrived.sync().is_unchanged
-    if cluster == "amsterdam" and arrived.head("drafts/amsterdam"):
-        # the soak time begins again, which closes nothing either
-        merge(arrived, "amsterdam")
-        arrived.sync_until_unchanged()
-        assert drafted(arrived)["berlin"] == 6
+    assert list_drafted_replicas(rolled_out)["berlin"] == 6
+    pass_result = rolled_out.sync()
+    assert (pass_result.changed_branches, list_drafted_replicas(rolled_out)["berlin"]) == (set(), 6)
+    assert rolled_out.sync().is_unchanged
+    if cluster == "amsterdam" and rolled_out.head("drafts/amsterdam"):
+        # The soak time starts again, but the open wave stays open.
+        merge_draft(rolled_out, "amsterdam")
+        rolled_out.sync_until_unchanged()
+        assert list_drafted_replicas(rolled_out)["berlin"] == 6
