@@ -151,7 +151,7 @@ class StaticCheck:
             case NameNode() | AccessNode():
                 self._check_path(node, local, loops)
             case CallNode():
-                self._check_function(node.function, len(node.arguments), node.at)
+                self._check_function(node.function, len(node.arguments), node.offset)
                 self._check_all(node.arguments, local, loops)
             case BindNode():
                 self.check_node(node.value, local, loops)
@@ -187,7 +187,7 @@ class StaticCheck:
             case "function":
                 method = steps[resolved.step_count - 1]
                 assert isinstance(method, MethodStep)
-                self._check_function(resolved.name, len(method.arguments), method.at)
+                self._check_function(resolved.name, len(method.arguments), method.offset)
 
     def _check_step(self, step: AccessStep, local: frozenset[str], loops: int, *, is_function: bool) -> None:
         self.extensions |= find_extensions(step)
@@ -195,7 +195,7 @@ class StaticCheck:
             case LoopStep():
                 if loops == self.nesting:
                     raise EvaluationError(
-                        "CelNesting", f"comprehensions are nested more than {self.nesting} deep", step.at
+                        "CelNesting", f"comprehensions are nested more than {self.nesting} deep", step.offset
                     )
                 self._check_all(list_children(step), local | set(step.variables), loops + 1)
             case OptionalMapStep():
@@ -213,30 +213,30 @@ class StaticCheck:
             "CelUndeclared", f"undeclared variable '{name}'; declared: {declared}", _find_name_offset(node)
         )
 
-    def _check_function(self, name: str, count: int, at: int) -> None:
+    def _check_function(self, name: str, count: int, offset: int) -> None:
         if name not in STANDARD_FUNCTIONS:
             self.extensions.add(name)
         if name in self.functions:
-            _check_argument_count(name, self.functions[name], count, 0, at)
+            _check_argument_count(name, self.functions[name], count, 0, offset)
         elif name in self.methods or name in MACRO_NAMES:
-            raise EvaluationError("CelUnknownFunction", f"{name}() is a method; write x.{name}(…)", at)
+            raise EvaluationError("CelUnknownFunction", f"{name}() is a method; write x.{name}(…)", offset)
         else:
-            raise EvaluationError("CelUnknownFunction", f"there is no function {name}()", at)
+            raise EvaluationError("CelUnknownFunction", f"there is no function {name}()", offset)
 
     def _check_method(self, method: MethodStep) -> None:
         if method.name not in STANDARD_FUNCTIONS:
             self.extensions.add(method.name)
         if method.name in self.methods:
-            _check_argument_count(method.name, self.methods[method.name], len(method.arguments), 1, method.at)
+            _check_argument_count(method.name, self.methods[method.name], len(method.arguments), 1, method.offset)
         elif method.name in MACRO_NAMES:
             message = f"{method.name}() does not take {len(method.arguments)} arguments"
-            raise EvaluationError("CelUnknownFunction", message, method.at)
+            raise EvaluationError("CelUnknownFunction", message, method.offset)
         elif method.name in self.functions:
             raise EvaluationError(
-                "CelUnknownFunction", f"{method.name}() is a function; write {method.name}(x)", method.at
+                "CelUnknownFunction", f"{method.name}() is a function; write {method.name}(x)", method.offset
             )
         else:
-            raise EvaluationError("CelUnknownFunction", f"there is no method {method.name}()", method.at)
+            raise EvaluationError("CelUnknownFunction", f"there is no method {method.name}()", method.offset)
 
 
 def _iterate_leading_fields(steps: tuple[AccessStep, ...]) -> Iterator[str]:
@@ -249,7 +249,7 @@ def _iterate_leading_fields(steps: tuple[AccessStep, ...]) -> Iterator[str]:
 
 def _find_name_offset(node: SyntaxNode) -> int:
     """Return the offset of the name at the start of a node."""
-    return node.base.at if isinstance(node, AccessNode) else node.at
+    return node.base.offset if isinstance(node, AccessNode) else node.offset
 
 
 def find_extensions(node: SyntaxNode) -> set[str]:
@@ -273,14 +273,14 @@ def find_extensions(node: SyntaxNode) -> set[str]:
             return set()
 
 
-def _check_argument_count(name: str, overloads: tuple[Overload, ...], count: int, receivers: int, at: int) -> None:
+def _check_argument_count(name: str, overloads: tuple[Overload, ...], count: int, receivers: int, offset: int) -> None:
     """Raise `EvaluationError` if no overload accepts that number of arguments (plus a method's receiver)."""
     if any(overload.accepts_count(count + receivers) for overload in overloads):
         return
     counts = sorted({len(overload.parameters) - receivers for overload in overloads})
-    more = " or more" if any(overload.repeated for overload in overloads) else ""
+    suffix = " or more" if any(overload.repeated for overload in overloads) else ""
     expected = " or ".join(map(str, counts))
-    raise EvaluationError("CelUnknownFunction", f"{name}() takes {expected}{more} arguments, not {count}", at)
+    raise EvaluationError("CelUnknownFunction", f"{name}() takes {expected}{suffix} arguments, not {count}", offset)
 
 
 def _check_fields(path: str, declarations: FieldDeclarations, steps: tuple[AccessStep, ...]) -> None:
@@ -295,5 +295,5 @@ def _check_fields(path: str, declarations: FieldDeclarations, steps: tuple[Acces
             return
         if name not in declarations:
             names = ", ".join(sorted(declarations)) or "none"
-            raise EvaluationError("CelUndefinedField", f"{path} has no field '{name}'; it has: {names}", step.at)
+            raise EvaluationError("CelUndefinedField", f"{path} has no field '{name}'; it has: {names}", step.offset)
         path, declarations = f"{path}.{name}", declarations[name]

@@ -46,7 +46,16 @@ from reconciler.cel.syntax import (
     SyntaxNode,
     UnaryNode,
 )
-from reconciler.cel.values import CEL_TYPES, EMPTY_OPTIONAL, INT_MAX, KEY_TYPES, MISSING, OMIT, CelOptional, type_name
+from reconciler.cel.values import (
+    CEL_TYPES,
+    EMPTY_OPTIONAL,
+    INT_MAX,
+    KEY_TYPES,
+    MISSING,
+    OMIT,
+    CelOptional,
+    get_type_name,
+)
 
 Scope = Mapping[str, CompiledExpression]
 """Functions that read the local variables at one place, by name."""
@@ -75,7 +84,7 @@ class CelCompiler:
             case AccessNode():
                 return self._compile_access(node, node.steps, scope)
             case CallNode():
-                return self._compile_call(node.function, node.arguments, node.at, scope)
+                return self._compile_call(node.function, node.arguments, node.offset, scope)
             case BinaryChainNode():
                 return self._compile_chain(node, scope)
             case LogicalNode():
@@ -85,7 +94,9 @@ class CelCompiler:
             case UnaryNode():
                 return _create_unary(self.compile(node.operand, scope), node)
             case ListLiteral():
-                return _create_list([(self.compile(item, scope), optional) for item, optional in node.items], node.at)
+                return _create_list(
+                    [(self.compile(item, scope), optional) for item, optional in node.items], node.offset
+                )
             case MapLiteral():
                 return self._compile_map(node, scope)
             case _:
@@ -96,11 +107,11 @@ class CelCompiler:
         self.slots += 1
         return self.slots - 1
 
-    def _compile_variable(self, name: str, at: int) -> CompiledExpression:
+    def _compile_variable(self, name: str, offset: int) -> CompiledExpression:
         slot = self.variables.get(name)
         if slot is None:
             slot = self.variables[name] = self._allocate_slot()
-        return _create_variable(slot, name, at)
+        return _create_variable(slot, name, offset)
 
     def _compile_access(
         self, node: NameNode | AccessNode, steps: tuple[AccessStep, ...], scope: Scope
@@ -115,26 +126,30 @@ class CelCompiler:
     def _compile_name(
         self, resolved: ResolvedName, node: NameNode | AccessNode, steps: tuple[AccessStep, ...], scope: Scope
     ) -> CompiledExpression:
-        at = node.base.at if isinstance(node, AccessNode) else node.at
+        offset = node.base.offset if isinstance(node, AccessNode) else node.offset
         match resolved.kind:
             case "local":
                 return scope[resolved.name]
             case "variable":
-                return self._compile_variable(resolved.name, at)
+                return self._compile_variable(resolved.name, offset)
             case "type":
                 return _compile_constant(CEL_TYPES[resolved.name])
             case "function":
                 method = steps[resolved.step_count - 1]
                 assert isinstance(method, MethodStep)
-                return self._compile_call(resolved.name, method.arguments, method.at, scope)
+                return self._compile_call(resolved.name, method.arguments, method.offset, scope)
             case _:
-                return _compile_failure("CelUndeclared", f"undeclared variable '{resolved.name}'", at)
+                return _compile_failure("CelUndeclared", f"undeclared variable '{resolved.name}'", offset)
 
-    def _compile_call(self, name: str, arguments: tuple[SyntaxNode, ...], at: int, scope: Scope) -> CompiledExpression:
+    def _compile_call(
+        self, name: str, arguments: tuple[SyntaxNode, ...], offset: int, scope: Scope
+    ) -> CompiledExpression:
         overloads = _select_by_argument_count(self.functions.get(name, ()), len(arguments))
         if not overloads:
-            return _compile_failure("CelUnknownFunction", f"there is no function {name}() for these arguments", at)
-        return _compile_function_call(name, overloads, [self.compile(argument, scope) for argument in arguments], at)
+            return _compile_failure("CelUnknownFunction", f"there is no function {name}() for these arguments", offset)
+        return _compile_function_call(
+            name, overloads, [self.compile(argument, scope) for argument in arguments], offset
+        )
 
     def _compile_steps(self, steps: tuple[AccessStep, ...], scope: Scope) -> list[CompiledStep]:
         return [self._compile_step(step, scope) for step in steps]
@@ -144,10 +159,10 @@ class CelCompiler:
             case FieldStep():
                 return _create_field(step)
             case IndexStep(index=LiteralNode(value=str(key)), optional=False):
-                return _create_entry(key, step.at)
+                return _create_entry(key, step.offset)
             case IndexStep():
                 return _compile_index(
-                    read_optional_index if step.optional else read_index, self.compile(step.index, scope), step.at
+                    read_optional_index if step.optional else read_index, self.compile(step.index, scope), step.offset
                 )
             case MethodStep():
                 return self._compile_method(step, scope)
@@ -162,14 +177,16 @@ class CelCompiler:
     def _compile_method(self, step: MethodStep, scope: Scope) -> CompiledStep:
         overloads = _select_by_argument_count(self.methods.get(step.name, ()), len(step.arguments) + 1)
         arguments = [self.compile(argument, scope) for argument in step.arguments]
-        return _compile_method_call(step.name, overloads, arguments, step.at)
+        return _compile_method_call(step.name, overloads, arguments, step.offset)
 
     def _compile_loop(self, step: LoopStep, scope: Scope) -> CompiledStep:
         slots = tuple(self._allocate_slot() for _ in step.variables)
         inner = {**scope, **{name: _read_slot(slot) for name, slot in zip(step.variables, slots, strict=True)}}
         condition = None if step.condition is None else self.compile(step.condition, inner)
-        iteration = LoopIteration(step.name, slots, step.size, step.at)
-        return _add_offset(compile_loop_step(step.kind, iteration, condition, self.compile(step.body, inner)), step.at)
+        iteration = LoopIteration(step.name, slots, step.size, step.offset)
+        return _add_offset(
+            compile_loop_step(step.kind, iteration, condition, self.compile(step.body, inner)), step.offset
+        )
 
     def _compile_optional_map(self, step: OptionalMapStep, scope: Scope) -> CompiledStep:
         slot = self._allocate_slot()
@@ -189,8 +206,10 @@ class CelCompiler:
 
     def _compile_chain(self, node: BinaryChainNode, scope: Scope) -> CompiledExpression:
         first = self.compile(node.first, scope)
-        rest = [(BINARY_OPERATORS[sign], at, self.compile(operand, scope)) for sign, at, operand in node.rest]
-        return _create_binary(first, *rest[0]) if len(rest) == 1 else _create_chain(first, rest)
+        operations = [
+            (BINARY_OPERATORS[sign], offset, self.compile(operand, scope)) for sign, offset, operand in node.operations
+        ]
+        return _create_binary(first, *operations[0]) if len(operations) == 1 else _create_chain(first, operations)
 
     def _compile_logical(self, node: LogicalNode, scope: Scope) -> CompiledExpression:
         operands = [self.compile(operand, scope) for operand in node.operands]
@@ -198,11 +217,11 @@ class CelCompiler:
 
     def _compile_conditional(self, node: ConditionalNode, scope: Scope) -> CompiledExpression:
         arms = [(self.compile(test, scope), self.compile(value, scope)) for test, value in node.arms]
-        return _create_conditional(arms, self.compile(node.otherwise, scope), node.at)
+        return _create_conditional(arms, self.compile(node.otherwise, scope), node.offset)
 
     def _compile_map(self, node: MapLiteral, scope: Scope) -> CompiledExpression:
         entries = [
-            (self.compile(key, scope), self.compile(value, scope), optional, key.at)
+            (self.compile(key, scope), self.compile(value, scope), optional, key.offset)
             for key, value, optional in node.entries
         ]
         return _create_map(entries)
@@ -214,7 +233,7 @@ def _select_by_argument_count(overloads: tuple[Overload, ...], count: int) -> tu
 
 def _compile_literal(node: LiteralNode) -> CompiledExpression:
     if type(node.value) is int and node.value > INT_MAX:  # The lexer accepts 2^63 for -2^63.
-        raise EvaluationError("CelSyntax", f"{node.value} is outside of the range of int", node.at)
+        raise EvaluationError("CelSyntax", f"{node.value} is outside of the range of int", node.offset)
     return _compile_constant(node.value)
 
 
@@ -226,18 +245,18 @@ def _read_slot(slot: int) -> CompiledExpression:
     return lambda frame: frame[slot]
 
 
-def _compile_failure(code: str, message: str, at: int) -> CompiledExpression:
+def _compile_failure(code: str, message: str, offset: int) -> CompiledExpression:
     def evaluate(frame: Frame) -> Any:
-        raise EvaluationError(code, message, at)
+        raise EvaluationError(code, message, offset)
 
     return evaluate
 
 
-def _create_variable(slot: int, name: str, at: int) -> CompiledExpression:
+def _create_variable(slot: int, name: str, offset: int) -> CompiledExpression:
     def evaluate(frame: Frame) -> Any:
         value = frame[slot]
         if value is MISSING:
-            raise EvaluationError("CelUndeclared", f"the variable '{name}' has no value here", at)
+            raise EvaluationError("CelUndeclared", f"the variable '{name}' has no value here", offset)
         return value
 
     return evaluate
@@ -247,11 +266,11 @@ def _compile_bound_variable(slot: int, value: CompiledExpression, cost: int) -> 
     """Return the closure that reads a variable of `cel.bind`. It evaluates the value on first use."""
 
     def evaluate(frame: Frame) -> Any:
-        known = frame[slot]
-        if known is PENDING:
+        bound_value = frame[slot]
+        if bound_value is PENDING:
             frame[0].spend(cost)
-            known = frame[slot] = value(frame)
-        return known
+            bound_value = frame[slot] = value(frame)
+        return bound_value
 
     return evaluate
 
@@ -272,21 +291,21 @@ def _apply_steps(code: CompiledExpression, steps: list[CompiledStep]) -> Compile
     return evaluate
 
 
-def _add_offset(step: CompiledStep, at: int) -> CompiledStep:
+def _add_offset(step: CompiledStep, offset: int) -> CompiledStep:
     def apply_step(frame: Frame, value: Any) -> Any:
         try:
             return step(frame, value)
         except EvaluationError as error:
-            raise error.with_offset(at)  # noqa: B904  this is the same error
+            raise error.with_offset(offset)  # noqa: B904  this is the same error
 
     return apply_step
 
 
 def _create_field(step: FieldStep) -> CompiledStep:
-    name, at = step.name, step.at
+    name, offset = step.name, step.offset
     if step.test or step.optional:
         read: Callable[[Any, str], Any] = has_field if step.test else read_optional_field
-        return _add_offset(lambda frame, value: read(value, name), at)
+        return _add_offset(lambda frame, value: read(value, name), offset)
 
     def apply_step(frame: Frame, value: Any) -> Any:
         if type(value) is dict and name in value:
@@ -294,12 +313,12 @@ def _create_field(step: FieldStep) -> CompiledStep:
         try:
             return read_field(value, name)
         except EvaluationError as error:
-            raise error.with_offset(at)  # noqa: B904  this is the same error
+            raise error.with_offset(offset)  # noqa: B904  this is the same error
 
     return apply_step
 
 
-def _create_entry(key: str, at: int) -> CompiledStep:
+def _create_entry(key: str, offset: int) -> CompiledStep:
     """Return the step for a constant key, the most frequent case: `labels['region']`."""
 
     def apply_step(frame: Frame, value: Any) -> Any:
@@ -308,44 +327,44 @@ def _create_entry(key: str, at: int) -> CompiledStep:
         try:
             return read_index(frame[0], value, key)
         except EvaluationError as error:
-            raise error.with_offset(at)  # noqa: B904  this is the same error
+            raise error.with_offset(offset)  # noqa: B904  this is the same error
 
     return apply_step
 
 
-def _compile_index(apply: BinaryOperator, argument: CompiledExpression, at: int) -> CompiledStep:
+def _compile_index(apply: BinaryOperator, argument: CompiledExpression, offset: int) -> CompiledStep:
     def apply_step(frame: Frame, value: Any) -> Any:
         operand = argument(frame)
         try:
             return apply(frame[0], value, operand)
         except EvaluationError as error:
-            raise error.with_offset(at)  # noqa: B904  this is the same error
+            raise error.with_offset(offset)  # noqa: B904  this is the same error
 
     return apply_step
 
 
 def _compile_function_call(
-    name: str, overloads: tuple[Overload, ...], arguments: list[CompiledExpression], at: int
+    name: str, overloads: tuple[Overload, ...], arguments: list[CompiledExpression], offset: int
 ) -> CompiledExpression:
     def evaluate(frame: Frame) -> Any:
         values = tuple([argument(frame) for argument in arguments])
         try:
             return call_overload(name, overloads, frame[0], values)
         except EvaluationError as error:
-            raise error.with_offset(at)  # noqa: B904  this is the same error
+            raise error.with_offset(offset)  # noqa: B904  this is the same error
 
     return evaluate
 
 
 def _compile_method_call(
-    name: str, overloads: tuple[Overload, ...], arguments: list[CompiledExpression], at: int
+    name: str, overloads: tuple[Overload, ...], arguments: list[CompiledExpression], offset: int
 ) -> CompiledStep:
     def apply_step(frame: Frame, value: Any) -> Any:
         values = (value, *[argument(frame) for argument in arguments])
         try:
             return call_overload(name, overloads, frame[0], values)
         except EvaluationError as error:
-            raise error.with_offset(at)  # noqa: B904  this is the same error
+            raise error.with_offset(offset)  # noqa: B904  this is the same error
 
     return apply_step
 
@@ -354,12 +373,12 @@ def _create_alternative(argument: CompiledExpression, step: AlternativeStep) -> 
     flat = step.function == "orValue"
 
     def apply_step(frame: Frame, value: Any) -> Any:
-        _check_optional(value, f"{step.function}()", step.at)
+        _check_optional(value, f"{step.function}()", step.offset)
         if value.is_present:
             return value.value if flat else value
         other = argument(frame)
         if not flat:
-            _check_optional(other, "or()", step.at)
+            _check_optional(other, "or()", step.offset)
         return other
 
     return apply_step
@@ -369,50 +388,50 @@ def _create_optional_map(slot: int, body: CompiledExpression, step: OptionalMapS
     flat = step.function == "optFlatMap"
 
     def apply_step(frame: Frame, value: Any) -> Any:
-        _check_optional(value, f"{step.function}()", step.at)
+        _check_optional(value, f"{step.function}()", step.offset)
         if not value.is_present:
             return EMPTY_OPTIONAL
         frame[slot] = value.value
         result = body(frame)
         if not flat:
             return CelOptional(is_present=True, value=result)
-        _check_optional(result, "optFlatMap()", step.at)
+        _check_optional(result, "optFlatMap()", step.offset)
         return result
 
     return apply_step
 
 
-def _check_optional(value: Any, what: str, at: int) -> None:
+def _check_optional(value: Any, operation: str, offset: int) -> None:
     if type(value) is not CelOptional:
         raise EvaluationError(
-            "CelNoOverload", f"{what} requires an optional, not a value of type {type_name(value)}", at
+            "CelNoOverload", f"{operation} requires an optional, not a value of type {get_type_name(value)}", offset
         )
 
 
 def _create_binary(
-    first: CompiledExpression, apply: BinaryOperator, at: int, second: CompiledExpression
+    first: CompiledExpression, apply: BinaryOperator, offset: int, second: CompiledExpression
 ) -> CompiledExpression:
     def evaluate(frame: Frame) -> Any:
         left, right = first(frame), second(frame)
         try:
             return apply(frame[0], left, right)
         except EvaluationError as error:
-            raise error.with_offset(at)  # noqa: B904  this is the same error
+            raise error.with_offset(offset)  # noqa: B904  this is the same error
 
     return evaluate
 
 
 def _create_chain(
-    first: CompiledExpression, rest: list[tuple[BinaryOperator, int, CompiledExpression]]
+    first: CompiledExpression, operations: list[tuple[BinaryOperator, int, CompiledExpression]]
 ) -> CompiledExpression:
     def evaluate(frame: Frame) -> Any:
         budget, value = frame[0], first(frame)
-        for apply, at, operand in rest:
+        for apply, offset, operand in operations:
             right = operand(frame)
             try:
                 value = apply(budget, value, right)
             except EvaluationError as error:
-                raise error.with_offset(at)  # noqa: B904  this is the same error
+                raise error.with_offset(offset)  # noqa: B904  this is the same error
         return value
 
     return evaluate
@@ -438,7 +457,7 @@ def _create_logical(operands: list[CompiledExpression], node: LogicalNode) -> Co
             if value is decisive:
                 return decisive
             if type(value) is not bool:
-                first_error = first_error or create_not_bool_error(node.operator, value).with_offset(node.at)
+                first_error = first_error or create_not_bool_error(node.operator, value).with_offset(node.offset)
         if first_error is not None:
             raise first_error
         return not decisive
@@ -447,7 +466,7 @@ def _create_logical(operands: list[CompiledExpression], node: LogicalNode) -> Co
 
 
 def _create_conditional(
-    arms: list[tuple[CompiledExpression, CompiledExpression]], otherwise: CompiledExpression, at: int
+    arms: list[tuple[CompiledExpression, CompiledExpression]], otherwise: CompiledExpression, offset: int
 ) -> CompiledExpression:
     def evaluate(frame: Frame) -> Any:
         for test, value in arms:
@@ -455,14 +474,14 @@ def _create_conditional(
             if condition_result is True:
                 return value(frame)
             if condition_result is not False:
-                raise create_not_bool_error("?:", condition_result).with_offset(at)
+                raise create_not_bool_error("?:", condition_result).with_offset(offset)
         return otherwise(frame)
 
     return evaluate
 
 
 def _create_unary(operand: CompiledExpression, node: UnaryNode) -> CompiledExpression:
-    apply, count, at = UNARY_OPERATORS[node.operator], node.count, node.at
+    apply, count, offset = UNARY_OPERATORS[node.operator], node.count, node.offset
 
     def evaluate(frame: Frame) -> Any:
         value = operand(frame)
@@ -470,13 +489,13 @@ def _create_unary(operand: CompiledExpression, node: UnaryNode) -> CompiledExpre
             for _ in range(count):
                 value = apply(value)
         except EvaluationError as error:
-            raise error.with_offset(at)  # noqa: B904  this is the same error
+            raise error.with_offset(offset)  # noqa: B904  this is the same error
         return value
 
     return evaluate
 
 
-def _create_list(items: list[tuple[CompiledExpression, bool]], at: int) -> CompiledExpression:
+def _create_list(items: list[tuple[CompiledExpression, bool]], offset: int) -> CompiledExpression:
     size = CONTAINER_BYTES + ELEMENT_BYTES * len(items)
 
     def evaluate(frame: Frame) -> list[Any]:
@@ -485,7 +504,7 @@ def _create_list(items: list[tuple[CompiledExpression, bool]], at: int) -> Compi
         for item, optional in items:
             value = item(frame)
             if optional:
-                _check_optional(value, "[?…]", at)
+                _check_optional(value, "[?…]", offset)
                 if not value.is_present:
                     continue
                 value = value.value
@@ -500,24 +519,26 @@ def _create_map(entries: list[tuple[CompiledExpression, CompiledExpression, bool
     def evaluate(frame: Frame) -> dict[Any, Any]:
         frame[0].allocate(CONTAINER_BYTES)
         result: dict[Any, Any] = {}
-        for key_code, value_code, optional, at in entries:
+        for key_code, value_code, optional, offset in entries:
             key, value = key_code(frame), value_code(frame)
             if optional:
-                _check_optional(value, "{?…}", at)
+                _check_optional(value, "{?…}", offset)
                 if not value.is_present:
                     continue
                 value = value.value
             if value is not OMIT:
-                _add_checked_entry(frame[0], result, key, value, at)
+                _add_checked_entry(frame[0], result, key, value, offset)
         return result
 
     return evaluate
 
 
-def _add_checked_entry(budget: ExpressionBudget, entries: dict[Any, Any], key: Any, value: Any, at: int) -> None:
+def _add_checked_entry(budget: ExpressionBudget, entries: dict[Any, Any], key: Any, value: Any, offset: int) -> None:
     if type(key) not in KEY_TYPES:
-        raise EvaluationError("CelNoOverload", f"a value of type {type_name(key)} cannot be the key of a map", at)
+        raise EvaluationError(
+            "CelNoOverload", f"a value of type {get_type_name(key)} cannot be the key of a map", offset
+        )
     try:
         add_entry(budget, entries, key, value)
     except EvaluationError as error:
-        raise error.with_offset(at)  # noqa: B904  this is the same error
+        raise error.with_offset(offset)  # noqa: B904  this is the same error

@@ -28,7 +28,7 @@ from reconciler.cel.values import (
     CelOptional,
     create_too_deep_error,
     decode_map_key,
-    type_name,
+    get_type_name,
 )
 from reconciler.memory import cached
 
@@ -56,7 +56,7 @@ def copy_result(budget: ExpressionBudget, value: Any, depth: int = 0) -> Any:
     if kind is str or kind is bytes:
         budget.allocate(len(value))
     elif kind not in TYPE_NAMES:
-        type_name(value)
+        get_type_name(value)
     return value
 
 
@@ -185,7 +185,7 @@ def evaluate_string(program: CelProgram, bindings: Mapping[str, Any], budget: Ex
     value = program.evaluate(bindings, budget)
     if type(value) is str:
         return value
-    message = f"expression returned non-string value of type {type_name(value)}"
+    message = f"expression returned non-string value of type {get_type_name(value)}"
     raise ExpressionError("CelNotString", message, program.text, 0)
 
 
@@ -228,4 +228,4 @@ def _check_length(text: str, characters: int) -> None:
 
 
 def _create_expression_error(error: EvaluationError, text: str) -> ExpressionError:
-    return ExpressionError(error.code, error.message, text, error.at)
+    return ExpressionError(error.code, error.message, text, error.offset)

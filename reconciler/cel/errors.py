@@ -156,19 +156,19 @@ def _find_line_and_column(text: str, offset: int) -> tuple[int, int]:
 class EvaluationError(Exception):
     """An error during compilation or evaluation. The operators `&&`, `||`, `all` and `exists` may ignore it.
 
-    `at` is the offset in the expression; -1 if it is not known yet.
+    `offset` is the offset in the expression; -1 if it is not known yet.
     """
 
-    def __init__(self, code: str, message: str, at: int = -1) -> None:
+    def __init__(self, code: str, message: str, offset: int = -1) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
-        self.at = at
+        self.offset = offset
 
-    def with_offset(self, at: int) -> EvaluationError:
-        """Return the same error with the offset `at`, unless it already has an offset."""
-        if self.at < 0:
-            self.at = at
+    def with_offset(self, offset: int) -> EvaluationError:
+        """Return the same error with this offset, unless it already has an offset."""
+        if self.offset < 0:
+            self.offset = offset
         return self
 
 

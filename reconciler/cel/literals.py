@@ -22,7 +22,7 @@ def read_int(text: str) -> int:
     """Return the value of a decimal or hexadecimal int literal without a sign. 2^63 is accepted, because -2^63 is
     valid.
     """
-    number = _digits(text)
+    number = _check_digits(text)
     if number > INT_MAX + 1:
         raise EvaluationError("CelSyntax", f"{text} is outside of the range of int")
     return number
@@ -30,7 +30,7 @@ def read_int(text: str) -> int:
 
 def read_uint(text: str) -> Uint:
     """Return the value of a uint literal, which ends in u."""
-    number = _digits(text[:-1])
+    number = _check_digits(text[:-1])
     if number > UINT_MAX:
         raise EvaluationError("CelSyntax", f"{text} is outside of the range of uint")
     return Uint(number)
@@ -44,7 +44,7 @@ def read_double(text: str) -> float:
     return number
 
 
-def _digits(text: str) -> int:
+def _check_digits(text: str) -> int:
     # No range has this many digits, and Python refuses to convert thousands of digits.
     if len(text) > 100 and len(text.lstrip("0x")) > 20:
         raise EvaluationError("CelSyntax", "the number is outside of every range")
@@ -53,8 +53,8 @@ def _digits(text: str) -> int:
 
 def read_string(text: str) -> str:
     """Return the value of a string literal, given with its quotes and the prefix r."""
-    raw, body = _unquoted(text)
-    return body if raw else _ESCAPE.sub(_character, body)
+    raw, body = _remove_quotes(text)
+    return body if raw else _ESCAPE.sub(_decode_character, body)
 
 
 def read_bytes(text: str) -> bytes:
@@ -62,37 +62,37 @@ def read_bytes(text: str) -> bytes:
 
     Characters are encoded as UTF-8.
     """
-    raw, body = _unquoted(text[1:])
+    raw, body = _remove_quotes(text[1:])
     if raw:
         return body.encode()
     parts, position = [], 0
     for escape in _ESCAPE.finditer(body):
-        parts += [body[position : escape.start()].encode(), bytes((_octet(escape),))]
+        parts += [body[position : escape.start()].encode(), bytes((_decode_octet(escape),))]
         position = escape.end()
     return b"".join((*parts, body[position:].encode()))
 
 
-def _unquoted(text: str) -> tuple[bool, str]:
+def _remove_quotes(text: str) -> tuple[bool, str]:
     raw = text[0] in "rR"
     quoted = text[1:] if raw else text
     width = 3 if quoted[:3] in ("'''", '"""') and len(quoted) >= 6 else 1
     return raw, quoted[width:-width]
 
 
-def _character(escape: re.Match[str]) -> str:
-    point = _code_point(escape)
+def _decode_character(escape: re.Match[str]) -> str:
+    point = _decode_code_point(escape)
     if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:
         raise EvaluationError("CelSyntax", f"{escape[0]} is not a Unicode character")
     return chr(point)
 
 
-def _octet(escape: re.Match[str]) -> int:
+def _decode_octet(escape: re.Match[str]) -> int:
     if escape[4] or escape[5]:
         raise EvaluationError("CelSyntax", f"{escape[0]} is not allowed in bytes; write the bytes as \\x…")
-    return _code_point(escape)
+    return _decode_code_point(escape)
 
 
-def _code_point(escape: re.Match[str]) -> int:
+def _decode_code_point(escape: re.Match[str]) -> int:
     simple, octal, *hexadecimals, unknown = escape.groups()
     if simple:
         return _SIMPLE[simple]

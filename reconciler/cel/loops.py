@@ -11,7 +11,7 @@ from reconciler.cel.errors import BudgetExceededError, EvaluationError
 from reconciler.cel.library.lists import sort_by_keys
 from reconciler.cel.operators import create_not_bool_error, sort_keys
 from reconciler.cel.syntax import LoopKind
-from reconciler.cel.values import OMIT, create_no_overload_error, encode_map_key, format_map_key, type_name
+from reconciler.cel.values import OMIT, create_no_overload_error, encode_map_key, format_map_key, get_type_name
 
 Frame = list[Any]
 """State of one evaluation: the budget, then one slot per variable."""
@@ -37,7 +37,7 @@ class LoopIteration:
     name: str
     slots: tuple[int, ...]
     cost: int
-    at: int
+    offset: int
 
     def iterate(self, frame: Frame, value: Any) -> Iterator[Any]:
         """Bind the variables to each list element, or to each map key in sorted order.
@@ -75,7 +75,7 @@ class LoopIteration:
         raise self._create_range_error(value)
 
     def _create_range_error(self, value: Any) -> EvaluationError:
-        message = f"{self.name}() requires a list or map, not a value of type {type_name(value)}"
+        message = f"{self.name}() requires a list or map, not a value of type {get_type_name(value)}"
         return EvaluationError("CelNoOverload", message)
 
     def check_bool(self, condition_result: Any) -> bool:
@@ -156,9 +156,9 @@ def _compile_exists_one(iteration: LoopIteration, body: CompiledExpression) -> C
 
 def _compile_filter(iteration: LoopIteration, body: CompiledExpression) -> CompiledStep:
     def apply_step(frame: Frame, value: Any) -> list[Any]:
-        kept = [element for element in iteration.iterate(frame, value) if iteration.check_bool(body(frame))]
-        frame[0].allocate(CONTAINER_BYTES + ELEMENT_BYTES * len(kept))
-        return kept
+        elements = [element for element in iteration.iterate(frame, value) if iteration.check_bool(body(frame))]
+        frame[0].allocate(CONTAINER_BYTES + ELEMENT_BYTES * len(elements))
+        return elements
 
     return apply_step
 
@@ -217,7 +217,7 @@ def _compile_transform_entries(
             entries = body(frame)
             if type(entries) is not dict:
                 message = (
-                    f"{iteration.name}() requires a map for each element, not a value of type {type_name(entries)}"
+                    f"{iteration.name}() requires a map for each element, not a value of type {get_type_name(entries)}"
                 )
                 raise EvaluationError("CelNoOverload", message)
             for key, result in entries.items():

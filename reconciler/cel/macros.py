@@ -54,7 +54,9 @@ def expand_method_macro(method: MethodStep) -> AccessStep:
     if name in ("optMap", "optFlatMap") and len(arguments) == 2:
         return _expand_optional_map(method)
     if name in ("or", "orValue") and len(arguments) == 1:
-        return AlternativeStep("or" if name == "or" else "orValue", arguments[0], **measure_node(method.at, arguments))
+        return AlternativeStep(
+            "or" if name == "or" else "orValue", arguments[0], **measure_node(method.offset, arguments)
+        )
     return method
 
 
@@ -62,32 +64,32 @@ def _expand_loop(method: MethodStep) -> LoopStep:
     kind, variable_count, has_condition = _LOOP_MACROS[method.name, len(method.arguments)]
     variables = tuple(_read_variable(method.name, argument) for argument in method.arguments[:variable_count])
     if len(set(variables)) < variable_count:
-        raise EvaluationError("CelSyntax", f"{method.name}() binds '{variables[0]}' twice", method.at)
+        raise EvaluationError("CelSyntax", f"{method.name}() binds '{variables[0]}' twice", method.offset)
     condition = method.arguments[variable_count] if has_condition else None
     parts = method.arguments[variable_count:]
-    return LoopStep(kind, method.name, variables, condition, parts[-1], **measure_node(method.at, parts))
+    return LoopStep(kind, method.name, variables, condition, parts[-1], **measure_node(method.offset, parts))
 
 
 def _expand_optional_map(method: MethodStep) -> OptionalMapStep:
     variable, body = method.arguments
     function: Literal["optMap", "optFlatMap"] = "optMap" if method.name == "optMap" else "optFlatMap"
-    return OptionalMapStep(function, _read_variable(function, variable), body, **measure_node(method.at, (body,)))
+    return OptionalMapStep(function, _read_variable(function, variable), body, **measure_node(method.offset, (body,)))
 
 
 def expand_bind(method: MethodStep) -> BindNode:
     """Return the node of `cel.bind(variable, value, body)`. `method` is the part after the dot."""
     variable, value, body = method.arguments
-    return BindNode(_read_variable("cel.bind", variable), value, body, **measure_node(method.at, (value, body)))
+    return BindNode(_read_variable("cel.bind", variable), value, body, **measure_node(method.offset, (value, body)))
 
 
-def expand_has(at: int, arguments: tuple[SyntaxNode, ...]) -> AccessNode:
+def expand_has(offset: int, arguments: tuple[SyntaxNode, ...]) -> AccessNode:
     """Return the access path of `has(a.b)`, whose last step tests whether the field exists."""
     match arguments:
         case [AccessNode(base=base, steps=(*before, FieldStep(optional=False, test=False) as field))]:
-            test = FieldStep(field.name, test=True, at=field.at)
-            return AccessNode(base, (*before, test), **measure_node(at, (base, *before, test)))
+            test = FieldStep(field.name, test=True, offset=field.offset)
+            return AccessNode(base, (*before, test), **measure_node(offset, (base, *before, test)))
         case _:
-            raise EvaluationError("CelSyntax", "has() takes one argument: a field such as a.b", at)
+            raise EvaluationError("CelSyntax", "has() takes one argument: a field such as a.b", offset)
 
 
 def _read_variable(macro: str, argument: SyntaxNode) -> str:
@@ -95,4 +97,4 @@ def _read_variable(macro: str, argument: SyntaxNode) -> str:
         case NameNode(name=name, absolute=False):
             return name
         case _:
-            raise EvaluationError("CelSyntax", f"{macro}() requires a plain name as its variable", argument.at)
+            raise EvaluationError("CelSyntax", f"{macro}() requires a plain name as its variable", argument.offset)

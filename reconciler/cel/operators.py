@@ -27,7 +27,7 @@ from reconciler.cel.values import (
     encode_map_key,
     format_map_key,
     format_number,
-    type_name,
+    get_type_name,
 )
 
 ORDERED_TYPES = frozenset({bool, str, bytes, Timestamp, Duration})
@@ -38,7 +38,7 @@ def is_equal(budget: ExpressionBudget, left: Any, right: Any, depth: int = 0) ->
     """Return whether two values are equal. Values of different types are unequal, except numbers of the same value."""
     kind = type(left)
     if kind is not type(right):
-        return kind in NUMBER_TYPES and type(right) in NUMBER_TYPES and _equal_numbers(left, right)
+        return kind in NUMBER_TYPES and type(right) in NUMBER_TYPES and _are_equal_numbers(left, right)
     if kind is str or kind is bytes:
         budget.scan(min(len(left), len(right)))
     elif kind is list or kind is dict:
@@ -47,17 +47,17 @@ def is_equal(budget: ExpressionBudget, left: Any, right: Any, depth: int = 0) ->
         if len(left) != len(right):
             return False
         budget.spend(1 + len(left))
-        return (_equal_lists if kind is list else _equal_maps)(budget, left, right, depth + 1)
+        return (_are_equal_lists if kind is list else _are_equal_maps)(budget, left, right, depth + 1)
     elif kind is CelOptional:
         return left.is_present is right.is_present and is_equal(budget, left.value, right.value, depth + 1)
     return bool(left == right)
 
 
-def _equal_lists(budget: ExpressionBudget, left: list[Any], right: list[Any], depth: int) -> bool:
+def _are_equal_lists(budget: ExpressionBudget, left: list[Any], right: list[Any], depth: int) -> bool:
     return all(map(is_equal, repeat(budget), left, right, repeat(depth)))
 
 
-def _equal_maps(budget: ExpressionBudget, left: dict[Any, Any], right: dict[Any, Any], depth: int) -> bool:
+def _are_equal_maps(budget: ExpressionBudget, left: dict[Any, Any], right: dict[Any, Any], depth: int) -> bool:
     for key, value in left.items():
         other = find_entry(budget, right, key)
         if other is MISSING or not is_equal(budget, value, other, depth):
@@ -82,7 +82,7 @@ def find_entry(budget: ExpressionBudget, entries: dict[Any, Any], key: Any) -> A
     return value if (type(stored_key) is bool) is (type(key) is bool) else MISSING
 
 
-def _equal_numbers(left: Any, right: Any) -> bool:
+def _are_equal_numbers(left: Any, right: Any) -> bool:
     if type(left) is float or type(right) is float:
         left, right = convert_to_double(left), convert_to_double(right)
     return bool(left == right)
@@ -139,7 +139,7 @@ def sort_keys(budget: ExpressionBudget, entries: dict[Any, Any]) -> list[Any]:
 def _rank_key(key: Any) -> tuple[int, Any]:
     rank = _TYPE_RANKS.get(type(key))
     if rank is None:
-        raise EvaluationError("CelNoOverload", f"a {type_name(key)} cannot be the key of a map")
+        raise EvaluationError("CelNoOverload", f"a {get_type_name(key)} cannot be the key of a map")
     return rank, 0 if key is None else key
 
 
@@ -187,7 +187,7 @@ def read_index(budget: ExpressionBudget, value: Any, index: Any) -> Any:
         raise EvaluationError("CelIndex", f"index out of bounds: {format_number(position)}, the list has {len(value)}")
     if kind is CelOptional:
         return read_optional_index(budget, value, index)
-    raise EvaluationError("CelNoOverload", f"a value of type {type_name(value)} cannot be indexed")
+    raise EvaluationError("CelNoOverload", f"a value of type {get_type_name(value)} cannot be indexed")
 
 
 def read_optional_index(budget: ExpressionBudget, value: Any, index: Any) -> CelOptional:
@@ -209,19 +209,21 @@ def create_no_such_key_error(key: Any) -> EvaluationError:
 
 
 def _create_no_field_error(value: Any, name: str) -> EvaluationError:
-    return EvaluationError("CelNoOverload", f"a value of type {type_name(value)} has no field '{name}'")
+    return EvaluationError("CelNoOverload", f"a value of type {get_type_name(value)} has no field '{name}'")
 
 
 def _check_key(index: Any) -> Any:
     if type(index) in KEY_TYPES or type(index) is float:
         return index
-    raise EvaluationError("CelNoOverload", f"a value of type {type_name(index)} is not a valid map key")
+    raise EvaluationError("CelNoOverload", f"a value of type {get_type_name(index)} is not a valid map key")
 
 
 def _check_position(index: Any) -> int:
     if type(index) in NUMBER_TYPES and index == index // 1:
         return int(index)
-    raise EvaluationError("CelNoOverload", f"a list index must be an integer, not a value of type {type_name(index)}")
+    raise EvaluationError(
+        "CelNoOverload", f"a list index must be an integer, not a value of type {get_type_name(index)}"
+    )
 
 
 BinaryOperator = Callable[[ExpressionBudget, Any, Any], Any]
@@ -385,6 +387,6 @@ BINARY_OPERATORS: dict[str, BinaryOperator] = {
 UNARY_OPERATORS: dict[str, Callable[[Any], Any]] = {"-": negate, "!": invert}
 
 
-def create_not_bool_error(where: str, value: Any) -> EvaluationError:
+def create_not_bool_error(operation: str, value: Any) -> EvaluationError:
     """Return the error for a value that is not a bool."""
-    return EvaluationError("CelNoOverload", f"{where} requires a bool, not a value of type {type_name(value)}")
+    return EvaluationError("CelNoOverload", f"{operation} requires a bool, not a value of type {get_type_name(value)}")

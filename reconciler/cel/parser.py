@@ -149,7 +149,7 @@ def parse_expression(text: str) -> SyntaxNode:
         EvaluationError: With code CelSyntax, CelArrowFunction or CelTooDeep.
     """
     try:
-        tree = _parser().parse(text)
+        tree = _create_parser().parse(text)
     except UnexpectedInput as error:
         raise _create_syntax_error(text, error) from None
     assert isinstance(tree, SyntaxNode)
@@ -157,7 +157,7 @@ def parse_expression(text: str) -> SyntaxNode:
 
 
 @cache
-def _parser() -> Lark:
+def _create_parser() -> Lark:
     return Lark(GRAMMAR, parser="lalr", lexer="basic", transformer=_Builder(), maybe_placeholders=True)
 
 
@@ -168,77 +168,77 @@ class _Builder(Transformer[Token, SyntaxNode]):
     def conditional(
         self, condition: SyntaxNode, question: Token, value: SyntaxNode, otherwise: SyntaxNode
     ) -> SyntaxNode:
-        at = _offset(question)
+        offset = _get_offset(question)
         arms: tuple[tuple[SyntaxNode, SyntaxNode], ...] = ((condition, value),)
         if isinstance(otherwise, ConditionalNode):
             arms, otherwise = arms + otherwise.arms, otherwise.otherwise
         return ConditionalNode(
-            arms, otherwise, **measure_node(at, (*(part for arm in arms for part in arm), otherwise))
+            arms, otherwise, **measure_node(offset, (*(part for arm in arms for part in arm), otherwise))
         )
 
     def disjunction(self, *parts: SyntaxNode | Token) -> SyntaxNode:
-        return _logical("||", parts)
+        return _create_logical("||", parts)
 
     def conjunction(self, *parts: SyntaxNode | Token) -> SyntaxNode:
-        return _logical("&&", parts)
+        return _create_logical("&&", parts)
 
     def relation(self, *parts: SyntaxNode | Token) -> SyntaxNode:
-        return _chain(parts)
+        return _create_chain(parts)
 
     def addition(self, *parts: SyntaxNode | Token) -> SyntaxNode:
-        return _chain(parts)
+        return _create_chain(parts)
 
     def product(self, *parts: SyntaxNode | Token) -> SyntaxNode:
-        return _chain(parts)
+        return _create_chain(parts)
 
     def negation(self, *parts: SyntaxNode | Token) -> SyntaxNode:
         *signs, operand = parts
         assert isinstance(operand, SyntaxNode)
-        operator, at, count = str(signs[0]), _offset(signs[0]), len(signs)
+        operator, offset, count = str(signs[0]), _get_offset(signs[0]), len(signs)
         if operator == "-" and isinstance(operand, LiteralNode) and type(operand.value) is int:
-            operand, count = LiteralNode(-operand.value, at=operand.at), count - 1
-        return UnaryNode(operator, count, operand, **measure_node(at, (operand,))) if count else operand
+            operand, count = LiteralNode(-operand.value, offset=operand.offset), count - 1
+        return UnaryNode(operator, count, operand, **measure_node(offset, (operand,))) if count else operand
 
     def access(self, base: SyntaxNode, *steps: AccessStep) -> SyntaxNode:
-        at = base.at
+        offset = base.offset
         match base, steps:
             case NameNode(name="cel", absolute=False), (MethodStep(name="bind", arguments=(_, _, _)) as method, *rest):
                 base, steps = macros.expand_bind(method), tuple(rest)
         steps = tuple(macros.expand_method_macro(step) if isinstance(step, MethodStep) else step for step in steps)
-        return AccessNode(base, steps, **measure_node(at, (base, *steps))) if steps else base
+        return AccessNode(base, steps, **measure_node(offset, (base, *steps))) if steps else base
 
     def field(self, dot: Token, name: Token) -> AccessStep:
-        return FieldStep(_field_name(name), at=_offset(name))
+        return FieldStep(_get_field_name(name), offset=_get_offset(name))
 
     def optional_field(self, dot: Token, name: Token) -> AccessStep:
-        return FieldStep(_field_name(name), optional=True, at=_offset(name))
+        return FieldStep(_get_field_name(name), optional=True, offset=_get_offset(name))
 
     def method(self, dot: Token, name: Token, arguments: tuple[SyntaxNode, ...]) -> AccessStep:
-        return MethodStep(str(name), arguments, **measure_node(_offset(name), arguments))
+        return MethodStep(str(name), arguments, **measure_node(_get_offset(name), arguments))
 
     def index(self, bracket: Token, index: SyntaxNode) -> AccessStep:
-        return IndexStep(index, **measure_node(_offset(bracket), (index,)))
+        return IndexStep(index, **measure_node(_get_offset(bracket), (index,)))
 
     def optional_index(self, bracket: Token, question: Token, index: SyntaxNode) -> AccessStep:
-        return IndexStep(index, optional=True, **measure_node(_offset(bracket), (index,)))
+        return IndexStep(index, optional=True, **measure_node(_get_offset(bracket), (index,)))
 
     def arguments(self, *arguments: SyntaxNode) -> tuple[SyntaxNode, ...]:
         return arguments
 
     def name(self, name: Token) -> SyntaxNode:
-        return NameNode(_check_not_reserved(name), at=_offset(name))
+        return NameNode(_check_not_reserved(name), offset=_get_offset(name))
 
     def absolute_name(self, dot: Token, name: Token) -> SyntaxNode:
-        return NameNode(_check_not_reserved(name), absolute=True, at=_offset(name))
+        return NameNode(_check_not_reserved(name), absolute=True, offset=_get_offset(name))
 
     def call(self, name: Token, arguments: tuple[SyntaxNode, ...]) -> SyntaxNode:
-        at = _offset(name)
+        offset = _get_offset(name)
         if name == "has":
-            return macros.expand_has(at, arguments)
-        return CallNode(_check_not_reserved(name), arguments, **measure_node(at, arguments))
+            return macros.expand_has(offset, arguments)
+        return CallNode(_check_not_reserved(name), arguments, **measure_node(offset, arguments))
 
     def absolute_call(self, dot: Token, name: Token, arguments: tuple[SyntaxNode, ...]) -> SyntaxNode:
-        return CallNode(_check_not_reserved(name), arguments, **measure_node(_offset(name), arguments))
+        return CallNode(_check_not_reserved(name), arguments, **measure_node(_get_offset(name), arguments))
 
     def group(self, inner: SyntaxNode) -> SyntaxNode:
         return inner
@@ -250,70 +250,72 @@ class _Builder(Transformer[Token, SyntaxNode]):
         return key, value, question is not None
 
     def list_literal(self, bracket: Token, *items: tuple[SyntaxNode, bool]) -> SyntaxNode:
-        return ListLiteral(items, **measure_node(_offset(bracket), (item for item, _ in items)))
+        return ListLiteral(items, **measure_node(_get_offset(bracket), (item for item, _ in items)))
 
     def map_literal(self, brace: Token, *entries: tuple[SyntaxNode, SyntaxNode, bool]) -> SyntaxNode:
         parts = (part for key, value, _ in entries for part in (key, value))
-        return MapLiteral(entries, **measure_node(_offset(brace), parts))
+        return MapLiteral(entries, **measure_node(_get_offset(brace), parts))
 
     def int_literal(self, token: Token) -> SyntaxNode:
-        return _constant(token, literals.read_int)
+        return _create_literal(token, literals.read_int)
 
     def uint_literal(self, token: Token) -> SyntaxNode:
-        return _constant(token, literals.read_uint)
+        return _create_literal(token, literals.read_uint)
 
     def double_literal(self, token: Token) -> SyntaxNode:
-        return _constant(token, literals.read_double)
+        return _create_literal(token, literals.read_double)
 
     def string_literal(self, token: Token) -> SyntaxNode:
-        return _constant(token, literals.read_string)
+        return _create_literal(token, literals.read_string)
 
     def bytes_literal(self, token: Token) -> SyntaxNode:
-        return _constant(token, literals.read_bytes)
+        return _create_literal(token, literals.read_bytes)
 
     def true_literal(self, token: Token) -> SyntaxNode:
-        return LiteralNode(value=True, at=_offset(token))
+        return LiteralNode(value=True, offset=_get_offset(token))
 
     def false_literal(self, token: Token) -> SyntaxNode:
-        return LiteralNode(value=False, at=_offset(token))
+        return LiteralNode(value=False, offset=_get_offset(token))
 
     def null_literal(self, token: Token) -> SyntaxNode:
-        return LiteralNode(value=None, at=_offset(token))
+        return LiteralNode(value=None, offset=_get_offset(token))
 
 
-def _logical(operator: str, parts: tuple[SyntaxNode | Token, ...]) -> SyntaxNode:
+def _create_logical(operator: str, parts: tuple[SyntaxNode | Token, ...]) -> SyntaxNode:
     operands = tuple(part for part in parts if isinstance(part, SyntaxNode))
-    return LogicalNode(operator, operands, **measure_node(_offset(parts[1]), operands))
+    return LogicalNode(operator, operands, **measure_node(_get_offset(parts[1]), operands))
 
 
-def _chain(parts: tuple[SyntaxNode | Token, ...]) -> SyntaxNode:
+def _create_chain(parts: tuple[SyntaxNode | Token, ...]) -> SyntaxNode:
     operands = [part for part in parts if isinstance(part, SyntaxNode)]
     operators = [part for part in parts if isinstance(part, Token)]
-    first, *others = operands
-    rest = tuple((str(sign), _offset(sign), operand) for sign, operand in zip(operators, others, strict=True))
-    return BinaryChainNode(first, rest, **measure_node(_offset(operators[0]), operands))
+    first, *other_operands = operands
+    operations = tuple(
+        (str(sign), _get_offset(sign), operand) for sign, operand in zip(operators, other_operands, strict=True)
+    )
+    return BinaryChainNode(first, operations, **measure_node(_get_offset(operators[0]), operands))
 
 
-def _constant(token: Token, read: Callable[[str], _T]) -> SyntaxNode:
+def _create_literal(token: Token, read: Callable[[str], _T]) -> SyntaxNode:
     try:
-        return LiteralNode(read(str(token)), at=_offset(token))
-    except EvaluationError as fault:
-        raise fault.with_offset(_offset(token)) from None
+        return LiteralNode(read(str(token)), offset=_get_offset(token))
+    except EvaluationError as error:
+        raise error.with_offset(_get_offset(token)) from None
 
 
-def _field_name(token: Token) -> str:
+def _get_field_name(token: Token) -> str:
     return token[1:-1] if token.type == "QUOTED" else str(token)
 
 
 def _check_not_reserved(token: Token) -> str:
     if token in RESERVED:
-        raise EvaluationError("CelSyntax", f"'{token}' is a reserved word and cannot be a name", _offset(token))
+        raise EvaluationError("CelSyntax", f"'{token}' is a reserved word and cannot be a name", _get_offset(token))
     return str(token)
 
 
-def _offset(part: SyntaxNode | Token) -> int:
+def _get_offset(part: SyntaxNode | Token) -> int:
     if isinstance(part, SyntaxNode):
-        return part.at
+        return part.offset
     assert part.start_pos is not None
     return part.start_pos
 
@@ -334,19 +336,19 @@ _HINTS: Final = {
 
 
 def _create_syntax_error(text: str, error: UnexpectedInput) -> EvaluationError:
-    outside = _QUOTED_TEXT.sub(lambda match: " " * len(match[0]), text)
-    if "=>" in outside:
+    unquoted = _QUOTED_TEXT.sub(lambda match: " " * len(match[0]), text)
+    if "=>" in unquoted:
         message = (
             "CEL has no arrow functions; to build a map from a list, use list.transformMapEntry(i, v, {key: value})"
         )
-        return EvaluationError("CelArrowFunction", message, outside.index("=>"))
+        return EvaluationError("CelArrowFunction", message, unquoted.index("=>"))
     if isinstance(error, UnexpectedToken) and error.token.type == "$END":
         return EvaluationError("CelSyntax", "the expression is incomplete", len(text))
-    at = _find_position(error)
-    unexpected = str(error.token) if isinstance(error, UnexpectedToken) else text[at : at + 1]
+    offset = _find_position(error)
+    unexpected = str(error.token) if isinstance(error, UnexpectedToken) else text[offset : offset + 1]
     shown = unexpected if len(unexpected) <= 40 else f"{unexpected[:40]}…"
     hint = _HINTS.get(unexpected)
-    return EvaluationError("CelSyntax", f"unexpected {shown}" + (f"; {hint}" if hint else ""), at)
+    return EvaluationError("CelSyntax", f"unexpected {shown}" + (f"; {hint}" if hint else ""), offset)
 
 
 def _find_position(error: UnexpectedInput) -> int:

@@ -20,10 +20,10 @@ MAX_TREE_DEPTH = 100
 class SyntaxNode:
     """A part of the expression.
 
-    `at` is its offset in the text. `depth` and `size` describe its subtree, including itself.
+    `offset` is its offset in the text. `depth` and `size` describe its subtree, including itself.
     """
 
-    at: int
+    offset: int
     depth: int = 1
     size: int = 1
 
@@ -70,7 +70,7 @@ class BinaryChainNode(SyntaxNode):
     """Binary operators of one precedence, left to right: `first`, then (operator, offset of the operator, operand)."""
 
     first: SyntaxNode
-    rest: tuple[tuple[str, int, SyntaxNode], ...]
+    operations: tuple[tuple[str, int, SyntaxNode], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,26 +189,26 @@ class OptionalMapStep(AccessStep):
 class TreeTooDeepError(EvaluationError):
     """The tree is deeper than `MAX_TREE_DEPTH`."""
 
-    def __init__(self, at: int) -> None:
-        super().__init__("CelTooDeep", f"the expression is nested more than {MAX_TREE_DEPTH} deep", at)
+    def __init__(self, offset: int) -> None:
+        super().__init__("CelTooDeep", f"the expression is nested more than {MAX_TREE_DEPTH} deep", offset)
 
 
 class NodeMeasure(TypedDict):
     """Keyword arguments of every node."""
 
-    at: int
+    offset: int
     depth: int
     size: int
 
 
-def measure_node(at: int, children: Iterable[SyntaxNode]) -> NodeMeasure:
+def measure_node(offset: int, children: Iterable[SyntaxNode]) -> NodeMeasure:
     """Return offset, depth and size of a node with these children. Raise `TreeTooDeepError` if it is too deep."""
     depth, size = 0, 1
     for child in children:
         depth, size = max(depth, child.depth), size + child.size
     if depth >= MAX_TREE_DEPTH:
-        raise TreeTooDeepError(at)
-    return {"at": at, "depth": depth + 1, "size": size}
+        raise TreeTooDeepError(offset)
+    return {"offset": offset, "depth": depth + 1, "size": size}
 
 
 def list_children(node: SyntaxNode) -> Iterable[SyntaxNode]:
@@ -221,7 +221,7 @@ def list_children(node: SyntaxNode) -> Iterable[SyntaxNode]:
         case MapLiteral():
             return (part for key, value, _ in node.entries for part in (key, value))
         case BinaryChainNode():
-            return (node.first, *(operand for _, _, operand in node.rest))
+            return (node.first, *(operand for _, _, operand in node.operations))
         case LogicalNode():
             return node.operands
         case UnaryNode():

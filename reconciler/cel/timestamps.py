@@ -50,8 +50,8 @@ class Duration:
     def __str__(self) -> str:
         """Format as seconds with as many decimals as needed, followed by `s`."""
         sign = "-" if self.nanoseconds < 0 else ""
-        seconds, rest = divmod(abs(self.nanoseconds), NANOSECONDS_PER_SECOND)
-        return f"{sign}{seconds}{_format_fraction(rest)}s"
+        seconds, nanoseconds = divmod(abs(self.nanoseconds), NANOSECONDS_PER_SECOND)
+        return f"{sign}{seconds}{_format_fraction(nanoseconds)}s"
 
 
 def create_timestamp(nanoseconds: int) -> Timestamp:
@@ -90,7 +90,11 @@ def parse_timestamp(text: str) -> Timestamp:
     ):
         raise EvaluationError("CelConversion", f"{_quote(text)} is not a timestamp; the date or time does not exist")
     seconds = (
-        _convert_date_to_days(year, month, day) * DAY_SECONDS + hour * 3600 + minute * 60 + second - _offset(match)
+        _convert_date_to_days(year, month, day) * DAY_SECONDS
+        + hour * 3600
+        + minute * 60
+        + second
+        - _get_match_offset(match)
     )
     return create_timestamp(seconds * NANOSECONDS_PER_SECOND + int((match[7] or "").ljust(9, "0")))
 
@@ -130,7 +134,7 @@ def read_calendar_field(time: Timestamp, name: str, zone: str) -> int:
         zone: An IANA name, `[+-]HH:MM`, or "" for UTC.
     """
     seconds = time.nanoseconds // NANOSECONDS_PER_SECOND
-    days, second = divmod(seconds + _zone_offset(seconds, zone), DAY_SECONDS)
+    days, second = divmod(seconds + _find_zone_offset(seconds, zone), DAY_SECONDS)
     if name in _CLOCK_FIELDS:
         divisor, modulus = _CLOCK_FIELDS[name]
         return second // divisor % modulus
@@ -179,28 +183,28 @@ def count_whole_units(duration: Duration, unit: int) -> int:
 _OFFSET: Final = re.compile(r"([+-]?)(\d\d?):(\d\d)", re.ASCII)
 
 
-def _zone_offset(seconds: int, zone: str) -> int:
+def _find_zone_offset(seconds: int, zone: str) -> int:
     if zone in ("", "UTC"):
         return 0
     if match := _OFFSET.fullmatch(zone):
-        return _signed_offset(match[1], match[2], match[3], zone)
-    return _named_offset(seconds, zone)
+        return _parse_offset(match[1], match[2], match[3], zone)
+    return _find_named_offset(seconds, zone)
 
 
-def _signed_offset(sign: str, hours: str, minutes: str, text: str) -> int:
+def _parse_offset(sign: str, hours: str, minutes: str, text: str) -> int:
     if int(hours) > 23 or int(minutes) > 59:
         raise EvaluationError("CelArgument", f"{_quote(text)} is not a valid offset from UTC")
     offset = int(hours) * 3600 + int(minutes) * 60
     return -offset if sign == "-" else offset
 
 
-def _named_offset(seconds: int, zone: str) -> int:
+def _find_named_offset(seconds: int, zone: str) -> int:
     # The zone conversion needs a day before and after the time, which the first and last day of the range do not have.
-    within = min(
+    clamped_seconds = min(
         max(seconds, MIN_TIMESTAMP // NANOSECONDS_PER_SECOND + DAY_SECONDS),
         MAX_TIMESTAMP // NANOSECONDS_PER_SECOND - DAY_SECONDS,
     )
-    time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=within)
+    time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=clamped_seconds)
     offset = time.astimezone(_load_zone(zone)).utcoffset()
     return 0 if offset is None else offset // timedelta(seconds=1)
 
@@ -214,8 +218,8 @@ def _load_zone(name: str) -> ZoneInfo:
         raise EvaluationError("CelArgument", f"{_quote(name)} is not a time zone") from error
 
 
-def _offset(match: re.Match[str]) -> int:
-    return _signed_offset(match[8], match[9], match[10], match[0]) if match[8] else 0
+def _get_match_offset(match: re.Match[str]) -> int:
+    return _parse_offset(match[8], match[9], match[10], match[0]) if match[8] else 0
 
 
 def _sum_parts(body: str) -> int | None:

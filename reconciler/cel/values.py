@@ -104,7 +104,7 @@ TYPE_NAMES: Final[dict[type, str]] = {
 CEL_TYPES: Final = {name: CelType(name) for name in TYPE_NAMES.values() if name != "omit"}
 
 
-def type_name(value: object) -> str:
+def get_type_name(value: object) -> str:
     """Return the CEL name of the value's type. Raise `EvaluationError` for a Python class that CEL does not support."""
     name = TYPE_NAMES.get(type(value))
     if name is None:
@@ -112,10 +112,10 @@ def type_name(value: object) -> str:
     return name
 
 
-def create_no_overload_error(what: str, *arguments: object) -> EvaluationError:
+def create_no_overload_error(operation: str, *arguments: object) -> EvaluationError:
     """Return the error for an operator or function that does not accept arguments of these types."""
     return EvaluationError(
-        "CelNoOverload", f"no such overload: {what}({', '.join(type_name(value) for value in arguments)})"
+        "CelNoOverload", f"no such overload: {operation}({', '.join(get_type_name(value) for value in arguments)})"
     )
 
 
@@ -126,7 +126,9 @@ def create_no_operator_error(operator: str, left: object, right: object) -> Eval
         hint = "; convert with string()"
     elif type(left) in NUMBER_TYPES and type(right) in NUMBER_TYPES:
         hint = "; convert with int(), uint() or double()"
-    return EvaluationError("CelNoOverload", f"no such overload: {type_name(left)} {operator} {type_name(right)}{hint}")
+    return EvaluationError(
+        "CelNoOverload", f"no such overload: {get_type_name(left)} {operator} {get_type_name(right)}{hint}"
+    )
 
 
 def check_int_range(number: int) -> int:

@@ -43,7 +43,7 @@ from reconciler.cel.values import (
     Uint,
     check_int_range,
     convert_to_uint,
-    type_name,
+    get_type_name,
 )
 
 
@@ -54,7 +54,7 @@ def get_size(budget: ExpressionBudget, value: str | bytes | list[Any] | dict[Any
 
 def get_type(budget: ExpressionBudget, value: Any) -> CelType:
     """Evaluate `type(x)`."""
-    name = type_name(value)
+    name = get_type_name(value)
     if name not in CEL_TYPES:
         raise EvaluationError("CelNoOverload", f"{name} has no type")
     return CEL_TYPES[name]
@@ -206,10 +206,10 @@ def format_double(number: float) -> str:
     """
     if not math.isfinite(number):
         return "NaN" if math.isnan(number) else "+Inf" if number > 0 else "-Inf"
-    plain = repr(number)
+    text = repr(number)
     if number == 0 or 1e-4 <= abs(number) < 1e6:
-        return plain.removesuffix(".0")
-    mantissa, _, exponent = plain.lstrip("-").partition("e")
+        return text.removesuffix(".0")
+    mantissa, _, exponent = text.lstrip("-").partition("e")
     whole, _, decimals = mantissa.partition(".")
     digits = f"{whole}{decimals}".rstrip("0")
     power = len(whole) - 1 + int(exponent or "0")
@@ -217,8 +217,8 @@ def format_double(number: float) -> str:
 
 
 def _create_conversion_error(text: str, target: str) -> EvaluationError:
-    shown = text if len(text) <= 60 else f"{text[:60]}…"
-    return EvaluationError("CelConversion", f"'{shown}' cannot be converted to {target}")
+    shortened = text if len(text) <= 60 else f"{text[:60]}…"
+    return EvaluationError("CelConversion", f"'{shortened}' cannot be converted to {target}")
 
 
 _SIZE = (create_overload(get_size, frozenset({str, bytes, list, dict})),)
@@ -343,7 +343,7 @@ def unwrap(budget: ExpressionBudget, optionals: list[Any]) -> list[Any]:
     for element in optionals:
         if type(element) is not CelOptional:
             raise EvaluationError(
-                "CelNoOverload", f"the list must contain optionals, but one element has type {type_name(element)}"
+                "CelNoOverload", f"the list must contain optionals, but one element has type {get_type_name(element)}"
             )
     budget.make_list(len(optionals))
     return [optional.value for optional in optionals if optional.is_present]

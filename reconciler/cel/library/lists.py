@@ -15,7 +15,7 @@ from reconciler.cel.values import (
     NUMBER_TYPES,
     CelOptional,
     create_too_deep_error,
-    type_name,
+    get_type_name,
 )
 
 
@@ -79,19 +79,19 @@ def distinct(budget: ExpressionBudget, elements: list[Any]) -> list[Any]:
     budget.make_list(len(elements))
     budget.spend(len(elements))
     texts: set[str] = set()
-    others: list[Any] = []
-    kept: list[Any] = []
+    other_elements: list[Any] = []
+    distinct_elements: list[Any] = []
     for element in elements:
         if type(element) is str:
             if element in texts:
                 continue
             texts.add(element)
         else:
-            if _contains_element(budget, others, element):
+            if _contains_element(budget, other_elements, element):
                 continue
-            others.append(element)
-        kept.append(element)
-    return kept
+            other_elements.append(element)
+        distinct_elements.append(element)
+    return distinct_elements
 
 
 def _contains_element(budget: ExpressionBudget, elements: list[Any], value: Any) -> bool:
@@ -113,9 +113,11 @@ def sort_by_keys(budget: ExpressionBudget, elements: list[Any], keys: list[Any])
     for key in keys:
         budget.spend(1)
         if type(key) not in ORDERED_TYPES and type(key) not in NUMBER_TYPES:
-            raise EvaluationError("CelNoOverload", f"values of type {type_name(key)} have no order")
+            raise EvaluationError("CelNoOverload", f"values of type {get_type_name(key)} have no order")
         if type(key) is not type(keys[0]):
-            raise EvaluationError("CelNoOverload", f"cannot sort {type_name(keys[0])} and {type_name(key)} in one list")
+            raise EvaluationError(
+                "CelNoOverload", f"cannot sort {get_type_name(keys[0])} and {get_type_name(key)} in one list"
+            )
     order = cmp_to_key(lambda left, right: _compare_for_sort(budget, left, right))
     return [element for _, element in sorted(zip(keys, elements, strict=True), key=lambda pair: order(pair[0]))]
 

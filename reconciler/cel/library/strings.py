@@ -21,7 +21,7 @@ from reconciler.cel.values import (
     check_int_range,
     create_too_deep_error,
     decode_map_key,
-    type_name,
+    get_type_name,
 )
 from reconciler.memory import cached
 
@@ -37,19 +37,19 @@ def format_text(budget: ExpressionBudget, template: str, arguments: list[Any]) -
     The clauses are %s %d %f %e %b %o %x %X and %%, as in the strings extension.
     """
     budget.scan(8 * len(template))
-    parts, position, used = [], 0, 0
+    parts, position, argument_index = [], 0, 0
     for clause in _CLAUSE.finditer(template):
         parts.append(template[position : clause.start()])
         position = clause.end()
         if clause[0] == "%%":
             parts.append("%")
             continue
-        if used == len(arguments):
+        if argument_index == len(arguments):
             raise EvaluationError(
                 "CelArgument", f"format() has no argument for {clause[0]}, because only {len(arguments)} are given"
             )
-        parts.append(_format_clause(budget, clause, arguments[used]))
-        used += 1
+        parts.append(_format_clause(budget, clause, arguments[argument_index]))
+        argument_index += 1
     return budget.make_text("".join((*parts, template[position:])))
 
 
@@ -63,7 +63,7 @@ def _format_clause(budget: ExpressionBudget, clause: re.Match[str], value: Any) 
     return budget.make_text(_CLAUSE_FORMATS[clause[2]](budget, value, precision))
 
 
-def _string(budget: ExpressionBudget, value: Any, precision: int) -> str:
+def _format_string(budget: ExpressionBudget, value: Any, precision: int) -> str:
     return format_value(budget, value, 0)
 
 
@@ -74,7 +74,7 @@ def format_value(budget: ExpressionBudget, value: Any, depth: int) -> str:
     if kind in _FORMATS:
         return budget.make_text(_FORMATS[kind](value))
     if kind not in (list, dict):
-        raise EvaluationError("CelNoOverload", f"format() does not support values of type {type_name(value)}")
+        raise EvaluationError("CelNoOverload", f"format() does not support values of type {get_type_name(value)}")
     if depth == MAX_VALUE_DEPTH:
         raise create_too_deep_error()
     if kind is list:
@@ -86,7 +86,7 @@ def format_value(budget: ExpressionBudget, value: Any, depth: int) -> str:
     return budget.make_text(f"{{{', '.join(f'{key}: {part}' for key, part in entries)}}}")
 
 
-def _double(number: float) -> str:
+def _format_double(number: float) -> str:
     return _format_non_finite(number) or format_double(number)
 
 
@@ -102,7 +102,7 @@ _FORMATS: Final[dict[type, Callable[[Any], str]]] = {
     bool: lambda value: "true" if value else "false",
     int: lambda value: str(check_int_range(value)),
     Uint: str,
-    float: _double,
+    float: _format_double,
     bytes: lambda value: value.decode("utf-8", "replace"),
     CelType: lambda value: value.name,
     Timestamp: str,
@@ -110,7 +110,7 @@ _FORMATS: Final[dict[type, Callable[[Any], str]]] = {
 }
 
 
-def _decimal(budget: ExpressionBudget, value: Any, precision: int) -> str:
+def _format_decimal(budget: ExpressionBudget, value: Any, precision: int) -> str:
     if type(value) is float:
         return _format_non_finite(value) or format_double(value)
     if type(value) in NUMBER_TYPES:
@@ -118,11 +118,11 @@ def _decimal(budget: ExpressionBudget, value: Any, precision: int) -> str:
     raise _create_argument_error("%d", "a number", value)
 
 
-def _fixed(budget: ExpressionBudget, value: Any, precision: int) -> str:
+def _format_fixed(budget: ExpressionBudget, value: Any, precision: int) -> str:
     return _check_number("%f", value) or f"{convert_to_double(value):.{precision}f}"
 
 
-def _scientific(budget: ExpressionBudget, value: Any, precision: int) -> str:
+def _format_scientific(budget: ExpressionBudget, value: Any, precision: int) -> str:
     return _check_number("%e", value) or f"{convert_to_double(value):.{precision}e}"
 
 
@@ -132,19 +132,19 @@ def _check_number(clause: str, value: Any) -> str:
     return _format_non_finite(value) if type(value) is float else ""
 
 
-def _binary(budget: ExpressionBudget, value: Any, precision: int) -> str:
+def _format_binary(budget: ExpressionBudget, value: Any, precision: int) -> str:
     if type(value) in (int, Uint, bool):
         return f"{int(value):b}"
     raise _create_argument_error("%b", "an integer or bool", value)
 
 
-def _octal(budget: ExpressionBudget, value: Any, precision: int) -> str:
+def _format_octal(budget: ExpressionBudget, value: Any, precision: int) -> str:
     if type(value) in (int, Uint):
         return f"{value:o}"
     raise _create_argument_error("%o", "an integer", value)
 
 
-def _hexadecimal(budget: ExpressionBudget, value: Any, precision: int) -> str:
+def _format_hexadecimal(budget: ExpressionBudget, value: Any, precision: int) -> str:
     if type(value) in (int, Uint):
         return f"{value:x}"
     if type(value) is str:
@@ -154,25 +154,25 @@ def _hexadecimal(budget: ExpressionBudget, value: Any, precision: int) -> str:
     raise _create_argument_error("%x", "an integer, string or bytes", value)
 
 
-def _upper_hexadecimal(budget: ExpressionBudget, value: Any, precision: int) -> str:
-    return _hexadecimal(budget, value, precision).upper()
+def _format_upper_hexadecimal(budget: ExpressionBudget, value: Any, precision: int) -> str:
+    return _format_hexadecimal(budget, value, precision).upper()
 
 
 def _create_argument_error(clause: str, expected: str, value: Any) -> EvaluationError:
     return EvaluationError(
-        "CelNoOverload", f"{clause} in format() requires {expected}, not a value of type {type_name(value)}"
+        "CelNoOverload", f"{clause} in format() requires {expected}, not a value of type {get_type_name(value)}"
     )
 
 
 _CLAUSE_FORMATS: Final[dict[str, Callable[[ExpressionBudget, Any, int], str]]] = {
-    "s": _string,
-    "d": _decimal,
-    "f": _fixed,
-    "e": _scientific,
-    "b": _binary,
-    "o": _octal,
-    "x": _hexadecimal,
-    "X": _upper_hexadecimal,
+    "s": _format_string,
+    "d": _format_decimal,
+    "f": _format_fixed,
+    "e": _format_scientific,
+    "b": _format_binary,
+    "o": _format_octal,
+    "x": _format_hexadecimal,
+    "X": _format_upper_hexadecimal,
 }
 
 
@@ -318,10 +318,10 @@ def replace(budget: ExpressionBudget, text: str, part: str, by: str, limit: int 
     """Evaluate `text.replace(part, by, limit)`: the first `limit` occurrences; all if it is negative."""
     budget.scan(len(text))
     count = text.count(part)
-    places = count if limit < 0 else min(limit, count)
+    replacement_count = count if limit < 0 else min(limit, count)
     # Subtract the cost before the text is created, because the text can become very long.
-    budget.allocate(max(0, places * (len(by) - len(part))))
-    return budget.make_text(text.replace(part, by, places))
+    budget.allocate(max(0, replacement_count * (len(by) - len(part))))
+    return budget.make_text(text.replace(part, by, replacement_count))
 
 
 def split(budget: ExpressionBudget, text: str, separator: str, limit: int = -1) -> list[str]:
@@ -332,8 +332,8 @@ def split(budget: ExpressionBudget, text: str, separator: str, limit: int = -1) 
     budget.scan(len(text))
     if limit == 0:
         return []
-    places = text.count(separator) if separator else max(0, len(text) - 1)
-    cuts = places if limit < 0 else min(places, limit - 1)
+    separator_count = text.count(separator) if separator else max(0, len(text) - 1)
+    cuts = separator_count if limit < 0 else min(separator_count, limit - 1)
     budget.make_list(cuts + 1)
     budget.allocate(4 * len(text))
     return text.split(separator, cuts) if separator else _split_characters(text, cuts)
@@ -349,7 +349,7 @@ def join(budget: ExpressionBudget, parts: list[Any], separator: str = "") -> str
     for part in parts:
         if type(part) is not str:
             raise EvaluationError(
-                "CelNoOverload", f"join() requires a list of strings, but one element has type {type_name(part)}"
+                "CelNoOverload", f"join() requires a list of strings, but one element has type {get_type_name(part)}"
             )
     # Subtract the cost before the text is created.
     budget.allocate(sum(map(len, parts)) + len(separator) * max(0, len(parts) - 1))

@@ -18,7 +18,7 @@ ZONE_STEPS = 200
 """Steps for looking up a time zone, which may read the time zone database on disk."""
 
 
-def _field(name: str) -> tuple[Overload, ...]:
+def _create_field_function(name: str) -> tuple[Overload, ...]:
     def read(budget: ExpressionBudget, moment: Timestamp, zone: str = "") -> int:
         budget.spend(ZONE_STEPS if zone else 1)
         return read_calendar_field(moment, name, zone)
@@ -26,7 +26,7 @@ def _field(name: str) -> tuple[Overload, ...]:
     return create_overload(read, TIMESTAMP), create_overload(read, TIMESTAMP, STRING)
 
 
-def _whole(unit: int) -> Callable[[ExpressionBudget, Duration], int]:
+def _create_whole_function(unit: int) -> Callable[[ExpressionBudget, Duration], int]:
     def read(budget: ExpressionBudget, duration: Duration) -> int:
         return count_whole_units(duration, unit)
 
@@ -40,14 +40,23 @@ def milliseconds(budget: ExpressionBudget, duration: Duration) -> int:
 
 
 METHODS: FunctionTable = {
-    "getFullYear": _field("year"),
-    "getMonth": _field("month"),
-    "getDate": _field("date"),
-    "getDayOfMonth": _field("day_of_month"),
-    "getDayOfWeek": _field("day_of_week"),
-    "getDayOfYear": _field("day_of_year"),
-    "getHours": (*_field("hours"), create_overload(_whole(3600 * NANOSECONDS_PER_SECOND), DURATION)),
-    "getMinutes": (*_field("minutes"), create_overload(_whole(60 * NANOSECONDS_PER_SECOND), DURATION)),
-    "getSeconds": (*_field("seconds"), create_overload(_whole(NANOSECONDS_PER_SECOND), DURATION)),
-    "getMilliseconds": (*_field("milliseconds"), create_overload(milliseconds, DURATION)),
+    "getFullYear": _create_field_function("year"),
+    "getMonth": _create_field_function("month"),
+    "getDate": _create_field_function("date"),
+    "getDayOfMonth": _create_field_function("day_of_month"),
+    "getDayOfWeek": _create_field_function("day_of_week"),
+    "getDayOfYear": _create_field_function("day_of_year"),
+    "getHours": (
+        *_create_field_function("hours"),
+        create_overload(_create_whole_function(3600 * NANOSECONDS_PER_SECOND), DURATION),
+    ),
+    "getMinutes": (
+        *_create_field_function("minutes"),
+        create_overload(_create_whole_function(60 * NANOSECONDS_PER_SECOND), DURATION),
+    ),
+    "getSeconds": (
+        *_create_field_function("seconds"),
+        create_overload(_create_whole_function(NANOSECONDS_PER_SECOND), DURATION),
+    ),
+    "getMilliseconds": (*_create_field_function("milliseconds"), create_overload(milliseconds, DURATION)),
 }
