@@ -296,22 +296,22 @@ def _find_component_name(binding: EnvBinding, components: Components) -> tuple[C
 
 
 def _build_unresolved_finding(binding: EnvBinding, components: Components) -> Finding:
-    where = binding.manifest.location_of(_OWNER)
+    location = binding.manifest.location_of(_OWNER)
     if not binding.component:
         message = (
             "spec.owner.componentName is missing, and it cannot be derived: the name"
             f" {binding.key.name} must begin with the name of exactly one component in namespace {binding.namespace}"
         )
-        return ENV_BINDING_OWNER_UNRESOLVED.finding(message, where)
+        return ENV_BINDING_OWNER_UNRESOLVED.finding(message, location)
     if other := components.objects_of_unknown_kind.get((binding.namespace, binding.component)):
         message = f"{binding.key} names {other.key}, but no ComponentType generates the kind {other.key.kind}"
-        return COMPONENT_TYPE_NOT_FOUND.finding(message, where)
+        return COMPONENT_TYPE_NOT_FOUND.finding(message, location)
     names = format_list(sorted(components.names_by_namespace.get(binding.namespace, ()))) or "none"
     message = (
         f'spec.owner.componentName must name a component of namespace {binding.namespace}, not "{binding.component}";'
         f" existing: {names}"
     )
-    return ENV_BINDING_OWNER_UNRESOLVED.finding(message, where)
+    return ENV_BINDING_OWNER_UNRESOLVED.finding(message, location)
 
 
 def _is_component_missing(binding: EnvBinding, components: Components) -> bool:
@@ -345,6 +345,6 @@ def _resolve_binding(
             else environments.explain_absence(binding.environment)
         )
         message = f"spec.environment must name an environment that has clusters: {reason}"
-        where = binding.manifest.location_of(("spec", "environment"))
-        return UnresolvedBinding(binding.manifest, (ENVIRONMENT_NOT_FOUND.finding(message, where),))
+        location = binding.manifest.location_of(("spec", "environment"))
+        return UnresolvedBinding(binding.manifest, (ENVIRONMENT_NOT_FOUND.finding(message, location),))
     return ResolvedBinding(binding, components.by_name[name], environment, clusters)

@@ -406,15 +406,15 @@ def _check_references(component: Component, index: DefinitionIndex) -> Iterator[
         reason = index.definitions.explain_absence(component.definition)
         yield DEFINITION_NOT_FOUND.finding(reason, manifest.location_of(("spec", "componentDefinition")))
     for declaration in component.addons or ():
-        name, where = declaration.instance.addon, manifest.location_of((*declaration.path, "name"))
+        name, location = declaration.instance.addon, manifest.location_of((*declaration.path, "name"))
         addon = index.addons.by_name.get(name)
         if addon is None:
-            yield ADDON_NOT_FOUND.finding(index.addons.explain_absence(name), where)
+            yield ADDON_NOT_FOUND.finding(index.addons.explain_absence(name), location)
         elif finding := check_permission(addon, "developer", manifest, declaration.path):
             yield finding
         elif derive_addon_key(name) is None:
             yield ADDON_KEY_INVALID.finding(
-                f"the key {quote_value(to_camel_case(name))} of the addon {name} is not a valid field name", where
+                f"the key {quote_value(to_camel_case(name))} of the addon {name} is not a valid field name", location
             )
 
 

@@ -333,11 +333,11 @@ def _check_resources(resources: Sequence[RenderedResource], component: Component
     for resource in resources:
         creation = resource.changes[0]
         if error := _find_identity_error(resource.data):
-            where = creation.manifest.location_of(creation.path)
+            location = creation.manifest.location_of(creation.path)
             message = (
                 f"{format_path(creation.path)} must render a Kubernetes resource: {error}{_describe_changes(resource)}"
             )
-            yield RENDERED_OBJECT_INVALID.finding(message, where)
+            yield RENDERED_OBJECT_INVALID.finding(message, location)
             continue
         valid.append(resource)
         namespace = resource.data["metadata"].get("namespace")

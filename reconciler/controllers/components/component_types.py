@@ -167,19 +167,19 @@ def _check_kind(
     manifest: ConfigObject, kind: str, objects: list[ConfigObject], inputs: ComponentControllerInputs
 ) -> Finding | None:
     """Return an error if the component type must not generate its kind."""
-    where = manifest.location_of(("metadata", "name"))
+    location = manifest.location_of(("metadata", "name"))
     if not kind:
         message = (
             "metadata.name must form a kind of at most 63 letters and digits that begins with a letter,"
             f" not {manifest.key.name}"
         )
-        return COMPONENT_TYPE_INVALID.finding(message, where)
+        return COMPONENT_TYPE_INVALID.finding(message, location)
     if kind in KINDS or kind in inputs.reserved_kinds:
         message = f"metadata.name generates the kind {kind}, which is reserved; choose another name"
-        return GENERATED_KIND_RESERVED.finding(message, where)
+        return GENERATED_KIND_RESERVED.finding(message, location)
     if len({other.key.name for other in objects}) > 1:
         names = " and ".join(sorted({str(other.key) for other in objects}))
-        return GENERATED_KIND_COLLISION.finding(f"{names} generate the same kind {kind}; choose other names", where)
+        return GENERATED_KIND_COLLISION.finding(f"{names} generate the same kind {kind}; choose other names", location)
     return None
 
 

@@ -370,7 +370,7 @@ class _ComponentPass:
         """Return the packages that bindings request, rendered or not."""
         targets = [variant.target for packages in self.packages for variant in packages.variants]
         targets += (stalled.target for stalled in self.stalled if stalled.target)
-        return {(place.repository, place.package) for place in targets}
+        return {(target.repository, target.package) for target in targets}
 
     def build_guards(self) -> dict[ObjectKey, DeletionGuard]:
         """Return the deletion guard of each existing binding."""

@@ -232,10 +232,10 @@ def _read_patches(
         findings.add_field_findings(target_result if isinstance(target_result, tuple) else (), manifest)
         condition = compile_condition(entry.data.get(field), (*entry.path, field), scope)
         should_skip = entry.read_choice("onMissing", _ON_MISSING_VALUES, "error") == "skip"
-        places = tuple(
+        operations = tuple(
             _compile_operation(operation, loop_scope) for operation in _read_operations(entry, findings, manifest)
         )
-        yield AddonPatch(condition, loop, target, places, should_skip, entry.path)
+        yield AddonPatch(condition, loop, target, operations, should_skip, entry.path)
 
 
 def _read_operations(entry: Spec, findings: ManifestFindings, manifest: ConfigObject) -> Iterator[OperationTemplate]:

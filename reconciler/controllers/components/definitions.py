@@ -200,7 +200,7 @@ def build_definition_index(
 def _build_name_index(
     catalog: Catalog,
     kind: str,
-    read: Callable[[ConfigObject], tuple[_Definition | None, tuple[Finding, ...]]],
+    read_object: Callable[[ConfigObject], tuple[_Definition | None, tuple[Finding, ...]]],
     findings: list[Finding],
 ) -> NameIndex[_Definition]:
     unusable: dict[str, str] = {}
@@ -210,7 +210,7 @@ def _build_name_index(
             unusable[name] = "is declared more than once"
             findings += build_unreported_duplicate_findings(objects)
             continue
-        definition, definition_findings = read(objects[0])
+        definition, definition_findings = read_object(objects[0])
         findings += definition_findings
         if definition is None:
             unusable[name] = "is invalid"

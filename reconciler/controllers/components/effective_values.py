@@ -91,21 +91,21 @@ def _locate_finding(finding: FieldFinding, effective: EffectiveValues) -> Findin
     for end in range(len(finding.path), -1, -1):
         for layer in reversed(layers):
             if layer.has_value(finding.path[:end]):
-                where = layer.manifest.location_of((*layer.path, *finding.path))
-                return finding.code.finding(f"{format_path(layer.path)}.{finding.message}", where)
+                location = layer.manifest.location_of((*layer.path, *finding.path))
+                return finding.code.finding(f"{format_path(layer.path)}.{finding.message}", location)
     return finding.code.finding(finding.message)
 
 
 def check_overrides(layer: ValueLayer, schema: ComponentSchema) -> Iterator[Finding]:
     """Yield the errors in overrides of an environment, which may only set fields of `envOverrides`."""
     for finding in validate_value(layer.data, schema.env_overrides, (), required=False)[:MAX_FINDINGS_PER_OBJECT]:
-        where = layer.manifest.location_of((*layer.path, *finding.path))
+        location = layer.manifest.location_of((*layer.path, *finding.path))
         if finding.code is UNKNOWN_FIELD and is_declared(schema.parameters, finding.path):
             field = format_path((*layer.path, *finding.path))
             message = f"{field} is declared in parameters, so environments cannot override it"
-            yield NOT_OVERRIDABLE.finding(message, where)
+            yield NOT_OVERRIDABLE.finding(message, location)
         else:
-            yield finding.code.finding(f"{format_path(layer.path)}.{finding.message}", where)
+            yield finding.code.finding(f"{format_path(layer.path)}.{finding.message}", location)
     for path in _find_removed_mappings(layer.data, schema, ()):
         field = format_path((*layer.path, *path))
         message = f"{field} contains fields that are declared in parameters, so it must not be null"

@@ -38,8 +38,8 @@ def _lint_environments(snapshot: ComponentSnapshot, inventory: ClusterInventory)
         if selector is not None and not any(selector.matches(labels) for labels in label_sets):
             reason = explain_no_match(list_requirements(selector), label_sets, "cluster")
             message = f"spec.clusterSelector matches no cluster: {reason}"
-            where = environment.manifest.location_of(("spec", "clusterSelector"))
-            yield SELECTOR_MATCHES_NOTHING.finding(message, where)
+            location = environment.manifest.location_of(("spec", "clusterSelector"))
+            yield SELECTOR_MATCHES_NOTHING.finding(message, location)
         elif (
             name not in used_names and snapshot.environments.clusters_by_name[name] and not snapshot.bindings.unresolved
         ):
@@ -62,13 +62,13 @@ def _lint_definitions(snapshot: ComponentSnapshot) -> Iterator[Finding]:
 
 
 def _find_unused(
-    definitions: NameIndex[Any], used: set[str], reason: str, snapshot: ComponentSnapshot
+    definitions: NameIndex[Any], used_names: set[str], reason: str, snapshot: ComponentSnapshot
 ) -> Iterator[Finding]:
     # An unreadable component type may use any definition or addon.
     if any(result.model is None for result in snapshot.types) or snapshot.components.unusable_reasons:
         return
     for manifest in (item for item in snapshot.catalog.objects.values() if item.key.kind == definitions.kind):
-        if manifest.key.name in definitions.by_name and manifest.key.name not in used:
+        if manifest.key.name in definitions.by_name and manifest.key.name not in used_names:
             yield _build_unused_finding(manifest, reason)
 
 

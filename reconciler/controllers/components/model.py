@@ -202,13 +202,13 @@ def derive_kind(name: str) -> str | None:
 
 def pluralize_kind(kind: str) -> str:
     """Return the plural name of a kind for its CRD."""
-    word = kind.lower()
-    if word.endswith(_SIBILANT_ENDINGS):
-        return f"{word}es"
+    lower_kind = kind.lower()
+    if lower_kind.endswith(_SIBILANT_ENDINGS):
+        return f"{lower_kind}es"
     # A consonant must precede the "y": "bay" becomes "bays".
-    if word.endswith("y") and word[-2:-1] not in ("", *"aeiou"):
-        return f"{word[:-1]}ies"
-    return f"{word}s"
+    if lower_kind.endswith("y") and lower_kind[-2:-1] not in ("", *"aeiou"):
+        return f"{lower_kind[:-1]}ies"
+    return f"{lower_kind}s"
 
 
 def derive_crd_name(kind: str, group: str) -> str:

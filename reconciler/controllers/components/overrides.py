@@ -64,13 +64,13 @@ def _find_uses(key: str, plan: ComponentPlan) -> list[AddonUse]:
 
 
 def _build_key_finding(binding: EnvBinding, key: str, uses: Sequence[AddonUse], plan: ComponentPlan) -> Finding:
-    where = binding.manifest.location_of(("spec", DEVELOPER_OVERRIDES_FIELD, key))
+    location = binding.manifest.location_of(("spec", DEVELOPER_OVERRIDES_FIELD, key))
     if uses:
         both = " and ".join(str(use.instance) for use in uses)
-        return OVERRIDE_KEY_AMBIGUOUS.finding(f"spec.{DEVELOPER_OVERRIDES_FIELD}.{key} is ambiguous: {both}", where)
+        return OVERRIDE_KEY_AMBIGUOUS.finding(f"spec.{DEVELOPER_OVERRIDES_FIELD}.{key} is ambiguous: {both}", location)
     known = [*plan.allowed_uses, *(use.override_key for use in plan.listed_uses)]
     return OVERRIDE_TARGET_UNKNOWN.finding(
-        _describe_unknown(f"spec.{DEVELOPER_OVERRIDES_FIELD}.{key}", key, known), where
+        _describe_unknown(f"spec.{DEVELOPER_OVERRIDES_FIELD}.{key}", key, known), location
     )
 
 
@@ -98,9 +98,9 @@ def _resolve_platform_overrides(binding: EnvBinding, plan: ComponentPlan, overri
     for addon, keys in keys_by_addon.items():
         if len(keys) > 1:
             both = " and ".join(f"spec.{PLATFORM_OVERRIDES_FIELD}.{key}" for key in keys)
-            where = binding.manifest.location_of(("spec", PLATFORM_OVERRIDES_FIELD, keys[1]))
+            location = binding.manifest.location_of(("spec", PLATFORM_OVERRIDES_FIELD, keys[1]))
             overrides.findings.append(
-                OVERRIDE_KEY_AMBIGUOUS.finding(f"{both} both override {addon}; use one key", where)
+                OVERRIDE_KEY_AMBIGUOUS.finding(f"{both} both override {addon}; use one key", location)
             )
             continue
         for use, path, data in _split_by_instance(instances[addon], keys[0], binding, overrides):
@@ -110,16 +110,16 @@ def _resolve_platform_overrides(binding: EnvBinding, plan: ComponentPlan, overri
 
 
 def _build_platform_key_finding(binding: EnvBinding, key: str, addons: Sequence[str], plan: ComponentPlan) -> Finding:
-    where, field_name = (
+    location, field_name = (
         binding.manifest.location_of(("spec", PLATFORM_OVERRIDES_FIELD, key)),
         f"spec.{PLATFORM_OVERRIDES_FIELD}.{key}",
     )
     if addons:
         return OVERRIDE_KEY_AMBIGUOUS.finding(
-            f"{field_name} is ambiguous: {' and '.join(addons)}; use the name of the addon", where
+            f"{field_name} is ambiguous: {' and '.join(addons)}; use the name of the addon", location
         )
     known = list(dict.fromkeys(use.key for use in plan.platform_uses))
-    return OVERRIDE_TARGET_UNKNOWN.finding(_describe_unknown(field_name, key, known), where)
+    return OVERRIDE_TARGET_UNKNOWN.finding(_describe_unknown(field_name, key, known), location)
 
 
 def _split_by_instance(

@@ -135,5 +135,5 @@ class PackageBuilder:
             sources=collect_config_sources((binding, resolved.component.manifest, resolved.environment.manifest)),
         )  # fmt: skip
         return ComponentPackages(
-            resolved, plan, rendered, tuple(replace(first, target=place) for place in self.list_targets(resolved))
+            resolved, plan, rendered, tuple(replace(first, target=target) for target in self.list_targets(resolved))
         )

@@ -231,9 +231,9 @@ class ResourceRenderer:
         manifest: ConfigObject,
         instance: AddonInstance,
     ) -> None:
-        at = compiled.operation.field_path
+        field_path = compiled.operation.field_path
         target_binding = (
-            {"target": self.patch_budget.copy_for_expressions(resource.data, at)}
+            {"target": self.patch_budget.copy_for_expressions(resource.data, field_path)}
             if "target" in compiled.variables
             else {}
         )

@@ -111,18 +111,18 @@ def check_unused_policies(usages: Iterable[PolicyUsage], policies: OverridePolic
 def _build_usage(key: ObjectKey, rules: int, entries: list[tuple[str, str, Mapping[str, Any]]]) -> PolicyUsage:
     resources = {
         (package, kind, name)
-        for _, package, used in entries
-        for kind, names in used["resources"].items()
+        for _, package, usage in entries
+        for kind, names in usage["resources"].items()
         for name in names
     }
     kinds = Counter(tuple(kind.rsplit("/", 1)) for _, kind, _ in resources)
     clusters: list[set[str]] = [set() for _ in range(rules)]
-    for cluster, _, used in entries:
+    for cluster, _, usage in entries:
         # The policy may have had more rules when the package was rendered.
-        for number in used["rules"]:
+        for number in usage["rules"]:
             if number < rules:
                 clusters[number].add(cluster)
-    failed = {f"{cluster} {package} {name}" for cluster, package, used in entries for name in used.get("failed", ())}
+    failed = {f"{cluster} {package} {name}" for cluster, package, usage in entries for name in usage.get("failed", ())}
     counted = tuple((group, kind, count) for (group, kind), count in sorted(kinds.items()))
     return PolicyUsage(key, counted, tuple(tuple(sorted(names)) for names in clusters), tuple(sorted(failed)))
 
@@ -168,15 +168,15 @@ def check_unreached_rules(
 def _find_overwriting_rule(
     number: int, rule: OverrideRule, rules: tuple[OverrideRule, ...], reached: list[frozenset[str]]
 ) -> int | None:
-    written = _find_written_fields(rule)
-    if not written or not reached[number]:
+    written_fields = _find_written_fields(rule)
+    if not written_fields or not reached[number]:
         return None
     for later in range(number + 1, len(rules)):
         later_written = _find_written_fields(rules[later])
         if later_written is None:
             # The effect of this later rule may depend on the result of the earlier rule.
             return None
-        if reached[number] <= reached[later] and written <= later_written:
+        if reached[number] <= reached[later] and written_fields <= later_written:
             return later
     return None
 
@@ -185,14 +185,14 @@ def _find_written_fields(rule: OverrideRule) -> WrittenFields | None:
     """Return all fields that a rule writes; None if they depend on the resource or the cluster."""
     if rule.template is not None or rule.rollout:
         return None
-    written: set[tuple[str, ...]] = set()
+    written_fields: set[tuple[str, ...]] = set()
     for overrider, items in rule.overriders:
         for item in items:
             fields = _list_written_fields(overrider, item)
             if fields is None:
                 return None
-            written.update(fields)
-    return frozenset(written)
+            written_fields.update(fields)
+    return frozenset(written_fields)
 
 
 def _list_written_fields(overrider: str, item: OverrideItem) -> list[tuple[str, ...]] | None:

@@ -184,9 +184,9 @@ def _read_selector(selector: FieldReader, namespace: str) -> ResourceSelector:
         )
     if name and selector.has_value("labelSelector"):
         selector.add_finding("labelSelector", "must be absent if there is a name")
-    labels, faults = read_label_selector(selector.data.get("labelSelector"))
-    for fault in faults:
-        selector.add_finding("labelSelector", f"must be a label selector: {fault}")
+    labels, messages = read_label_selector(selector.data.get("labelSelector"))
+    for message in messages:
+        selector.add_finding("labelSelector", f"must be a label selector: {message}")
     return ResourceSelector(
         group, kind, namespace or written_namespace, name, labels if selector.has_value("labelSelector") else None
     )

@@ -92,11 +92,11 @@ _MAX_CACHED_TEXTS = 1024
 def read_overriders(rule: FieldReader) -> tuple[tuple[Overrider, tuple[OverrideItem, ...]], ...]:
     """Return the items of a rule by overrider, in the order in which they are applied."""
     overriders = rule.read_mapping("overriders", OVERRIDERS)
-    read = {
+    readers = {
         name: tuple(_READERS[name](item) for item in overriders.iterate_mappings(name, _FIELDS[name]))
         for name in OVERRIDERS
     }
-    return tuple((name, items) for name, items in read.items() if items)
+    return tuple((name, items) for name, items in readers.items() if items)
 
 
 def _read_image(item: FieldReader) -> ImageItem:
@@ -120,10 +120,10 @@ def _read_image_operation(operation: FieldReader) -> ImageOperation:
             operation.add_finding(
                 "value", f"must not be empty for {operator}; use delete to remove {component}", VALUE_REQUIRED
             )
-        elif value and component == "Tag" and (fault := validate_tag(value)):
-            operation.add_finding("value", f"{fault}, not {quote_value(value)}", TAG_INVALID)
-        elif value and component == "Digest" and (fault := validate_digest(value)):
-            operation.add_finding("value", f"{fault}, not {quote_value(value)}", DIGEST_INVALID)
+        elif value and component == "Tag" and (error := validate_tag(value)):
+            operation.add_finding("value", f"{error}, not {quote_value(value)}", TAG_INVALID)
+        elif value and component == "Digest" and (error := validate_digest(value)):
+            operation.add_finding("value", f"{error}, not {quote_value(value)}", DIGEST_INVALID)
     return ImageOperation(component, operator, value)
 
 
@@ -164,17 +164,17 @@ def _read_map(item: FieldReader, fault_of: Callable[[str, str], str | None]) -> 
     if operator == "addIfAbsent" and item.data.get("value") == {}:
         item.add_finding("value", "must not be empty for addIfAbsent", VALUE_REQUIRED)
     for key, text in value.items() if operator != "delete" else ():
-        if fault := fault_of(key, text):
-            item.add_finding("value", f"must be valid: {fault}")
+        if error := fault_of(key, text):
+            item.add_finding("value", f"must be valid: {error}")
     return MapItem(operator, value)
 
 
 def _read_field(item: FieldReader) -> FieldItem:
     path = _read_pointer(item, "fieldPath", item.read_text("fieldPath"), FIELD_PATH_INVALID)
-    written = [name for name in TEXT_FORMATS if item.data.get(name)]
-    if len(written) != 1:
+    formats = [name for name in TEXT_FORMATS if item.data.get(name)]
+    if len(formats) != 1:
         item.faults.add(item.path, f"must have exactly one of {', '.join(TEXT_FORMATS)}, with operations in it")
-    name = written[0] if written else TEXT_FORMATS[0]
+    name = formats[0] if formats else TEXT_FORMATS[0]
     operations = item.iterate_mappings(name, ("operator", "subPath", "value"))
     return FieldItem(
         path, cast("TextFormat", name), tuple(_read_operation(operation, "subPath") for operation in operations)
@@ -271,14 +271,14 @@ def _read_written_rule(reader: FieldReader) -> OverrideRule:
 
 
 def _read_rule(rule: FieldReader) -> OverrideRule:
-    written = rule.data.get("overriders")
-    if not has_variables(written):
+    overriders = rule.data.get("overriders")
+    if not has_variables(overriders):
         return OverrideRule(read_target_clusters(rule), read_overriders(rule))
-    sample, faults = fill_with_samples(written)
-    for fault in faults:
-        rule.faults.add((*rule.path, "overriders", *fault.path), fault.message)
+    sample, invalid_variables = fill_with_samples(overriders)
+    for variable in invalid_variables:
+        rule.faults.add((*rule.path, "overriders", *variable.path), variable.message)
     filled = FieldReader({"overriders": sample}, rule.path, rule.faults, None)
-    return OverrideRule(read_target_clusters(rule), read_overriders(filled), written)
+    return OverrideRule(read_target_clusters(rule), read_overriders(filled), overriders)
 
 
 def _format_rule_text(rule: Any) -> str:
@@ -289,8 +289,8 @@ def _format_rule_text(rule: Any) -> str:
 
 def _read_name(rule: FieldReader) -> str:
     name = rule.read_text("name", required=rule.has_value("name"))
-    if name and (fault := validate_dns_label(name)):
-        rule.add_finding("name", f"must be a DNS label: {fault}")
+    if name and (error := validate_dns_label(name)):
+        rule.add_finding("name", f"must be a DNS label: {error}")
     elif name.isdigit():
         rule.add_finding(
             "name", f"must contain a letter, not {quote_value(name)}: a number identifies rules without a name"

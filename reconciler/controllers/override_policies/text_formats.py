@@ -147,10 +147,12 @@ def _append_section(text_format: SectionedFormat, text: str, path: DataPath, val
     newline = _detect_newline(text)
     text = text if not text or text.endswith(("\n", "\r")) else text + newline
     scalars = [(key, item) for key, item in value.items() if not isinstance(item, dict)]
-    written = [f"{text_format.format_key(key)} = {text_format.format_value(item, '')}" for key, item in scalars]
+    lines_of_scalars = [
+        f"{text_format.format_key(key)} = {text_format.format_value(item, '')}" for key, item in scalars
+    ]
     text += "".join(
         f"{line}{newline}"
-        for line in ["" if text else None, text_format.format_header(path), *written]
+        for line in ["" if text else None, text_format.format_header(path), *lines_of_scalars]
         if line is not None
     )
     for key, item in value.items():

@@ -76,9 +76,9 @@ class VariantFieldReader:
     def read_choice(self, name: str, allowed: Sequence[str], error_message: str = "") -> str | None:
         """Return one of the allowed strings; None if the value is absent, empty or not allowed."""
         value = self.data.get(name)
-        for word in allowed:
-            if value == word:
-                return word
+        for choice in allowed:
+            if value == choice:
+                return choice
         if value not in (None, ""):
             default_message = (
                 f"{self.get_path(name)} can only be one of {', '.join(allowed)}, not {format_json_value(value)}"

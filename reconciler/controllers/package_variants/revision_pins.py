@@ -101,14 +101,14 @@ def _create_pin(
     upstreams: UpstreamResolver,
 ) -> tuple[RevisionPin, tuple[Finding, ...]]:
     namespace = manifest.key.namespace or DEFAULT_NAMESPACE
-    written = _get_mapping(manifest.data, path).get("revision")
-    location = manifest.location_of((*path, "tag" if written is None else "revision"))
+    written_revision = _get_mapping(manifest.data, path).get("revision")
+    location = manifest.location_of((*path, "tag" if written_revision is None else "revision"))
     package = f"{upstream.repo}/{upstream.package}"
 
     def create_pin(tagged_revision: str | int | None = None, **fields: Any) -> RevisionPin:
         line = manifest.document.line
         return RevisionPin(
-            manifest.key, manifest.file, line, (*manifest.path, *path), package, upstream.tag, written,
+            manifest.key, manifest.file, line, (*manifest.path, *path), package, upstream.tag, written_revision,
             tagged_revision, location, **fields,
         )  # fmt: skip
 
@@ -130,7 +130,7 @@ def _create_pin(
             seconds = inputs.upstreams.get_commit_seconds(inputs.repositories[namespace, upstream.repo], tagged.commit)
             return (
                 create_pin(
-                    _format_like(written, tagged),
+                    _format_like(written_revision, tagged),
                     is_same_package=is_same_package,
                     is_downgrade=is_downgrade,
                     seconds=seconds,
@@ -143,10 +143,10 @@ def _create_settling_findings(settling: SettlingReference, location: SourceLocat
     yield UPSTREAM_SETTLING.finding(settling.message, location)
 
 
-def _format_like(written: object, revision: ResolvedRevision) -> str | int:
+def _format_like(written_revision: object, revision: ResolvedRevision) -> str | int:
     """Return a revision in the notation of the existing value: 3, "3" or v3."""
-    if revision.number > 0 and isinstance(written, int):
+    if revision.number > 0 and isinstance(written_revision, int):
         return revision.number
-    if revision.number > 0 and isinstance(written, str) and written.isdecimal():
+    if revision.number > 0 and isinstance(written_revision, str) and written_revision.isdecimal():
         return str(revision.number)
     return revision.suffix

@@ -71,7 +71,7 @@ def build_packages(
     packages = []
     for cluster in sorted(resources_by_cluster.keys() - retained.unreadable_clusters):
         cluster_resources, retained_files = resources_by_cluster[cluster], retained.files.get(cluster, {})
-        place = PackageTarget(inventory.target_keys[cluster].namespace, cluster, build_package_path(namespace))
+        target = PackageTarget(inventory.target_keys[cluster].namespace, cluster, build_package_path(namespace))
         content = (*map(id, cluster_resources), *((key, file.id) for key, file in retained_files.items()))
         if content not in packages_by_content:
             # The placement of these resources is uncertain, but they are inputs of this package.
@@ -83,14 +83,14 @@ def build_packages(
                     if resource.key in retained_files and resource not in cluster_resources
                 ),
             ]
-            packages_by_content[content] = _build_package(namespace, place, inputs, retained_files, engine)
-        packages.append(replace(packages_by_content[content], target=place))
+            packages_by_content[content] = _build_package(namespace, target, inputs, retained_files, engine)
+        packages.append(replace(packages_by_content[content], target=target))
     return packages
 
 
 def _build_package(
     namespace: str,
-    place: PackageTarget,
+    target: PackageTarget,
     resources: Sequence[PlacementResource],
     retained_files: ResourceFiles,
     engine: str,
@@ -103,7 +103,7 @@ def _build_package(
     sources = collect_config_sources(resource.config_object for resource in resources)
     return Variant(
         build_placement_owner(namespace),
-        place,
+        target,
         source,
         mutation,
         facts,

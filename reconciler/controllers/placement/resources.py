@@ -157,8 +157,8 @@ def _read_clusters_annotation(config_object: ConfigObject) -> tuple[tuple[str, .
         f"metadata.annotations.{CLUSTERS_ANNOTATION} must contain cluster names separated by commas, or"
         f' "{ALL_CLUSTERS}" for all, not {quote_value(value)}; to place it nowhere, leave the annotation out'
     )
-    where = config_object.location_of(("metadata", "annotations", CLUSTERS_ANNOTATION))
-    return (), (PLACEMENT_INVALID.finding(message, where),)
+    location = config_object.location_of(("metadata", "annotations", CLUSTERS_ANNOTATION))
+    return (), (PLACEMENT_INVALID.finding(message, location),)
 
 
 def _create_label_finding(config_object: ConfigObject, code: FindingCode, label: str, message: str) -> Finding:
@@ -277,15 +277,15 @@ def _check_policy(resource: PlacementResource, propagations: PropagationPolicies
     label = (
         CLUSTER_PROPAGATION_POLICY_LABEL if key.kind == CLUSTER_PROPAGATION_POLICY_KIND else PROPAGATION_POLICY_LABEL
     )
-    start, where = f"metadata.labels.{label} names {key}", config_object.location_of(("metadata", "labels", label))
+    start, location = f"metadata.labels.{label} names {key}", config_object.location_of(("metadata", "labels", label))
     if key in propagations.duplicates:
-        yield PROPAGATION_POLICY_UNUSABLE.finding(f"{start}, which is defined twice in the config", where)
+        yield PROPAGATION_POLICY_UNUSABLE.finding(f"{start}, which is defined twice in the config", location)
     elif key in propagations.invalid:
-        yield PROPAGATION_POLICY_UNUSABLE.finding(f"{start}, which is invalid", where)
+        yield PROPAGATION_POLICY_UNUSABLE.finding(f"{start}, which is invalid", location)
     else:
         unread = "" if propagations.is_complete else ", unless it is in an unreadable file"
         message = f"{start}, which does not exist{unread}{_list_existing_policies(key, propagations)}"
-        yield PROPAGATION_POLICY_NOT_FOUND.finding(message, where)
+        yield PROPAGATION_POLICY_NOT_FOUND.finding(message, location)
 
 
 def _list_existing_policies(key: ObjectKey, propagations: PropagationPolicies) -> str:

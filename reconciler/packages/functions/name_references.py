@@ -99,10 +99,10 @@ class _Reference:
 
 
 def _iterate_references(
-    group: str | None, kind: str, referrers: Sequence[str], *paths: str, of: str | None = None
+    group: str | None, kind: str, referrers: Sequence[str], *paths: str, referrer_group: str | None = None
 ) -> Iterator[_Reference]:
-    """Yield the references to a kind in these paths of the referring kinds, which are in the group `of`."""
-    return (_Reference(group, kind, FieldSpec(path, name, of)) for name in referrers for path in paths)
+    """Yield the references to a kind in these paths of the referring kinds, which are in the group `referrer_group`."""
+    return (_Reference(group, kind, FieldSpec(path, name, referrer_group)) for name in referrers for path in paths)
 
 
 def _iterate_pod_references(group: str, kind: str, pods: Mapping[str, str], *paths: str) -> Iterator[_Reference]:
@@ -156,7 +156,7 @@ _REFERENCES = (
     ),
     *_iterate_references(_CORE, "Secret", ["Role", "ClusterRole"], "rules[]/resourceNames"),
     *_iterate_references(_CORE, "Secret", ["PersistentVolume"], "spec/azureFile/secretName"),
-    *_iterate_references(_CORE, "Service", ["StatefulSet"], "spec/serviceName", of="apps"),
+    *_iterate_references(_CORE, "Service", ["StatefulSet"], "spec/serviceName", referrer_group="apps"),
     *_iterate_references(
         _CORE,
         "Service",
@@ -166,17 +166,21 @@ _REFERENCES = (
         "spec/backend/serviceName",
         "spec/defaultBackend/service/name",
     ),
-    *_iterate_references(_CORE, "Service", ["APIService"], "spec/service", of="apiregistration.k8s.io"),
+    *_iterate_references(_CORE, "Service", ["APIService"], "spec/service", referrer_group="apiregistration.k8s.io"),
     *_iterate_references(
         _CORE,
         "Service",
         ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"],
         "webhooks[]/clientConfig/service",
-        of=_ADMISSION,
+        referrer_group=_ADMISSION,
     ),
-    *_iterate_references(_RBAC, "Role", ["RoleBinding"], "roleRef/name", of=_RBAC),
-    *_iterate_references(_RBAC, "ClusterRole", ["RoleBinding", "ClusterRoleBinding"], "roleRef/name", of=_RBAC),
-    *_iterate_references(_CORE, "ServiceAccount", ["RoleBinding", "ClusterRoleBinding"], "subjects", of=_RBAC),
+    *_iterate_references(_RBAC, "Role", ["RoleBinding"], "roleRef/name", referrer_group=_RBAC),
+    *_iterate_references(
+        _RBAC, "ClusterRole", ["RoleBinding", "ClusterRoleBinding"], "roleRef/name", referrer_group=_RBAC
+    ),
+    *_iterate_references(
+        _CORE, "ServiceAccount", ["RoleBinding", "ClusterRoleBinding"], "subjects", referrer_group=_RBAC
+    ),
     *_iterate_pod_references(_CORE, "ServiceAccount", _RUNNING_PODS, "serviceAccountName"),
     *_iterate_pod_references(
         _CORE, "PersistentVolumeClaim", _RUNNING_PODS, "volumes[]/persistentVolumeClaim/claimName"
@@ -197,7 +201,11 @@ _REFERENCES = (
     ),
     *_iterate_references("networking.k8s.io", "IngressClass", ["Ingress"], "spec/ingressClassName"),
     *_iterate_references(
-        _ADMISSION, "ValidatingAdmissionPolicy", ["ValidatingAdmissionPolicyBinding"], "spec/policyName", of=_ADMISSION
+        _ADMISSION,
+        "ValidatingAdmissionPolicy",
+        ["ValidatingAdmissionPolicyBinding"],
+        "spec/policyName",
+        referrer_group=_ADMISSION,
     ),
 )
 

@@ -231,5 +231,5 @@ def _create_change(
     value = (convert_scalar_type(new_text, item.document, path),) if search.put_value else ()
     comment = f"# {search.fill_groups(search.put_comment, text, budget)}" if search.put_comment else ""
     budget.charge_output(2 * estimate_text_bytes(comment), "the comment", comment)
-    written = quote_like(new_text, item.document, path)
-    return _FieldChange(path, f"{written} {comment}" if comment else written, value, comment)
+    quoted_text = quote_like(new_text, item.document, path)
+    return _FieldChange(path, f"{quoted_text} {comment}" if comment else quoted_text, value, comment)

@@ -281,7 +281,7 @@ def _is_merged(part: str, removed: Iterable[str], result: Iterable[str]) -> bool
     words = _WORD.findall(part)
     if part.startswith("#") or not words:
         return False
-    before = {word for line in removed if (found := _WORD.findall(line))[:1] == words[:1] for word in found}
+    before = {word for line in removed if (line_words := _WORD.findall(line))[:1] == words[:1] for word in line_words}
     return any(
         line_words[:1] == words[:1] and {*words} <= {*line_words} and not (before - {*words}) & {*line_words}
         for line_words in map(_WORD.findall, result)

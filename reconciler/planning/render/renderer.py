@@ -157,11 +157,11 @@ def render_package(variant: Variant, inputs: RenderInputs, renderer: PackageRend
         rendered = _add_special_entries(_check_secrets(rendered, engine), special, variant)
     render_findings = (*source_findings, *rendered.findings)
     # An error in a generated package is corrected in the config.
-    places = view.locations if inputs.is_generated else {}
+    locations = view.locations if inputs.is_generated else {}
     findings = (
         *variant.findings,
         *set_package_location(
-            set_source_locations(render_findings, places), str(variant.target), str(variant.owner.key)
+            set_source_locations(render_findings, locations), str(variant.target), str(variant.owner.key)
         ),
     )
     overruled = tuple(_iterate_overruled_changes(source, run.rule_results, options))
@@ -175,7 +175,7 @@ def render_package(variant: Variant, inputs: RenderInputs, renderer: PackageRend
         findings=findings,
         trace={**view.trace, **rendered.trace},
         input_files=view.files,
-        source_locations=places,
+        source_locations=locations,
         merge_options=options,
         stages=tuple(run.stages),
     )
@@ -350,8 +350,8 @@ def _merge_options(
 def _iterate_blocking_conflicts(source: PackageSource) -> Iterator[Finding]:
     # A strategy that replaces local changes is requested, so that its conflicts do not block the draft.
     for conflict in (entry for entry in source.conflicts if entry.rule not in REPLACING_STRATEGIES):
-        place = " ".join(part for part in (conflict.resource, conflict.pointer) if part)
-        message = f"{place} was changed here and upstream, and the conflictPolicy is block"
+        location = " ".join(part for part in (conflict.resource, conflict.pointer) if part)
+        message = f"{location} was changed here and upstream, and the conflictPolicy is block"
         yield MERGE_CONFLICT.finding(message, SourceLocation(conflict.file, pointer=conflict.pointer))
 
 

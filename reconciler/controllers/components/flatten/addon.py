@@ -67,12 +67,12 @@ class FlattenedAddon:
     @cached_property
     def fixed_fields(self) -> FixedFields:
         """Fixed fields: those that the type sets, and those that determine where the addon applies."""
-        used = {
+        used_paths = {
             path
             for template, loop in self._list_placement_templates()
             for path in self._list_used_fields(template, loop)
         }
-        return find_fixed_fields(self.use.schema, self.use.config, used)
+        return find_fixed_fields(self.use.schema, self.use.config, used_paths)
 
     @cached_property
     def rewriter(self) -> ExpressionRewriter:

@@ -184,16 +184,16 @@ class _Flattener:
 
     def _check_key(self, addon: FlattenedAddon, addons: list[FlattenedAddon]) -> Iterator[Finding]:
         use, key = addon.use, addon.key
-        where = use.declared_by.location_of((*use.path, "name"))
+        location = use.declared_by.location_of((*use.path, "name"))
         other_instances = [other.use.instance for other in addons if other.key == key and other is not addon]
         if key is None:
             key_text = quote_value(to_camel_case(addon.qualified_name))
             message = f"the key {key_text} of the addon {addon.qualified_name} is not a valid field name"
-            yield ADDON_KEY_INVALID.finding(message, where)
+            yield ADDON_KEY_INVALID.finding(message, location)
         elif key in self.plan.definition.schema.full["properties"] or other_instances:
             owner = f"the key of {other_instances[0]}" if other_instances else "a field of the definition"
             message = f"{use.instance} has the key {key}, which is also {owner}; keys must be unique"
-            yield ADDON_KEY_COLLISION.finding(message, where)
+            yield ADDON_KEY_COLLISION.finding(message, location)
 
     def _add_definition_resources(self, schema: Mapping[str, Any]) -> None:
         """Add the resources of the definition. Their expressions must not depend on the added fields."""
@@ -215,9 +215,11 @@ class _Flattener:
             if len(schema.get(name) or {}) > len(section_schema["properties"])
         }
         variables = {**extended, **({_SPEC: original.full} if extended else {})}
-        for path, program in (found for template in iter_templates(entry) for found in iter_programs(template.root)):
-            for at, name in program.variable_positions:
-                if name in variables and not parse_field_steps(program.text, at + len(name), variables[name]):
+        for path, program in (
+            entry_program for template in iter_templates(entry) for entry_program in iter_programs(template.root)
+        ):
+            for position, name in program.variable_positions:
+                if name in variables and not parse_field_steps(program.text, position + len(name), variables[name]):
                     message = (
                         f"must name the fields that it uses, because addons add fields: {quote_value(program.text)}"
                     )

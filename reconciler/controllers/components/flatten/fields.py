@@ -27,18 +27,18 @@ class FixedFields:
     has_open_fields: bool
 
 
-def find_fixed_fields(schema: Schema, config: Mapping[str, Any], used: Collection[DataPath]) -> FixedFields:
-    """Return the fixed fields of an object: those that `config` sets, and those in `used`.
+def find_fixed_fields(schema: Schema, config: Mapping[str, Any], used_paths: Collection[DataPath]) -> FixedFields:
+    """Return the fixed fields of an object: those that `config` sets, and those in `used_paths`.
 
-    `used` contains the paths of fields that determine where an addon applies; `()` means the whole object. A used field
-    without a value is fixed to be absent.
+    `used_paths` contains the paths of fields that determine where an addon applies; `()` means the whole object. A used
+    field without a value is fixed to be absent.
     """
     properties: dict[str, Schema] = schema["properties"]
-    if () in used:
+    if () in used_paths:
         return FixedFields(dict.fromkeys(properties), has_open_fields=False)
     fixed: dict[str, FixedFields | None] = {}
     for name, node in properties.items():
-        nested_paths = [path[1:] for path in used if path[0] == name]
+        nested_paths = [path[1:] for path in used_paths if path[0] == name]
         value = config.get(name) if name in config and (config[name] is not None or node.get("nullable")) else _UNSET
         if value is not _UNSET or nested_paths:
             nested = _find_nested_fixed_fields(node, value, nested_paths)
@@ -79,14 +79,14 @@ _UNSET = object()
 _NO_FIXED_FIELDS = FixedFields({}, has_open_fields=True)
 
 
-def _find_nested_fixed_fields(node: Schema, value: Any, used: Collection[DataPath]) -> FixedFields | None:
+def _find_nested_fixed_fields(node: Schema, value: Any, used_paths: Collection[DataPath]) -> FixedFields | None:
     """Return the fixed fields of an object that always exists; None if it can only be fixed completely."""
     is_set = isinstance(value, Mapping)
     # A default with content is replaced completely as soon as a field is set.
     always_exists = is_set or (value is _UNSET and node.get("default") == {})
     if "properties" not in node or not always_exists or any(keyword in node for keyword in _WHOLE_OBJECT_KEYWORDS):
         return None
-    return find_fixed_fields(node, value if is_set else {}, used)
+    return find_fixed_fields(node, value if is_set else {}, used_paths)
 
 
 _MARKER_NAMES = {

@@ -80,10 +80,10 @@ class _TargetMatcher:
         )
 
     def _has_version(self, target: PatchTarget, resource: Any) -> bool:
-        written = resource.get("apiVersion")
-        if (target.group is None and target.version is None) or self._is_templated(written):
+        api_version = resource.get("apiVersion")
+        if (target.group is None and target.version is None) or self._is_templated(api_version):
             return True
-        group, version = split_api_version(written) if isinstance(written, str) else (None, None)
+        group, version = split_api_version(api_version) if isinstance(api_version, str) else (None, None)
         return target.group in (None, group) and target.version in (None, version)
 
     def _has_labels(self, target: PatchTarget, resource: Any) -> bool:
@@ -151,8 +151,8 @@ class _TargetReader:
         items = value if isinstance(value, list) else [value]
         for number, item in enumerate(items):
             if not isinstance(item, str):
-                place = (name, number) if isinstance(value, list) else (name,)
-                self._add_error(place, f"must be a string, not {describe_value(item)}")
+                item_path = (name, number) if isinstance(value, list) else (name,)
+                self._add_error(item_path, f"must be a string, not {describe_value(item)}")
         # If one item is templated, any value can match.
         is_open = any(self._is_templated(item) for item in items)
         return None if is_open else tuple(item for item in items if isinstance(item, str))
@@ -166,10 +166,10 @@ class _TargetReader:
         return str(value)
 
     def _read_containers(self, data: Mapping[Any, Any]) -> tuple[str, ...] | None:
-        given = [name for name in ("containerName", "containers") if data.get(name) is not None]
-        if len(given) > 1:
+        present_fields = [name for name in ("containerName", "containers") if data.get(name) is not None]
+        if len(present_fields) > 1:
             self._add_error(("containers",), "must not be set together with containerName, which has the same meaning")
-        return self._read_texts(data, given[0]) if given else None
+        return self._read_texts(data, present_fields[0]) if present_fields else None
 
     def _read_selector(self, selector: Any) -> Iterator[tuple[str, str]]:
         if selector is None or self._is_templated(selector):

@@ -147,16 +147,16 @@ def _find_rule(marker: Marker, schema: Schema) -> _MarkerRule | None:
     return rule
 
 
-def _read_value(marker: Marker, read: _ValueReader, schema: Schema) -> Any:
+def _read_value(marker: Marker, read_value: _ValueReader, schema: Schema) -> Any:
     try:
-        if read is _parse_enum:
+        if read_value is _parse_enum:
             return _parse_enum(marker.value, schema)
         text = unquote(marker.value)
         if text is None:
             raise ShorthandError(
                 codes.SHORTHAND_SYNTAX, f"{marker.message_prefix}, which has text after the closing quote"
             )
-        return read(text, schema)
+        return read_value(text, schema)
     except _ValueError as error:
         raise ShorthandError(codes.SHORTHAND_VALUE, f"{marker.message_prefix}, which must be {error}") from None
 
@@ -239,9 +239,9 @@ def _get_error_text(error: Exception) -> str:
 
 def _parse_typed(text: str, schema: Schema) -> Any:
     """Parse a value of the type of the field."""
-    read = _SCALAR_READERS.get(schema["type"])
-    if read is not None:
-        return read(text, schema)
+    read_scalar = _SCALAR_READERS.get(schema["type"])
+    if read_scalar is not None:
+        return read_scalar(text, schema)
     try:
         value = parse_json(text)
     except ValueError as error:
