@@ -1,4 +1,4 @@
-"""A market with its stalls: definitions, addons, types, components and where they run, written as YAML."""
+"""Builders of config objects for components as YAML, and functions that reconcile them and read the result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TRUE, FALSE = "${true}", "${false}"
 Data = Mapping[str, Any]
 
 
-def written(
+def write_object(
     kind: str,
     name: str,
     spec: Any = None,
@@ -41,13 +41,13 @@ def written(
     api: str = API,
     **more: Any,
 ) -> str:
-    """Return an object; `more` are fields beside its spec."""
+    """Return a config object as YAML. `more` are fields beside its spec."""
     metadata = {"name": name, "namespace": namespace, "labels": labels, "annotations": annotations}
     known = {field: value for field, value in metadata.items() if value}
     return emit({"apiVersion": api, "kind": kind, "metadata": known, "spec": {} if spec is None else spec, **more})
 
 
-def made(kind: str = "ConfigMap", name: str = "${metadata.name}", **fields: Any) -> dict[str, Any]:
+def manifest(kind: str = "ConfigMap", name: str = "${metadata.name}", **fields: Any) -> dict[str, Any]:
     """Return the template of an object in the namespace of its component."""
     api = {"Deployment": "apps/v1", "StatefulSet": "apps/v1", "CronJob": "batch/v1"}.get(kind, "v1")
     return {
@@ -58,15 +58,15 @@ def made(kind: str = "ConfigMap", name: str = "${metadata.name}", **fields: Any)
     }
 
 
-def pods(*containers: str, kind: str = "Deployment", name: str = "${metadata.name}") -> dict[str, Any]:
+def pod_manifest(*containers: str, kind: str = "Deployment", name: str = "${metadata.name}") -> dict[str, Any]:
     """Return the template of a workload with these containers."""
-    return made(
+    return manifest(
         kind, name, spec={"template": {"spec": {"containers": [{"name": container} for container in containers]}}}
     )
 
 
-SAID = made(data="${spec}")
-"""A template that shows the values that are in effect."""
+VALUES_TEMPLATE = manifest(data="${spec}")
+"""A template of an object that shows the effective values."""
 
 
 def schema(parameters: Data | None = None, environment: Data | None = None, types: Data | None = None) -> Data:
@@ -79,15 +79,15 @@ def resource(template: Data, name: str = "main", **more: Any) -> Data:
 
 
 def definition(*resources: Data, name: str = "stall", values: Data | None = None, **more: Any) -> str:
-    """Return a definition of these resources; one that only shows its values without any."""
-    spec = {"schema": dict(values or {}), "resources": list(resources) or [resource(SAID)]}
-    return written("ComponentDefinition", name, spec, **more)
+    """Return a component definition. The default resource shows the effective values."""
+    spec = {"schema": dict(values or {}), "resources": list(resources) or [resource(VALUES_TEMPLATE)]}
+    return write_object("ComponentDefinition", name, spec, **more)
 
 
 def addon(name: str = "lamp", spec: Data | None = None, *, side: str = "", **more: Any) -> str:
-    """Return an addon; `spec` are its fields."""
+    """Return an addon with this spec."""
     labels = {**({"allowedFor": side} if side else {}), **(more.pop("labels", None) or {})}
-    return written("Addon", name, dict(spec or {}), labels=labels, **more)
+    return write_object("Addon", name, dict(spec or {}), labels=labels, **more)
 
 
 def create(template: Data, **more: Any) -> Data:
@@ -95,20 +95,20 @@ def create(template: Data, **more: Any) -> Data:
 
 
 def patch(op: str, path: str, value: Any = None, target: Any = None, **more: Any) -> Data:
-    """Return a patch of workloads, or of what `target` says."""
+    """Return a patch. The default target is Deployments and ConfigMaps."""
     operation = {"op": op, "path": path, **({} if op == "remove" else {"value": value})}
     return {**more, "target": target or {"resourceType": ["Deployment", "ConfigMap"]}, "patch": operation}
 
 
-def note(name: str, value: Any = "yes") -> Data:
-    """Return a patch that leaves an annotation."""
+def annotate(name: str, value: Any = "yes") -> Data:
+    """Return a patch that adds an annotation."""
     return patch("merge", "/metadata/annotations", {name: value})
 
 
-def patching(name: str = "lamp", side: str = "", requires: Iterable[str] = (), **fields: Any) -> str:
-    """Return an addon that leaves its own name on what there is, and `fields` of its spec."""
+def annotator(name: str = "lamp", side: str = "", requires: Iterable[str] = (), **fields: Any) -> str:
+    """Return an addon that adds an annotation with its own name. `fields` are more fields of its spec."""
     depends = {"requires": [{"addon": require} for require in requires]} if requires else {}
-    spec = {"patches": [note(name)], **({"dependencies": depends} if depends else {}), **fields}
+    spec = {"patches": [annotate(name)], **({"dependencies": depends} if depends else {}), **fields}
     return addon(name, spec, side=side)
 
 
@@ -128,22 +128,22 @@ def allowed(name: str = "lamp", defaults: Data | None = None, **more: Any) -> Da
 def component_type(
     *platform: Data, name: str = "market-stall", definition: str = "stall", allow: Iterable[Data] = (), **more: Any
 ) -> str:
-    """Return a type with these platform addons; `allow` are those of developers, `more` is what else it says."""
+    """Return a component type with these platform addons. `allow` are the developer addons."""
     spec = {
         "componentDefinitionRef": {"name": definition},
         **({"platformAddons": list(platform)} if platform else {}),
         **({"developerAddons": {"allowed": list(allow)}} if allow else {}),
     }
     outside = {key: more.pop(key) for key in ("namespace", "labels", "annotations") if key in more}
-    return written("ComponentType", name, {**spec, **more}, **outside)
+    return write_object("ComponentType", name, {**spec, **more}, **outside)
 
 
 def component(spec: Data | None = None, name: str = "bread", kind: str = "MarketStall", **more: Any) -> str:
-    return written(kind, name, dict(spec or {}), **{"namespace": "square", **more})
+    return write_object(kind, name, dict(spec or {}), **{"namespace": "square", **more})
 
 
-def listing(*addons: Data, name: str = "bread", definition: str = "stall", **more: Any) -> str:
-    """Return a component without a type, which lists its own addons."""
+def untyped_component(*addons: Data, name: str = "bread", definition: str = "stall", **more: Any) -> str:
+    """Return a component without a component type, which lists its own addons."""
     spec = {"componentDefinition": definition, **({"addons": list(addons)} if addons else {}), **more}
     return component(spec, name, "Component")
 
@@ -151,26 +151,26 @@ def listing(*addons: Data, name: str = "bread", definition: str = "stall", **mor
 def binding(
     environment: str = "fair", component: str = "bread", name: str = "", namespace: str = "square", **more: Any
 ) -> str:
-    """Return a binding; `more` are other fields of its spec."""
+    """Return an EnvBinding. `more` are other fields of its spec."""
     annotations = more.pop("annotations", None)
     spec = {"owner": {"componentName": component} if component else None, "environment": environment, **more}
     known = {key: value for key, value in spec.items() if value is not None}
-    return written(
+    return write_object(
         "EnvBinding", name or f"{component}-{environment}", known, namespace=namespace, annotations=annotations
     )
 
 
 def cluster(name: str = "east", labels: Data | None = None) -> str:
-    return written("Cluster", name, namespace="fleet", labels=labels, api="greenhouse.sap/v1alpha1")
+    return write_object("Cluster", name, namespace="fleet", labels=labels, api="greenhouse.sap/v1alpha1")
 
 
 def environment(name: str = "fair", clusters: Iterable[str] = ("east",), **more: Any) -> str:
     namespace = more.pop("namespace", "")
-    return written("Environment", name, {"clusters": list(clusters), **more}, namespace=namespace, api=GLUE)
+    return write_object("Environment", name, {"clusters": list(clusters), **more}, namespace=namespace, api=GLUE)
 
 
 def build(name: str = "bread", spec: Data | None = None, namespace: str = "square") -> str:
-    return written(
+    return write_object(
         "Build", name, dict(spec or {"image": f"registry.example.org/{name}:1"}), namespace=namespace, api=GLUE
     )
 
@@ -178,28 +178,28 @@ def build(name: str = "bread", spec: Data | None = None, namespace: str = "squar
 SIZED = definition(values=schema({"size": "integer | default=1"}, {"most": "integer | default=9"}))
 
 
-PLACE = (cluster(), environment())
-"""One cluster, and the environment that it serves."""
+ONE_ENVIRONMENT = (cluster(), environment())
+"""One cluster and an environment with this cluster."""
 
 
-def rendering(*templates: Data, addons: Iterable[str] = ()) -> list[str]:
-    """Return a world that renders these templates, and has these addons work on them."""
+def config_of_templates(*templates: Data, addons: Iterable[str] = ()) -> list[str]:
+    """Return a config that renders these templates and applies these addons to them."""
     listed = list(addons)
     names = [f"a{number}" for number in range(len(listed))]
     resources = [resource(template, f"r{number}") for number, template in enumerate(templates)]
-    return market(definition(*resources), *listed, component_type(*(platform(name, "i") for name in names)))
+    return full_config(definition(*resources), *listed, component_type(*(platform(name, "i") for name in names)))
 
 
 @dataclass
-class Branches:
-    """What clusters have: the owners that state knows, and what their packages were made of."""
+class PublishedPackages:
+    """Published packages with their owners and the inputs of their last render."""
 
     owners: dict[PackageLocation, PackageOwner] = field(default_factory=dict)
-    made_of: dict[PackageLocation, Collection[str]] = field(default_factory=dict)
+    recorded_inputs: dict[PackageLocation, Collection[str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, result: ControllerResult) -> Branches:
-        """Return the branches on which all of a result was published."""
+    def from_result(cls, result: ControllerResult) -> PublishedPackages:
+        """Return the state after the whole result was published."""
         units = {(variant.target.repository, variant.target.package): variant for variant in result.variants}
         return cls(
             {unit: variant.owner for unit, variant in units.items()},
@@ -210,42 +210,46 @@ class Branches:
         return self.owners
 
     def get_recorded_inputs(self) -> Mapping[PackageLocation, Collection[str]]:
-        return self.made_of
+        return self.recorded_inputs
 
 
 def catalog_of(files: Mapping[str, str], before: Catalog | None = None) -> Catalog:
     return read_catalog(FileTree({path: File(text.encode()) for path, text in files.items()}), previous=before)
 
 
-def config(texts: Iterable[str]) -> dict[str, str]:
+def name_files(texts: Iterable[str]) -> dict[str, str]:
     return {f"{number:02}.yaml": text for number, text in enumerate(texts)}
 
 
-def only(text: str) -> ConfigObject:
-    """Return an object as the room reads it."""
+def read_object(text: str) -> ConfigObject:
+    """Return a config object as the component controller reads it."""
     (config_object,) = catalog_of({"one.yaml": text}).objects.values()
     return config_object
 
 
-def room_of(
-    catalog: Catalog, branches: Branches | None = None, memory: ComponentCache | None = None, **more: Any
+def reconcile_catalog(
+    catalog: Catalog, branches: PublishedPackages | None = None, memory: ComponentCache | None = None, **more: Any
 ) -> ControllerResult:
     inventory = read_inventory(catalog, read_repositories(catalog)[0])
-    return reconcile_components(catalog, inventory, ComponentControllerInputs(branches or Branches(), **more), memory)
+    return reconcile_components(
+        catalog, inventory, ComponentControllerInputs(branches or PublishedPackages(), **more), memory
+    )
 
 
-def room(files: Mapping[str, str] | Iterable[str], branches: Branches | None = None, **more: Any) -> ControllerResult:
-    """Return what the room makes of files, or of texts; `more` are surroundings."""
-    return room_of(catalog_of(files if isinstance(files, Mapping) else config(files)), branches, **more)
+def reconcile(
+    files: Mapping[str, str] | Iterable[str], branches: PublishedPackages | None = None, **more: Any
+) -> ControllerResult:
+    """Reconcile components from files or from texts. `more` are other inputs of the controller."""
+    return reconcile_catalog(catalog_of(files if isinstance(files, Mapping) else name_files(files)), branches, **more)
 
 
-def market(*texts: str, on: str = "", of: str = "") -> list[str]:
-    """Return a world in which one component runs in one environment: `on` is its binding, `of` the component."""
-    return [*PLACE, *texts, of or component(), on or binding()]
+def full_config(*texts: str, on: str = "", of: str = "") -> list[str]:
+    """Return a config in which one component runs in one environment. `on` replaces its binding, `of` the component."""
+    return [*ONE_ENVIRONMENT, *texts, of or component(), on or binding()]
 
 
 def objects_of(variant: Variant) -> dict[str, Any]:
-    """Return the objects of a package by the name of their file."""
+    """Return the objects of a package by file name."""
     assert isinstance(variant.source, GeneratedSource)
     return {name: parse_yaml(file.data).documents[0].data for name, file in variant.source.files.items()}
 
@@ -255,12 +259,12 @@ def variant_of(result: ControllerResult, place: str = "east/components/fair/squa
     return variant
 
 
-def objects(result: ControllerResult, place: str = "east/components/fair/square/bread") -> dict[str, Any]:
+def read_objects(result: ControllerResult, place: str = "east/components/fair/square/bread") -> dict[str, Any]:
     return objects_of(variant_of(result, place))
 
 
 def bytes_of(result: ControllerResult) -> dict[str, bytes]:
-    """Return everything that is written, by cluster, package and file."""
+    """Return the content of all written files, by cluster, package and file."""
     return {
         f"{variant.target.repository}/{variant.target.package}/{name}": file.data
         for variant in result.variants
@@ -269,8 +273,8 @@ def bytes_of(result: ControllerResult) -> dict[str, bytes]:
     }
 
 
-def findings(result: ControllerResult) -> list[Finding]:
-    """Return everything that is told: of the config, of packages that are made, and of those that are not."""
+def list_findings(result: ControllerResult) -> list[Finding]:
+    """Return all findings: of the config, of rendered packages and of stalled packages."""
     of_made = [finding for variant in result.variants for finding in variant.findings]
     return [
         *result.findings,
@@ -279,31 +283,31 @@ def findings(result: ControllerResult) -> list[Finding]:
     ]
 
 
-def told(result: ControllerResult, *, without: Collection[str] = ("InstanceIdImplicit",)) -> list[str]:
-    """Return the codes of all that is told, each once."""
-    return sorted({item.code for item in findings(result)} - set(without))
+def list_codes(result: ControllerResult, *, without: Collection[str] = ("InstanceIdImplicit",)) -> list[str]:
+    """Return the codes of all findings without duplicates."""
+    return sorted({item.code for item in list_findings(result)} - set(without))
 
 
-def finding(result: ControllerResult, code: str) -> Finding:
-    return next(item for item in findings(result) if item.code == code)
+def find_finding(result: ControllerResult, code: str) -> Finding:
+    return next(item for item in list_findings(result) if item.code == code)
 
 
-def status(result: ControllerResult, kind: str, name: str) -> ConfigStatus:
+def find_status(result: ControllerResult, kind: str, name: str) -> ConfigStatus:
     (config_status,) = (item for item in result.statuses if (item.key.kind, item.key.name) == (kind, name))
     return config_status
 
 
-def ready(result: ControllerResult, kind: str, name: str) -> tuple[str, str]:
-    """Return status and reason of whether an object is ready."""
-    (condition,) = (item for item in status(result, kind, name).conditions if item.type == "Ready")
+def read_ready(result: ControllerResult, kind: str, name: str) -> tuple[str, str]:
+    """Return status and reason of the condition Ready of an object."""
+    (condition,) = (item for item in find_status(result, kind, name).conditions if item.type == "Ready")
     return condition.status, condition.reason
 
 
-def stalled(result: ControllerResult, name: str = "bread-fair") -> StalledVariant:
+def find_stalled(result: ControllerResult, name: str = "bread-fair") -> StalledVariant:
     (stalled_variant,) = (variant for variant in result.stalled if variant.owner.key.name == name)
     return stalled_variant
 
 
-def values(result: ControllerResult, file: str = "configmap-bread.yaml") -> Any:
-    """Return the values that a template of `SAID` shows."""
-    return objects(result)[file]["data"]
+def read_values(result: ControllerResult, file: str = "configmap-bread.yaml") -> Any:
+    """Return the effective values that the template `VALUES_TEMPLATE` shows."""
+    return read_objects(result)[file]["data"]

@@ -1,4 +1,4 @@
-"""A small world to bake in: a definition, addons and a type as they are written, rendered late and rendered baked."""
+"""Helpers for tests of flattening: a component type whose component is rendered with addons and flattened."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import Document, emit
 
 LIMITS = ExpressionLimits()
-BAKED = "mill-with-everything"
+FLATTENED_NAME = "mill-with-everything"
 FACTS = InjectedValues(
     {"name": "live", "endpoints": []}, {"image": "registry.example.org/mill:2.0"}, {"zones": ["north", "south"]}
 )
@@ -32,7 +32,7 @@ Outcome = str | tuple[str, ...]
 
 
 def config_object(kind: str, name: str, spec: Mapping[str, Any], namespace: str = "", **metadata: Any) -> ConfigObject:
-    """Return an object of this group as a config has it."""
+    """Return a config object of the component group."""
     own = {"name": name, **({"namespace": namespace} if namespace else {}), **metadata}
     data = {"apiVersion": API_VERSION, "kind": kind, "metadata": own, "spec": deepcopy(dict(spec))}
     return ConfigObject(ObjectKey(GROUP, kind, namespace, name), API_VERSION, f"{name}.yaml", Document.from_data(data))
@@ -45,17 +45,17 @@ def _read(read: tuple[Read | None, Sequence[Finding]]) -> Read:
 
 
 @dataclass(frozen=True)
-class World:
-    """What is written: specs of a definition and, by their names, of addons; and what a type says of those."""
+class FlattenSetup:
+    """A component type: the spec of its definition, the specs of its addons by name, and the uses of the addons."""
 
     definition: Mapping[str, Any]
     addons: Mapping[str, Mapping[str, Any]]
     uses: Sequence[Mapping[str, Any]] = ()
 
-    def plan(
+    def build_plan(
         self, definition: ConfigObject | None = None, uses: Sequence[Mapping[str, Any]] | None = None
     ) -> ComponentPlan:
-        """Return the plan of the type, or of one that uses another definition, or other addons."""
+        """Return the plan of the component type, or of a type with another definition or other addon uses."""
         used = definition or config_object("ComponentDefinition", "mill", self.definition)
         mapping = {used.key.name: _read(read_component_definition(used, LIMITS))}
         addons = {
@@ -70,49 +70,53 @@ class World:
         assert compiled.plan is not None, [finding.message for finding in select_errors(compiled.findings)]
         return compiled.plan
 
-    def baked(self) -> dict[str, Any]:
-        """Return the definition that the type is baked into."""
-        result = flatten_component_type(self.plan(), BAKED, LIMITS)
+    def flatten(self) -> dict[str, Any]:
+        """Return the flattened definition of the component type."""
+        result = flatten_component_type(self.build_plan(), FLATTENED_NAME, LIMITS)
         assert isinstance(result, dict), [finding.message for finding in result]
         return result
 
-    def refusals(self) -> list[tuple[str, str]]:
-        """Return why the type cannot be baked: codes and sentences."""
-        output = flatten_component_type(self.plan(), BAKED, LIMITS)
+    def list_refusals(self) -> list[tuple[str, str]]:
+        """Return codes and messages of the findings that prevent flattening."""
+        output = flatten_component_type(self.build_plan(), FLATTENED_NAME, LIMITS)
         assert isinstance(output, tuple), emit(output)
         return [(finding.code, finding.message) for finding in output]
 
-    def late(self, spec: Mapping[str, Any], overrides: Mapping[str, Any], addons: Mapping[str, Any]) -> Outcome:
-        """Return what a component comes to with addons, with what an environment says of it, and of its addons."""
-        return rendered(self.plan(), spec, {"overrides": overrides, "platformAddonOverrides": addons})
+    def render_with_addons(
+        self, spec: Mapping[str, Any], overrides: Mapping[str, Any], addons: Mapping[str, Any]
+    ) -> Outcome:
+        """Render a component with the addons and with the overrides of an environment."""
+        return render_objects(self.build_plan(), spec, {"overrides": overrides, "platformAddonOverrides": addons})
 
-    def early(self, spec: Mapping[str, Any], overrides: Mapping[str, Any], baked: Mapping[str, Any]) -> Outcome:
-        """Return what a component comes to without them; what is said of addons stands below their keys."""
+    def render_flattened(
+        self, spec: Mapping[str, Any], overrides: Mapping[str, Any], baked: Mapping[str, Any]
+    ) -> Outcome:
+        """Render a component with the flattened definition. The overrides contain the values of addons by key."""
         one = ConfigObject(
-            ObjectKey(GROUP, "ComponentDefinition", "", BAKED),
+            ObjectKey(GROUP, "ComponentDefinition", "", FLATTENED_NAME),
             API_VERSION,
             "",
             Document.from_data(deepcopy(dict(baked))),
         )
-        return rendered(self.plan(one, ()), spec, {"overrides": overrides})
+        return render_objects(self.build_plan(one, ()), spec, {"overrides": overrides})
 
-    def keys(self) -> dict[str, str]:
-        """Return the keys of the uses of addons in the definition, by the instances of the plan."""
+    def read_addon_keys(self) -> dict[str, str]:
+        """Return the keys of the addon uses in the flattened definition, by addon instance."""
         return {
-            str(use.instance): _camel(
+            str(use.instance): _to_camel_case(
                 f"{use.instance.addon}-{use.instance.id}" if use.has_instance_id else use.instance.addon
             )
-            for use in self.plan().platform_uses
+            for use in self.build_plan().platform_uses
         }
 
 
-def _camel(name: str) -> str:
+def _to_camel_case(name: str) -> str:
     first, *more = name.split("-")
     return first + "".join(part.capitalize() for part in more)
 
 
-def rendered(plan: ComponentPlan, spec: Mapping[str, Any], mapping: Mapping[str, Any]) -> Outcome:
-    """Return the objects of a component as text, or the codes of what is wrong."""
+def render_objects(plan: ComponentPlan, spec: Mapping[str, Any], mapping: Mapping[str, Any]) -> Outcome:
+    """Return the objects of a component as text, or its errors."""
     component = _read(read_component(config_object("RiverMill", "wheel", spec, "river", labels={"team": "water"})))
     binding = {"owner": {"componentName": "wheel"}, "environment": "live", **mapping}
     bound = _read(read_binding(config_object("EnvBinding", "wheel-live", binding, "river")))
@@ -122,23 +126,25 @@ def rendered(plan: ComponentPlan, spec: Mapping[str, Any], mapping: Mapping[str,
     return "---\n".join(emit(rendered_resource.data) for rendered_resource in composed.resources)
 
 
-def allowed(baked: Mapping[str, Any], key: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of an addon that environments can still give."""
+def select_open_values(baked: Mapping[str, Any], key: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of an addon that environments can still override."""
     schema = _read(
         read_component_definition(
             ConfigObject(
-                ObjectKey(GROUP, "ComponentDefinition", "", BAKED), API_VERSION, "", Document.from_data(baked)
+                ObjectKey(GROUP, "ComponentDefinition", "", FLATTENED_NAME), API_VERSION, "", Document.from_data(baked)
             ),
             LIMITS,
         )
     ).schema.env_overrides
 
-    def kept(mapping: Mapping[str, Any], at: tuple[str, ...], declared: Callable[[tuple[str, ...]], bool]) -> Any:
+    def select_declared(
+        mapping: Mapping[str, Any], at: tuple[str, ...], declared: Callable[[tuple[str, ...]], bool]
+    ) -> Any:
         return {
-            name: kept(value, (*at, name), declared) if isinstance(value, dict) else value
+            name: select_declared(value, (*at, name), declared) if isinstance(value, dict) else value
             for name, value in mapping.items()
             if declared((*at, name))
         }
 
-    result: dict[str, Any] = kept(values, (key,), lambda path: is_declared(schema, path))
+    result: dict[str, Any] = select_declared(values, (key,), lambda path: is_declared(schema, path))
     return result

@@ -1,4 +1,4 @@
-"""Addons at work: which of them do, in which order, with what they need, and what they see (openchoreo 6, 10, 12)."""
+"""Tests of active addons: conditions, order, requirements, and the objects that addons read."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from tests.unit.controllers.components.component_builders import (
     TRUE,
     addon,
     allowed,
+    annotator,
     binding,
     component,
     component_type,
+    config_of_templates,
     create,
     definition,
-    finding,
-    findings,
-    made,
-    market,
-    objects,
+    find_finding,
+    find_status,
+    full_config,
+    list_codes,
+    list_findings,
+    manifest,
     patch,
-    patching,
     platform,
-    pods,
-    rendering,
+    pod_manifest,
+    read_objects,
+    read_values,
+    reconcile,
     resource,
-    room,
     schema,
-    status,
-    told,
-    values,
     variant_of,
 )
 
 
-def active(result: Any) -> list[str]:
-    """Return the addons that left their names."""
-    return sorted(objects(result)["configmap-bread.yaml"]["metadata"].get("annotations", {}))
+def list_active_addons(result: Any) -> list[str]:
+    """Return the addons that annotated the object."""
+    return sorted(read_objects(result)["configmap-bread.yaml"]["metadata"].get("annotations", {}))
 
 
 ENABLED = {"schema": schema({"enabled": "boolean | default=true"})}
@@ -60,11 +60,13 @@ ENABLED = {"schema": schema({"enabled": "boolean | default=true"})}
         pytest.param({"condition": "${size(resources) == 2}"}, {}, False, id="of-what-was-rendered"),
     ],
 )
-def test_when_a_platform_addon_works(fields: Any, config: Any, works: bool) -> None:
-    result = room(market(definition(), patching("lamp", **fields), component_type(platform("lamp", "x", config))))
+def test_platform_addon_is_active_by_its_condition(fields: Any, config: Any, works: bool) -> None:
+    result = reconcile(
+        full_config(definition(), annotator("lamp", **fields), component_type(platform("lamp", "x", config)))
+    )
 
-    assert told(result) == []
-    assert active(result) == (["lamp"] if works else [])
+    assert list_codes(result) == []
+    assert list_active_addons(result) == (["lamp"] if works else [])
 
 
 @pytest.mark.parametrize(
@@ -76,11 +78,13 @@ def test_when_a_platform_addon_works(fields: Any, config: Any, works: bool) -> N
         pytest.param("${env.name == 'daily'}", False, id="the-environment"),
     ],
 )
-def test_a_type_says_when_its_addon_works(condition: str, works: bool) -> None:
+def test_condition_of_the_component_type_applies(condition: str, works: bool) -> None:
     of = component({"size": 5}, labels={"team": "oven"})
-    result = room(market(SIZED, patching("lamp"), component_type(platform("lamp", "x", condition=condition)), of=of))
+    result = reconcile(
+        full_config(SIZED, annotator("lamp"), component_type(platform("lamp", "x", condition=condition)), of=of)
+    )
 
-    assert active(result) == (["lamp"] if works else [])
+    assert list_active_addons(result) == (["lamp"] if works else [])
 
 
 @pytest.mark.parametrize(
@@ -90,14 +94,18 @@ def test_a_type_says_when_its_addon_works(condition: str, works: bool) -> None:
         pytest.param("${metadata.labels.none}", "CelNoSuchKey", id="no-such-key"),
     ],
 )
-def test_a_condition_that_fails(condition: str, code: str) -> None:
-    of_type = room(market(SIZED, patching("lamp"), component_type(platform("lamp", "x", condition=condition))))
-    of_addon = room(market(SIZED, patching("lamp", condition=condition), component_type(platform("lamp", "x"))))
+def test_error_in_a_condition_is_reported(condition: str, code: str) -> None:
+    of_type = reconcile(
+        full_config(SIZED, annotator("lamp"), component_type(platform("lamp", "x", condition=condition)))
+    )
+    of_addon = reconcile(
+        full_config(SIZED, annotator("lamp", condition=condition), component_type(platform("lamp", "x")))
+    )
 
     for result, where in ((of_type, "ComponentType/_cluster/market-stall"), (of_addon, "Addon/_cluster/lamp")):
-        assert told(result) == [code]
-        assert finding(result, code).location.object == where
-        assert finding(result, code).message.startswith("MarketStall/square/bread in fair: lamp/x: ")
+        assert list_codes(result) == [code]
+        assert find_finding(result, code).location.object == where
+        assert find_finding(result, code).message.startswith("MarketStall/square/bread in fair: lamp/x: ")
 
 
 @pytest.mark.parametrize(
@@ -113,39 +121,37 @@ def test_a_condition_that_fails(condition: str, code: str) -> None:
         pytest.param("", False, ["SchemaValidation"], id="text"),
     ],
 )
-def test_opting_in(value: Any, works: bool, codes: list[str]) -> None:
-    """openchoreo 6.1."""
-    lamp, kind = patching("desk-lamp", "developer", **ENABLED), component_type(allow=[allowed("desk-lamp")])
-    result = room(market(definition(), lamp, kind, of=component({"deskLamp": value})))
+def test_developer_addon_is_active_if_the_component_has_its_field(value: Any, works: bool, codes: list[str]) -> None:
+    lamp, kind = annotator("desk-lamp", "developer", **ENABLED), component_type(allow=[allowed("desk-lamp")])
+    result = reconcile(full_config(definition(), lamp, kind, of=component({"deskLamp": value})))
 
-    assert told(result) == codes
+    assert list_codes(result) == codes
     if codes:
-        assert "spec.deskLamp must be a mapping" in finding(result, codes[0]).message
+        assert "spec.deskLamp must be a mapping" in find_finding(result, codes[0]).message
     else:
-        assert active(result) == (["desk-lamp"] if works else [])
+        assert list_active_addons(result) == (["desk-lamp"] if works else [])
 
 
-def test_what_nobody_opts_into_does_not_work() -> None:
-    lamp, kind = patching("desk-lamp", "developer"), component_type(allow=[allowed("desk-lamp")])
+def test_unused_developer_addon_is_inactive() -> None:
+    lamp, kind = annotator("desk-lamp", "developer"), component_type(allow=[allowed("desk-lamp")])
 
-    assert active(room(market(definition(), lamp, kind))) == []
+    assert list_active_addons(reconcile(full_config(definition(), lamp, kind))) == []
 
 
-def test_platform_addons_come_first_then_those_of_developers_each_by_name() -> None:
-    """openchoreo 10, 12.4, 12.5."""
+def test_platform_addons_run_before_developer_addons() -> None:
     order = [patch("add", "/data/order/-", "${addon.name}")]
     addons = [addon(name, {"patches": order}, side=side) for name, side in (
         ("d", ""), ("b", ""), ("c", "developer"), ("a", "developer"),
     )]  # fmt: skip
     kind = component_type(platform("d", "x"), platform("b", "x"), allow=[allowed("c"), allowed("a")])
-    result = room(market(definition(), *addons, kind, of=component({"c": {}, "a": {}})))
+    result = reconcile(full_config(definition(), *addons, kind, of=component({"c": {}, "a": {}})))
 
-    assert values(result)["order"] == ["b", "d", "a", "c"]
-    fields = status(result, "EnvBinding", "bread-fair").fields
+    assert read_values(result)["order"] == ["b", "d", "a", "c"]
+    fields = find_status(result, "EnvBinding", "bread-fair").fields
     assert fields["addons"] == ["b/x", "d/x", "a/default", "c/default"]
 
 
-def test_developers_addons_are_ordered_by_what_they_declare() -> None:
+def test_developer_addons_have_the_declared_order() -> None:
     order = [patch("add", "/data/order/-", "${addon.name}")]
     after = {"loadOrder": {"after": ["c"]}}
     addons = [
@@ -154,8 +160,10 @@ def test_developers_addons_are_ordered_by_what_they_declare() -> None:
     ]
     kind = component_type(allow=[allowed("a"), allowed("c")])
 
-    assert values(room(market(definition(), *addons, kind, of=component({"c": {}, "a": {}}))))["order"] == ["c", "a"]
-    assert values(room(market(definition(), *addons, kind, of=component({"a": {}}))))["order"] == ["a"]
+    assert read_values(reconcile(full_config(definition(), *addons, kind, of=component({"c": {}, "a": {}}))))[
+        "order"
+    ] == ["c", "a"]
+    assert read_values(reconcile(full_config(definition(), *addons, kind, of=component({"a": {}}))))["order"] == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -167,27 +175,29 @@ def test_developers_addons_are_ordered_by_what_they_declare() -> None:
         pytest.param({"b": {}}, [], id="nobody-requires-it"),
     ],
 )
-def test_what_developers_addons_require_must_work(opted: Any, codes: list[str]) -> None:
-    addons = [patching("a", "developer", requires=["b"]), patching("b", "developer", **ENABLED)]
+def test_required_developer_addon_must_be_active(opted: Any, codes: list[str]) -> None:
+    addons = [annotator("a", "developer", requires=["b"]), annotator("b", "developer", **ENABLED)]
     kind = component_type(allow=[allowed("a"), allowed("b")])
-    result = room(market(definition(), *addons, kind, of=component(opted)))
+    result = reconcile(full_config(definition(), *addons, kind, of=component(opted)))
 
-    assert told(result) == codes
+    assert list_codes(result) == codes
     if codes:
-        message = finding(result, codes[0]).message
+        message = find_finding(result, codes[0]).message
         assert message == "MarketStall/square/bread in fair: a requires b, which is not in use"
 
 
 @pytest.mark.parametrize(("condition", "codes"), [(TRUE, []), (FALSE, ["AddonRequirementMissing"])])
 @pytest.mark.parametrize("side", ["platform-engineer", "developer"])
-def test_a_platform_addon_that_does_not_work_is_required_in_vain(side: str, condition: str, codes: list[str]) -> None:
-    base, needs = patching("base", condition=condition), patching("needs", side, requires=["base"])
+def test_inactive_platform_addon_does_not_meet_a_requirement(side: str, condition: str, codes: list[str]) -> None:
+    base, needs = annotator("base", condition=condition), annotator("needs", side, requires=["base"])
     listed = [platform("base", "x"), *([platform("needs", "x")] if side == "platform-engineer" else [])]
     kind = component_type(*listed, allow=[allowed("needs")] if side == "developer" else [])
 
-    result = room(market(definition(), base, needs, kind, of=component({"needs": {}} if side == "developer" else {})))
+    result = reconcile(
+        full_config(definition(), base, needs, kind, of=component({"needs": {}} if side == "developer" else {}))
+    )
 
-    assert told(result) == codes
+    assert list_codes(result) == codes
 
 
 @pytest.mark.parametrize(
@@ -199,19 +209,17 @@ def test_a_platform_addon_that_does_not_work_is_required_in_vain(side: str, cond
         pytest.param({"a": {"enabled": False}, "b": {}}, ["AddonConflict"], id="one-does-not-work"),
     ],
 )
-def test_allowed_addons_that_exclude_each_other_are_told_and_only_both_are_refused(
-    opted: Any, codes: list[str]
-) -> None:
-    """Row 48: it is enough that one of them says so."""
+def test_conflicting_addons_are_refused_only_if_both_are_active(opted: Any, codes: list[str]) -> None:
+    """Row 48: one declaration of the conflict is sufficient."""
     conflict = {"conflictsWith": [{"addon": "b", "reason": "one light is enough"}]}
-    addons = [patching("a", "developer", dependencies=conflict, **ENABLED), patching("b", "developer")]
+    addons = [annotator("a", "developer", dependencies=conflict, **ENABLED), annotator("b", "developer")]
     kind = component_type(allow=[allowed("a"), allowed("b")])
-    result = room(market(definition(), *addons, kind, of=component(opted)))
+    result = reconcile(full_config(definition(), *addons, kind, of=component(opted)))
 
-    assert told(result) == codes
+    assert list_codes(result) == codes
     both_work = len(opted) == 2 and opted["a"] == {}
     assert bool(result.variants) == (not both_work)
-    refused = [item for item in findings(result) if item.severity == "error"]
+    refused = [item for item in list_findings(result) if item.severity == "error"]
     assert [item.message for item in refused] == (
         ["MarketStall/square/bread in fair: a excludes b, but both are in use (one light is enough)"]
         if both_work
@@ -219,67 +227,72 @@ def test_allowed_addons_that_exclude_each_other_are_told_and_only_both_are_refus
     )
 
 
-def test_one_addon_for_both_sides_is_two_whatever_they_are_called() -> None:
-    """Both are called lamp/default, and each has its own values and its own overrides."""
+def test_one_addon_for_both_roles_has_two_instances() -> None:
+    """Both instances have the name lamp/default. Each one has its own values and overrides."""
     lamp = addon(
         "lamp",
         {"schema": schema({"who": "string"}, {"glow": "string | default=dim"}),
-         "creates": [create(made(name="${spec.who}", data="${spec}"))]},
+         "creates": [create(manifest(name="${spec.who}", data="${spec}"))]},
         side="both",
     )  # fmt: skip
     kind = component_type(platform("lamp", config={"who": "engineer"}), allow=[allowed("lamp")])
     on = binding(platformAddonOverrides={"lamp": {"glow": "red"}}, addonOverrides={"lamp": {"glow": "blue"}})
-    result = room(market(definition(), lamp, kind, on=on, of=component({"lamp": {"who": "developer"}})))
+    result = reconcile(full_config(definition(), lamp, kind, on=on, of=component({"lamp": {"who": "developer"}})))
 
-    assert told(result) == []
-    assert objects(result)["configmap-engineer.yaml"]["data"] == {"who": "engineer", "glow": "red"}
-    assert objects(result)["configmap-developer.yaml"]["data"] == {"who": "developer", "glow": "blue"}
+    assert list_codes(result) == []
+    assert read_objects(result)["configmap-engineer.yaml"]["data"] == {"who": "engineer", "glow": "red"}
+    assert read_objects(result)["configmap-developer.yaml"]["data"] == {"who": "developer", "glow": "blue"}
 
 
-def test_what_is_said_to_developers_does_not_reach_the_engineers_addon_of_that_name() -> None:
+def test_developer_override_does_not_change_the_platform_instance() -> None:
     lamp = addon(
         "lamp",
-        {"schema": schema({}, {"glow": "string | default=dim"}), "creates": [create(made(name="l", data="${spec}"))]},
+        {
+            "schema": schema({}, {"glow": "string | default=dim"}),
+            "creates": [create(manifest(name="l", data="${spec}"))],
+        },
         side="both",
     )
     kind = component_type(platform("lamp"), allow=[allowed("lamp")])
-    result = room(market(definition(), lamp, kind, on=binding(addonOverrides={"lamp": {"glow": "blue"}})))
+    result = reconcile(full_config(definition(), lamp, kind, on=binding(addonOverrides={"lamp": {"glow": "blue"}})))
 
-    assert told(result) == ["OverrideUnused"]
-    assert objects(result)["configmap-l.yaml"]["data"] == {"glow": "dim"}
+    assert list_codes(result) == ["OverrideUnused"]
+    assert read_objects(result)["configmap-l.yaml"]["data"] == {"glow": "dim"}
 
 
-def test_what_addons_see_of_objects_is_theirs_alone() -> None:
-    """openchoreo 5.4, 6.3: copies, taken when an addon starts, and for each operation."""
+def test_addons_read_copies_of_objects() -> None:
+    """`resources` is copied before an addon runs. `target` is copied before each operation."""
     first = addon("a0", {"patches": [
         patch("add", "/data", {"seen": "${resources[0].metadata}"}),
         patch("add", "/metadata/labels", {"late": "${string(has(target.data))}${string(has(resources[0].data))}"}),
     ]})  # fmt: skip
     second = addon("a1", {"patches": [patch("add", "/data/labels", "${resources[0].metadata.labels.late}")]})
-    result = room(rendering(made(), addons=[first, second]))
+    result = reconcile(config_of_templates(manifest(), addons=[first, second]))
 
-    value = objects(result)["configmap-bread.yaml"]
+    value = read_objects(result)["configmap-bread.yaml"]
     assert value["data"] == {"seen": {"name": "bread", "namespace": "square"}, "labels": "truefalse"}
     assert value["metadata"]["labels"] == {"late": "truefalse"}
 
 
-def test_a_list_that_two_addons_fill_twice() -> None:
-    """Row 41."""
+def test_duplicate_list_item_of_two_addons_is_reported() -> None:
+    """Row 41: both addon instances are named."""
     volume = {"name": "shared", "emptyDir": {}}
     lamp = addon("a0", {"patches": [patch("add", "/spec/template/spec/volumes/-", volume)]})
     kind = component_type(platform("a0", "x"), platform("a0", "y"))
-    result = room(market(definition(resource(pods("main"))), lamp, kind))
+    result = reconcile(full_config(definition(resource(pod_manifest("main"))), lamp, kind))
 
-    assert told(result) == ["ListKeyDuplicate"]
-    message = finding(result, "ListKeyDuplicate").message
+    assert list_codes(result) == ["ListKeyDuplicate"]
+    message = find_finding(result, "ListKeyDuplicate").message
     assert "(set by a0/x)" in message
     assert "(set by a0/y)" in message
 
 
-def test_environment_variables_that_are_there_twice_are_a_warning() -> None:
+def test_duplicate_environment_variable_is_a_warning() -> None:
     variables = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
     lamp = addon("a0", {"patches": [patch("add", "/spec/template/spec/containers/0/env", variables)]})
-    result = room(market(definition(resource(pods("main"))), lamp, component_type(platform("a0", "x"))))
+    result = reconcile(
+        full_config(definition(resource(pod_manifest("main"))), lamp, component_type(platform("a0", "x")))
+    )
 
-    assert told(result) == ["DuplicateEnvName"]
+    assert list_codes(result) == ["DuplicateEnvName"]
     assert variant_of(result).findings[-1].severity == "warning"

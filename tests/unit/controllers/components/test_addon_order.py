@@ -1,4 +1,4 @@
-"""The order of addons: by what they declare, else by name, whatever order they are listed in."""
+"""Tests of the order of addons: the declared order, then the order of names."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ AT = ("spec", "platformAddons")
 NAMES = "abcdef"
 
 
-def line(names: str, **wishes: AddonOrderConstraints) -> str:
-    """Return the order of instances, each named as `addon` or `addon/id`, or the code and the circle of the fault."""
+def format_order(names: str, **wishes: AddonOrderConstraints) -> str:
+    """Return the order of instances as `addon` or `addon/id`, or the finding code and the cycle."""
     instances = [AddonInstance(*name.split("/")) for name in names.split()]
     result = order_instances(instances, wishes, AT)
     if isinstance(result, FieldFinding):
@@ -83,12 +83,12 @@ def line(names: str, **wishes: AddonOrderConstraints) -> str:
         ),
     ],
 )
-def test_ordered(names: str, wishes: dict[str, AddonOrderConstraints], expected: str) -> None:
-    assert line(names, **wishes) == expected
+def test_order_of_instances(names: str, wishes: dict[str, AddonOrderConstraints], expected: str) -> None:
+    assert format_order(names, **wishes) == expected
 
 
-def test_the_order_that_the_seed_works_out() -> None:
-    """Neither the seed's own code nor a stable sort gives it (openchoreo 10)."""
+def test_order_of_a_database_init_addon() -> None:
+    """A stable sort by name does not give this order."""
     names = ("tls-certificate", "persistent-volume", "database-init")
     wishes = {"database-init": AddonOrderConstraints(requires=("persistent-volume",))}
 
@@ -102,7 +102,7 @@ def test_the_order_that_the_seed_works_out() -> None:
     ]
 
 
-def test_a_circle_is_told_where_the_addons_are_listed() -> None:
+def test_cycle_is_reported_at_the_list_of_addons() -> None:
     result = order_instances([AddonInstance("a")], {"a": AddonOrderConstraints(requires=("a",))}, AT)
 
     assert isinstance(result, FieldFinding)
@@ -130,7 +130,7 @@ def test_a_circle_is_told_where_the_addons_are_listed() -> None:
         ),
     ],
 )
-def test_unsatisfiable(wishes: dict[str, AddonOrderConstraints], expected: list[str]) -> None:
+def test_unsatisfiable_order_is_reported(wishes: dict[str, AddonOrderConstraints], expected: list[str]) -> None:
     field_findings = find_unsatisfiable_order(["plat", "other"], ["dev"], wishes, AT)
 
     assert [fault.message.partition("developer addons: ")[2] for fault in field_findings] == expected
@@ -148,7 +148,7 @@ def test_unsatisfiable(wishes: dict[str, AddonOrderConstraints], expected: list[
         pytest.param("a", "a", False, id="two-instances-of-one"),
     ],
 )
-def test_declare_order(text: str, other: str, expected: bool) -> None:
+def test_order_is_declared_directly(text: str, other: str, expected: bool) -> None:
     wishes = {"a": AddonOrderConstraints(after=("b",)), "b": AddonOrderConstraints(requires=("c",))}
 
     assert is_order_declared(AddonInstance(text, "1"), AddonInstance(other, "2"), wishes) == expected
@@ -159,10 +159,10 @@ anything = st.dictionaries(st.sampled_from(NAMES), st.builds(AddonOrderConstrain
 anybody = st.lists(st.builds(AddonInstance, st.sampled_from(NAMES), st.sampled_from("12")), unique=True)
 
 
-def pairs(
+def list_order_pairs(
     instances: list[AddonInstance], wishes: dict[str, AddonOrderConstraints]
 ) -> list[tuple[AddonInstance, AddonInstance]]:
-    """Return who must come before whom, straight from the words of the specification."""
+    """Return all pairs of instances of which the first must run before the second."""
     values = []
     for addon_instance in instances:
         wish = wishes.get(addon_instance.addon, AddonOrderConstraints())
@@ -172,10 +172,10 @@ def pairs(
     return values
 
 
-def taken_one_by_one(instances: list[AddonInstance], wishes: dict[str, AddonOrderConstraints]) -> list[AddonInstance]:
-    """Return the order by the slowest reading of the algorithm."""
+def order_naively(instances: list[AddonInstance], wishes: dict[str, AddonOrderConstraints]) -> list[AddonInstance]:
+    """Return the order with a reference implementation that takes one instance at a time."""
     left, addon_instances = sorted(instances), list[AddonInstance]()
-    must = pairs(instances, wishes)
+    must = list_order_pairs(instances, wishes)
     while free := [
         addon_instance
         for addon_instance in left
@@ -187,8 +187,8 @@ def taken_one_by_one(instances: list[AddonInstance], wishes: dict[str, AddonOrde
 
 
 @given(anybody, anything, st.randoms())
-def test_any_declarations_give_the_order_of_the_specification_or_a_circle(instances, wishes, random) -> None:  # type: ignore[no-untyped-def]
-    slow = taken_one_by_one(instances, wishes)
+def test_any_declarations_give_the_reference_order_or_a_cycle(instances, wishes, random) -> None:  # type: ignore[no-untyped-def]
+    slow = order_naively(instances, wishes)
     shuffled = random.sample(instances, len(instances))
 
     result = order_instances(shuffled, wishes, AT)
@@ -197,7 +197,7 @@ def test_any_declarations_give_the_order_of_the_specification_or_a_circle(instan
     if isinstance(result, FieldFinding):
         assert result == order_instances(instances, wishes, AT)
         names = result.message.partition("addons: ")[2].partition(" (")[0].split(" → ")
-        declared = {(first.addon, second.addon) for first, second in pairs(instances, wishes)}
+        declared = {(first.addon, second.addon) for first, second in list_order_pairs(instances, wishes)}
         assert names[0] == names[-1] == min(names)
         assert set(pairwise(names)) <= declared
     else:

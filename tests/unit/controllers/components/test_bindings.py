@@ -1,4 +1,4 @@
-"""Bindings: which component runs where, with what was built for it (openchoreo 1.5, 5.4, design 10.22, 10.32)."""
+"""Tests of EnvBindings: the component, the environment, the clusters and the build of a binding."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.unit.controllers.components.component_builders import (
-    PLACE,
-    Branches,
+    ONE_ENVIRONMENT,
+    PublishedPackages,
     binding,
     build,
     cluster,
@@ -16,28 +16,28 @@ from tests.unit.controllers.components.component_builders import (
     component_type,
     definition,
     environment,
-    finding,
-    findings,
-    made,
-    market,
-    ready,
+    find_finding,
+    find_stalled,
+    full_config,
+    list_codes,
+    list_findings,
+    manifest,
+    read_ready,
+    read_values,
+    reconcile,
     resource,
-    room,
-    stalled,
-    told,
-    values,
     variant_of,
-    written,
+    write_object,
 )
 
 STALLS = (definition(), component_type())
 
 
-def bound_to(*components: str, name: str, **owner: Any) -> Any:
-    """Return the result of a binding of this name, whose owner says no component, beside these components."""
+def reconcile_without_owner(*components: str, name: str, **owner: Any) -> Any:
+    """Reconcile components with a binding of this name that does not name its component."""
     spec = {"environment": "fair", **({"owner": owner} if owner else {})}
     texts = [component(name=item) for item in components]
-    return room([*PLACE, *STALLS, *texts, written("EnvBinding", name, spec, namespace="square")])
+    return reconcile([*ONE_ENVIRONMENT, *STALLS, *texts, write_object("EnvBinding", name, spec, namespace="square")])
 
 
 @pytest.mark.parametrize(
@@ -54,29 +54,29 @@ def bound_to(*components: str, name: str, **owner: Any) -> Any:
         pytest.param([], "bread-fair", "", id="nobody-there"),
     ],
 )
-def test_a_binding_that_names_no_component(components: list[str], name: str, text: str) -> None:
+def test_component_is_derived_from_the_binding_name(components: list[str], name: str, text: str) -> None:
     if name.endswith("-"):
         name += "x" if text else "fair"
         components = []
-    result = bound_to(*components, name=name)
+    result = reconcile_without_owner(*components, name=name)
 
     if text:
-        assert told(result) == ["EnvBindingOwnerGuessed"]
-        assert f'assuming "{text}"' in finding(result, "EnvBindingOwnerGuessed").message
+        assert list_codes(result) == ["EnvBindingOwnerGuessed"]
+        assert f'assuming "{text}"' in find_finding(result, "EnvBindingOwnerGuessed").message
         assert [variant.target.package for variant in result.variants] == [f"components/fair/square/{text}"]
     else:
-        assert told(result) == ["EnvBindingOwnerUnresolved"]
-        assert stalled(result, name).conditions[0].reason == "EnvBindingOwnerUnresolved"
+        assert list_codes(result) == ["EnvBindingOwnerUnresolved"]
+        assert find_stalled(result, name).conditions[0].reason == "EnvBindingOwnerUnresolved"
         assert result.variants == ()
 
 
-def test_a_guess_counts_components_that_cannot_be_read() -> None:
-    """What is not known of one may not make another one the only one."""
+def test_invalid_component_makes_a_guess_ambiguous() -> None:
+    """An invalid component with a matching name prevents a guess."""
     broken = component(name="bread-rye", data={})
-    text = written("EnvBinding", "bread-rye-fair", {"environment": "fair"}, namespace="square")
-    result = room([*PLACE, *STALLS, component(), broken, text])
+    text = write_object("EnvBinding", "bread-rye-fair", {"environment": "fair"}, namespace="square")
+    result = reconcile([*ONE_ENVIRONMENT, *STALLS, component(), broken, text])
 
-    assert "EnvBindingOwnerUnresolved" in told(result)
+    assert "EnvBindingOwnerUnresolved" in list_codes(result)
     assert result.variants == ()
 
 
@@ -90,58 +90,58 @@ def test_a_guess_counts_components_that_cannot_be_read() -> None:
         pytest.param({"componentName": "cake"}, ["EnvBindingOwnerUnresolved"], id="not-in-its-own"),
     ],
 )
-def test_owners(owner: Any, codes: list[str]) -> None:
-    text = written("EnvBinding", "bread-fair", {"owner": owner, "environment": "fair"}, namespace="square")
-    result = room([*PLACE, *STALLS, component(), component(name="cake", namespace="alley"), text])
+def test_owner_can_be_in_another_namespace(owner: Any, codes: list[str]) -> None:
+    text = write_object("EnvBinding", "bread-fair", {"owner": owner, "environment": "fair"}, namespace="square")
+    result = reconcile([*ONE_ENVIRONMENT, *STALLS, component(), component(name="cake", namespace="alley"), text])
 
-    assert told(result) == codes
+    assert list_codes(result) == codes
     if not codes:
         where = f"{owner.get('namespace', 'square')}/{owner['componentName']}"
         assert [variant.target.package for variant in result.variants] == [f"components/fair/{where}"]
         assert str(result.variants[0].owner.key) == "EnvBinding/square/bread-fair"
 
 
-def test_a_binding_of_a_component_that_is_not_there() -> None:
-    """Row 51: nothing is rendered, and what it had is nobody's wish any more."""
-    result = room([*PLACE, *STALLS, binding()])
+def test_binding_of_a_missing_component_renders_nothing() -> None:
+    """Row 51: nothing is rendered, and no package is requested."""
+    result = reconcile([*ONE_ENVIRONMENT, *STALLS, binding()])
 
-    assert told(result) == ["EnvBindingOwnerUnresolved"]
-    message = finding(result, "EnvBindingOwnerUnresolved").message
+    assert list_codes(result) == ["EnvBindingOwnerUnresolved"]
+    message = find_finding(result, "EnvBindingOwnerUnresolved").message
     assert message == (
         'spec.owner.componentName must name a component of namespace square, not "bread"; existing: none'
     )
-    assert ready(result, "EnvBinding", "bread-fair") == ("False", "EnvBindingOwnerUnresolved")
+    assert read_ready(result, "EnvBinding", "bread-fair") == ("False", "EnvBindingOwnerUnresolved")
     assert result.variants == ()
 
 
-def test_two_bindings_for_one_environment() -> None:
-    """Row 52: both are wrong, and what was there last stays."""
-    first = room(market(*STALLS))
-    result = room(market(*STALLS, binding(name="again")), Branches.of(first))
+def test_two_bindings_for_one_environment_are_refused() -> None:
+    """Row 52: both bindings are refused, and the published package stays."""
+    first = reconcile(full_config(*STALLS))
+    result = reconcile(full_config(*STALLS, binding(name="again")), PublishedPackages.from_result(first))
 
-    assert told(result) == ["EnvBindingDuplicate"]
-    assert len([item for item in findings(result) if item.code == "EnvBindingDuplicate"]) == 2
+    assert list_codes(result) == ["EnvBindingDuplicate"]
+    assert len([item for item in list_findings(result) if item.code == "EnvBindingDuplicate"]) == 2
     assert "to the environment fair, not EnvBinding/square/again and EnvBinding/square/bread-fair" in (
-        finding(result, "EnvBindingDuplicate").message
+        find_finding(result, "EnvBindingDuplicate").message
     )
     assert [stalled_variant.owner.key.name for stalled_variant in result.stalled] == ["again", "bread-fair"]
     assert result.variants == ()
     assert dict(result.guards) == {}
 
 
-def test_two_bindings_from_two_namespaces() -> None:
-    other = written(
+def test_two_bindings_in_two_namespaces_are_refused() -> None:
+    other = write_object(
         "EnvBinding", "x", {"owner": {"componentName": "bread", "namespace": "square"}, "environment": "fair"},
         namespace="alley",
     )  # fmt: skip
 
-    assert told(room(market(*STALLS, other))) == ["EnvBindingDuplicate"]
+    assert list_codes(reconcile(full_config(*STALLS, other))) == ["EnvBindingDuplicate"]
 
 
 def test_one_component_in_two_environments() -> None:
-    result = room(market(*STALLS, cluster("west"), environment("daily", ["east", "west"]), binding("daily")))
+    result = reconcile(full_config(*STALLS, cluster("west"), environment("daily", ["east", "west"]), binding("daily")))
 
-    assert told(result) == []
+    assert list_codes(result) == []
     assert [f"{variant.target.repository}/{variant.target.package}" for variant in result.variants] == [
         "east/components/daily/square/bread",
         "west/components/daily/square/bread",
@@ -164,13 +164,13 @@ def test_one_component_in_two_environments() -> None:
         ),
     ],
 )
-def test_an_environment_that_leads_nowhere(texts: list[str], why: str) -> None:
-    result = room([cluster(), *STALLS, component(), binding(), *texts])
+def test_environment_without_clusters_is_reported(texts: list[str], why: str) -> None:
+    result = reconcile([cluster(), *STALLS, component(), binding(), *texts])
 
-    assert "EnvironmentNotFound" in told(result)
-    message = finding(result, "EnvironmentNotFound").message
+    assert "EnvironmentNotFound" in list_codes(result)
+    message = find_finding(result, "EnvironmentNotFound").message
     assert message == f"spec.environment must name an environment that has clusters: {why}"
-    assert stalled(result).conditions[0].reason == "EnvironmentNotFound"
+    assert find_stalled(result).conditions[0].reason == "EnvironmentNotFound"
     assert result.variants == ()
 
 
@@ -197,21 +197,21 @@ def test_clusters_of_an_environment(spec: Any, clusters: list[str]) -> None:
     edge, plain = {"kind": "edge"}, {"kind": "core"}
     fleet = [cluster("east", edge), cluster("west"), cluster("north", edge), cluster("core", plain)]
     whole = {"clusters": [], **spec}
-    result = room([*fleet, *STALLS, component(), binding(), environment(**whole)])
+    result = reconcile([*fleet, *STALLS, component(), binding(), environment(**whole)])
 
-    assert told(result) == []
+    assert list_codes(result) == []
     assert [variant.target.repository for variant in result.variants] == clusters
 
 
 def test_an_unknown_cluster_is_a_warning() -> None:
-    result = room([cluster(), *STALLS, component(), binding(), environment(clusters=["east", "moon"])])
+    result = reconcile([cluster(), *STALLS, component(), binding(), environment(clusters=["east", "moon"])])
 
-    assert told(result) == ["UnknownCluster"]
-    assert finding(result, "UnknownCluster").message == "spec.clusters[1]: no cluster has the name moon"
+    assert list_codes(result) == ["UnknownCluster"]
+    assert find_finding(result, "UnknownCluster").message == "spec.clusters[1]: no cluster has the name moon"
     assert len(result.variants) == 1
 
 
-SEEN = definition(resource(made(data={name: f"${{{name}}}" for name in ("build", "workload", "env")})))
+SEEN = definition(resource(manifest(data={name: f"${{{name}}}" for name in ("build", "workload", "env")})))
 
 
 @pytest.mark.parametrize(
@@ -225,56 +225,55 @@ SEEN = definition(resource(made(data={name: f"${{{name}}}" for name in ("build",
         pytest.param([build(namespace="alley")], None, id="of-another-namespace"),
     ],
 )
-def test_what_was_built(builds: list[str], image: str | None) -> None:
-    """design 10.22."""
-    result = room(market(SEEN, component_type(), *builds))
+def test_build_of_the_environment_has_priority(builds: list[str], image: str | None) -> None:
+    result = reconcile(full_config(SEEN, component_type(), *builds))
 
-    assert told(result) == []
-    assert values(result)["build"] == ({"image": f"registry.example.org/{image}:1"} if image else {})
+    assert list_codes(result) == []
+    assert read_values(result)["build"] == ({"image": f"registry.example.org/{image}:1"} if image else {})
     made_of = variant_of(result).dependencies
     assert [name for name in made_of if name.startswith("Build/")] == ([f"Build/square/{image}"] if image else [])
 
 
-def test_what_is_known_of_the_workload_and_the_environment() -> None:
+def test_variables_of_workload_and_environment() -> None:
     of_build = build(spec={"image": "a", "workload": {"ports": [80]}})
     here = environment(context={"zone": "north", "name": "not-this", "endpoints": ["nor", "this"]})
     on = binding(endpoints=[{"name": "web", "host": "a.example.org"}])
-    result = room([cluster(), here, SEEN, component_type(), component(), on, of_build])
+    result = reconcile([cluster(), here, SEEN, component_type(), component(), on, of_build])
 
-    assert values(result) == {
+    assert read_values(result) == {
         "build": {"image": "a", "workload": {"ports": [80]}},
         "workload": {"ports": [80]},
         "env": {"zone": "north", "name": "fair", "endpoints": [{"name": "web", "host": "a.example.org"}]},
     }
 
 
-def test_an_environment_keeps_endpoints_of_its_own_where_a_binding_has_none() -> None:
+def test_environment_endpoints_are_used_without_binding_endpoints() -> None:
     here = environment(context={"endpoints": ["own"]})
-    result = room([cluster(), here, SEEN, component_type(), component(), binding()])
+    result = reconcile([cluster(), here, SEEN, component_type(), component(), binding()])
 
-    assert values(result)["env"] == {"name": "fair", "endpoints": ["own"]}
+    assert read_values(result)["env"] == {"name": "fair", "endpoints": ["own"]}
 
 
-def test_a_binding_that_cannot_be_read_stays_as_it_is() -> None:
-    first = room(market(*STALLS))
-    result = room(market(*STALLS, on=binding(wat=1)), Branches.of(first))
+def test_invalid_binding_keeps_its_package() -> None:
+    first = reconcile(full_config(*STALLS))
+    result = reconcile(full_config(*STALLS, on=binding(wat=1)), PublishedPackages.from_result(first))
 
-    assert told(result) == ["UnknownField"]
-    assert stalled(result).conditions[0].reason == "UnknownField"
+    assert list_codes(result) == ["UnknownField"]
+    assert find_stalled(result).conditions[0].reason == "UnknownField"
     assert dict(result.guards) == {}
 
 
 @pytest.mark.parametrize(
     ("annotation", "adopts"), [("true", "adoptExisting"), ("yes", "adoptNone"), (None, "adoptNone")]
 )
-def test_a_foreign_directory_is_taken_over_only_where_a_binding_says_so(annotation: str | None, adopts: str) -> None:
+def test_existing_directory_is_adopted_only_with_the_annotation(annotation: str | None, adopts: str) -> None:
     annotations = {"reconciler.dev/adopt": annotation} if annotation else None
-    result = room(market(*STALLS, on=binding(annotations=annotations)))
+    result = reconcile(full_config(*STALLS, on=binding(annotations=annotations)))
 
     assert variant_of(result).adoption == adopts
 
 
-def test_environments_of_several_parts_are_one_segment() -> None:
-    result = room([cluster(), environment("fair.north"), *STALLS, component(), binding("fair.north")])
+def test_dotted_environment_name_is_one_path_segment() -> None:
+    result = reconcile([cluster(), environment("fair.north"), *STALLS, component(), binding("fair.north")])
 
     assert [variant.target.package for variant in result.variants] == ["components/fair.north/square/bread"]

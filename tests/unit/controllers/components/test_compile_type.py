@@ -1,4 +1,4 @@
-"""Compiling a type: every step, what stops it, and what it leaves behind (openchoreo 11)."""
+"""Tests of the compilation of component types: all steps, the errors of each step, and the result."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from reconciler.krm.yaml import parse_yaml
 from tests.unit.controllers.components.component_builders import (
     addon,
     allowed,
+    annotate,
+    annotator,
     component,
     component_type,
     create,
     definition,
-    finding,
-    findings,
-    made,
-    note,
-    patching,
+    find_finding,
+    find_status,
+    list_codes,
+    list_findings,
+    manifest,
     platform,
-    ready,
+    read_ready,
+    reconcile,
     resource,
-    room,
     schema,
-    status,
-    told,
 )
 
 STALL = definition()
 Spec = Mapping[str, Any]
 
 
-def declaring(name: str, side: str = "", **fields: Any) -> str:
+def addon_with_parameters(name: str, side: str = "", **fields: Any) -> str:
     """Return an addon with this schema of parameters."""
-    return addon(name, {"schema": schema(fields), "patches": [note(name)]}, side=side)
+    return addon(name, {"schema": schema(fields), "patches": [annotate(name)]}, side=side)
 
 
-def ordered(name: str, side: str = "", **order: Iterable[str]) -> str:
-    return patching(name, side, dependencies={"loadOrder": {key: list(names) for key, names in order.items()}})
+def addon_with_order(name: str, side: str = "", **order: Iterable[str]) -> str:
+    return annotator(name, side, dependencies={"loadOrder": {key: list(names) for key, names in order.items()}})
 
 
-def excluding(name: str, other: str, side: str = "") -> str:
-    return patching(name, side, dependencies={"conflictsWith": [{"addon": other, "reason": "no room"}]})
+def addon_with_conflict(name: str, other: str, side: str = "") -> str:
+    return annotator(name, side, dependencies={"conflictsWith": [{"addon": other, "reason": "no room"}]})
 
 
-def fitting(name: str, *targets: Any, side: str = "") -> str:
-    return patching(name, side, targets=list(targets))
+def addon_with_targets(name: str, *targets: Any, side: str = "") -> str:
+    return annotator(name, side, targets=list(targets))
 
 
 JOB = addon(
@@ -57,7 +57,7 @@ JOB = addon(
 A, B, BOTH = platform("a", "x"), platform("b", "x"), [allowed("a"), allowed("b")]
 
 
-def uses(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> str:
+def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> str:
     return component_type(*listed, allow=allow, **more)
 
 
@@ -66,20 +66,28 @@ def uses(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> str:
     [
         # 1
         pytest.param(
-            [uses(definition="none")],
+            [type_with_addons(definition="none")],
             "DefinitionNotFound",
             "no ComponentDefinition has the name none; existing: stall",
             7,
             id="1-no-definition",
         ),
         pytest.param(
-            [uses(A)], "AddonNotFound", "no Addon has the name a; existing: none", 9, id="1-no-platform-addon"
+            [type_with_addons(A)],
+            "AddonNotFound",
+            "no Addon has the name a; existing: none",
+            9,
+            id="1-no-platform-addon",
         ),
         pytest.param(
-            [uses(allow=[allowed("a")])], "AddonNotFound", "no Addon has the name a", 10, id="1-no-allowed-addon"
+            [type_with_addons(allow=[allowed("a")])],
+            "AddonNotFound",
+            "no Addon has the name a",
+            10,
+            id="1-no-allowed-addon",
         ),
         pytest.param(
-            [uses(componentDefinitionRef={"name": "stall", "version": "2"})],
+            [type_with_addons(componentDefinitionRef={"name": "stall", "version": "2"})],
             "DefinitionVersionMismatch",
             'must be the version of the definition, "", not "2"',
             8,
@@ -87,14 +95,14 @@ def uses(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> str:
         ),
         # 2
         pytest.param(
-            [patching("a", "developer"), uses(A)],
+            [annotator("a", "developer"), type_with_addons(A)],
             "AddonNotAllowed",
             "of Addon/_cluster/a does not allow platform engineers",
             9,
             id="2-row-49-for-developers-alone",
         ),
         pytest.param(
-            [patching("a"), uses(allow=[allowed("a")])],
+            [annotator("a"), type_with_addons(allow=[allowed("a")])],
             "AddonNotAllowed",
             "of Addon/_cluster/a does not allow developers",
             10,
@@ -102,24 +110,28 @@ def uses(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> str:
         ),
         # 3
         pytest.param(
-            [patching("a"), uses(platform("a"), A)],
+            [annotator("a"), type_with_addons(platform("a"), A)],
             "InstanceIdMissing",
             "a has 2 instances, so each of them",
             9,
             id="3-no-id",
         ),
         pytest.param(
-            [patching("a"), uses(platform("a", "default"), platform("a"))],
+            [annotator("a"), type_with_addons(platform("a", "default"), platform("a"))],
             "InstanceIdMissing",
             "a has 2 instances",
             11,
             id="3-no-id-beside-one-that-it-would-have",
         ),
         pytest.param(
-            [patching("a"), uses(A, A)], "InstanceIdDuplicate", "a/x is declared twice", 12, id="3-one-id-twice"
+            [annotator("a"), type_with_addons(A, A)],
+            "InstanceIdDuplicate",
+            "a/x is declared twice",
+            12,
+            id="3-one-id-twice",
         ),
         pytest.param(
-            [patching("3a", "developer"), uses(allow=[allowed("3a")])],
+            [annotator("3a", "developer"), type_with_addons(allow=[allowed("3a")])],
             "AddonKeyInvalid",
             "of the addon 3a is not a valid field name",
             10,
@@ -127,70 +139,76 @@ def uses(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> str:
         ),
         # 4
         pytest.param(
-            [patching("a"), uses(platform("a", "x", {"n": 1}))],
+            [annotator("a"), type_with_addons(platform("a", "x", {"n": 1}))],
             "UnknownField",
             "config.n is unknown",
             12,
             id="4-config",
         ),
         pytest.param(
-            [declaring("a", n="integer"), uses(platform("a", "x", {"n": "y"}))],
+            [addon_with_parameters("a", n="integer"), type_with_addons(platform("a", "x", {"n": "y"}))],
             "SchemaValidation",
             'spec.platformAddons[0].config.n must be an integer, not "y"',
             12,
             id="4-type",
         ),
         pytest.param(
-            [declaring("a", n="integer | required=true"), uses(A)],
+            [addon_with_parameters("a", n="integer | required=true"), type_with_addons(A)],
             "SchemaValidation",
             "spec.platformAddons[0].config.n must be set",
             9,
             id="4-required",
         ),
         pytest.param(
-            [declaring("a", n="string"), uses(platform("a", "x", {"n": "${spec.a}"}))],
+            [addon_with_parameters("a", n="string"), type_with_addons(platform("a", "x", {"n": "${spec.a}"}))],
             "ConfigExpressionNotAllowed",
             "spec.platformAddons[0].config.n must be a plain value; only templates can contain expressions",
             12,
             id="4-expression",
         ),
         pytest.param(
-            [declaring("a", n="object"), uses(platform("a", "x", {"n": {"m": ["x", "a ${b}"]}}))],
+            [
+                addon_with_parameters("a", n="object"),
+                type_with_addons(platform("a", "x", {"n": {"m": ["x", "a ${b}"]}})),
+            ],
             "ConfigExpressionNotAllowed",
             "config.n.m[1] must be a plain value",
             15,
             id="4-expression-deep-inside",
         ),
         pytest.param(
-            [declaring("a", "developer", n="integer"), uses(allow=[allowed("a", {"n": "y"})])],
+            [addon_with_parameters("a", "developer", n="integer"), type_with_addons(allow=[allowed("a", {"n": "y"})])],
             "SchemaValidation",
             "spec.developerAddons.allowed[0].defaults.n must be an integer",
             12,
             id="4-defaults",
         ),
         pytest.param(
-            [declaring("a", "developer"), uses(allow=[allowed("a", {"n": 1})])],
+            [addon_with_parameters("a", "developer"), type_with_addons(allow=[allowed("a", {"n": 1})])],
             "UnknownField",
             "defaults.n is unknown",
             12,
             id="4-unknown-defaults",
         ),
         pytest.param(
-            [declaring("a", "developer", n="string"), uses(allow=[allowed("a", {"n": "${x}"})])],
+            [
+                addon_with_parameters("a", "developer", n="string"),
+                type_with_addons(allow=[allowed("a", {"n": "${x}"})]),
+            ],
             "ConfigExpressionNotAllowed",
             "defaults.n must be a plain value",
             12,
             id="4-expression-in-defaults",
         ),
         pytest.param(
-            [patching("a"), uses(platform("a", "x", condition="${instanceId == 'x'}"))],
+            [annotator("a"), type_with_addons(platform("a", "x", condition="${instanceId == 'x'}"))],
             "CelUndeclared",
             "spec.platformAddons[0].condition has the expression",
             11,
             id="4-condition-sees-the-component",
         ),
         pytest.param(
-            [uses(validation={"rules": [{"expression": "spec.n > 1"}]})],
+            [type_with_addons(validation={"rules": [{"expression": "spec.n > 1"}]})],
             "CelUndefinedField",
             "spec.validation.rules[0].expression has the expression",
             10,
@@ -198,21 +216,24 @@ def uses(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> str:
         ),
         # 5
         pytest.param(
-            [fitting("a", {"resourceType": "Job"}), uses(A)],
+            [addon_with_targets("a", {"resourceType": "Job"}), type_with_addons(A)],
             "AddonIncompatible",
             "Addon/_cluster/a is not compatible: its spec.targets match no resource in ComponentDefinition/_cluster/stall",
             9,
             id="5-fits-nothing",
         ),
         pytest.param(
-            [fitting("a", {"resourceType": "Job"}, {"resourceId": "side"}), uses(A)],
+            [addon_with_targets("a", {"resourceType": "Job"}, {"resourceId": "side"}), type_with_addons(A)],
             "AddonIncompatible",
             "its spec.targets match no resource",
             9,
             id="5-none-of-several",
         ),
         pytest.param(
-            [fitting("a", {"resourceType": "Job"}, side="developer"), uses(allow=[allowed("a")])],
+            [
+                addon_with_targets("a", {"resourceType": "Job"}, side="developer"),
+                type_with_addons(allow=[allowed("a")]),
+            ],
             "AddonIncompatible",
             "Addon/_cluster/a is not compatible",
             10,
@@ -220,9 +241,9 @@ def uses(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> str:
         ),
         pytest.param(
             [
-                fitting("a", {"resourceType": "Job"}),
+                addon_with_targets("a", {"resourceType": "Job"}),
                 addon("b", {"creates": [create({"apiVersion": "batch/v1", "kind": "Job"})]}, side="developer"),
-                uses(A, allow=[allowed("b")]),
+                type_with_addons(A, allow=[allowed("b")]),
             ],
             "AddonIncompatible",
             "its spec.targets match no resource",
@@ -231,49 +252,49 @@ def uses(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> str:
         ),
         # 6
         pytest.param(
-            [patching("a", requires=["b"]), uses(A)],
+            [annotator("a", requires=["b"]), type_with_addons(A)],
             "AddonRequirementMissing",
             "a requires b, which is not in use",
             9,
             id="6-required",
         ),
         pytest.param(
-            [patching("a", requires=["b"]), patching("b", "developer"), uses(A, allow=[allowed("b")])],
+            [annotator("a", requires=["b"]), annotator("b", "developer"), type_with_addons(A, allow=[allowed("b")])],
             "AddonRequirementMissing",
             "a requires b",
             9,
             id="6-by-a-platform-addon-of-developers",
         ),
         pytest.param(
-            [patching("a", "developer", requires=["b"]), patching("b"), uses(allow=[allowed("a")])],
+            [annotator("a", "developer", requires=["b"]), annotator("b"), type_with_addons(allow=[allowed("a")])],
             "AddonRequirementMissing",
             "a requires b",
             10,
             id="6-not-in-this-type",
         ),
         pytest.param(
-            [excluding("a", "b"), patching("b"), uses(A, B)],
+            [addon_with_conflict("a", "b"), annotator("b"), type_with_addons(A, B)],
             "AddonConflict",
             "a excludes b, but both are in use (no",
             9,
             id="6-row-48-the-first-excludes",
         ),
         pytest.param(
-            [patching("a"), excluding("b", "a"), uses(A, B)],
+            [annotator("a"), addon_with_conflict("b", "a"), type_with_addons(A, B)],
             "AddonConflict",
             "b excludes a, but both are in use",
             11,
             id="6-row-48-the-second-excludes",
         ),
         pytest.param(
-            [excluding("a", "b"), patching("b", "developer"), uses(A, allow=[allowed("b")])],
+            [addon_with_conflict("a", "b"), annotator("b", "developer"), type_with_addons(A, allow=[allowed("b")])],
             "AddonConflict",
             "a excludes b",
             9,
             id="6-a-platform-addon-excludes-an-allowed-one",
         ),
         pytest.param(
-            [patching("a"), excluding("b", "a", "developer"), uses(A, allow=[allowed("b")])],
+            [annotator("a"), addon_with_conflict("b", "a", "developer"), type_with_addons(A, allow=[allowed("b")])],
             "AddonConflict",
             "b excludes a",
             13,
@@ -281,31 +302,47 @@ def uses(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> str:
         ),
         # 7
         pytest.param(
-            [ordered("a", before=["b"]), ordered("b", before=["a"]), uses(A, B)],
+            [addon_with_order("a", before=["b"]), addon_with_order("b", before=["a"]), type_with_addons(A, B)],
             "AddonOrderCycle",
             "a → b → a (a loadOrder.before b, b loadOrder.before a)",
             8,
             id="7-row-47-a-circle",
         ),
         pytest.param(
-            [patching("a", requires=["a"]), uses(A)], "AddonOrderCycle", "a → a (a requires a)", 8, id="7-row-45-itself"
+            [annotator("a", requires=["a"]), type_with_addons(A)],
+            "AddonOrderCycle",
+            "a → a (a requires a)",
+            8,
+            id="7-row-45-itself",
         ),
         pytest.param(
-            [ordered("a", "developer", after=["b"]), ordered("b", "developer", after=["a"]), uses(allow=BOTH)],
+            [
+                addon_with_order("a", "developer", after=["b"]),
+                addon_with_order("b", "developer", after=["a"]),
+                type_with_addons(allow=BOTH),
+            ],
             "AddonOrderCycle",
             "spec.developerAddons.allowed must not declare a cycle in the order of addons",
             9,
             id="7-allowed",
         ),
         pytest.param(
-            [ordered("a", after=["b"]), patching("b", "developer"), uses(A, allow=[allowed("b")])],
+            [
+                addon_with_order("a", after=["b"]),
+                annotator("b", "developer"),
+                type_with_addons(A, allow=[allowed("b")]),
+            ],
             "LoadOrderUnsatisfiable",
             "a loadOrder.after b",
             5,
             id="7-a-platform-addon-after-an-allowed-one",
         ),
         pytest.param(
-            [patching("a"), ordered("b", "developer", before=["a"]), uses(A, allow=[allowed("b")])],
+            [
+                annotator("a"),
+                addon_with_order("b", "developer", before=["a"]),
+                type_with_addons(A, allow=[allowed("b")]),
+            ],
             "LoadOrderUnsatisfiable",
             "b loadOrder.before a",
             5,
@@ -313,7 +350,11 @@ def uses(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> str:
         ),
         # 8
         pytest.param(
-            [patching("a-b", "developer"), patching("a.b", "developer"), uses(allow=[allowed("a-b"), allowed("a.b")])],
+            [
+                annotator("a-b", "developer"),
+                annotator("a.b", "developer"),
+                type_with_addons(allow=[allowed("a-b"), allowed("a.b")]),
+            ],
             "AddonKeyCollision",
             "has the key aB, which is also the key of another addon",
             11,
@@ -321,64 +362,84 @@ def uses(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> str:
         ),
     ],
 )
-def test_types_that_cannot_be_compiled(texts: list[str], code: str, message: str, line: int) -> None:
-    result = room([STALL, *texts])
+def test_type_with_errors_is_not_ready(texts: list[str], code: str, message: str, line: int) -> None:
+    result = reconcile([STALL, *texts])
 
-    assert told(result) == [code]
-    output = next(item for item in findings(result) if item.code == code)
+    assert list_codes(result) == [code]
+    output = next(item for item in list_findings(result) if item.code == code)
     assert message in output.message
     assert (output.location.object, output.location.line) == ("ComponentType/_cluster/market-stall", line)
-    assert ready(result, "ComponentType", "market-stall") == ("False", code)
-    assert status(result, "ComponentType", "market-stall").files is None
+    assert read_ready(result, "ComponentType", "market-stall") == ("False", code)
+    assert find_status(result, "ComponentType", "market-stall").files is None
 
 
-def test_row_50_a_key_that_is_a_field_of_the_definition() -> None:
+def test_row_50_addon_key_equal_to_a_definition_field() -> None:
     stall = definition(values=schema({}, {"aB": "string"}))
-    result = room([stall, patching("a-b", "developer"), uses(allow=[allowed("a-b")])])
+    result = reconcile([stall, annotator("a-b", "developer"), type_with_addons(allow=[allowed("a-b")])])
 
-    assert told(result) == ["AddonKeyCollision"]
-    assert "has the key aB, which is also a field of the definition" in finding(result, "AddonKeyCollision").message
+    assert list_codes(result) == ["AddonKeyCollision"]
+    assert (
+        "has the key aB, which is also a field of the definition" in find_finding(result, "AddonKeyCollision").message
+    )
 
 
 @pytest.mark.parametrize(
     "texts",
     [
-        pytest.param([patching("a", "both"), uses(A, allow=[allowed("a")])], id="2-one-addon-for-both"),
-        pytest.param([patching("a"), uses(A, platform("a", "y"))], id="3-two-instances"),
-        pytest.param([patching("3a"), uses(platform("3a", "x"))], id="3-platform-addons-need-no-key"),
-        pytest.param([declaring("a", n="integer"), uses(platform("a", "x", {"n": None}))], id="4-null-is-absent"),
+        pytest.param([annotator("a", "both"), type_with_addons(A, allow=[allowed("a")])], id="2-one-addon-for-both"),
+        pytest.param([annotator("a"), type_with_addons(A, platform("a", "y"))], id="3-two-instances"),
+        pytest.param([annotator("3a"), type_with_addons(platform("3a", "x"))], id="3-platform-addons-need-no-key"),
+        pytest.param(
+            [addon_with_parameters("a", n="integer"), type_with_addons(platform("a", "x", {"n": None}))],
+            id="4-null-is-absent",
+        ),
         pytest.param(
             [
-                declaring("a", "developer", n="string | required=true", m="string"),
-                uses(allow=[allowed("a", {"m": "x"})]),
+                addon_with_parameters("a", "developer", n="string | required=true", m="string"),
+                type_with_addons(allow=[allowed("a", {"m": "x"})]),
             ],
             id="4-what-is-required-developers-may-give",
         ),
-        pytest.param([patching("a", targets=[]), uses(A)], id="5-no-targets-no-check"),
-        pytest.param([fitting("a", {"resourceType": "Job"}, {"resourceType": "ConfigMap"}), uses(A)], id="5-any-of"),
+        pytest.param([annotator("a", targets=[]), type_with_addons(A)], id="5-no-targets-no-check"),
         pytest.param(
-            [fitting("a", {"resourceType": ["StatefulSet", "Deployment", "ConfigMap"]}), uses(A)],
+            [addon_with_targets("a", {"resourceType": "Job"}, {"resourceType": "ConfigMap"}), type_with_addons(A)],
+            id="5-any-of",
+        ),
+        pytest.param(
+            [
+                addon_with_targets("a", {"resourceType": ["StatefulSet", "Deployment", "ConfigMap"]}),
+                type_with_addons(A),
+            ],
             id="5-row-44-several-kinds",
         ),
-        pytest.param([fitting("a", {"resourceId": "${addon.name}"}), uses(A)], id="5-what-is-templated-may-fit"),
         pytest.param(
-            [JOB, fitting("a", {"resourceType": "Job"}), uses(A, platform("maker", "x"))], id="5-what-is-created"
+            [addon_with_targets("a", {"resourceId": "${addon.name}"}), type_with_addons(A)],
+            id="5-what-is-templated-may-fit",
         ),
-        pytest.param([fitting("a", {"resourceType": "*"}), uses(A)], id="5-any-kind"),
-        pytest.param([patching("a", requires=["b"]), patching("b"), uses(A, B)], id="6-required"),
         pytest.param(
-            [patching("a", "developer", requires=["b"]), patching("b"), uses(B, allow=[allowed("a")])],
+            [JOB, addon_with_targets("a", {"resourceType": "Job"}), type_with_addons(A, platform("maker", "x"))],
+            id="5-what-is-created",
+        ),
+        pytest.param([addon_with_targets("a", {"resourceType": "*"}), type_with_addons(A)], id="5-any-kind"),
+        pytest.param([annotator("a", requires=["b"]), annotator("b"), type_with_addons(A, B)], id="6-required"),
+        pytest.param(
+            [annotator("a", "developer", requires=["b"]), annotator("b"), type_with_addons(B, allow=[allowed("a")])],
             id="6-required-of-a-platform-addon",
         ),
         pytest.param(
-            [patching("a", "developer", requires=["b"]), patching("b", "developer"), uses(allow=BOTH)],
+            [annotator("a", "developer", requires=["b"]), annotator("b", "developer"), type_with_addons(allow=BOTH)],
             id="6-required-of-an-allowed-one",
         ),
-        pytest.param([excluding("a", "a"), uses(A, platform("a", "y"))], id="6-who-excludes-itself-excludes-nobody"),
-        pytest.param([excluding("a", "gone"), uses(A)], id="6-who-is-not-there"),
-        pytest.param([ordered("a", after=["gone"], before=["far"]), uses(A)], id="7-row-46-who-is-not-there"),
         pytest.param(
-            [ordered("a", after=["b"]), patching("b", "both"), uses(A, B, allow=[allowed("b")])],
+            [addon_with_conflict("a", "a"), type_with_addons(A, platform("a", "y"))],
+            id="6-who-excludes-itself-excludes-nobody",
+        ),
+        pytest.param([addon_with_conflict("a", "gone"), type_with_addons(A)], id="6-who-is-not-there"),
+        pytest.param(
+            [addon_with_order("a", after=["gone"], before=["far"]), type_with_addons(A)], id="7-row-46-who-is-not-there"
+        ),
+        pytest.param(
+            [addon_with_order("a", after=["b"]), annotator("b", "both"), type_with_addons(A, B, allow=[allowed("b")])],
             id="7-after-one-that-is-on-both-sides",
         ),
         pytest.param(
@@ -390,24 +451,26 @@ def test_row_50_a_key_that_is_a_field_of_the_definition() -> None:
         ),
     ],
 )
-def test_types_that_can_be_compiled(texts: list[str]) -> None:
-    result = room([STALL, *texts])
+def test_valid_type_is_ready(texts: list[str]) -> None:
+    result = reconcile([STALL, *texts])
 
-    assert told(result, without=("InstanceIdImplicit", "AddonEmpty")) == []
-    assert ready(result, "ComponentType", "market-stall") == ("True", "Compiled")
-
-
-def test_allowed_addons_that_exclude_each_other_are_a_warning() -> None:
-    result = room([STALL, excluding("a", "b", "developer"), patching("b", "developer"), uses(allow=BOTH)])
-
-    assert [(item.code, item.severity) for item in findings(result)] == [("AddonConflict", "warning")]
-    assert ready(result, "ComponentType", "market-stall") == ("True", "Compiled")
+    assert list_codes(result, without=("InstanceIdImplicit", "AddonEmpty")) == []
+    assert read_ready(result, "ComponentType", "market-stall") == ("True", "Compiled")
 
 
-def test_a_missing_id_is_noted() -> None:
-    result = room([STALL, patching("a"), patching("b"), uses(platform("a"), B)])
+def test_conflict_of_allowed_addons_is_a_warning() -> None:
+    result = reconcile(
+        [STALL, addon_with_conflict("a", "b", "developer"), annotator("b", "developer"), type_with_addons(allow=BOTH)]
+    )
 
-    (item,) = findings(result)
+    assert [(item.code, item.severity) for item in list_findings(result)] == [("AddonConflict", "warning")]
+    assert read_ready(result, "ComponentType", "market-stall") == ("True", "Compiled")
+
+
+def test_missing_instance_id_is_an_info() -> None:
+    result = reconcile([STALL, annotator("a"), annotator("b"), type_with_addons(platform("a"), B)])
+
+    (item,) = list_findings(result)
     assert (item.code, item.severity) == ("InstanceIdImplicit", "info")
     assert item.message == (
         'a has no instanceId, so its id is "default"; set instanceId so that names do not change when a second'
@@ -417,63 +480,65 @@ def test_a_missing_id_is_noted() -> None:
 
 STEPS: list[tuple[str, list[str], Spec]] = [
     ("AddonNotFound", [], {"platform": [platform("gone", "x")]}),
-    ("AddonNotAllowed", [patching("side", "developer")], {"platform": [platform("side", "x")]}),
-    ("InstanceIdDuplicate", [patching("twice")], {"platform": [platform("twice", "x"), platform("twice", "x")]}),
-    ("UnknownField", [patching("config")], {"platform": [platform("config", "x", {"n": 1})]}),
-    ("AddonIncompatible", [fitting("fit", {"resourceType": "Job"})], {"platform": [platform("fit", "x")]}),
-    ("AddonRequirementMissing", [patching("needs", requires=["none"])], {"platform": [platform("needs", "x")]}),
-    ("AddonOrderCycle", [ordered("circle", after=["circle"])], {"platform": [platform("circle", "x")]}),
-    ("AddonKeyCollision", [patching("key", "developer")], {"allow": [allowed("key")]}),
+    ("AddonNotAllowed", [annotator("side", "developer")], {"platform": [platform("side", "x")]}),
+    ("InstanceIdDuplicate", [annotator("twice")], {"platform": [platform("twice", "x"), platform("twice", "x")]}),
+    ("UnknownField", [annotator("config")], {"platform": [platform("config", "x", {"n": 1})]}),
+    ("AddonIncompatible", [addon_with_targets("fit", {"resourceType": "Job"})], {"platform": [platform("fit", "x")]}),
+    ("AddonRequirementMissing", [annotator("needs", requires=["none"])], {"platform": [platform("needs", "x")]}),
+    ("AddonOrderCycle", [addon_with_order("circle", after=["circle"])], {"platform": [platform("circle", "x")]}),
+    ("AddonKeyCollision", [annotator("key", "developer")], {"allow": [allowed("key")]}),
 ]
 
 
 @pytest.mark.parametrize("first", range(len(STEPS)), ids=[code for code, _, _ in STEPS])
-def test_a_step_with_errors_is_the_last_one(first: int) -> None:
-    """Whatever is wrong in later steps is not told with it; all of one step is."""
+def test_errors_of_later_steps_are_not_reported(first: int) -> None:
+    """All errors of the first step with errors are reported, and no errors of later steps."""
     later = STEPS[first:]
     listed = [use for _, _, uses_ in later for use in uses_.get("platform", ())]
     allow = [use for _, _, uses_ in later for use in uses_.get("allow", ())]
     texts = [text for _, texts, _ in later for text in texts]
     stall = definition(values=schema({"key": "string"}))
 
-    result = room([stall, *texts, uses(*listed, allow=allow)])
+    result = reconcile([stall, *texts, type_with_addons(*listed, allow=allow)])
 
-    assert told(result) == [STEPS[first][0]]
-
-
-def test_everything_of_one_step_is_told_at_once() -> None:
-    texts = [patching("a", requires=["c"]), excluding("b", "a")]
-    result = room([STALL, *texts, uses(A, B)])
-
-    assert told(result) == ["AddonConflict", "AddonRequirementMissing"]
+    assert list_codes(result) == [STEPS[first][0]]
 
 
-def compiled() -> ControllerResult:
-    """Return a type with two instances of one addon, one of another, and two that are allowed."""
+def test_all_errors_of_one_step_are_reported() -> None:
+    texts = [annotator("a", requires=["c"]), addon_with_conflict("b", "a")]
+    result = reconcile([STALL, *texts, type_with_addons(A, B)])
+
+    assert list_codes(result) == ["AddonConflict", "AddonRequirementMissing"]
+
+
+def compile_type() -> ControllerResult:
+    """Return the result for a type with three platform addon instances and two allowed addons."""
     disk = addon(
         "disk",
         {
             "schema": schema({"path": "string | required=true"}, {"size": "string | default=1Gi"}),
-            "patches": [note("d")],
+            "patches": [annotate("d")],
         },
         labels={"version": "1.2"},
     )
     awning = addon(
         "awning",
         {"description": "Keeps rain away", "schema": schema({"cloth": "string"}, {"open": "boolean | default=true"}),
-         "patches": [note("a")]}, side="developer",
+         "patches": [annotate("a")]}, side="developer",
     )  # fmt: skip
-    last = ordered("a-last", after=["disk"])
+    last = addon_with_order("a-last", after=["disk"])
     listed = [platform("a-last", "x"), platform("disk", "b", {"path": "/b", "size": "2Gi"}),
               platform("disk", "a", {"path": "/a"})]  # fmt: skip
-    kind = uses(*listed, allow=[allowed("awning", {"cloth": "red"}), allowed("stool", description="To sit on")])
-    stool = patching("stool", "developer", description="A stool")
+    kind = type_with_addons(
+        *listed, allow=[allowed("awning", {"cloth": "red"}), allowed("stool", description="To sit on")]
+    )
+    stool = annotator("stool", "developer", description="A stool")
     stall = definition(values=schema({"tables": "integer | required=true"}), labels={"version": "7"})
-    return room([stall, disk, awning, stool, last, kind, component({"tables": 1})])
+    return reconcile([stall, disk, awning, stool, last, kind, component({"tables": 1})])
 
 
-def test_the_status_of_a_type() -> None:
-    config_status = status(compiled(), "ComponentType", "market-stall")
+def test_status_of_a_type() -> None:
+    config_status = find_status(compile_type(), "ComponentType", "market-stall")
 
     assert config_status.fields["generatedCRD"] == {"apiVersion": "platform/v1alpha1", "kind": "MarketStall"}
     applied: Any = config_status.fields["appliedPlatformAddons"]
@@ -491,8 +556,8 @@ def test_the_status_of_a_type() -> None:
     ]
 
 
-def test_the_files_of_a_type() -> None:
-    files = status(compiled(), "ComponentType", "market-stall").files
+def test_files_of_a_type() -> None:
+    files = find_status(compile_type(), "ComponentType", "market-stall").files
     assert files is not None
     crd, plan, spec = (parse_yaml(files[name]).documents[0].data for name in ("crd.yaml", "plan.yaml", "schema.json"))
 
@@ -512,18 +577,20 @@ def test_the_files_of_a_type() -> None:
     ]  # fmt: skip
 
 
-def test_a_definition_that_wants_more_spoils_its_instances_and_not_its_type() -> None:
-    """Row 53."""
+def test_new_required_field_makes_components_invalid_but_not_the_type() -> None:
+    """Row 53: the type stays ready."""
     stall = definition(values=schema({"tables": "integer | required=true"}))
-    result = room([stall, component_type(), component(), component({"tables": 2}, "cake")])
+    result = reconcile([stall, component_type(), component(), component({"tables": 2}, "cake")])
 
-    assert told(result) == ["SchemaValidation"]
-    ready_, instances = status(result, "ComponentType", "market-stall").conditions
+    assert list_codes(result) == ["SchemaValidation"]
+    ready_, instances = find_status(result, "ComponentType", "market-stall").conditions
     assert (ready_.status, instances.status, instances.reason) == ("True", "False", "SchemaValidation")
     assert instances.message.startswith("1 of 2 components are not valid: MarketStall/square/bread: ")
 
 
-def test_a_type_without_addons_on_a_definition_of_many_resources() -> None:
-    resources = [resource(made(name=f"n{number}"), f"r{number}") for number in range(30)]
+def test_type_without_addons_and_with_many_resources_is_ready() -> None:
+    resources = [resource(manifest(name=f"n{number}"), f"r{number}") for number in range(30)]
 
-    assert ready(room([definition(*resources), component_type()]), "ComponentType", "market-stall")[0] == "True"
+    assert (
+        read_ready(reconcile([definition(*resources), component_type()]), "ComponentType", "market-stall")[0] == "True"
+    )

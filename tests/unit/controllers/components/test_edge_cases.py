@@ -1,6 +1,6 @@
-"""The edge cases of the spec as people meet them: whole objects go in, and objects or codes come out (openchoreo 17).
+"""Tests of the numbered edge cases of components, from config objects to rendered objects or finding codes.
 
-Those that are about one part alone have their rows beside that part, too.
+Edge cases of one part also have rows in the tests of that part.
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ from typing import Any
 import pytest
 
 from tests.unit.controllers.components.component_builders import (
-    Branches,
+    PublishedPackages,
     addon,
+    annotate,
+    annotator,
     bytes_of,
     component,
     component_type,
     create,
     definition,
-    finding,
-    findings,
-    made,
-    market,
-    note,
-    objects,
+    find_finding,
+    find_status,
+    full_config,
+    list_codes,
+    list_findings,
+    manifest,
     patch,
-    patching,
     platform,
-    pods,
+    pod_manifest,
+    read_objects,
+    read_values,
+    reconcile,
     resource,
-    room,
     schema,
-    status,
-    told,
-    values,
 )
 
 Fields = Mapping[str, Any]
@@ -61,14 +61,14 @@ ITEMS = {"Item": {"name": "string | required=true", "level": "integer | default=
     ],
 )
 def test_schemas_and_values(fields: Fields, types: Fields, of: Fields, expected: Any) -> None:
-    result = room(market(definition(values=schema(fields, types=types)), component_type(), of=component(of)))
+    result = reconcile(full_config(definition(values=schema(fields, types=types)), component_type(), of=component(of)))
 
     if isinstance(expected, str):
-        assert expected in told(result)
+        assert expected in list_codes(result)
         assert result.variants == ()
     else:
-        assert told(result) == []
-        assert values(result) == expected
+        assert list_codes(result) == []
+        assert read_values(result) == expected
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_schemas_and_values(fields: Fields, types: Fields, of: Fields, expected:
 def test_fields_of_both_sections(environment: Fields, code: list[str]) -> None:
     stall = definition(values=schema({"a": "string", "b": {"x": "string"}}, environment))
 
-    assert [item.code for item in room([stall]).findings] == code
+    assert [item.code for item in reconcile([stall]).findings] == code
 
 
 SHOWN = schema(
@@ -105,13 +105,13 @@ SHOWN = schema(
     ],
 )
 def test_templates(data: Any, expected: Any) -> None:
-    result = room(market(definition(resource(made(data=data)), values=SHOWN), component_type()))
+    result = reconcile(full_config(definition(resource(manifest(data=data)), values=SHOWN), component_type()))
 
     if isinstance(expected, str):
-        assert told(result) == [expected]
-        assert "MarketStall/square/bread in fair: spec.resources[0].template.data" in findings(result)[0].message
+        assert list_codes(result) == [expected]
+        assert "MarketStall/square/bread in fair: spec.resources[0].template.data" in list_findings(result)[0].message
     else:
-        assert values(result) == expected
+        assert read_values(result) == expected
 
 
 @pytest.mark.parametrize(
@@ -125,29 +125,29 @@ def test_templates(data: Any, expected: Any) -> None:
     ],
 )
 def test_loops(more: Fields, expected: Any) -> None:
-    result = room(market(definition(resource(made(name="n-${item.key}"), **more)), component_type()))
+    result = reconcile(full_config(definition(resource(manifest(name="n-${item.key}"), **more)), component_type()))
 
     if isinstance(expected, str):
-        assert expected in told(result)
+        assert expected in list_codes(result)
     else:
-        assert list(objects(result)) == expected
+        assert list(read_objects(result)) == expected
 
 
 POD = "/spec/template/spec"
 CONTAINERS = [{"name": "main"}, {"name": "side"}, {"name": "main"}]
 
 
-def at(place: str, op: str, path: str, value: Any, start: Any) -> Any:
-    """Return what becomes of a workload that has `start` at a place of its pod, after an operation."""
+def patch_pod(place: str, op: str, path: str, value: Any, start: Any) -> Any:
+    """Return a workload with `start` at a path of its pod after an operation."""
     pod = {"containers": [{"name": "main"}], **start}
-    base = made("Deployment", spec={"template": {"spec": pod}}, data={"a": {"x": 1}, "l": [1], "t": "text"})
+    base = manifest("Deployment", spec={"template": {"spec": pod}}, data={"a": {"x": 1}, "l": [1], "t": "text"})
     fix = addon("fix", {"patches": [patch(op, path, value)]})
-    result = room(market(definition(resource(base)), fix, component_type(platform("fix", "i"))))
-    codes = [item for item in told(result) if item != "PatchTargetNotFound"]
+    result = reconcile(full_config(definition(resource(base)), fix, component_type(platform("fix", "i"))))
+    codes = [item for item in list_codes(result) if item != "PatchTargetNotFound"]
     if codes:
-        assert findings(result)[0].location.object in ("Addon/_cluster/fix", "ComponentType/_cluster/market-stall")
+        assert list_findings(result)[0].location.object in ("Addon/_cluster/fix", "ComponentType/_cluster/market-stall")
         return codes[0]
-    entry = objects(result)["deployment-bread.yaml"]
+    entry = read_objects(result)["deployment-bread.yaml"]
     for step in place.split("/")[1:]:
         entry = entry[step]
     return entry
@@ -222,25 +222,31 @@ def at(place: str, op: str, path: str, value: Any, start: Any) -> Any:
     ],
 )
 def test_operations(place: str, op: str, path: str, value: Any, start: Any, expected: Any) -> None:
-    assert at(place, op, path, value, start) == expected
+    assert patch_pod(place, op, path, value, start) == expected
 
 
-def test_row_27_with_on_missing() -> None:
-    """Row 27: nothing happens where an addon says so."""
+def test_row_27_missing_location_is_skipped() -> None:
+    """Row 27: an addon can skip missing locations."""
     fix = addon("fix", {"patches": [patch("add", f"{POD}/containers/[?(@.name=='z')]/x", 1, onMissing="skip")]})
-    result = room(market(definition(resource(pods("main"))), fix, component_type(platform("fix", "i"))))
+    result = reconcile(
+        full_config(definition(resource(pod_manifest("main"))), fix, component_type(platform("fix", "i")))
+    )
 
-    assert told(result) == []
-    assert objects(result)["deployment-bread.yaml"]["spec"]["template"]["spec"] == {"containers": [{"name": "main"}]}
+    assert list_codes(result) == []
+    assert read_objects(result)["deployment-bread.yaml"]["spec"]["template"]["spec"] == {
+        "containers": [{"name": "main"}]
+    }
 
 
-def two(first: Any, second: Any, **order: Any) -> Any:
-    """Return what two addons, of which the second may be ordered, leave at /data/k."""
+def patch_twice(first: Any, second: Any, **order: Any) -> Any:
+    """Return the value at /data/k after two addons. The second addon can declare its order."""
     depends = {"dependencies": {"loadOrder": order}} if order else {}
     addons = [addon("a", {"patches": [patch("add", "/data/k", first)]}),
               addon("b", {"patches": [patch("add", "/data/k", second)], **depends})]  # fmt: skip
-    result = room(market(definition(resource(made())), *addons, component_type(platform("a", "i"), platform("b", "i"))))
-    return values(result)["k"], told(result)
+    result = reconcile(
+        full_config(definition(resource(manifest())), *addons, component_type(platform("a", "i"), platform("b", "i")))
+    )
+    return read_values(result)["k"], list_codes(result)
 
 
 @pytest.mark.parametrize(
@@ -256,12 +262,12 @@ def two(first: Any, second: Any, **order: Any) -> Any:
         pytest.param(True, False, {"before": ["a"]}, (True, []), id="row-40-the-other-order"),
     ],
 )
-def test_two_addons_at_one_place(first: Any, second: Any, order: Any, expected: Any) -> None:
-    assert two(first, second, **order) == expected
+def test_two_addons_write_one_location(first: Any, second: Any, order: Any, expected: Any) -> None:
+    assert patch_twice(first, second, **order) == expected
 
 
-CREATES: dict[str, Any] = {"creates": [create(made(name="new"), id="new")]}
-PATCHES: dict[str, Any] = {"patches": [{"target": {"resourceId": "new"}, "patch": note("seen")["patch"]}]}
+CREATES: dict[str, Any] = {"creates": [create(manifest(name="new"), id="new")]}
+PATCHES: dict[str, Any] = {"patches": [{"target": {"resourceId": "new"}, "patch": annotate("seen")["patch"]}]}
 
 
 @pytest.mark.parametrize(
@@ -275,34 +281,38 @@ PATCHES: dict[str, Any] = {"patches": [{"target": {"resourceId": "new"}, "patch"
         pytest.param({"a": CREATES, "z": PATCHES}, True, id="an-earlier-one-creates-it"),
     ],
 )
-def test_patches_of_what_addons_create(addons: Mapping[str, Any], is_seen: bool) -> None:
+def test_patches_of_created_objects(addons: Mapping[str, Any], is_seen: bool) -> None:
     kinds = component_type(*(platform(name, "i") for name in addons))
-    result = room(market(definition(), *(addon(name, item) for name, item in addons.items()), kinds))
+    result = reconcile(full_config(definition(), *(addon(name, item) for name, item in addons.items()), kinds))
 
-    assert told(result) == ([] if is_seen else ["PatchTargetNotFound"])
-    metadata = objects(result)["configmap-new.yaml"]["metadata"]
+    assert list_codes(result) == ([] if is_seen else ["PatchTargetNotFound"])
+    metadata = read_objects(result)["configmap-new.yaml"]["metadata"]
     assert metadata.get("annotations") == ({"seen": "yes"} if is_seen else None)
 
 
-def test_row_44_a_patch_for_another_kind() -> None:
-    """Row 44: nothing happens, and that is told; `targets` that list both kinds compile."""
+def test_row_44_patch_of_another_kind_has_no_effect() -> None:
+    """Row 44: the patch has no effect and is reported. Targets with both kinds are valid."""
     kinds = {"targets": [{"resourceType": ["Deployment", "StatefulSet"]}]}
     only = addon("only", {"patches": [patch("add", "/spec/x", 1, {"resourceType": "StatefulSet"})], **kinds})
-    result = room(market(definition(resource(pods("main"))), only, component_type(platform("only", "i"))))
+    result = reconcile(
+        full_config(definition(resource(pod_manifest("main"))), only, component_type(platform("only", "i")))
+    )
 
-    assert told(result) == ["PatchTargetNotFound"]
-    output = finding(result, "PatchTargetNotFound")
+    assert list_codes(result) == ["PatchTargetNotFound"]
+    output = find_finding(result, "PatchTargetNotFound")
     assert (output.severity, output.location.object) == ("warning", "Addon/_cluster/only")
     assert "only/i patches nothing" in output.message
-    assert "x" not in objects(result)["deployment-bread.yaml"]["spec"]
+    assert "x" not in read_objects(result)["deployment-bread.yaml"]["spec"]
 
 
-def test_row_56_an_addon_that_leaves_the_type_takes_its_objects_along() -> None:
-    """Row 56: they are not in the package any more."""
+def test_row_56_objects_of_a_removed_addon_are_removed() -> None:
+    """Row 56: the package does not contain them any more."""
     maker = addon("maker", CREATES)
-    before = room(market(definition(), maker, patching("stays"), component_type(platform("maker", "i"))))
-    after = room(market(definition(), maker, patching("stays"), component_type()), Branches.of(before))
+    before = reconcile(full_config(definition(), maker, annotator("stays"), component_type(platform("maker", "i"))))
+    after = reconcile(
+        full_config(definition(), maker, annotator("stays"), component_type()), PublishedPackages.from_result(before)
+    )
 
     assert {name.rpartition("/")[2] for name in bytes_of(before)} == {"configmap-bread.yaml", "configmap-new.yaml"}
     assert {name.rpartition("/")[2] for name in bytes_of(after)} == {"configmap-bread.yaml"}
-    assert status(after, "ComponentType", "market-stall").fields["appliedPlatformAddons"] == []
+    assert find_status(after, "ComponentType", "market-stall").fields["appliedPlatformAddons"] == []

@@ -1,4 +1,4 @@
-"""Whatever can be baked in comes to the same, with whatever an environment says (openchoreo 13.3)."""
+"""Property tests of flattening: the flattened definition renders the same objects with any overrides."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reconciler.controllers.components.schema import (
 )
 from reconciler.controllers.components.schema.sections import read_component_schema
 from reconciler.krm.findings import Severity
-from tests.unit.controllers.components.flatten_helpers import BAKED, LIMITS, World, allowed
+from tests.unit.controllers.components.flatten_helpers import FLATTENED_NAME, LIMITS, FlattenSetup, select_open_values
 from tests.unit.controllers.components.schema.schema_strategies import components, values
 
 OWN: dict[str, Any] = {
@@ -65,8 +65,8 @@ MADE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "${metadat
 
 
 @st.composite
-def chains(draw: DrawFn, schema: Schema, root: str) -> str:
-    """Return an expression that reads a field, and one that it may not be there for."""
+def draw_field_expression(draw: DrawFn, schema: Schema, root: str) -> str:
+    """Draw an expression that reads a field, and one that reads a field that can be missing."""
     text, content = root, root
     while schema.get("properties") and draw(st.integers(0, 3)):
         name = draw(st.sampled_from(sorted(schema["properties"])))
@@ -77,11 +77,11 @@ def chains(draw: DrawFn, schema: Schema, root: str) -> str:
 
 
 @st.composite
-def expressions(draw: DrawFn, schema: ComponentSchema) -> str:
-    """Return an expression of an addon."""
+def draw_expression(draw: DrawFn, schema: ComponentSchema) -> str:
+    """Draw an expression of an addon."""
     roots = {"spec": schema.full, "parameters": schema.parameters, "envOverrides": schema.env_overrides}
     name = draw(st.sampled_from(("spec", "spec", "spec", *roots)))
-    read = chains(roots[name], name)
+    read = draw_field_expression(roots[name], name)
     result = st.sampled_from(("metadata.name", "instanceId", "1", "-2", "'a'", "omit()", "{'a': omit()}", "env.name"))
     output, other = draw(read | read | result), draw(read | result)
     return draw(
@@ -92,9 +92,9 @@ def expressions(draw: DrawFn, schema: ComponentSchema) -> str:
     )  # fmt: skip
 
 
-def texts(schema: ComponentSchema) -> st.SearchStrategy[str]:
-    """Return strings of a template."""
-    result = expressions(schema)
+def draw_template_text(schema: ComponentSchema) -> st.SearchStrategy[str]:
+    """Draw a string of a template."""
+    result = draw_expression(schema)
     return st.one_of(
         result.map("${{{}}}".format),
         result.map("${{string({})}}-x".format),
@@ -103,39 +103,39 @@ def texts(schema: ComponentSchema) -> st.SearchStrategy[str]:
     )
 
 
-def data(schema: ComponentSchema) -> st.SearchStrategy[Any]:
-    """Return values of operations."""
-    leaves = st.sampled_from((None, 1, "plain", '${"${HOME}"}')) | texts(schema)
-    keys = st.sampled_from(("a", "b", "name")) | texts(schema)
+def draw_value(schema: ComponentSchema) -> st.SearchStrategy[Any]:
+    """Draw the value of an operation."""
+    leaves = st.sampled_from((None, 1, "plain", '${"${HOME}"}')) | draw_template_text(schema)
+    keys = st.sampled_from(("a", "b", "name")) | draw_template_text(schema)
     return st.recursive(
         leaves, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(keys, inner, max_size=2), max_leaves=4
     )
 
 
 @st.composite
-def patches(draw: DrawFn, schema: ComponentSchema) -> dict[str, Any]:
-    """Return a patch."""
+def draw_patch(draw: DrawFn, schema: ComponentSchema) -> dict[str, Any]:
+    """Draw a patch."""
     op, place = draw(st.sampled_from(("add", "add", "merge", "replace", "remove"))), draw(st.sampled_from(PLACES))
     assume(op == "add" or not place.endswith("-"))
-    written = {"op": op, "path": place} | ({} if op == "remove" else {"value": draw(data(schema))})
+    written = {"op": op, "path": place} | ({} if op == "remove" else {"value": draw(draw_value(schema))})
     mapping = {"target": draw(st.sampled_from((*TARGETS[:1] * 6, *TARGETS))), "patch": written, "onMissing": "skip"}
     if draw(st.integers(0, 4)) == 0:
-        mapping["condition"] = f"${{{draw(expressions(schema))} != 'b'}}"
+        mapping["condition"] = f"${{{draw(draw_expression(schema))} != 'b'}}"
     if draw(st.integers(0, 4)) == 0:
         mapping |= {"forEach": draw(st.sampled_from(("${[1, -2]}", "${['a']}"))), "var": "each"}
     return mapping
 
 
-def shorthand(schema: ComponentSchema) -> dict[str, Any]:
-    """Return a schema as an addon has it."""
+def draw_shorthand(schema: ComponentSchema) -> dict[str, Any]:
+    """Draw the schema of an addon."""
     writer = ShorthandWriter(())
     sections = {"parameters": schema.parameters, "envOverrides": schema.env_overrides}
     return {**{name: writer.write_fields(section, name) for name, section in sections.items()}, "types": writer.types}
 
 
 @st.composite
-def given_values(draw: DrawFn, schema: Schema) -> dict[str, Any]:
-    """Return some of the fields of a schema, with values that they can have."""
+def draw_values(draw: DrawFn, schema: Schema) -> dict[str, Any]:
+    """Draw valid values for some fields of a schema."""
     drawn = draw(values(schema))
     mapping = drawn if isinstance(drawn, dict) else {}
     known = {name: value for name, value in mapping.items() if name in schema["properties"] and draw(st.booleans())}
@@ -145,44 +145,44 @@ def given_values(draw: DrawFn, schema: Schema) -> dict[str, Any]:
 
 
 @st.composite
-def worlds(draw: DrawFn) -> tuple[World, dict[str, Any]]:
-    """Return a definition with one or two addons, and what an environment says of the first."""
+def draw_setup(draw: DrawFn) -> tuple[FlattenSetup, dict[str, Any]]:
+    """Draw a definition with one or two addons, and the overrides of the first addon."""
     addons: dict[str, Any] = {}
     uses: list[dict[str, Any]] = []
     mapping: dict[str, Any] = {}
     for name in ("a", "b")[: draw(st.integers(1, 2))]:
         schema = draw(components())
-        written = shorthand(schema)
+        written = draw_shorthand(schema)
         read = read_component_schema(written, ("spec", "schema"))
         assert not [fault for fault in read.field_findings if fault.code.severity is Severity.ERROR]
-        config = draw(given_values(read.full))
+        config = draw(draw_values(read.full))
         effective = apply_defaults(overlay_values(config, schema=read.full), read.full)
         assume(not validate_value(effective, read.full, ()))
-        creates = [{"id": f"made{'' if name == 'a' else name}", "resource": {**MADE, "more": draw(data(schema))}}]
+        creates = [{"id": f"made{'' if name == 'a' else name}", "resource": {**MADE, "more": draw(draw_value(schema))}}]
         addons[name] = {
             "schema": written,
-            "patches": draw(st.lists(patches(schema), min_size=1, max_size=3)),
+            "patches": draw(st.lists(draw_patch(schema), min_size=1, max_size=3)),
             "creates": creates if name == "a" and draw(st.booleans()) else [],
         }
         uses.append({"name": name, "config": config})
-        mapping[name] = draw(given_values(read.env_overrides))
-    return World(OWN, addons, uses), mapping
+        mapping[name] = draw(draw_values(read.env_overrides))
+    return FlattenSetup(OWN, addons, uses), mapping
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(worlds(), st.integers(0, 2))
-def test_whatever_is_baked_in_comes_to_the_same(drawn: tuple[World, dict[str, Any]], count: int) -> None:
+@given(draw_setup(), st.integers(0, 2))
+def test_flattened_definition_renders_the_same_objects(drawn: tuple[FlattenSetup, dict[str, Any]], count: int) -> None:
     world, mapping = drawn
-    baked = flatten_component_type(world.plan(), BAKED, LIMITS)
+    baked = flatten_component_type(world.build_plan(), FLATTENED_NAME, LIMITS)
     if isinstance(baked, tuple):
         event(f"refused: {baked[0].code}")
         return
-    remaining = {name: allowed(baked, name, fields) for name, fields in mapping.items()}
+    remaining = {name: select_open_values(baked, name, fields) for name, fields in mapping.items()}
     below = {name: fields for name, fields in remaining.items() if fields}
 
-    late = world.late({}, {"count": count}, remaining)
+    late = world.render_with_addons({}, {"count": count}, remaining)
 
-    early = world.early({}, {"count": count, **below}, baked)
+    early = world.render_flattened({}, {"count": count, **below}, baked)
     event("rendered" if isinstance(late, str) else "a render that fails")
     # what fails late may have been in a value that another addon takes away: that is never in the definition
     assert early == late or not isinstance(late, str)

@@ -1,4 +1,4 @@
-"""A definition that a type's author asks for is among the files of the type (openchoreo 13.3, design 10.22)."""
+"""Tests of the flattened definition among the status files of a component type."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ spec:
 """
 
 
-class Nothing:
+class EmptyPackages:
     def get_owned_packages(self) -> dict[PackageLocation, PackageOwner]:
         return {}
 
@@ -50,38 +50,38 @@ class Nothing:
         return {}
 
 
-def room(text: str) -> ControllerResult:
+def reconcile(text: str) -> ControllerResult:
     catalog = read_catalog(FileTree({"all.yaml": File(text.encode())}))
     inventory = read_inventory(catalog, read_repositories(catalog)[0])
-    return reconcile_components(catalog, inventory, ComponentControllerInputs(Nothing()))
+    return reconcile_components(catalog, inventory, ComponentControllerInputs(EmptyPackages()))
 
 
-def status_of_type(result: ControllerResult) -> ConfigStatus:
+def find_type_status(result: ControllerResult) -> ConfigStatus:
     return next(config_status for config_status in result.statuses if config_status.key.kind == "ComponentType")
 
 
-def conditions(status: ConfigStatus) -> dict[str, Any]:
+def read_conditions(status: ConfigStatus) -> dict[str, Any]:
     return {condition.type: (condition.status, condition.reason) for condition in status.conditions}
 
 
-def test_a_definition_that_is_asked_for_stands_beside_the_crd() -> None:
-    status = status_of_type(room(CATALOGUE.replace("VALUE", '"${spec.text}"')))
+def test_requested_definition_is_a_status_file() -> None:
+    status = find_type_status(reconcile(CATALOGUE.replace("VALUE", '"${spec.text}"')))
 
     assert status.files is not None
     assert sorted(status.files) == ["crd.yaml", "definition.yaml", "plan.yaml", "schema.json"]
     definition = parse_yaml(status.files["definition.yaml"]).documents[0].data
     assert (definition["kind"], definition["metadata"]["name"]) == ("ComponentDefinition", "badged-kiosk")
-    assert conditions(status)["Baked"] == ("True", "Baked")
+    assert read_conditions(status)["Baked"] == ("True", "Baked")
 
 
 @pytest.mark.parametrize("value", ['"${resources[0].kind}"'])
-def test_what_cannot_be_baked_is_told_and_the_type_stays_ready(value: str) -> None:
-    result = room(CATALOGUE.replace("VALUE", value))
+def test_type_that_cannot_be_flattened_stays_ready(value: str) -> None:
+    result = reconcile(CATALOGUE.replace("VALUE", value))
 
-    status = status_of_type(result)
+    status = find_type_status(result)
     assert status.files is not None
     assert sorted(status.files) == ["crd.yaml", "plan.yaml", "schema.json"]
-    assert conditions(status) == {
+    assert read_conditions(status) == {
         "Ready": ("True", "Compiled"), "InstancesValid": ("True", "Valid"), "Baked": ("False", "NotBakeable"),
     }  # fmt: skip
     assert [finding.code for finding in result.findings] == ["NotBakeable"]

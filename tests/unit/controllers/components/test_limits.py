@@ -1,4 +1,4 @@
-"""Whatever people write, a pass ends, soon, and with findings that say what is too much (openchoreo 5.5, design 8)."""
+"""Tests of limits: each input ends in a short time with findings that name the exceeded limit."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from tests.unit.controllers.components.component_builders import (
     GLUE,
     addon,
     allowed,
+    annotate,
+    annotator,
     binding,
     bytes_of,
     catalog_of,
@@ -25,21 +27,19 @@ from tests.unit.controllers.components.component_builders import (
     create,
     definition,
     environment,
-    finding,
-    findings,
-    listing,
-    made,
-    market,
-    note,
-    objects,
+    find_finding,
+    full_config,
+    list_codes,
+    list_findings,
+    manifest,
     patch,
-    patching,
     platform,
+    read_objects,
+    reconcile,
     resource,
-    room,
     schema,
-    told,
-    written,
+    untyped_component,
+    write_object,
 )
 
 # many times what the slowest of these takes, and less than they take when something is compared with all else
@@ -48,27 +48,27 @@ NUMBERS = schema({"l": "[]integer"})
 
 
 @pytest.fixture(autouse=True)
-def _it_ends_soon() -> Iterator[None]:
+def _limit_processor_time() -> Iterator[None]:
     start = time.process_time()
     yield
     assert time.process_time() - start < SECONDS
 
 
-def of(count: int) -> str:
-    """Return a component with a list of so many numbers."""
+def component_of_numbers(count: int) -> str:
+    """Return a component with a list of this many numbers."""
     return component({"l": list(range(count))})
 
 
-def shown(expression: str) -> str:
-    return definition(resource(made(data={"x": f"${{{expression}}}"})), values=NUMBERS)
+def definition_of_expression(expression: str) -> str:
+    return definition(resource(manifest(data={"x": f"${{{expression}}}"})), values=NUMBERS)
 
 
-def patched(*patches: Any, numbers: int = 0, base: Any = None, loop: int = 1) -> ControllerResult:
-    """Return a component whose resource, made for each of so many numbers, an addon patches."""
-    stall = definition(resource(base or made(name="n-${string(item)}"), forEach="${spec.l}"), values=NUMBERS)
+def reconcile_patches(*patches: Any, numbers: int = 0, base: Any = None, loop: int = 1) -> ControllerResult:
+    """Reconcile a component with a resource for each number, which an addon patches."""
+    stall = definition(resource(base or manifest(name="n-${string(item)}"), forEach="${spec.l}"), values=NUMBERS)
     fix = addon("fix", {"schema": NUMBERS, "patches": list(patches)})
     kind = component_type(platform("fix", "i", {"l": list(range(loop))}))
-    return room(market(stall, fix, kind, of=of(numbers or 1)))
+    return reconcile(full_config(stall, fix, kind, of=component_of_numbers(numbers or 1)))
 
 
 GROW = ".replace('x', 'xxxxxxxxxxxxxxxx')"
@@ -87,65 +87,70 @@ NESTED = "spec.l.map(a, spec.l.map(b, spec.l.map(c, spec.l.map(d, 1))))"
         pytest.param("9223372036854775807 + 1", "CelArithmetic", id="a-number-that-does-not-end"),
     ],
 )  # fmt: skip
-def test_expressions(expression: str, code: str) -> None:
-    result = room(market(shown(expression), component_type(), of=of(200)))
+def test_expression_limits(expression: str, code: str) -> None:
+    result = reconcile(
+        full_config(definition_of_expression(expression), component_type(), of=component_of_numbers(200))
+    )
 
-    assert code in told(result)
-    assert all(len(item.message) < 5000 for item in findings(result))
+    assert code in list_codes(result)
+    assert all(len(item.message) < 5000 for item in list_findings(result))
     assert result.variants == ()
 
 
 @pytest.mark.parametrize("more", [{}, {"includeWhen": "${true}"}], ids=["plain", "asked-first"])
-def test_a_million_rounds(more: Mapping[str, Any]) -> None:
+def test_loop_of_a_million_iterations_exceeds_the_budget(more: Mapping[str, Any]) -> None:
     loop = "${spec.l.map(a, spec.l.map(b, a * 1000 + b)).flatten()}"
-    stall = definition(resource(made(name="n-${string(item)}"), forEach=loop, **more), values=NUMBERS)
-    result = room(market(stall, component_type(), of=of(1000)))
+    stall = definition(resource(manifest(name="n-${string(item)}"), forEach=loop, **more), values=NUMBERS)
+    result = reconcile(full_config(stall, component_type(), of=component_of_numbers(1000)))
 
-    assert told(result) == ["CelBudget"]
-    assert "spec.resources[0].forEach" in finding(result, "CelBudget").message
-
-
-def test_very_many_objects() -> None:
-    """They are not too many, and none is compared with all the others."""
-    assert len(bytes_of(patched(note("x"), numbers=3000))) == 3000
+    assert list_codes(result) == ["CelBudget"]
+    assert "spec.resources[0].forEach" in find_finding(result, "CelBudget").message
 
 
-def test_many_patches_look_at_many_objects() -> None:
+def test_many_objects_are_rendered() -> None:
+    """3000 objects are allowed, and the work grows linearly."""
+    assert len(bytes_of(reconcile_patches(annotate("x"), numbers=3000))) == 3000
+
+
+def test_many_target_searches_exceed_the_limit() -> None:
     nobody = patch("add", "/x", 1, {"resourceType": "Nobody"}, forEach="${spec.l}")
-    result = patched(nobody, numbers=2000, loop=2000)
+    result = reconcile_patches(nobody, numbers=2000, loop=2000)
 
-    assert told(result) == ["PatchTooLarge"]
-    assert "fix/i: spec.patches[0].target exceeds the limit for the patches" in finding(result, "PatchTooLarge").message
+    assert list_codes(result) == ["PatchTooLarge"]
+    assert (
+        "fix/i: spec.patches[0].target exceeds the limit for the patches"
+        in find_finding(result, "PatchTooLarge").message
+    )
 
 
-def test_many_patches_look_into_long_lists() -> None:
+def test_many_container_searches_exceed_the_limit() -> None:
     containers = [{"name": f"c{number}"} for number in range(2000)]
-    base = made("Deployment", spec={"template": {"spec": {"containers": containers}}})
+    base = manifest("Deployment", spec={"template": {"spec": {"containers": containers}}})
     nobody = patch("add", "/x", 1, {"containerName": "none"}, forEach="${spec.l}")
 
-    assert told(patched(nobody, base=base, loop=2000)) == ["PatchTooLarge"]
+    assert list_codes(reconcile_patches(nobody, base=base, loop=2000)) == ["PatchTooLarge"]
 
 
-def test_many_patches_look_at_their_target() -> None:
-    base = made(data={"big": ["x"] * 2000})
+def test_many_reads_of_the_target_exceed_the_limit() -> None:
+    base = manifest(data={"big": ["x"] * 2000})
 
-    assert told(patched(patch("add", "/data/n", "${target.kind}", forEach="${spec.l}"), base=base, loop=5000)) == [
-        "PatchTooLarge"
-    ]
+    assert list_codes(
+        reconcile_patches(patch("add", "/data/n", "${target.kind}", forEach="${spec.l}"), base=base, loop=5000)
+    ) == ["PatchTooLarge"]
 
 
-def test_many_addons_look_at_everything_that_there_is() -> None:
-    output = addon("a", {"creates": [create(made(name="n-${instanceId}", data="${string(size(resources))}"))]})
+def test_many_reads_of_all_resources_exceed_the_limit() -> None:
+    output = addon("a", {"creates": [create(manifest(name="n-${instanceId}", data="${string(size(resources))}"))]})
     listed = [platform("a", f"i{number}") for number in range(1500)]
-    result = room(market(definition(), output, component_type(*listed)))
+    result = reconcile(full_config(definition(), output, component_type(*listed)))
 
-    assert told(result) == ["PatchTooLarge"]
+    assert list_codes(result) == ["PatchTooLarge"]
 
 
-def test_an_object_that_doubles() -> None:
+def test_exponential_growth_exceeds_the_limit() -> None:
     second_result = [patch("merge", "/data", "${target.data}") for _ in range(40)]
 
-    assert told(patched(*second_result, base=made(data={"l": [1]}))) == ["PatchTooLarge"]
+    assert list_codes(reconcile_patches(*second_result, base=manifest(data={"l": [1]}))) == ["PatchTooLarge"]
 
 
 @pytest.mark.parametrize(
@@ -157,34 +162,34 @@ def test_an_object_that_doubles() -> None:
         pytest.param("../../etc/passwd", "PathSyntax", id="a-path-of-files"),
     ],
 )
-def test_paths(path: str, code: str) -> None:
-    base = made(data={"l": [[{"a": 1}] * 200] * 200})
+def test_path_limits(path: str, code: str) -> None:
+    base = manifest(data={"l": [[{"a": 1}] * 200] * 200})
 
-    assert code in told(patched(patch("add", path, 1), base=base))
+    assert code in list_codes(reconcile_patches(patch("add", path, 1), base=base))
 
 
 @pytest.mark.parametrize(
     "path", ["/data/../../x", "/data/__class__/__init__", "/data/..", "/data/%2e%2e/x", "/data/\u0000"]
 )
-def test_paths_that_only_look_like_climbing(path: str) -> None:
-    """They are keys of maps, and nothing else."""
-    result = patched(patch("add", path, 1))
+def test_special_path_segments_are_plain_keys(path: str) -> None:
+    """They are keys of maps without another meaning."""
+    result = reconcile_patches(patch("add", path, 1))
 
-    assert told(result) == []
-    (item,) = objects(result).values()
+    assert list_codes(result) == []
+    (item,) = read_objects(result).values()
     assert set(item) == {"apiVersion", "kind", "metadata", "data"}
 
 
 @pytest.mark.parametrize("name", ["../../etc", "a/b", "n" * 100_000, "-" * 300, "..", "a\u0000b", "con:1|*?"])
-def test_names_of_everything(name: str) -> None:
-    """Objects of this name are refused, or are a file of their package; nothing is written anywhere else."""
+def test_hostile_names_write_only_inside_the_package(name: str) -> None:
+    """Objects with these names are refused, or they are files of their package."""
     texts = [
         definition(name=name), addon(name), component_type(name=name), environment(name), component(name=name),
-        component(name="x", namespace=name), listing(name=name), binding(name=name), binding(component=name, name="y"),
-        binding(environment=name, name="z"), definition(resource(made(name=name)), name="named"),
+        component(name="x", namespace=name), untyped_component(name=name), binding(name=name), binding(component=name, name="y"),
+        binding(environment=name, name="z"), definition(resource(manifest(name=name)), name="named"),
         component_type(definition="named", name="names"), component(kind="Names", name="c"), binding(component="c"),
     ]  # fmt: skip
-    result = room(market(definition(), component_type(), *texts))
+    result = reconcile(full_config(definition(), component_type(), *texts))
 
     for path in bytes_of(result):
         where, *folders, file = path.split("/")
@@ -193,7 +198,7 @@ def test_names_of_everything(name: str) -> None:
         assert len(file) < 1000
 
 
-def test_a_template_that_is_deeper_than_anybody_reads() -> None:
+def test_too_deep_template_is_unreadable() -> None:
     deep = "{a: " * 10_000 + "1" + "}" * 10_000
     text = f"apiVersion: platform/v1alpha1\nkind: Addon\nmetadata: {{name: a}}\nspec: {{creates: [{deep}]}}\n"
 
@@ -204,48 +209,51 @@ def test_a_template_that_is_deeper_than_anybody_reads() -> None:
 
 
 @pytest.mark.parametrize("count", [90, 2000])
-def test_values_that_are_deep(count: int) -> None:
-    """As deep as can be read, and far deeper, by an expression that wraps what it has."""
+def test_depth_of_values(count: int) -> None:
+    """The first depth can be read. An expression that nests values creates the second one."""
     deep: Any = 1
     for _ in range(min(count, 90)):
         deep = {"a": deep}
-    stall = definition(resource(made(data="${spec}")), values=schema({"o": "object"}))
+    stall = definition(resource(manifest(data="${spec}")), values=schema({"o": "object"}))
     wrap = patch("add", "/data/o", "${ {'a': target.data.o} }", forEach="${spec.l}")
     fix = addon("fix", {"schema": NUMBERS, "patches": [wrap]})
     kind = component_type(platform("fix", "i", {"l": list(range(count - 90))}))
-    result = room(market(stall, fix, kind, of=component({"o": deep})))
+    result = reconcile(full_config(stall, fix, kind, of=component({"o": deep})))
 
-    assert told(result) == ([] if count == 90 else ["PatchTooLarge"])
+    assert list_codes(result) == ([] if count == 90 else ["PatchTooLarge"])
 
 
 def test_thousands_of_addons() -> None:
     names = [f"a{number}" for number in range(1500)]
     kind = component_type(*(platform(name, "x") for name in names))
 
-    assert told(room(market(definition(), *map(patching, names), kind))) == []
+    assert list_codes(reconcile(full_config(definition(), *map(annotator, names), kind))) == []
 
 
 def test_thousands_of_allowed_addons() -> None:
     names = [f"a{number}" for number in range(1000)]
     kind = component_type(allow=[allowed(name) for name in names])
-    addons = [patching(name, "developer") for name in names]
+    addons = [annotator(name, "developer") for name in names]
 
-    assert told(room(market(definition(), *addons, kind, of=component({name: {} for name in names})))) == []
+    assert (
+        list_codes(reconcile(full_config(definition(), *addons, kind, of=component({name: {} for name in names}))))
+        == []
+    )
 
 
-def test_thousands_of_addons_in_a_circle() -> None:
+def test_thousands_of_addons_in_a_cycle() -> None:
     names = [f"a{number}" for number in range(1500)]
-    ring = [patching(name, requires=[names[number - 1]]) for number, name in enumerate(names)]
+    ring = [annotator(name, requires=[names[number - 1]]) for number, name in enumerate(names)]
     kind = component_type(*(platform(name, "x") for name in names))
 
-    assert told(room([definition(), *ring, kind])) == ["AddonOrderCycle"]
+    assert list_codes(reconcile([definition(), *ring, kind])) == ["AddonOrderCycle"]
 
 
-def test_thousands_of_instances_and_of_what_they_lack() -> None:
-    needy = patching("a", requires=[f"x{number}" for number in range(500)])
+def test_thousands_of_missing_requirements() -> None:
+    needy = annotator("a", requires=[f"x{number}" for number in range(500)])
     kind = component_type(*(platform("a", f"i{number}") for number in range(500)))
 
-    assert len(findings(room([definition(), needy, kind]))) == 500
+    assert len(list_findings(reconcile([definition(), needy, kind]))) == 500
 
 
 WRONG: Mapping[str, Any] = {f"k{number}": "${x}" for number in range(5_000)}
@@ -256,34 +264,34 @@ KEYS: Mapping[str, Any] = {f"k{number}": {} for number in range(2_000)}
     "texts",
     [
         pytest.param([addon("a", WRONG)], id="fields"),
-        pytest.param([addon("a", {"creates": [made(data=WRONG)]})], id="expressions"),
+        pytest.param([addon("a", {"creates": [manifest(data=WRONG)]})], id="expressions"),
         pytest.param([addon("a", {"schema": schema(WRONG)})], id="shorthand"),
         pytest.param([definition(), component_type(), component(WRONG)], id="values"),
         pytest.param([definition(), component_type(), binding(overrides=WRONG)], id="overrides"),
         pytest.param([definition(), component_type(), binding(addonOverrides=KEYS)], id="keys"),
         pytest.param(
-            [definition(), addon("a", {"schema": schema({"o": "object"}), "patches": [note("x")]}),
+            [definition(), addon("a", {"schema": schema({"o": "object"}), "patches": [annotate("x")]}),
              component_type(platform("a", "x", {"o": WRONG}))],
             id="config",
         ),
         pytest.param([addon("a", {"patches": [patch("move", "/a", 1)] * 3000})], id="patches"),
     ],
 )  # fmt: skip
-def test_nobody_is_told_of_everything_that_is_wrong(texts: list[str]) -> None:
+def test_number_of_findings_is_limited(texts: list[str]) -> None:
     of_binding = any("EnvBinding" in text for text in texts)
-    result = room([*texts, *(market()[:2] if of_binding else ()), *([component()] if of_binding else ())])
+    result = reconcile([*texts, *(full_config()[:2] if of_binding else ()), *([component()] if of_binding else ())])
 
-    assert 1 <= len(findings(result)) <= 2500
-    assert all(len(item.message) < 2000 for item in findings(result))
+    assert 1 <= len(list_findings(result)) <= 2500
+    assert all(len(item.message) < 2000 for item in list_findings(result))
 
 
-def test_many_that_cannot_be_told_apart_or_are_of_no_kind() -> None:
+def test_messages_about_many_duplicates_are_short() -> None:
     types = [component_type(namespace=f"n{number}") for number in range(600)]
     strays = [component(name=f"c{number}", kind="MarketStal") for number in range(600)]
-    result = room([definition(), *types, *strays])
+    result = reconcile([definition(), *types, *strays])
 
-    assert told(result) == ["ComponentTypeNotFound", "DuplicateObject"]
-    assert all(len(item.message) < 6000 for item in findings(result))
+    assert list_codes(result) == ["ComponentTypeNotFound", "DuplicateObject"]
+    assert all(len(item.message) < 6000 for item in list_findings(result))
 
 
 ODD = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.sampled_from(
@@ -306,12 +314,12 @@ ANYTHING = st.recursive(
 
 
 @st.composite
-def edited(draw: Any) -> dict[str, Any]:
-    """Return a spec that is sound but for one or two places that are anything."""
+def draw_changed_spec(draw: Any) -> dict[str, Any]:
+    """Draw a valid spec with one or two replaced fields."""
     spec: dict[str, Any] = draw(st.sampled_from((
-        {"schema": {"parameters": {"a": "string | default=x"}}, "resources": [resource(made(data="${spec}"))]},
+        {"schema": {"parameters": {"a": "string | default=x"}}, "resources": [resource(manifest(data="${spec}"))]},
         {"schema": {"parameters": {"a": "string"}, "envOverrides": {"b": "integer"}},
-         "creates": [create(made(name="l"), id="l")], "patches": [note("x")], "dependencies": {"requires": []}},
+         "creates": [create(manifest(name="l"), id="l")], "patches": [annotate("x")], "dependencies": {"requires": []}},
         {"componentDefinitionRef": {"name": "stall"}, "platformAddons": [platform("lamp", "x", {"a": "b"})],
          "developerAddons": {"allowed": [allowed("till")]}},
         {"owner": {"componentName": "bread"}, "environment": "fair", "overrides": {}, "addonOverrides": {"till": {}}},
@@ -335,20 +343,20 @@ MAKERS: Mapping[str, tuple[str, str, str]] = {
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.dictionaries(st.sampled_from(KINDS), edited() | ANYTHING, min_size=1, max_size=3))
-def test_anything_anywhere_ends_in_findings(specs: Mapping[str, Any]) -> None:
-    """No object crashes the room, and nothing wrong goes without a word."""
+@given(st.dictionaries(st.sampled_from(KINDS), draw_changed_spec() | ANYTHING, min_size=1, max_size=3))
+def test_any_spec_ends_in_findings(specs: Mapping[str, Any]) -> None:
+    """The controller does not raise an exception, and each error is reported."""
     sound = {
-        "definition": definition(values=schema({"a": "string | default=x"})), "addon": patching("lamp"),
+        "definition": definition(values=schema({"a": "string | default=x"})), "addon": annotator("lamp"),
         "type": component_type(platform("lamp", "x"), allow=[allowed("till")]), "binding": binding(),
         "instance": component({"till": {}}), "environment": environment(),
     }  # fmt: skip
     for kind, spec in specs.items():
         of_kind, name, namespace = MAKERS[kind]
         api = GLUE if kind in ("environment", "build") else API
-        sound[kind] = written(of_kind, name, spec, namespace=namespace, api=api)
-    result = room([*sound.values(), cluster(), patching("till", "developer")])
+        sound[kind] = write_object(of_kind, name, spec, namespace=namespace, api=api)
+    result = reconcile([*sound.values(), cluster(), annotator("till", "developer")])
 
-    wrong = [item for item in findings(result) if item.severity == "error"]
+    wrong = [item for item in list_findings(result) if item.severity == "error"]
     assert wrong or len(result.variants) == 1
     assert all(item.message and item.location.file for item in wrong)

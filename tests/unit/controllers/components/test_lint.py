@@ -1,4 +1,4 @@
-"""What of the catalogue and of components nothing uses, and environments that select no cluster."""
+"""Tests of the lint of components: unused objects, and environments that select no cluster."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from reconciler.controllers.components.inputs import ComponentControllerInputs
 from reconciler.controllers.components.lint import lint_components
 from reconciler.controllers.repositories import read_repositories
 from tests.unit.controllers.components.component_builders import (
-    Branches,
+    PublishedPackages,
     catalog_of,
     component_type,
-    config,
     definition,
-    market,
+    full_config,
+    name_files,
 )
 
 ENVIRONMENT = "apiVersion: reconciler.dev/v1alpha1\nkind: Environment\nmetadata: {name: stage}\nspec: "
@@ -47,11 +47,11 @@ def build(name: str) -> str:
 
 
 def lint(*texts: str, on: str = "") -> list[str]:
-    catalog = catalog_of(config(market(definition(), component_type(), *texts, on=on)))
+    catalog = catalog_of(name_files(full_config(definition(), component_type(), *texts, on=on)))
     inventory = read_inventory(catalog, read_repositories(catalog)[0])
     return [
         f"{finding.code}: {finding.message}"
-        for finding in lint_components(catalog, inventory, ComponentControllerInputs(Branches()))
+        for finding in lint_components(catalog, inventory, ComponentControllerInputs(PublishedPackages()))
     ]
 
 
@@ -74,11 +74,11 @@ def lint(*texts: str, on: str = "") -> list[str]:
         pytest.param(build("bread"), "", id="a-build-for-all"),
     ],
 )  # fmt: skip
-def test_what_nothing_uses(text: str, expected: str) -> None:
+def test_unused_object_is_reported(text: str, expected: str) -> None:
     assert lint(text) == ([expected] if expected else [])
 
 
-def test_an_environment_that_selects_no_cluster() -> None:
+def test_environment_without_clusters_is_reported() -> None:
     (item,) = lint(f"{ENVIRONMENT}{{clusterSelector: {{matchLabels: {{nothing: here}}}}}}\n")
 
     assert item.startswith(
@@ -86,7 +86,7 @@ def test_an_environment_that_selects_no_cluster() -> None:
     )
 
 
-def test_a_component_that_runs_nowhere() -> None:
+def test_component_without_binding_is_reported() -> None:
     second = "apiVersion: platform/v1alpha1\nkind: MarketStall\nmetadata: {name: milk, namespace: square}\nspec: {}\n"
 
     assert [item for item in lint(second) if "milk" in item] == [
@@ -94,7 +94,7 @@ def test_a_component_that_runs_nowhere() -> None:
     ]
 
 
-def test_what_a_binding_that_leads_nowhere_is_meant_for_nobody_knows() -> None:
+def test_invalid_binding_prevents_findings_about_unused_objects() -> None:
     lost = "apiVersion: platform/v1alpha1\nkind: EnvBinding\nmetadata: {name: lost, namespace: square}\nspec: %s\n"
     stage = f"{ENVIRONMENT}{{clusters: [east]}}\n"
 

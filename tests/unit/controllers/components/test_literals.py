@@ -1,4 +1,4 @@
-"""Values as templates, and as CEL (openchoreo 13.3.5)."""
+"""Tests of values as templates and as CEL literals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_any_value_has_a_template(value: Any) -> None:
 
 
 @given(JSON)
-def test_any_value_is_written_as_cel(value: Any) -> None:
+def test_any_value_has_a_cel_literal(value: Any) -> None:
     result = render_patch_template(f"${{{format_cel_literal(value)}}}")
 
     assert (result, type(result)) == (value, type(value))

@@ -1,4 +1,4 @@
-"""Names that are made of names (openchoreo 2)."""
+"""Tests of derived names: addon keys, kinds and CRD names."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_camel_case(name: str, expected: str) -> None:
         pytest.param("größe", None, id="other-letters"),
     ],
 )
-def test_the_key_of_an_addon(name: str, key: str | None) -> None:
+def test_key_of_an_addon(name: str, key: str | None) -> None:
     assert derive_addon_key(name) == key
 
 
@@ -51,7 +51,7 @@ def test_the_key_of_an_addon(name: str, key: str | None) -> None:
         pytest.param("a" * 64, None, id="longer-than-a-label"),
     ],
 )
-def test_the_kind_of_a_type(name: str, kind: str | None) -> None:
+def test_kind_of_a_type(name: str, kind: str | None) -> None:
     assert derive_kind(name) == kind
 
 
@@ -69,9 +69,9 @@ def test_the_kind_of_a_type(name: str, kind: str | None) -> None:
         pytest.param("Y", "ys", id="y-alone"),
     ],
 )
-def test_the_plural_of_a_kind(kind: str, expected: str) -> None:
+def test_plural_of_a_kind(kind: str, expected: str) -> None:
     assert pluralize_kind(kind) == expected
 
 
-def test_names_with_two_parts() -> None:
+def test_crd_name_contains_plural_and_group() -> None:
     assert derive_crd_name("Proxy", "apps.example.org") == "proxies.apps.example.org"

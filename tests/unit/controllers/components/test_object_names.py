@@ -11,31 +11,31 @@ from reconciler.krm.findings import Finding
 from tests.unit.controllers.components.component_builders import (
     GLUE,
     UNREADABLE,
+    annotate,
+    annotator,
     binding,
     build,
     catalog_of,
     component,
     component_type,
-    config,
     definition,
     environment,
-    finding,
-    findings,
-    listing,
-    market,
-    note,
-    patching,
+    find_finding,
+    find_stalled,
+    full_config,
+    list_codes,
+    list_findings,
+    name_files,
     platform,
-    ready,
-    room,
+    read_ready,
+    read_values,
+    reconcile,
     schema,
-    stalled,
-    told,
-    values,
-    written,
+    untyped_component,
+    write_object,
 )
 
-LAMP = patching("lamp")
+LAMP = annotator("lamp")
 LIT = component_type(platform("lamp", "x"))
 
 
@@ -44,7 +44,7 @@ def kinds_of(result: ControllerResult) -> list[str]:
 
 
 def duplicates(result: ControllerResult) -> list[Finding]:
-    return [item for item in findings(result) if item.code == "DuplicateObject"]
+    return [item for item in list_findings(result) if item.code == "DuplicateObject"]
 
 
 def a_definition(namespace: str) -> str:
@@ -52,7 +52,7 @@ def a_definition(namespace: str) -> str:
 
 
 def an_addon(namespace: str) -> str:
-    return written("Addon", "lamp", {"patches": [note("lamp")]}, namespace=namespace)
+    return write_object("Addon", "lamp", {"patches": [annotate("lamp")]}, namespace=namespace)
 
 
 def a_type(namespace: str) -> str:
@@ -72,15 +72,15 @@ CATALOGUE = {
 
 def world_with(kind: str, *texts: str) -> list[str]:
     whole = {"ComponentDefinition": definition(), "Addon": LAMP, "ComponentType": LIT}
-    return market(*(text for of, text in whole.items() if of != kind), *texts)
+    return full_config(*(text for of, text in whole.items() if of != kind), *texts)
 
 
 @pytest.mark.parametrize("kind", CATALOGUE)
 @pytest.mark.parametrize("namespace", ["", "square", "elsewhere"])
 def test_the_catalogue_is_found_in_whatever_namespace(kind: str, namespace: str) -> None:
-    result = room(world_with(kind, CATALOGUE[kind][0](namespace)))
+    result = reconcile(world_with(kind, CATALOGUE[kind][0](namespace)))
 
-    assert told(result) == []
+    assert list_codes(result) == []
     assert len(result.variants) == 1
 
 
@@ -88,65 +88,64 @@ def test_the_catalogue_is_found_in_whatever_namespace(kind: str, namespace: str)
 @pytest.mark.parametrize("namespaces", [("a", "b"), ("", "square")])
 def test_one_name_in_two_namespaces_counts_for_nothing(kind: str, namespaces: tuple[str, str]) -> None:
     make, reason = CATALOGUE[kind]
-    result = room(world_with(kind, *map(make, namespaces)))
+    result = reconcile(world_with(kind, *map(make, namespaces)))
 
     assert [duplicate.location.file for duplicate in duplicates(result)] == ["04.yaml", "05.yaml"]
     both = {duplicate.message for duplicate in duplicates(result)}
     assert len(both) == 1
     assert "must be declared once across all namespaces" in both.pop()
-    assert ready(result, "MarketStall", "bread") == ("False", "ComponentTypeNotReady")
+    assert read_ready(result, "MarketStall", "bread") == ("False", "ComponentTypeNotReady")
     assert {
         config_status.conditions[0].reason
         for config_status in result.statuses
         if config_status.key.kind == "ComponentType"
     } == {reason}
-    assert stalled(result).conditions[0].reason == "ComponentTypeNotReady"
+    assert find_stalled(result).conditions[0].reason == "ComponentTypeNotReady"
 
 
 @pytest.mark.parametrize("kind", CATALOGUE)
 def test_one_object_in_two_places_is_told_by_the_catalog_and_counts_for_nothing(kind: str) -> None:
     make, reason = CATALOGUE[kind]
-    files = config(world_with(kind, make("a"), make("a")))
-    result = room(files)
+    files = name_files(world_with(kind, make("a"), make("a")))
+    result = reconcile(files)
 
     assert [item.code for item in catalog_of(files).findings] == ["DuplicateObject", "DuplicateObject"]
     assert duplicates(result) == []
-    assert ready(result, "ComponentType", "market-stall") == ("False", reason)
-    assert ready(result, "MarketStall", "bread") == ("False", "ComponentTypeNotReady")
-    assert stalled(result).conditions[0].reason == "ComponentTypeNotReady"
+    assert read_ready(result, "ComponentType", "market-stall") == ("False", reason)
+    assert read_ready(result, "MarketStall", "bread") == ("False", "ComponentTypeNotReady")
+    assert find_stalled(result).conditions[0].reason == "ComponentTypeNotReady"
 
 
 def test_copies_in_one_namespace_spoil_the_one_in_another() -> None:
-    result = room(world_with("Addon", an_addon("a"), an_addon("a"), an_addon("b")))
+    result = reconcile(world_with("Addon", an_addon("a"), an_addon("a"), an_addon("b")))
 
     assert len(duplicates(result)) == 3
-    assert ready(result, "ComponentType", "market-stall") == ("False", "AddonNotFound")
+    assert read_ready(result, "ComponentType", "market-stall") == ("False", "AddonNotFound")
 
 
 def test_a_name_of_the_catalogue_that_cannot_be_used_says_so() -> None:
-    result = room(world_with("Addon", written("Addon", "lamp", {"wat": 1})))
+    result = reconcile(world_with("Addon", write_object("Addon", "lamp", {"wat": 1})))
 
-    assert told(result) == ["AddonNotFound", "ComponentTypeNotReady", "UnknownField"]
-    assert finding(result, "AddonNotFound").message == "Addon lamp is invalid"
-    assert ready(result, "Addon", "lamp")[0] == "False"
+    assert list_codes(result) == ["AddonNotFound", "ComponentTypeNotReady", "UnknownField"]
+    assert find_finding(result, "AddonNotFound").message == "Addon lamp is invalid"
+    assert read_ready(result, "Addon", "lamp")[0] == "False"
 
 
 @pytest.mark.parametrize(
     "name", ["component", "addon", "env-binding", "component-type", "component-definition", "render-result"]
 )
 def test_kinds_of_this_group_are_reserved(name: str) -> None:
-    result = room([definition(), component_type(name=name)])
+    result = reconcile([definition(), component_type(name=name)])
 
-    assert told(result) == ["GeneratedKindReserved"]
-    assert ready(result, "ComponentType", name) == ("False", "GeneratedKindReserved")
+    assert list_codes(result) == ["GeneratedKindReserved"]
+    assert read_ready(result, "ComponentType", name) == ("False", "GeneratedKindReserved")
 
 
 def test_kinds_that_rooms_read_are_reserved() -> None:
-    """design 10.22."""
-    result = room([definition(), component_type(name="plugin-preset")], reserved_kinds=frozenset({"PluginPreset"}))
+    result = reconcile([definition(), component_type(name="plugin-preset")], reserved_kinds=frozenset({"PluginPreset"}))
 
-    assert told(result) == ["GeneratedKindReserved"]
-    assert "generates the kind PluginPreset" in finding(result, "GeneratedKindReserved").message
+    assert list_codes(result) == ["GeneratedKindReserved"]
+    assert "generates the kind PluginPreset" in find_finding(result, "GeneratedKindReserved").message
 
 
 @pytest.mark.parametrize(
@@ -154,29 +153,29 @@ def test_kinds_that_rooms_read_are_reserved() -> None:
     [("market-stall", "MarketStall"), ("stall", "Stall"), ("a.b-c", "ABC"), ("oauth2-proxy", "Oauth2Proxy")],
 )
 def test_the_kind_that_a_type_makes(name: str, kind: str) -> None:
-    result = room(market(definition(), component_type(name=name), of=component(kind=kind)))
+    result = reconcile(full_config(definition(), component_type(name=name), of=component(kind=kind)))
 
-    assert told(result) == []
+    assert list_codes(result) == []
 
 
 @pytest.mark.parametrize("name", ["3-stall", "s" * 64])
 def test_a_name_that_makes_no_kind(name: str) -> None:
-    result = room([definition(), component_type(name=name)])
+    result = reconcile([definition(), component_type(name=name)])
 
-    assert told(result) == ["ComponentTypeInvalid"]
+    assert list_codes(result) == ["ComponentTypeInvalid"]
     assert (
         "metadata.name must form a kind of at most 63 letters and digits"
-        in finding(result, "ComponentTypeInvalid").message
+        in find_finding(result, "ComponentTypeInvalid").message
     )
 
 
 def test_two_types_that_make_one_kind() -> None:
     types = [component_type(name="market-stall"), component_type(name="market.stall")]
-    result = room(market(definition(), *types))
+    result = reconcile(full_config(definition(), *types))
 
-    assert told(result) == ["ComponentTypeNotReady", "GeneratedKindCollision"]
-    assert ready(result, "ComponentType", "market-stall") == ("False", "GeneratedKindCollision")
-    assert ready(result, "ComponentType", "market.stall") == ("False", "GeneratedKindCollision")
+    assert list_codes(result) == ["ComponentTypeNotReady", "GeneratedKindCollision"]
+    assert read_ready(result, "ComponentType", "market-stall") == ("False", "GeneratedKindCollision")
+    assert read_ready(result, "ComponentType", "market.stall") == ("False", "GeneratedKindCollision")
     assert result.variants == ()
 
 
@@ -185,22 +184,22 @@ def test_two_types_that_make_one_kind() -> None:
 )
 def test_a_kind_that_no_type_makes(kind: str, hint: str) -> None:
     """openchoreo 12.1; bound or not."""
-    result = room([definition(), component_type(), component(kind=kind)])
+    result = reconcile([definition(), component_type(), component(kind=kind)])
 
-    assert told(result) == ["ComponentTypeNotFound"]
-    message = finding(result, "ComponentTypeNotFound").message
+    assert list_codes(result) == ["ComponentTypeNotFound"]
+    message = find_finding(result, "ComponentTypeNotFound").message
     assert message.startswith(
         f"{kind}/square/bread: no ComponentType generates the kind {kind}; generated kinds: MarketStall"
     )
     assert hint in message
-    assert ready(result, kind, "bread") == ("False", "ComponentTypeNotFound")
+    assert read_ready(result, kind, "bread") == ("False", "ComponentTypeNotFound")
 
 
 def test_a_binding_of_such_a_kind_waits() -> None:
-    result = room(market(definition(), of=component()))
+    result = reconcile(full_config(definition(), of=component()))
 
-    assert told(result) == ["ComponentTypeNotFound"]
-    assert stalled(result).conditions[0].reason == "ComponentTypeNotFound"
+    assert list_codes(result) == ["ComponentTypeNotFound"]
+    assert find_stalled(result).conditions[0].reason == "ComponentTypeNotFound"
 
 
 def test_a_type_that_is_not_ready_stops_its_components_and_nobody_else() -> None:
@@ -208,11 +207,11 @@ def test_a_type_that_is_not_ready_stops_its_components_and_nobody_else() -> None
         definition(), component_type(), component_type(name="broken", definition="none"), component(),
         component(name="cake", kind="Broken"), binding(component="cake"),
     ]  # fmt: skip
-    result = room(market(*texts[:3], *texts[4:]))
+    result = reconcile(full_config(*texts[:3], *texts[4:]))
 
-    assert told(result) == ["ComponentTypeNotReady", "DefinitionNotFound"]
+    assert list_codes(result) == ["ComponentTypeNotReady", "DefinitionNotFound"]
     assert [variant.target.package for variant in result.variants] == ["components/fair/square/bread"]
-    message = stalled(result, "cake-fair").conditions[0].message
+    message = find_stalled(result, "cake-fair").conditions[0].message
     assert message == (
         "Broken/square/cake uses ComponentType/_cluster/broken, which is not ready:"
         " no ComponentDefinition has the name none; existing: stall"
@@ -221,104 +220,104 @@ def test_a_type_that_is_not_ready_stops_its_components_and_nobody_else() -> None
 
 def test_components_of_one_name_whatever_their_kind() -> None:
     types = [component_type(), component_type(name="other-stall")]
-    result = room(market(definition(), *types, component(kind="OtherStall")))
+    result = reconcile(full_config(definition(), *types, component(kind="OtherStall")))
 
-    assert told(result) == ["ComponentNameConflict", "EnvBindingOwnerUnresolved"]
+    assert list_codes(result) == ["ComponentNameConflict", "EnvBindingOwnerUnresolved"]
     assert result.variants == ()
-    assert stalled(result).conditions[0].reason == "EnvBindingOwnerUnresolved"
+    assert find_stalled(result).conditions[0].reason == "EnvBindingOwnerUnresolved"
     assert "the name is not unique: MarketStall/square/bread and OtherStall/square/bread" in (
-        stalled(result).conditions[0].message
+        find_stalled(result).conditions[0].message
     )
 
 
 def test_components_of_one_name_in_several_namespaces() -> None:
     items = [component(namespace="alley"), binding(namespace="alley")]
-    result = room(market(definition(), component_type(), *items))
+    result = reconcile(full_config(definition(), component_type(), *items))
 
-    assert told(result) == []
+    assert list_codes(result) == []
     assert [variant.target.package for variant in result.variants] == [
         "components/fair/alley/bread", "components/fair/square/bread",
     ]  # fmt: skip
 
 
 def test_a_component_that_stands_twice_counts_for_nothing() -> None:
-    result = room(market(definition(), component_type(), component()))
+    result = reconcile(full_config(definition(), component_type(), component()))
 
-    assert told(result) == ["EnvBindingOwnerUnresolved"]
-    assert "MarketStall/square/bread is declared more than once" in stalled(result).conditions[0].message
+    assert list_codes(result) == ["EnvBindingOwnerUnresolved"]
+    assert "MarketStall/square/bread is declared more than once" in find_stalled(result).conditions[0].message
 
 
 @pytest.mark.parametrize(
     ("text", "kind", "reason"),
     [
         pytest.param(component(data={}), "MarketStall", "UnknownField", id="a-field-beside-its-spec"),
-        pytest.param(listing(wat=1), "Component", "UnknownField", id="without-a-type"),
+        pytest.param(untyped_component(wat=1), "Component", "UnknownField", id="without-a-type"),
     ],
 )
 def test_a_component_that_cannot_be_read_has_a_status(text: str, kind: str, reason: str) -> None:
-    result = room([definition(), component_type(), text])
+    result = reconcile([definition(), component_type(), text])
 
-    assert told(result) == [reason]
-    assert ready(result, kind, "bread") == ("False", reason)
+    assert list_codes(result) == [reason]
+    assert read_ready(result, kind, "bread") == ("False", reason)
 
 
 @pytest.mark.parametrize("namespace", ["", "square", "elsewhere"])
 def test_environments_are_found_by_name_alone(namespace: str) -> None:
-    texts = [text for text in market(definition(), component_type()) if "kind: Environment" not in text]
-    result = room([*texts, environment(namespace=namespace)])
+    texts = [text for text in full_config(definition(), component_type()) if "kind: Environment" not in text]
+    result = reconcile([*texts, environment(namespace=namespace)])
 
-    assert told(result) == []
+    assert list_codes(result) == []
     assert len(result.variants) == 1
 
 
 @pytest.mark.parametrize("namespace", ["square", "elsewhere"])
 def test_an_environment_in_two_namespaces_counts_for_nothing(namespace: str) -> None:
     """Even where one is in the namespace of the binding."""
-    result = room(market(definition(), component_type(), environment(namespace=namespace)))
+    result = reconcile(full_config(definition(), component_type(), environment(namespace=namespace)))
 
-    assert told(result) == ["DuplicateObject", "EnvironmentNotFound"]
-    assert "Environment fair is declared more than once" in finding(result, "EnvironmentNotFound").message
+    assert list_codes(result) == ["DuplicateObject", "EnvironmentNotFound"]
+    assert "Environment fair is declared more than once" in find_finding(result, "EnvironmentNotFound").message
     assert [stalled_variant.owner.key.name for stalled_variant in result.stalled] == ["bread-fair"]
 
 
 def test_an_environment_that_stands_twice() -> None:
-    result = room(market(definition(), component_type(), environment()))
+    result = reconcile(full_config(definition(), component_type(), environment()))
 
-    assert told(result) == ["EnvironmentNotFound"]
-    assert stalled(result).conditions[0].reason == "EnvironmentNotFound"
+    assert list_codes(result) == ["EnvironmentNotFound"]
+    assert find_stalled(result).conditions[0].reason == "EnvironmentNotFound"
 
 
 BUILD_OF: dict[str, Callable[[], str]] = {
-    "cannot-be-read": lambda: written("Build", "bread", {"workload": 3}, namespace="square", api=GLUE),
+    "cannot-be-read": lambda: write_object("Build", "bread", {"workload": 3}, namespace="square", api=GLUE),
     "stands-twice": lambda: f"{build()}---\n{build()}",
-    "for-the-environment": lambda: written("Build", "bread.fair", {"workload": 3}, namespace="square", api=GLUE),
+    "for-the-environment": lambda: write_object("Build", "bread.fair", {"workload": 3}, namespace="square", api=GLUE),
 }
 
 
 @pytest.mark.parametrize("which", BUILD_OF)
 def test_a_build_that_may_be_there_keeps_what_is_there(which: str) -> None:
     more = [build()] if which == "for-the-environment" else []
-    result = room(market(definition(), component_type(), BUILD_OF[which](), *more))
+    result = reconcile(full_config(definition(), component_type(), BUILD_OF[which](), *more))
 
     assert result.variants == ()
-    (condition,) = stalled(result).conditions
+    (condition,) = find_stalled(result).conditions
     assert (condition.status, condition.reason) == ("False", "InDoubt")
     name = "bread.fair" if which == "for-the-environment" else "bread"
     assert condition.message == f"the package is kept, because Build/square/{name} cannot be used"
 
 
 def test_an_unreadable_file_takes_nothing_away() -> None:
-    files = config(market(definition(), component_type()))
-    result = room({**files, "broken.yaml": UNREADABLE})
+    files = name_files(full_config(definition(), component_type()))
+    result = reconcile({**files, "broken.yaml": UNREADABLE})
 
     assert len(result.variants) == 1
-    assert told(result) == []
+    assert list_codes(result) == []
 
 
 def test_a_broken_build_of_another_environment_does_not_matter() -> None:
     shown = definition(values=schema({"a": "string | default=x"}))
-    other = written("Build", "bread.daily", {"workload": 3}, namespace="square", api=GLUE)
-    result = room(market(shown, component_type(), other))
+    other = write_object("Build", "bread.daily", {"workload": 3}, namespace="square", api=GLUE)
+    result = reconcile(full_config(shown, component_type(), other))
 
-    assert told(result) == ["BuildInvalid"]
-    assert values(result) == {"a": "x"}
+    assert list_codes(result) == ["BuildInvalid"]
+    assert read_values(result) == {"a": "x"}

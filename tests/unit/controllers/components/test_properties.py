@@ -14,9 +14,10 @@ from reconciler.controllers.results import ControllerResult
 from tests.unit.controllers.components.component_builders import (
     FALSE,
     UNREADABLE,
-    Branches,
+    PublishedPackages,
     addon,
     allowed,
+    annotate,
     binding,
     build,
     bytes_of,
@@ -24,30 +25,29 @@ from tests.unit.controllers.components.component_builders import (
     cluster,
     component,
     component_type,
-    config,
     create,
     definition,
     environment,
-    findings,
-    listing,
-    made,
-    note,
+    list_findings,
+    manifest,
+    name_files,
     patch,
     platform,
+    reconcile,
+    reconcile_catalog,
     resource,
-    room,
-    room_of,
     schema,
+    untyped_component,
 )
 
 LAMP = {
     "schema": schema({"watt": "integer | default=3"}, {"glow": "string | default=dim"}),
-    "creates": [create(made(name="${metadata.name}-${addon.name}-${instanceId}", data="${spec}"))],
+    "creates": [create(manifest(name="${metadata.name}-${addon.name}-${instanceId}", data="${spec}"))],
     "patches": [patch("add", "/data/lamps/-", "${addon.name}-${instanceId}", {"resourceId": "main"})],
 }
 STALL = {"size": "integer | default=1 maximum=9"}
 VALUES = schema(STALL, {"most": "integer | default=5"})
-SHOWN = resource(made(data={"all": "${spec}", "build": "${build}", "env": "${env}"}))
+SHOWN = resource(manifest(data={"all": "${spec}", "build": "${build}", "env": "${env}"}))
 NAMES = ("a", "b", "c", "d")
 
 # what may stand in each file: what is sound first, then what is not, or is there in another way
@@ -72,7 +72,7 @@ FILES: Mapping[str, tuple[str, ...]] = {
         definition(resource({"kind": "${x}"})),
         "",
     ),
-    "a": (addon("a", LAMP), addon("a", {**LAMP, "condition": FALSE}), addon("a", {"patches": [note("a")]}), ""),
+    "a": (addon("a", LAMP), addon("a", {**LAMP, "condition": FALSE}), addon("a", {"patches": [annotate("a")]}), ""),
     "b": (
         addon("b", {**LAMP, "dependencies": {"loadOrder": {"after": ["c"]}}}),
         addon("b", {**LAMP, "dependencies": {"requires": [{"addon": "c"}]}}),
@@ -101,11 +101,11 @@ FILES: Mapping[str, tuple[str, ...]] = {
         component({"size": 3, "d": {}}),
         component({"d": {"watt": 9}, "c": {}}),
         component({"size": 99}),
-        listing(platform("d"), platform("c", "i", {"watt": 1})),
+        untyped_component(platform("d"), platform("c", "i", {"watt": 1})),
         component(wat=1),
         "",
     ),
-    "cake": (component(name="cake"), component(name="cake", kind="Other"), listing(name="cake", wat=1), ""),
+    "cake": (component(name="cake"), component(name="cake", kind="Other"), untyped_component(name="cake", wat=1), ""),
     "bread-fair": (
         binding(),
         binding(overrides={"most": 7}, platformAddonOverrides={"a": {"x": {"glow": "blue"}}}),
@@ -147,7 +147,7 @@ def outcome(result: ControllerResult) -> Any:
 def coarse(result: ControllerResult) -> Any:
     """Return what a pass comes to, places in files aside."""
     variants = [(variant.owner, variant.target) for variant in result.variants]
-    output = sorted((finding.code, finding.severity, finding.location.object) for finding in findings(result))
+    output = sorted((finding.code, finding.severity, finding.location.object) for finding in list_findings(result))
     return bytes_of(result), variants, [stalled_variant.owner for stalled_variant in result.stalled], output
 
 
@@ -161,7 +161,7 @@ def test_the_order_of_files_does_not_matter(files: dict[str, str], shuffle: rand
     mixed = list(texts)
     shuffle.shuffle(mixed)
 
-    before, after = room(config(texts)), room(config(mixed))
+    before, after = reconcile(name_files(texts)), reconcile(name_files(mixed))
 
     assert coarse(before) == coarse(after)
 
@@ -185,10 +185,10 @@ def test_the_order_of_lists_that_have_none_does_not_matter(data: st.DataObject) 
             *map(ordered, NAMES), cluster("east"), cluster("west"), environment(clusters=mix(["east", "west"])),
             definition(SHOWN, values=VALUES), component({name: {} for name in of_people}), binding(),
             component_type(*mix(of_type), allow=mix([allowed(name) for name in of_people])),
-            listing(*mix([platform(name, "y") for name in of_people]), name="cake"), binding(component="cake"),
+            untyped_component(*mix([platform(name, "y") for name in of_people]), name="cake"), binding(component="cake"),
         ]  # fmt: skip
 
-    before, after = room(world(list)), room(world(lambda items: data.draw(st.permutations(items))))
+    before, after = reconcile(world(list)), reconcile(world(lambda items: data.draw(st.permutations(items))))
 
     assert coarse(before) == coarse(after)
 
@@ -197,10 +197,12 @@ NOTHING = (
     addon("idle"),
     addon("idle", {"patches": [patch("add", "/data/x", 1, condition=FALSE)]}),
     addon("idle", {"patches": [patch("add", "/data/x", 1, forEach="${[]}")]}),
-    addon("idle", {"creates": [create(made(), includeWhen=FALSE)], "patches": [patch("add", "/data/x", "${omit()}")]}),
+    addon(
+        "idle", {"creates": [create(manifest(), includeWhen=FALSE)], "patches": [patch("add", "/data/x", "${omit()}")]}
+    ),
     addon("idle", {"patches": [patch("add", "/data/x", 1, {"resourceType": "Nobody"})]}),
     addon("idle", {"patches": [patch("remove", "/data/none")]}),
-    addon("idle", {"condition": FALSE, "creates": [made(name="x")]}),
+    addon("idle", {"condition": FALSE, "creates": [manifest(name="x")]}),
 )
 
 
@@ -212,7 +214,7 @@ def test_an_addon_that_does_nothing_changes_nothing(files: dict[str, str], idle:
     listed = [platform("a", "x"), platform("c", "z")]
     kinds = component_type(*listed), component_type(*listed, platform("idle", "x"))
 
-    without, beside = (room({**files, "type.yaml": kind}) for kind in kinds)
+    without, beside = (reconcile({**files, "type.yaml": kind}) for kind in kinds)
 
     assert bytes_of(without) == bytes_of(beside)
 
@@ -221,15 +223,15 @@ def test_an_addon_that_does_nothing_changes_nothing(files: dict[str, str], idle:
 @given(worlds(), st.data())
 def test_a_pass_that_remembers_comes_to_what_one_does_that_does_not(files: dict[str, str], data: st.DataObject) -> None:
     """Whatever is edited between passes, and whatever has been published."""
-    memory, branches = ComponentCache(), Branches()
+    memory, branches = ComponentCache(), PublishedPackages()
     catalog = None
     for _ in range(data.draw(st.integers(2, 4))):
         catalog = catalog_of(files, catalog)
-        fresh = room_of(catalog, branches)
+        fresh = reconcile_catalog(catalog, branches)
 
-        assert outcome(room_of(catalog, branches, memory)) == outcome(fresh)
+        assert outcome(reconcile_catalog(catalog, branches, memory)) == outcome(fresh)
 
-        branches = data.draw(st.sampled_from((branches, Branches.of(fresh))))
+        branches = data.draw(st.sampled_from((branches, PublishedPackages.from_result(fresh))))
         for name in data.draw(st.lists(st.sampled_from(sorted(FILES)), max_size=2)):
             files = {**files, f"{name}.yaml": data.draw(st.sampled_from(FILES[name]))}
 
@@ -237,9 +239,9 @@ def test_a_pass_that_remembers_comes_to_what_one_does_that_does_not(files: dict[
 @EXAMPLES
 @given(worlds())
 def test_what_is_published_changes_nothing_of_what_is_wanted(files: dict[str, str]) -> None:
-    first = room(files)
+    first = reconcile(files)
 
-    second = room(files, Branches.of(first))
+    second = reconcile(files, PublishedPackages.from_result(first))
 
     assert coarse(first) == coarse(second)
 
@@ -252,7 +254,7 @@ def test_one_component_that_is_spoiled_spoils_no_other(files: dict[str, str], da
     of_bread = ("bread", "bread-fair", "build")
     changed = {f"{name}.yaml": data.draw(st.sampled_from(FILES[name])) for name in of_bread}
 
-    before, after = room(files), room({**files, **changed})
+    before, after = reconcile(files), reconcile({**files, **changed})
 
     def cakes(result: ControllerResult) -> dict[str, bytes]:
         return {path: text for path, text in bytes_of(result).items() if "/cake/" in path}
@@ -261,7 +263,7 @@ def test_one_component_that_is_spoiled_spoils_no_other(files: dict[str, str], da
 
 
 def test_the_worlds_are_not_all_broken() -> None:
-    sound = room({f"{name}.yaml": texts[0] for name, texts in FILES.items()})
+    sound = reconcile({f"{name}.yaml": texts[0] for name, texts in FILES.items()})
 
     assert len(sound.variants) == 3
-    assert not [finding for finding in findings(sound) if finding.severity == "error"]
+    assert not [finding for finding in list_findings(sound) if finding.severity == "error"]

@@ -15,25 +15,25 @@ from reconciler.krm.yaml import emit, parse_yaml
 from tests.unit.controllers.components.component_builders import (
     GLUE,
     addon,
+    annotate,
+    annotator,
     build,
     cluster,
     component_type,
     create,
     definition,
     environment,
-    finding,
-    made,
-    note,
-    objects,
+    find_finding,
+    find_status,
+    list_codes,
+    manifest,
     patch,
-    patching,
     platform,
+    read_objects,
+    reconcile,
     resource,
-    room,
     schema,
-    status,
-    told,
-    written,
+    write_object,
 )
 
 FOLDER = Path(__file__).resolve().parents[4] / "../shared/seeds"
@@ -51,7 +51,7 @@ DISK = addon(
         ),
         "creates": [
             create(
-                made("PersistentVolumeClaim", "${metadata.name}-${spec.volumeName}", spec={
+                manifest("PersistentVolumeClaim", "${metadata.name}-${spec.volumeName}", spec={
                     "storageClassName": "${spec.storageClass}", "resources": {"requests": {"storage": "${spec.size}"}},
                 }),
                 id="pvc",
@@ -72,7 +72,7 @@ POLICY = addon(
     "network-policy",
     {
         "schema": schema({"denyAll": "boolean | default=false", "allowIngress": "[]object | default=[]"}),
-        "creates": [made("NetworkPolicy", "${metadata.name}-policy", spec={"ingress": "${spec.allowIngress}"})],
+        "creates": [manifest("NetworkPolicy", "${metadata.name}-policy", spec={"ingress": "${spec.allowIngress}"})],
     },
     labels={"version": "1.0"},
 )
@@ -81,7 +81,7 @@ FILES = addon(
     {
         "description": "Mount ConfigMaps/Secrets",
         "schema": schema({"configs": "[]object | default=[]"}),
-        "creates": [create(made(name="${metadata.name}-${item.name}"), forEach="${spec.configs}")],
+        "creates": [create(manifest(name="${metadata.name}-${item.name}"), forEach="${spec.configs}")],
     },
     side="developer",
 )
@@ -122,7 +122,7 @@ def in_namespace(data: dict[str, Any]) -> str:
 
 def whole(data: dict[str, Any]) -> str:
     """Return a definition of the seed with what its template leaves out."""
-    data["spec"]["resources"][0]["template"] = made("Deployment", spec={
+    data["spec"]["resources"][0]["template"] = manifest("Deployment", spec={
         "replicas": "${spec.replicas}",
         "template": {"spec": {"containers": [{"name": "app", "image": "${build.image}"}]}},
     })  # fmt: skip
@@ -132,11 +132,11 @@ def whole(data: dict[str, Any]) -> str:
 def running(name: str) -> str:
     """Return the binding of a component to the environment that the seed speaks of."""
     spec = {"owner": {"componentName": name}, "environment": "production"}
-    return written("EnvBinding", f"{name}-here", spec, namespace="shop")
+    return write_object("EnvBinding", f"{name}-here", spec, namespace="shop")
 
 
 def both_stages() -> ControllerResult:
-    return room([
+    return reconcile([
         cluster(), environment("production"), build("customer-portal", {"image": "portal:1"}, "shop"),
         whole(read("#### 2. Load ComponentDefinition")), DISK, POLICY, FILES, SIDECAR,
         emit(read("#### 1. PE Defines ComponentType")),
@@ -147,18 +147,18 @@ def both_stages() -> ControllerResult:
 def test_its_own_definitions_are_short() -> None:
     """The seed leaves out what must be there: such an object cannot be rendered (openchoreo 1.1)."""
     short = read("#### 2. Load ComponentDefinition")
-    of = written("ProductionWebApp", "portal", {}, namespace="shop")
+    of = write_object("ProductionWebApp", "portal", {}, namespace="shop")
     kind = component_type(name="production-web-app", definition="web-app")
-    result = room([cluster(), environment("production"), emit(short), kind, of, running("portal")])
+    result = reconcile([cluster(), environment("production"), emit(short), kind, of, running("portal")])
 
-    assert told(result) == ["RenderedObjectInvalid"]
+    assert list_codes(result) == ["RenderedObjectInvalid"]
     assert result.variants == ()
 
 
 def test_stage_1() -> None:
     result = both_stages()
 
-    config_status = status(result, "ComponentType", "production-web-app")
+    config_status = find_status(result, "ComponentType", "production-web-app")
     expected = read("#### 7. Generate ComponentType")["status"]
     assert config_status.fields["generatedCRD"] == expected["generatedCRD"]
     # the seed lists them as they are written, the spec as they work
@@ -170,7 +170,7 @@ def test_stage_1() -> None:
 
 
 def test_what_developers_see() -> None:
-    files = status(both_stages(), "ComponentType", "production-web-app").files
+    files = find_status(both_stages(), "ComponentType", "production-web-app").files
 
     assert files is not None
     properties = parse_yaml(files["schema.json"]).documents[0].data["properties"]
@@ -191,8 +191,8 @@ def test_stage_2_and_what_its_environment_overrides() -> None:
     """The binding names no owner; by its own name it is that of the component (openchoreo 1.5)."""
     result = both_stages()
 
-    assert told(result) == ["EnvBindingOwnerGuessed"]
-    output = objects(result, "east/components/production/shop/customer-portal")
+    assert list_codes(result) == ["EnvBindingOwnerGuessed"]
+    output = read_objects(result, "east/components/production/shop/customer-portal")
     deployment = output["deployment-customer-portal.yaml"]["spec"]
     assert deployment["replicas"] == 3
     app, sidecar = deployment["template"]["spec"]["containers"]
@@ -208,15 +208,15 @@ def test_one_addon_twice() -> None:
     """The note on instances, under both of which the addon works."""
     listed = read("#### 1. PE Defines ComponentType", 1)["platformAddons"]
     stall = whole(read("#### 2. Load ComponentDefinition"))
-    of = written("ProductionWebApp", "portal", {}, namespace="shop")
-    result = room([
+    of = write_object("ProductionWebApp", "portal", {}, namespace="shop")
+    result = reconcile([
         cluster(), environment("production"), build("portal", {"image": "a"}, "shop"), stall, DISK, of,
         component_type(*listed, name="production-web-app", definition="web-app"),
         running("portal"),
     ])  # fmt: skip
 
-    assert told(result) == []
-    pod = objects(result, "east/components/production/shop/portal")["deployment-portal.yaml"]["spec"]["template"][
+    assert list_codes(result) == []
+    pod = read_objects(result, "east/components/production/shop/portal")["deployment-portal.yaml"]["spec"]["template"][
         "spec"
     ]
     assert pod["volumes"] == [{"name": "app-data"}, {"name": "cache-data"}]
@@ -224,13 +224,13 @@ def test_one_addon_twice() -> None:
 
 def test_strategy_2() -> None:
     output = read("### Strategy 2: Runtime Composition (Optional)")
-    result = room([
+    result = reconcile([
         cluster(), environment("production"), build("my-app", {"image": "a"}, "shop"), DISK, in_namespace(output),
         whole(read("#### 2. Load ComponentDefinition")), running("my-app"),
     ])  # fmt: skip
 
-    assert told(result) == []
-    found = objects(result, "east/components/production/shop/my-app")
+    assert list_codes(result) == []
+    found = read_objects(result, "east/components/production/shop/my-app")
     assert found["persistentvolumeclaim-my-app-data.yaml"]["spec"]["resources"]["requests"] == {"storage": "50Gi"}
 
 
@@ -238,13 +238,13 @@ def test_dependencies() -> None:
     """The order that the seed works out beside its example, which its own code does not give (openchoreo 10, 18)."""
     declared = read("### Dependency Declaration")["spec"]["dependencies"]
     text = blocks("### Dependency Declaration")[0]
-    init = addon("database-init", {"patches": [note("x")], "dependencies": declared})
+    init = addon("database-init", {"patches": [annotate("x")], "dependencies": declared})
     assert "database-init" in text
     names = ["tls-certificate", "persistent-volume", "database-init"]
-    values = [patching("tls-certificate"), patching("persistent-volume")]
-    result = room([definition(), init, *values, component_type(*(platform(name, "x") for name in names))])
+    values = [annotator("tls-certificate"), annotator("persistent-volume")]
+    result = reconcile([definition(), init, *values, component_type(*(platform(name, "x") for name in names))])
 
-    applied: Any = status(result, "ComponentType", "market-stall").fields["appliedPlatformAddons"]
+    applied: Any = find_status(result, "ComponentType", "market-stall").fields["appliedPlatformAddons"]
     assert [item["name"] for item in applied] == ["persistent-volume", "database-init", "tls-certificate"]
     wishes = {"database-init": AddonOrderConstraints(("persistent-volume",), tuple(declared["loadOrder"]["after"]),
                                       tuple(declared["loadOrder"]["before"]))}  # fmt: skip
@@ -284,19 +284,19 @@ def test_expressions(number: int, expected: Any) -> None:
         "File": {"name": "string", "content": "string"},
     }
     fields = {"endpoints": "[]Endpoint", "scaleToZero": {"enabled": "boolean"}, "files": "[]File"}
-    result = room([
+    result = reconcile([
         cluster(), environment("production"), component_type(),
-        definition(resource(made(data=template)), values=schema(fields, types=types)),
-        written("MarketStall", "my-app", SPEC, namespace="shop"),
+        definition(resource(manifest(data=template)), values=schema(fields, types=types)),
+        write_object("MarketStall", "my-app", SPEC, namespace="shop"),
         running("my-app"),
     ])  # fmt: skip
 
     if isinstance(expected, str) and expected.startswith("Cel"):
-        assert expected in told(result)
+        assert expected in list_codes(result)
         if expected == "CelArrowFunction":
-            assert "transformMapEntry" in finding(result, expected).message
+            assert "transformMapEntry" in find_finding(result, expected).message
     else:
-        shown = objects(result, "east/components/production/shop/my-app")["configmap-my-app.yaml"]["data"]
+        shown = read_objects(result, "east/components/production/shop/my-app")["configmap-my-app.yaml"]["data"]
         assert shown == expected
 
 
@@ -308,15 +308,15 @@ def test_the_complete_composition() -> None:
     }  # fmt: skip
     addons = [platform("persistent-volume", config={"volumeName": "data", "size": "50Gi", "mountPath": "/app/data"}),
               platform("logging-sidecar")]  # fmt: skip
-    output = written("Component", "my-app", {"componentDefinition": "web-app", "addons": addons}, namespace="shop")
-    result = room([
+    output = write_object("Component", "my-app", {"componentDefinition": "web-app", "addons": addons}, namespace="shop")
+    result = reconcile([
         cluster(), environment("production"), emit(stall), DISK, SIDECAR, output,
-        written("Build", "my-app", {"image": "registry.example.org/my-app:1"}, namespace="shop", api=GLUE),
+        write_object("Build", "my-app", {"image": "registry.example.org/my-app:1"}, namespace="shop", api=GLUE),
         running("my-app"),
     ])  # fmt: skip
 
-    assert told(result) == []
-    found = objects(result, "east/components/production/shop/my-app")
+    assert list_codes(result) == []
+    found = read_objects(result, "east/components/production/shop/my-app")
     spec = found["deployment-my-app.yaml"]["spec"]
     assert spec["replicas"] == 1
     app, sidecar = spec["template"]["spec"]["containers"]

@@ -18,16 +18,16 @@ from tests.unit.controllers.components.component_builders import (
     create,
     definition,
     environment,
-    listing,
-    made,
-    market,
-    objects,
+    full_config,
+    manifest,
     patch,
     platform,
-    pods,
+    pod_manifest,
+    read_objects,
+    reconcile,
     resource,
-    room,
     schema,
+    untyped_component,
     variant_of,
 )
 
@@ -39,7 +39,7 @@ Entry = Mapping[str, Any]
 
 def layers(*texts: str) -> dict[tuple[str, str], list[Entry]]:
     """Return the steps of every place, by file and pointer."""
-    result = room(list(texts))
+    result = reconcile(list(texts))
     assert not result.stalled, result.stalled
     provenance = variant_of(result).provenance
     assert provenance
@@ -63,7 +63,9 @@ def givers(steps: list[Entry]) -> list[str]:
 
 
 def test_a_template_is_told_for_each_object_and_an_expression_for_each_value() -> None:
-    result = layers(*market(definition(resource(made(data={"a": "x", "b": "${metadata.name}!"}))), component_type()))
+    result = layers(
+        *full_config(definition(resource(manifest(data={"a": "x", "b": "${metadata.name}!"}))), component_type())
+    )
 
     assert sorted(pointer for _, pointer in result) == ["", "/data/b", "/metadata/name", "/metadata/namespace"]
     assert written(result[FILE, ""]) == [("definition", "spec.resources[0].template", None, None)]
@@ -78,7 +80,7 @@ VALUES = schema(
 )
 SHOWN = definition(
     resource(
-        made(
+        manifest(
             data={
                 "size": "${spec.size}",
                 "kind": "${spec.crust.kind}",
@@ -125,26 +127,28 @@ DEFINITION = "ComponentDefinition/_cluster/stall"
     ],
 )  # fmt: skip
 def test_who_gave_a_parameter(spec: Any, overrides: Any, key: str, expected: list[str]) -> None:
-    result = layers(*market(SHOWN, component_type(), of=component(spec), on=binding(overrides=overrides)))
+    result = layers(*full_config(SHOWN, component_type(), of=component(spec), on=binding(overrides=overrides)))
 
     assert givers(result[FILE, f"/data/{key}"]) == expected
 
 
 def test_a_parameter_that_nobody_gives_is_told_as_such() -> None:
-    shown = definition(resource(made(data={"a": "${has(spec.a) ? spec.a : 'none'}"})), values=schema({"a": "string"}))
+    shown = definition(
+        resource(manifest(data={"a": "${has(spec.a) ? spec.a : 'none'}"})), values=schema({"a": "string"})
+    )
 
-    assert givers(layers(*market(shown, component_type()))[FILE, "/data/a"]) == ["spec.a unset"]
+    assert givers(layers(*full_config(shown, component_type()))[FILE, "/data/a"]) == ["spec.a unset"]
 
 
 def test_the_whole_of_the_values_is_told_field_by_field() -> None:
-    result = layers(*market(SHOWN, component_type(), of=component({"free": {}, "size": 2})))
+    result = layers(*full_config(SHOWN, component_type(), of=component({"free": {}, "size": 2})))
 
     assert [giver.split()[:2] for giver in givers(result[FILE, "/data/all"])] == [
         ["spec.free", "component"], ["spec.size", "component"], ["spec.crust", "default"], ["spec.oven", "default"],
     ]  # fmt: skip
 
 
-FACTS = made(
+FACTS = manifest(
     data={
         "image": "${build.image}",
         "port": "${string(workload.port)}",
@@ -168,7 +172,7 @@ FACTS = made(
     ],
 )
 def test_who_gave_what_is_injected(key: str, expected: str) -> None:
-    texts = market(
+    texts = full_config(
         definition(resource(FACTS)), component_type(), build(spec={"image": "b:1", "workload": {"port": 80}}),
         of=component(labels={"team": "ovens"}), on=binding(endpoints=[{"name": "a", "host": "b"}]),
     )  # fmt: skip
@@ -183,7 +187,7 @@ LAMP = addon(
         "schema": schema({"colour": "string | default=white"}, {"watts": "integer | default=5"}),
         "creates": [
             create(
-                made(
+                manifest(
                     name="${metadata.name}-${instanceId}",
                     data={"colour": "${spec.colour}", "watts": "${string(spec.watts)}", "by": "${addon.name}"},
                 )
@@ -207,7 +211,7 @@ TYPE = "ComponentType/_cluster/market-stall"
 )
 def test_who_gave_a_parameter_of_a_platform_addon(key: str, expected: str) -> None:
     of = component_type(platform(instance="left", config={"colour": "red"}))
-    result = layers(*market(definition(), LAMP, of, on=binding(platformAddonOverrides={"lamp": {"watts": 9}})))
+    result = layers(*full_config(definition(), LAMP, of, on=binding(platformAddonOverrides={"lamp": {"watts": 9}})))
 
     assert givers(result["configmap-bread-left.yaml", f"/data/{key}"]) == [expected]
     assert f"instanceId platform {TYPE} spec.platformAddons[0].instanceId" in givers(
@@ -227,13 +231,15 @@ def test_who_gave_a_parameter_of_a_platform_addon(key: str, expected: str) -> No
 )  # fmt: skip
 def test_who_gave_a_parameter_of_a_developers_addon(lamp: Any, key: str, expected: str) -> None:
     of = component_type(allow=[allowed(defaults={"colour": "blue"})])
-    result = layers(*market(definition(), LAMP, of, of=component({"lamp": lamp})))
+    result = layers(*full_config(definition(), LAMP, of, of=component({"lamp": lamp})))
 
     assert givers(result["configmap-bread-default.yaml", f"/data/{key}"]) == [expected]
 
 
 def test_who_gave_a_parameter_of_an_addon_that_a_component_lists() -> None:
-    result = layers(*market(definition(), LAMP, of=listing(platform(instance="left", config={"colour": "red"}))))
+    result = layers(
+        *full_config(definition(), LAMP, of=untyped_component(platform(instance="left", config={"colour": "red"})))
+    )
 
     assert givers(result["configmap-bread-left.yaml", "/data/colour"]) == [
         "spec.colour developer Component/square/bread spec.addons[0].config.colour"
@@ -241,9 +247,9 @@ def test_who_gave_a_parameter_of_an_addon_that_a_component_lists() -> None:
 
 
 def test_what_is_made_for_each_item_is_told_with_who_gave_the_items() -> None:
-    shown = resource(made(name="${item.name}", data={"a": "${item.a}"}), forEach="${spec.items}")
+    shown = resource(manifest(name="${item.name}", data={"a": "${item.a}"}), forEach="${spec.items}")
     values = schema({"items": '[]object | default=[{"name":"x","a":1}]'})
-    result = layers(*market(definition(shown, values=values), component_type()))
+    result = layers(*full_config(definition(shown, values=values), component_type()))
 
     expected = [f"spec.items default {DEFINITION} spec.schema.parameters.items"]
     assert givers(result["configmap-x.yaml", "/data/a"]) == expected
@@ -258,10 +264,10 @@ def test_what_is_made_for_each_item_is_told_with_who_gave_the_items() -> None:
 
 def patched(*patches: Any, containers: tuple[str, ...] = ("one",), values: Any = None, **spec: Any) -> Any:
     of = addon("lamp", {"schema": dict(values or {}), "patches": list(patches)})
-    texts = market(
-        definition(resource(pods(*containers))), of, component_type(platform(instance="left", **spec)),
+    texts = full_config(
+        definition(resource(pod_manifest(*containers))), of, component_type(platform(instance="left", **spec)),
     )  # fmt: skip
-    return layers(*texts), objects(room(texts))[WORKLOAD]
+    return layers(*texts), read_objects(reconcile(texts))[WORKLOAD]
 
 
 WHO = schema({"who": "string | default=me"})
@@ -358,7 +364,7 @@ def test_every_pointer_that_has_a_value_in_the_end_leads_to_it() -> None:
 # what is not shown
 
 
-SECRET = made("Secret", stringData={"password": "pw-${spec.who}", "token": "${'geheim' + spec.who}", "plain": "p"})
+SECRET = manifest("Secret", stringData={"password": "pw-${spec.who}", "token": "${'geheim' + spec.who}", "plain": "p"})
 
 
 def test_values_of_secrets_and_what_made_them_are_masked() -> None:
@@ -373,7 +379,7 @@ def test_values_of_secrets_and_what_made_them_are_masked() -> None:
         },
     )
     secret = resource(SECRET, forEach="${['verdeckt']}")
-    result = layers(*market(definition(secret, values=WHO), of, component_type(platform(instance="left"))))
+    result = layers(*full_config(definition(secret, values=WHO), of, component_type(platform(instance="left"))))
 
     file = "secret-bread.yaml"
     assert not [text for text in ("pw-", "geheim", "hunter", "aHVudGVy", "verde") if text in repr(result)]
@@ -383,7 +389,7 @@ def test_values_of_secrets_and_what_made_them_are_masked() -> None:
 
 
 def test_long_values_are_shortened() -> None:
-    result = layers(*market(definition(resource(made(data={"a": "${'x'.replace('x', spec.who)}"})), values=schema(
+    result = layers(*full_config(definition(resource(manifest(data={"a": "${'x'.replace('x', spec.who)}"})), values=schema(
         {"who": f"string | default={'y' * 5000}"})), component_type()))  # fmt: skip
 
     assert len(result[FILE, "/data/a"][0]["after"]) < 400
@@ -393,7 +399,7 @@ def test_each_of_many_items_is_told_where_it_is() -> None:
     insert = patch("add", f"{PODS}/containers/0", {"name": "c${string(item)}", "image": "${string(item)}"})
     of = addon("lamp", {"schema": schema({"n": "[]integer"}), "patches": [{**insert, "forEach": "${spec.n}"}]})
     numbers = platform(instance="left", config={"n": list(range(2000))})
-    result = layers(*market(definition(resource(pods("one"))), of, component_type(numbers)))
+    result = layers(*full_config(definition(resource(pod_manifest("one"))), of, component_type(numbers)))
 
     assert [result[WORKLOAD, f"{PODS}/containers/{index}/image"][0]["after"] for index in range(2000)] == [
         str(1999 - index) for index in range(2000)

@@ -21,14 +21,14 @@ from reconciler.controllers.components.readers import (
 from reconciler.krm.findings import Finding
 from tests.unit.controllers.components.component_builders import (
     GLUE,
-    SAID,
+    VALUES_TEMPLATE,
+    annotate,
     create,
-    made,
-    note,
-    only,
+    manifest,
     patch,
+    read_object,
     resource,
-    written,
+    write_object,
 )
 
 TRUE = "${true}"
@@ -39,40 +39,43 @@ Spec = Mapping[str, Any]
 
 def of_definition(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
     return read_component_definition(
-        only(written("ComponentDefinition", "stall", {"resources": [resource(SAID)], **spec})), LIMITS
+        read_object(write_object("ComponentDefinition", "stall", {"resources": [resource(VALUES_TEMPLATE)], **spec})),
+        LIMITS,
     )
 
 
 def of_addon(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
-    return read_addon(only(written("Addon", "lamp", {"patches": [note("lamp")], **spec})), LIMITS)
+    return read_addon(read_object(write_object("Addon", "lamp", {"patches": [annotate("lamp")], **spec})), LIMITS)
 
 
 def of_type(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
     return read_component_type(
-        only(written("ComponentType", "market-stall", {"componentDefinitionRef": {"name": "stall"}, **spec}))
+        read_object(
+            write_object("ComponentType", "market-stall", {"componentDefinitionRef": {"name": "stall"}, **spec})
+        )
     )
 
 
 def of_component(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
     whole = {"componentDefinition": "stall", **spec}
-    return read_component(only(written("Component", "bread", whole, namespace="square")))
+    return read_component(read_object(write_object("Component", "bread", whole, namespace="square")))
 
 
 def of_instance(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
-    return read_component(only(written("MarketStall", "bread", spec, namespace="square")))
+    return read_component(read_object(write_object("MarketStall", "bread", spec, namespace="square")))
 
 
 def of_binding(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
     whole = {"owner": {"componentName": "bread"}, "environment": "fair", **spec}
-    return read_binding(only(written("EnvBinding", "bread-fair", whole, namespace="square")))
+    return read_binding(read_object(write_object("EnvBinding", "bread-fair", whole, namespace="square")))
 
 
 def of_environment(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
-    return read_environment(only(written("Environment", "fair", spec, api=GLUE)))
+    return read_environment(read_object(write_object("Environment", "fair", spec, api=GLUE)))
 
 
 def of_build(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
-    return read_build(only(written("Build", "bread", spec, namespace="square", api=GLUE)))
+    return read_build(read_object(write_object("Build", "bread", spec, namespace="square", api=GLUE)))
 
 
 READERS: Mapping[str, Callable[[Spec], tuple[Any, tuple[Finding, ...]]]] = {
@@ -139,16 +142,16 @@ BARE_READERS: Mapping[str, Callable[..., tuple[Any, tuple[Finding, ...]]]] = {
 def whole(kind: str, **changed: Any) -> list[tuple[str, str]]:
     """Return what is said of an object whose spec is sound, but which differs from others in `changed`."""
     specs: Mapping[str, Spec] = {
-        "ComponentDefinition": {"resources": [resource(SAID)]},
-        "Addon": {"patches": [note("lamp")]},
+        "ComponentDefinition": {"resources": [resource(VALUES_TEMPLATE)]},
+        "Addon": {"patches": [annotate("lamp")]},
         "ComponentType": {"componentDefinitionRef": {"name": "stall"}},
         "Component": {"componentDefinition": "stall"},
         "EnvBinding": {"environment": "fair"},
     }
     glue = kind in ("Environment", "Build")
     mapping = {"name": "bread", "namespace": "square", "api": GLUE if glue else "platform/v1alpha1", **changed}
-    text = written(kind, mapping.pop("name"), mapping.pop("spec", specs.get(kind, {})), **mapping)
-    return [(finding.code, finding.message) for finding in BARE_READERS[kind](only(text))[1]]
+    text = write_object(kind, mapping.pop("name"), mapping.pop("spec", specs.get(kind, {})), **mapping)
+    return [(finding.code, finding.message) for finding in BARE_READERS[kind](read_object(text))[1]]
 
 
 INVALID = {
@@ -220,7 +223,7 @@ def test_a_spec_is_a_mapping(kind: str, spec: Any) -> None:
 def test_a_spec_is_there(kind: str) -> None:
     api = GLUE if kind in ("Environment", "Build") else "platform/v1alpha1"
     text = f"apiVersion: {api}\nkind: {kind}\nmetadata: {{name: bread, namespace: square}}\nspec:\n"
-    read, findings = BARE_READERS[kind](only(text))
+    read, findings = BARE_READERS[kind](read_object(text))
 
     assert read is None
     assert (findings[0].code, findings[0].message) == (INVALID[kind], "spec must be a mapping")
@@ -241,11 +244,16 @@ DEFINITION = "ComponentDefinitionInvalid"
         pytest.param({"resources": {"a": 1}}, DEFINITION, "spec.resources must be a list, not a mapping", id="no-list"),
         pytest.param({"resources": [3]}, DEFINITION, "spec.resources[0] must be a mapping, not 3", id="no-mapping"),
         pytest.param(
-            {"resources": [resource(SAID, foreach=TRUE)]}, "UnknownField", "did you mean forEach?", id="unknown"
+            {"resources": [resource(VALUES_TEMPLATE, foreach=TRUE)]},
+            "UnknownField",
+            "did you mean forEach?",
+            id="unknown",
         ),
-        pytest.param({"resources": [{"template": SAID}]}, DEFINITION, "spec.resources[0].id must be ", id="no-id"),
         pytest.param(
-            {"resources": [resource(SAID), resource(SAID)]},
+            {"resources": [{"template": VALUES_TEMPLATE}]}, DEFINITION, "spec.resources[0].id must be ", id="no-id"
+        ),
+        pytest.param(
+            {"resources": [resource(VALUES_TEMPLATE), resource(VALUES_TEMPLATE)]},
             DEFINITION,
             'spec.resources[1].id must be unique, and "main" is used twice',
             id="id-twice",
@@ -257,40 +265,43 @@ DEFINITION = "ComponentDefinitionInvalid"
             id="no-template",
         ),
         pytest.param(
-            {"resources": [resource({**SAID, "kind": ""})]},
+            {"resources": [resource({**VALUES_TEMPLATE, "kind": ""})]},
             DEFINITION,
             'must be a kind without expressions, not ""',
             id="kind-empty",
         ),
         pytest.param(
-            {"resources": [resource({**SAID, "kind": 3})]},
+            {"resources": [resource({**VALUES_TEMPLATE, "kind": 3})]},
             DEFINITION,
             "must be a kind without expressions, not 3",
             id="kind-int",
         ),
         pytest.param(
-            {"resources": [resource({**SAID, "kind": "${metadata.name}"})]},
+            {"resources": [resource({**VALUES_TEMPLATE, "kind": "${metadata.name}"})]},
             DEFINITION,
             'template.kind must be a kind without expressions, not "${metadata.name}"',
             id="kind-is-literal",
         ),
         pytest.param(
-            {"resources": [resource(SAID, forEach="${[1]}", var="spec")]},
+            {"resources": [resource(VALUES_TEMPLATE, forEach="${[1]}", var="spec")]},
             "LoopVarReserved",
             "spec.resources[0].var must not be a reserved name",
             id="var-is-taken",
         ),
         pytest.param(
-            {"resources": [resource(SAID, forEach="${[1]}", var="a-b")]},
+            {"resources": [resource(VALUES_TEMPLATE, forEach="${[1]}", var="a-b")]},
             "CelSyntax",
             'spec.resources[0].var must be a name of letters, digits and _ that CEL does not reserve, not "a-b"',
             id="var-is-no-name",
         ),
         pytest.param(
-            {"resources": [resource(SAID, forEach="${[1]}", var="in")]}, "CelSyntax", 'not "in"', id="var-is-a-word"
+            {"resources": [resource(VALUES_TEMPLATE, forEach="${[1]}", var="in")]},
+            "CelSyntax",
+            'not "in"',
+            id="var-is-a-word",
         ),
         pytest.param(
-            {"resources": [resource(SAID, includeWhen="yes")]},
+            {"resources": [resource(VALUES_TEMPLATE, includeWhen="yes")]},
             "ConditionType",
             'spec.resources[0].includeWhen must be true, false, or an expression that returns one of them, not "yes"',
             id="condition-of-text",
@@ -308,7 +319,7 @@ def test_definitions_that_are_refused(spec: Spec, code: str, message: str) -> No
 
 @pytest.mark.parametrize("name", ["Main", "-a", "a-", "a_b", "a.b", "ä"])
 def test_ids_of_resources(name: str) -> None:
-    (code, message), *_ = said("ComponentDefinition", {"resources": [resource(SAID, name)]})
+    (code, message), *_ = said("ComponentDefinition", {"resources": [resource(VALUES_TEMPLATE, name)]})
 
     assert code == DEFINITION
     assert message.startswith('spec.resources[0].id must be lower-case letters, digits and "-"')
@@ -316,12 +327,12 @@ def test_ids_of_resources(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["a", "0", "a-b", "a--b", "0a"])
 def test_ids_of_resources_that_can_be(name: str) -> None:
-    assert said("ComponentDefinition", {"resources": [resource(SAID, name)]}) == []
+    assert said("ComponentDefinition", {"resources": [resource(VALUES_TEMPLATE, name)]}) == []
 
 
 def with_patch(**changed: Any) -> Spec:
     """Return an addon's spec with a patch, in which these fields are others; None takes one away."""
-    entry = {"target": ON_WORKLOADS, "patch": note("x")["patch"], **changed}
+    entry = {"target": ON_WORKLOADS, "patch": annotate("x")["patch"], **changed}
     return {"patches": [{key: value for key, value in entry.items() if value is not None}]}
 
 
@@ -355,19 +366,19 @@ ADDON = "AddonInvalid"
             {"creates": [{"id": "a"}]}, ADDON, "spec.creates[0] must be a resource, or a wrapper", id="neither"
         ),
         pytest.param(
-            {"creates": [{"resource": SAID, "template": SAID}]},
+            {"creates": [{"resource": VALUES_TEMPLATE, "template": VALUES_TEMPLATE}]},
             ADDON,
             "exactly one of the fields `resource` and `template`",
             id="both",
         ),
         pytest.param(
-            {"creates": [{**SAID, "resource": SAID}]},
+            {"creates": [{**VALUES_TEMPLATE, "resource": VALUES_TEMPLATE}]},
             ADDON,
             "must be a resource, or a wrapper with the field `resource`, not both: it has resource",
             id="mixed",
         ),
         pytest.param(
-            {"creates": [{**SAID, "id": "a", "forEach": TRUE}]},
+            {"creates": [{**VALUES_TEMPLATE, "id": "a", "forEach": TRUE}]},
             ADDON,
             "not both: it has id, forEach",
             id="mixed-with-what-wraps",
@@ -376,9 +387,11 @@ ADDON = "AddonInvalid"
         pytest.param(
             {"creates": [create({"kind": "${metadata.name}"})]}, ADDON, "spec.creates[0].resource.kind", id="kind"
         ),
-        pytest.param({"creates": [create(SAID, when=TRUE)]}, "UnknownField", "spec.creates[0].when", id="wrapper"),
         pytest.param(
-            {"creates": [create(SAID, id="a"), create(made("Secret"), id="a")]},
+            {"creates": [create(VALUES_TEMPLATE, when=TRUE)]}, "UnknownField", "spec.creates[0].when", id="wrapper"
+        ),
+        pytest.param(
+            {"creates": [create(VALUES_TEMPLATE, id="a"), create(manifest("Secret"), id="a")]},
             ADDON,
             'spec.creates[1].id must be unique, and "a" is used twice',
             id="id-twice",
@@ -471,13 +484,16 @@ ADDON = "AddonInvalid"
         ),
         pytest.param({"validation": {"rules": [{"expression": "target"}]}}, "CelUndeclared", "'target'", id="rule"),
         pytest.param(
-            {"patches": [note("x", "${a ${b}}")]}, "TemplateNested", "must not contain ${ inside", id="nested"
+            {"patches": [annotate("x", "${a ${b}}")]}, "TemplateNested", "must not contain ${ inside", id="nested"
         ),
         pytest.param(
-            {"patches": [note("x", "${a")]}, "TemplateUnterminated", "must close every ${ with }", id="no-end"
+            {"patches": [annotate("x", "${a")]}, "TemplateUnterminated", "must close every ${ with }", id="no-end"
         ),
         pytest.param(
-            {"creates": [create(made(data="${target.kind}"))]}, "CelUndeclared", "'target'", id="target-is-for-patches"
+            {"creates": [create(manifest(data="${target.kind}"))]},
+            "CelUndeclared",
+            "'target'",
+            id="target-is-for-patches",
         ),
     ],
 )
@@ -492,16 +508,17 @@ def test_addons_that_are_refused(spec: Spec, code: str, message: str) -> None:
     "spec",
     [
         pytest.param({"displayName": "Lamp", "description": "", "icon": "lamp.svg"}, id="words"),
-        pytest.param({"creates": [SAID]}, id="an-object-as-it-is"),
-        pytest.param({"creates": [{"resource": SAID}]}, id="resource"),
-        pytest.param({"creates": [{"template": SAID, "x-why": "so"}]}, id="template"),
+        pytest.param({"creates": [VALUES_TEMPLATE]}, id="an-object-as-it-is"),
+        pytest.param({"creates": [{"resource": VALUES_TEMPLATE}]}, id="resource"),
+        pytest.param({"creates": [{"template": VALUES_TEMPLATE, "x-why": "so"}]}, id="template"),
         pytest.param(
-            {"creates": [create(SAID, id="a", includeWhen=TRUE, forEach="${[1, 2]}", var="n")]}, id="a-wrapped-object"
+            {"creates": [create(VALUES_TEMPLATE, id="a", includeWhen=TRUE, forEach="${[1, 2]}", var="n")]},
+            id="a-wrapped-object",
         ),
         pytest.param(with_patch(includeWhen=TRUE, onMissing="skip"), id="the-other-name-of-a-condition"),
-        pytest.param(with_patch(patch=None, operations=[note("x")["patch"]]), id="operations"),
+        pytest.param(with_patch(patch=None, operations=[annotate("x")["patch"]]), id="operations"),
         pytest.param({"patches": [patch("add", "/data/a", None)]}, id="null-is-a-value"),
-        pytest.param({"patches": [note("x", "${target.kind}")]}, id="patches-see-their-target"),
+        pytest.param({"patches": [annotate("x", "${target.kind}")]}, id="patches-see-their-target"),
         pytest.param({"condition": False}, id="a-condition-may-be-a-boolean"),
         pytest.param(
             {
@@ -520,7 +537,7 @@ def test_addons_that_can_be(spec: Spec) -> None:
 
 @pytest.mark.parametrize("spec", [{}, {"creates": [], "patches": []}])
 def test_an_addon_that_does_nothing_can_be_used_and_is_told(spec: Spec) -> None:
-    read, findings = read_addon(only(written("Addon", "lamp", spec)), LIMITS)
+    read, findings = read_addon(read_object(write_object("Addon", "lamp", spec)), LIMITS)
 
     assert read is not None
     assert [(finding.code, finding.message) for finding in findings] == [
@@ -543,7 +560,9 @@ def test_an_addon_that_does_nothing_can_be_used_and_is_told(spec: Spec) -> None:
 )
 def test_whom_an_addon_is_for(label: Any, sides: set[str] | None) -> None:
     labels = {} if label is None else {"allowedFor": label}
-    read, findings = read_addon(only(written("Addon", "lamp", {"patches": [note("x")]}, labels=labels)), LIMITS)
+    read, findings = read_addon(
+        read_object(write_object("Addon", "lamp", {"patches": [annotate("x")]}, labels=labels)), LIMITS
+    )
 
     assert (set(read.allowed_roles) if read else None) == sides
     assert [finding.message.partition(", not ")[0] for finding in findings] == (
@@ -556,7 +575,9 @@ def test_whom_an_addon_is_for(label: Any, sides: set[str] | None) -> None:
     [({}, ""), ({"version": "1.10"}, "1.10"), ({"version": 2}, "2"), ({"version": None}, ""), ({"version": []}, "")],
 )
 def test_versions(labels: Mapping[str, Any], version: str) -> None:
-    read, findings = read_addon(only(written("Addon", "lamp", {"patches": [note("x")]}, labels=labels)), LIMITS)
+    read, findings = read_addon(
+        read_object(write_object("Addon", "lamp", {"patches": [annotate("x")]}, labels=labels)), LIMITS
+    )
 
     assert read is not None
     assert (read.version, findings) == (version, ())
@@ -640,7 +661,9 @@ def test_types_that_are_refused(spec: Spec, code: str, message: str) -> None:
 def test_a_name_to_be_baked_under_must_be_one() -> None:
     annotations = {"reconciler.dev/bake": "a/../b"}
     spec = {"componentDefinitionRef": {"name": "stall"}}
-    (finding,) = read_component_type(only(written("ComponentType", "market-stall", spec, annotations=annotations)))[1]
+    (finding,) = read_component_type(
+        read_object(write_object("ComponentType", "market-stall", spec, annotations=annotations))
+    )[1]
 
     assert finding.code == TYPE
     assert finding.message.startswith("metadata.annotations.reconciler.dev/bake must be a valid object name")

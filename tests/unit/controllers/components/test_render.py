@@ -15,21 +15,21 @@ from tests.unit.controllers.components.component_builders import (
     binding,
     component,
     component_type,
+    config_of_templates,
     create,
     definition,
-    finding,
-    findings,
-    made,
-    market,
-    objects,
+    find_finding,
+    full_config,
+    list_codes,
+    list_findings,
+    manifest,
     patch,
     platform,
-    rendering,
+    read_objects,
+    read_values,
+    reconcile,
     resource,
-    room,
     schema,
-    told,
-    values,
 )
 
 Template = Mapping[str, Any]
@@ -37,7 +37,7 @@ Template = Mapping[str, Any]
 
 def nameless(**changed: Any) -> Template:
     """Return a template of an object of which something is missing (None), or other than it should be."""
-    whole = {**made(), "metadata": {"name": "x", "namespace": "square"}, **changed}
+    whole = {**manifest(), "metadata": {"name": "x", "namespace": "square"}, **changed}
     return {key: value for key, value in whole.items() if value is not None}
 
 
@@ -72,10 +72,10 @@ def nameless(**changed: Any) -> Template:
     ],
 )
 def test_what_is_no_object(template: Template, why: str) -> None:
-    result = room(rendering(template))
+    result = reconcile(config_of_templates(template))
 
-    assert told(result) == ["RenderedObjectInvalid"]
-    output = finding(result, "RenderedObjectInvalid")
+    assert list_codes(result) == ["RenderedObjectInvalid"]
+    output = find_finding(result, "RenderedObjectInvalid")
     title = "MarketStall/square/bread in fair: spec.resources[0].template must render a Kubernetes resource: "
     assert output.message.startswith(title)
     assert why in output.message
@@ -85,7 +85,9 @@ def test_what_is_no_object(template: Template, why: str) -> None:
 
 @pytest.mark.parametrize("name", ["system:seller", "A", "ä"])
 def test_names_that_only_some_kinds_can_have(name: str) -> None:
-    assert [item["metadata"]["name"] for item in objects(room(rendering(made(name=name)))).values()] == [name]
+    assert [
+        item["metadata"]["name"] for item in read_objects(reconcile(config_of_templates(manifest(name=name)))).values()
+    ] == [name]
 
 
 @pytest.mark.parametrize(
@@ -99,10 +101,10 @@ def test_names_that_only_some_kinds_can_have(name: str) -> None:
     ],
 )
 def test_what_is_no_object_after_an_addon(change: Any) -> None:
-    result = room(rendering(made(), addons=[addon("a0", {"patches": [change]})]))
+    result = reconcile(config_of_templates(manifest(), addons=[addon("a0", {"patches": [change]})]))
 
-    assert told(result) == ["RenderedObjectInvalid"]
-    assert finding(result, "RenderedObjectInvalid").message.endswith("; it was patched by a0/i")
+    assert list_codes(result) == ["RenderedObjectInvalid"]
+    assert find_finding(result, "RenderedObjectInvalid").message.endswith("; it was patched by a0/i")
 
 
 @pytest.mark.parametrize(
@@ -117,137 +119,147 @@ def test_what_is_no_object_after_an_addon(change: Any) -> None:
     ],
 )
 def test_the_namespace_is_that_of_the_component(namespace: Any, codes: list[str]) -> None:
-    result = room(rendering(nameless(metadata={"name": "x", "namespace": namespace})))
+    result = reconcile(config_of_templates(nameless(metadata={"name": "x", "namespace": namespace})))
 
-    assert told(result) == codes
+    assert list_codes(result) == codes
     assert bool(result.variants) == (not codes)
 
 
 def test_an_addon_cannot_move_an_object_elsewhere() -> None:
-    result = room(rendering(made(), addons=[addon("a0", {"patches": [patch("add", "/metadata/namespace", "other")]})]))
+    result = reconcile(
+        config_of_templates(
+            manifest(), addons=[addon("a0", {"patches": [patch("add", "/metadata/namespace", "other")]})]
+        )
+    )
 
-    message = finding(result, "NamespaceNotAllowed").message
+    message = find_finding(result, "NamespaceNotAllowed").message
     assert message.endswith('must be that of the component, square, not "other"; it was patched by a0/i')
 
 
 def named_by(name: str, **more: Any) -> str:
-    return addon("a0", {"creates": [create(made(name=name), **more)]})
+    return addon("a0", {"creates": [create(manifest(name=name), **more)]})
 
 
 @pytest.mark.parametrize(
     ("templates", "addons", "who"),
     [
-        pytest.param([made(), made()], [], "r0 of the definition and r1 of the definition", id="two-resources"),
-        pytest.param([made()], [named_by("bread", id="c")], "r0 of the definition and c of a0/i", id="an-addons"),
-        pytest.param([made()], [named_by("bread")], "r0 of the definition and a0-i-0 of a0/i", id="without-an-id"),
+        pytest.param([manifest(), manifest()], [], "r0 of the definition and r1 of the definition", id="two-resources"),
+        pytest.param([manifest()], [named_by("bread", id="c")], "r0 of the definition and c of a0/i", id="an-addons"),
+        pytest.param([manifest()], [named_by("bread")], "r0 of the definition and a0-i-0 of a0/i", id="without-an-id"),
         pytest.param(
-            [made()], [named_by("y", id="c", forEach="${[1, 2]}")], "it is created by two iterations of c of a0/i",
+            [manifest()], [named_by("y", id="c", forEach="${[1, 2]}")], "it is created by two iterations of c of a0/i",
             id="two-rounds",
         ),
         pytest.param(
-            [made(), nameless(metadata={"name": "bread"})], [], "r0 of the definition and r1 of the definition",
+            [manifest(), nameless(metadata={"name": "bread"})], [], "r0 of the definition and r1 of the definition",
             id="one-without-a-namespace",
         ),
         pytest.param(
-            [made(), nameless(metadata={"name": "b", "namespace": "square"})],
+            [manifest(), nameless(metadata={"name": "b", "namespace": "square"})],
             [addon("a0", {"patches": [patch("replace", "/metadata/name", "same")]})],
             "r0 of the definition and r1 of the definition", id="renamed-by-an-addon",
         ),
         pytest.param(
-            [{**made(), "apiVersion": "a.io/v1"}, {**made(), "apiVersion": "a.io/v2"}], [],
+            [{**manifest(), "apiVersion": "a.io/v1"}, {**manifest(), "apiVersion": "a.io/v2"}], [],
             "r0 of the definition and r1 of the definition", id="two-versions",
         ),
         pytest.param(
-            [{**made(), "kind": "Till"}, {**made(), "kind": "TILL"}], [],
+            [{**manifest(), "kind": "Till"}, {**manifest(), "kind": "TILL"}], [],
             "r0 of the definition and r1 of the definition", id="kinds-that-would-be-one-file",
         ),
     ],
 )  # fmt: skip
 def test_no_object_is_there_twice(templates: list[Template], addons: list[str], who: str) -> None:
-    result = room(rendering(*templates, addons=addons))
+    result = reconcile(config_of_templates(*templates, addons=addons))
 
-    assert told(result) == ["ObjectDuplicate"]
-    assert who in finding(result, "ObjectDuplicate").message
+    assert list_codes(result) == ["ObjectDuplicate"]
+    assert who in find_finding(result, "ObjectDuplicate").message
     assert result.variants == ()
 
 
 def test_objects_of_several_groups_share_kind_and_name() -> None:
-    result = room(rendering({**made("Till"), "apiVersion": "a.io/v1"}, {**made("Till"), "apiVersion": "b.io/v1"}))
+    result = reconcile(
+        config_of_templates(
+            {**manifest("Till"), "apiVersion": "a.io/v1"}, {**manifest("Till"), "apiVersion": "b.io/v1"}
+        )
+    )
 
-    assert list(objects(result)) == ["till.a.io-bread.yaml", "till.b.io-bread.yaml"]
+    assert list(read_objects(result)) == ["till.a.io-bread.yaml", "till.b.io-bread.yaml"]
 
 
 def test_an_error_of_a_render_names_the_component_the_environment_and_the_addon() -> None:
-    """openchoreo 15."""
-    lamp = addon("lamp", {"schema": schema({"n": "integer"}), "creates": [create(made(data="${1 / spec.n}"))]})
-    result = room(market(definition(), lamp, component_type(platform("lamp", "i", {"n": 0}))))
+    lamp = addon("lamp", {"schema": schema({"n": "integer"}), "creates": [create(manifest(data="${1 / spec.n}"))]})
+    result = reconcile(full_config(definition(), lamp, component_type(platform("lamp", "i", {"n": 0}))))
 
-    (item,) = [entry for entry in findings(result) if entry.severity == "error"]
+    (item,) = [entry for entry in list_findings(result) if entry.severity == "error"]
     assert item.message.startswith("MarketStall/square/bread in fair: lamp/i: spec.creates[0].resource.data ")
     assert (item.location.file, item.location.object) == ("03.yaml", "Addon/_cluster/lamp")
 
 
 def test_resources_are_rendered_in_their_order_and_written_by_name() -> None:
     """openchoreo 12.3, 12.7: what an addon sees is in the order of the definition."""
-    output = create(made(name="seen", data="${ {'all': resources.map(r, r.metadata.name)} }"))
+    output = create(manifest(name="seen", data="${ {'all': resources.map(r, r.metadata.name)} }"))
     lamp = addon("a0", {"creates": [output]})
-    result = room(rendering(made(name="z"), made("Secret", name="a"), made(name="b"), addons=[lamp]))
+    result = reconcile(
+        config_of_templates(manifest(name="z"), manifest("Secret", name="a"), manifest(name="b"), addons=[lamp])
+    )
 
-    assert objects(result)["configmap-seen.yaml"]["data"] == {"all": ["z", "a", "b"]}
-    assert list(objects(result)) == [
+    assert read_objects(result)["configmap-seen.yaml"]["data"] == {"all": ["z", "a", "b"]}
+    assert list(read_objects(result)) == [
         "configmap-b.yaml", "configmap-seen.yaml", "configmap-z.yaml", "secret-a.yaml",
     ]  # fmt: skip
 
 
 def test_what_is_not_included_is_not_made() -> None:
-    result = room(
-        market(
+    result = reconcile(
+        full_config(
             definition(
-                resource(made(name="a"), "a", includeWhen=FALSE),
-                resource(made(name="b"), "b", includeWhen=TRUE),
-                resource(made(name="c-${item}"), "c", forEach="${[]}"),
-                resource(made(name="d-${who.key}", data="${who}"), "d", forEach="${ {'z': 1, 'y': 2} }", var="who"),
-                resource(made(name="e-${1 / 0}"), "e", includeWhen=FALSE, forEach="${[1]}"),
+                resource(manifest(name="a"), "a", includeWhen=FALSE),
+                resource(manifest(name="b"), "b", includeWhen=TRUE),
+                resource(manifest(name="c-${item}"), "c", forEach="${[]}"),
+                resource(manifest(name="d-${who.key}", data="${who}"), "d", forEach="${ {'z': 1, 'y': 2} }", var="who"),
+                resource(manifest(name="e-${1 / 0}"), "e", includeWhen=FALSE, forEach="${[1]}"),
             ),
             component_type(),
         )
     )
 
-    assert list(objects(result)) == ["configmap-b.yaml", "configmap-d-y.yaml", "configmap-d-z.yaml"]
-    assert objects(result)["configmap-d-y.yaml"]["data"] == {"key": "y", "value": 2}
+    assert list(read_objects(result)) == ["configmap-b.yaml", "configmap-d-y.yaml", "configmap-d-z.yaml"]
+    assert read_objects(result)["configmap-d-y.yaml"]["data"] == {"key": "y", "value": 2}
 
 
 def test_fields_of_peoples_own_are_no_values() -> None:
     """openchoreo 1: what begins with x- is refused nowhere, unless it is declared, and then it is a value."""
     own = definition(values=schema({"x-declared": "string"}))
-    result = room(market(own, component_type(), of=component({"x-why": {"a": 1}, "x-declared": "b"})))
+    result = reconcile(full_config(own, component_type(), of=component({"x-why": {"a": 1}, "x-declared": "b"})))
 
-    assert told(result) == ["ShorthandNameHyphen"]
-    assert values(result) == {"x-declared": "b"}
+    assert list_codes(result) == ["ShorthandNameHyphen"]
+    assert read_values(result) == {"x-declared": "b"}
 
 
 def test_an_unknown_field_of_a_component() -> None:
-    result = room(market(SIZED, component_type(), of=component({"bogus": 1})))
+    result = reconcile(full_config(SIZED, component_type(), of=component({"bogus": 1})))
 
-    assert finding(result, "UnknownField").message == "spec.bogus is unknown; allowed are most, size"
+    assert find_finding(result, "UnknownField").message == "spec.bogus is unknown; allowed are most, size"
 
 
 def test_a_text_that_a_component_gives_is_no_template() -> None:
     """Row 54."""
-    result = room(market(definition(values=schema({"a": "string"})), component_type(), of=component({"a": "${evil}"})))
+    result = reconcile(
+        full_config(definition(values=schema({"a": "string"})), component_type(), of=component({"a": "${evil}"}))
+    )
 
-    assert values(result) == {"a": "${evil}"}
+    assert read_values(result) == {"a": "${evil}"}
 
 
 def test_templates_see_what_the_spec_lists() -> None:
-    """openchoreo 5.4."""
-    shown = made(data={name: f"${{{name}}}" for name in ("metadata", "spec", "parameters", "envOverrides", "env")})
-    result = room(market(
+    shown = manifest(data={name: f"${{{name}}}" for name in ("metadata", "spec", "parameters", "envOverrides", "env")})
+    result = reconcile(full_config(
         definition(resource(shown), values=schema({"a": "integer | default=1"}, {"b": "integer | default=2"})),
         component_type(), on=binding(endpoints=[{"name": "web", "host": "fair.example.org"}]),
     ))  # fmt: skip
 
-    assert values(result) == {
+    assert read_values(result) == {
         "metadata": {"name": "bread", "namespace": "square", "labels": {}, "annotations": {}},
         "spec": {"a": 1, "b": 2},
         "parameters": {"a": 1},

@@ -8,26 +8,26 @@ import pytest
 
 from tests.unit.controllers.components.component_builders import (
     FALSE,
-    PLACE,
+    ONE_ENVIRONMENT,
     SIZED,
     TRUE,
     addon,
     allowed,
+    annotate,
     binding,
     component,
     component_type,
     definition,
-    finding,
-    findings,
-    market,
-    note,
+    find_finding,
+    find_status,
+    full_config,
+    list_codes,
+    list_findings,
     platform,
-    ready,
-    room,
+    read_ready,
+    read_values,
+    reconcile,
     schema,
-    status,
-    told,
-    values,
 )
 
 LOW = {"name": "low", "expression": "spec.size < 3", "message": "size is ${spec.size}"}
@@ -49,9 +49,9 @@ def ruled(*rules: Any) -> str:
     ],
 )  # fmt: skip
 def test_rules_of_a_type(rule: Any, message: str) -> None:
-    result = room(market(SIZED, ruled(rule), of=component({"size": 5})))
+    result = reconcile(full_config(SIZED, ruled(rule), of=component({"size": 5})))
 
-    output = finding(result, "ValidationRuleFailed")
+    output = find_finding(result, "ValidationRuleFailed")
     assert output.message.startswith("MarketStall/square/bread in fair: spec.validation.rules[0]: the rule")
     assert message in output.message
     assert result.variants == ()
@@ -59,9 +59,9 @@ def test_rules_of_a_type(rule: Any, message: str) -> None:
 
 def test_all_rules_are_told_at_once() -> None:
     rules = [LOW, {"expression": "spec.size != 5"}, {"expression": "true"}]
-    result = room(market(SIZED, ruled(*rules), of=component({"size": 5})))
+    result = reconcile(full_config(SIZED, ruled(*rules), of=component({"size": 5})))
 
-    assert [item.message.partition(": the rule")[0][-8:] for item in findings(result)] == ["rules[0]", "rules[1]"]
+    assert [item.message.partition(": the rule")[0][-8:] for item in list_findings(result)] == ["rules[0]", "rules[1]"]
 
 
 @pytest.mark.parametrize(
@@ -79,22 +79,21 @@ def test_all_rules_are_told_at_once() -> None:
 def test_rules_of_an_addon_come_before_its_condition(rule: Any, codes: list[str], condition: str) -> None:
     lamp = addon("lamp", {
         "schema": schema({"watt": "integer"}, {"glow": "string | default=dim"}), "condition": condition,
-        "validation": {"rules": [rule]}, "patches": [note("x")],
+        "validation": {"rules": [rule]}, "patches": [annotate("x")],
     })  # fmt: skip
-    result = room(market(definition(), lamp, component_type(platform("lamp", "x", {"watt": 7}))))
+    result = reconcile(full_config(definition(), lamp, component_type(platform("lamp", "x", {"watt": 7}))))
 
-    assert told(result) == codes
+    assert list_codes(result) == codes
     if codes:
-        assert "in fair: lamp/x: spec.validation.rules[0]" in finding(result, codes[0]).message
+        assert "in fair: lamp/x: spec.validation.rules[0]" in find_finding(result, codes[0]).message
 
 
 def test_a_component_that_runs_nowhere_is_validated_and_rendered_nowhere() -> None:
-    """openchoreo 12.7."""
-    result = room([SIZED, component_type(), component({"size": "big"})])
+    result = reconcile([SIZED, component_type(), component({"size": "big"})])
 
-    assert told(result) == ["SchemaValidation"]
+    assert list_codes(result) == ["SchemaValidation"]
     assert result.variants == ()
-    assert ready(result, "MarketStall", "bread") == ("False", "SchemaValidation")
+    assert read_ready(result, "MarketStall", "bread") == ("False", "SchemaValidation")
 
 
 @pytest.mark.parametrize(
@@ -108,16 +107,16 @@ def test_a_component_that_runs_nowhere_is_validated_and_rendered_nowhere() -> No
     ],
 )
 def test_rules_of_a_component_that_runs_nowhere(rule: Any, codes: list[str]) -> None:
-    assert told(room([SIZED, ruled(rule), component({"size": 5})])) == codes
+    assert list_codes(reconcile([SIZED, ruled(rule), component({"size": 5})])) == codes
 
 
 def test_rules_of_addons_of_a_component_that_runs_nowhere() -> None:
     spec = {"schema": schema({"n": "integer"}), "validation": {"rules": [{"expression": "spec.n > 3"}]}}
-    lamp = addon("lamp", {**spec, "patches": [note("x")]}, side="developer")
+    lamp = addon("lamp", {**spec, "patches": [annotate("x")]}, side="developer")
 
-    result = room([SIZED, lamp, component_type(allow=[allowed("lamp")]), component({"lamp": {"n": 3}})])
+    result = reconcile([SIZED, lamp, component_type(allow=[allowed("lamp")]), component({"lamp": {"n": 3}})])
 
-    assert finding(result, "ValidationRuleFailed").message.startswith("MarketStall/square/bread: lamp/default: ")
+    assert find_finding(result, "ValidationRuleFailed").message.startswith("MarketStall/square/bread: lamp/default: ")
 
 
 REQUIRED = definition(values=schema({}, {"host": "string | required=true"}))
@@ -125,12 +124,12 @@ REQUIRED = definition(values=schema({}, {"host": "string | required=true"}))
 
 def test_what_a_component_lacks_its_environments_may_give() -> None:
     """openchoreo 4.4: the values that are in effect are validated."""
-    result = room(market(REQUIRED, component_type(), on=binding(overrides={"host": "a"})))
+    result = reconcile(full_config(REQUIRED, component_type(), on=binding(overrides={"host": "a"})))
 
-    assert told(result) == []
-    assert values(result) == {"host": "a"}
-    assert ready(result, "MarketStall", "bread") == ("True", "Valid")
-    assert [condition.reason for condition in status(result, "ComponentType", "market-stall").conditions] == [
+    assert list_codes(result) == []
+    assert read_values(result) == {"host": "a"}
+    assert read_ready(result, "MarketStall", "bread") == ("True", "Valid")
+    assert [condition.reason for condition in find_status(result, "ComponentType", "market-stall").conditions] == [
         "Compiled",
         "Valid",
     ]
@@ -138,12 +137,17 @@ def test_what_a_component_lacks_its_environments_may_give() -> None:
 
 def test_what_one_of_its_environments_does_not_give() -> None:
     bindings = [binding(overrides={"host": "a"}), binding(name="other", environment="nowhere", overrides={})]
-    also = [*PLACE, *bindings, binding(environment="fair", name="x", component="cake"), component(name="cake")]
-    result = room([REQUIRED, component_type(), component(), *also])
+    also = [
+        *ONE_ENVIRONMENT,
+        *bindings,
+        binding(environment="fair", name="x", component="cake"),
+        component(name="cake"),
+    ]
+    result = reconcile([REQUIRED, component_type(), component(), *also])
 
-    assert told(result) == ["EnvironmentNotFound", "SchemaValidation"]
-    assert ready(result, "MarketStall", "bread") == ("True", "Valid")
-    assert ready(result, "MarketStall", "cake") == ("False", "SchemaValidation")
-    valid = status(result, "ComponentType", "market-stall").conditions[1]
+    assert list_codes(result) == ["EnvironmentNotFound", "SchemaValidation"]
+    assert read_ready(result, "MarketStall", "bread") == ("True", "Valid")
+    assert read_ready(result, "MarketStall", "cake") == ("False", "SchemaValidation")
+    valid = find_status(result, "ComponentType", "market-stall").conditions[1]
     assert (valid.type, valid.status, valid.reason) == ("InstancesValid", "False", "SchemaValidation")
     assert valid.message.startswith("1 of 2 components are not valid: MarketStall/square/cake: ")

@@ -1,4 +1,4 @@
-"""The text of values within text (openchoreo 5.2)."""
+"""Tests of the text of values that are part of a longer text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from reconciler.controllers.components.template_syntax import render_literal
         pytest.param({"b": [1, 2.0, None], "a": {"ü": 'q"'}}, '{"a":{"ü":"q\\""},"b":[1,2,null]}', id="json"),
     ],
 )
-def test_spelling(value: Any, text: str) -> None:
+def test_text_of_a_value(value: Any, text: str) -> None:
     assert render_literal(value) == text
 
 

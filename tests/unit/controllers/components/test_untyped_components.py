@@ -7,38 +7,38 @@ from typing import Any
 import pytest
 
 from tests.unit.controllers.components.component_builders import (
-    PLACE,
-    SAID,
+    ONE_ENVIRONMENT,
+    VALUES_TEMPLATE,
     addon,
+    annotate,
+    annotator,
     binding,
     component,
     component_type,
     create,
     definition,
-    finding,
-    findings,
-    listing,
-    made,
-    market,
-    note,
-    objects,
+    find_finding,
+    find_stalled,
+    full_config,
+    list_codes,
+    list_findings,
+    manifest,
     patch,
-    patching,
     platform,
-    ready,
+    read_objects,
+    read_ready,
+    read_values,
+    reconcile,
     resource,
-    room,
     schema,
-    stalled,
-    told,
-    values,
+    untyped_component,
 )
 
 LAMP = addon(
     "desk-lamp",
     {
         "schema": schema({"watt": "integer | default=3"}, {"glow": "string | default=dim"}),
-        "creates": [create(made(name="${metadata.name}-${instanceId}", data="${spec}"))],
+        "creates": [create(manifest(name="${metadata.name}-${instanceId}", data="${spec}"))],
     },
     side="developer",
 )
@@ -46,26 +46,26 @@ STALL = definition(values=schema({"size": "integer | default=1 maximum=9"}, {"mo
 
 
 def test_a_component_without_a_type() -> None:
-    output = listing(platform("desk-lamp", "left", {"watt": 7}), parameters={"size": 2})
-    result = room(market(STALL, LAMP, of=output, on=binding(overrides={"most": 6})))
+    output = untyped_component(platform("desk-lamp", "left", {"watt": 7}), parameters={"size": 2})
+    result = reconcile(full_config(STALL, LAMP, of=output, on=binding(overrides={"most": 6})))
 
-    assert told(result) == []
-    assert values(result) == {"size": 2, "most": 6}
-    assert values(result, "configmap-bread-left.yaml") == {"watt": 7, "glow": "dim"}
-    assert ready(result, "Component", "bread") == ("True", "Valid")
+    assert list_codes(result) == []
+    assert read_values(result) == {"size": 2, "most": 6}
+    assert read_values(result, "configmap-bread-left.yaml") == {"watt": 7, "glow": "dim"}
+    assert read_ready(result, "Component", "bread") == ("True", "Valid")
 
 
 def test_without_anything_but_a_definition() -> None:
-    assert values(room(market(STALL, of=listing()))) == {"size": 1, "most": 5}
+    assert read_values(reconcile(full_config(STALL, of=untyped_component()))) == {"size": 1, "most": 5}
 
 
 def test_several_instances_work_by_name_and_id() -> None:
     order = addon("desk-lamp", {"patches": [patch("add", "/data/order/-", "${instanceId}")]}, side="both")
     other = addon("awning", {"patches": [patch("add", "/data/order/-", "${addon.name}")]}, side="developer")
-    output = listing(platform("desk-lamp", "z"), platform("desk-lamp", "a"), platform("awning"))
-    result = room(market(definition(), order, other, of=output))
+    output = untyped_component(platform("desk-lamp", "z"), platform("desk-lamp", "a"), platform("awning"))
+    result = reconcile(full_config(definition(), order, other, of=output))
 
-    assert values(result)["order"] == ["awning", "a", "z"]
+    assert read_values(result)["order"] == ["awning", "a", "z"]
 
 
 @pytest.mark.parametrize(
@@ -83,13 +83,13 @@ def test_several_instances_work_by_name_and_id() -> None:
     ],
 )
 def test_overrides_of_instances(overrides: Any, left: str, right: str, codes: list[str]) -> None:
-    output = listing(platform("desk-lamp", "left"), platform("desk-lamp", "right"))
-    result = room(market(STALL, LAMP, of=output, on=binding(addonOverrides=overrides)))
+    output = untyped_component(platform("desk-lamp", "left"), platform("desk-lamp", "right"))
+    result = reconcile(full_config(STALL, LAMP, of=output, on=binding(addonOverrides=overrides)))
 
-    assert told(result) == codes
+    assert list_codes(result) == codes
     if not codes:
-        assert values(result, "configmap-bread-left.yaml")["glow"] == left
-        assert values(result, "configmap-bread-right.yaml")["glow"] == right
+        assert read_values(result, "configmap-bread-left.yaml")["glow"] == left
+        assert read_values(result, "configmap-bread-right.yaml")["glow"] == right
 
 
 @pytest.mark.parametrize(
@@ -104,101 +104,111 @@ def test_overrides_of_instances(overrides: Any, left: str, right: str, codes: li
 )
 def test_overrides_of_the_only_instance(instance: str, key: str, codes: list[str]) -> None:
     on = binding(addonOverrides={key: {"glow": "red"}})
-    result = room(market(STALL, LAMP, of=listing(platform("desk-lamp", instance)), on=on))
+    result = reconcile(full_config(STALL, LAMP, of=untyped_component(platform("desk-lamp", instance)), on=on))
 
-    assert told(result) == codes
+    assert list_codes(result) == codes
     if not codes:
-        assert values(result, f"configmap-bread-{instance or 'default'}.yaml")["glow"] == "red"
+        assert read_values(result, f"configmap-bread-{instance or 'default'}.yaml")["glow"] == "red"
 
 
 @pytest.mark.parametrize("key", ["same", "default"])
 def test_an_id_that_several_addons_have(key: str) -> None:
-    other = patching("awning", "developer")
+    other = annotator("awning", "developer")
     instance = "" if key == "default" else key
-    output = listing(platform("desk-lamp", instance), platform("awning", instance))
-    result = room(market(STALL, LAMP, other, of=output, on=binding(addonOverrides={key: {}})))
+    output = untyped_component(platform("desk-lamp", instance), platform("awning", instance))
+    result = reconcile(full_config(STALL, LAMP, other, of=output, on=binding(addonOverrides={key: {}})))
 
-    assert told(result) == ["OverrideKeyAmbiguous"]
-    message = finding(result, "OverrideKeyAmbiguous").message
+    assert list_codes(result) == ["OverrideKeyAmbiguous"]
+    message = find_finding(result, "OverrideKeyAmbiguous").message
     assert message == f"spec.addonOverrides.{key} is ambiguous: desk-lamp/{key} and awning/{key}"
 
 
 def test_there_are_no_platform_addons() -> None:
     on = binding(platformAddonOverrides={"deskLamp": {"glow": "red"}})
-    result = room(market(STALL, LAMP, of=listing(platform("desk-lamp")), on=on))
+    result = reconcile(full_config(STALL, LAMP, of=untyped_component(platform("desk-lamp")), on=on))
 
-    assert told(result) == ["OverrideTargetUnknown"]
+    assert list_codes(result) == ["OverrideTargetUnknown"]
 
 
 @pytest.mark.parametrize(
     ("texts", "text", "code", "message"),
     [
         pytest.param(
-            [], listing(), "DefinitionNotFound", "no ComponentDefinition has the name stall", id="no-definition"
+            [],
+            untyped_component(),
+            "DefinitionNotFound",
+            "no ComponentDefinition has the name stall",
+            id="no-definition",
         ),
-        pytest.param([STALL], listing(platform("x")), "AddonNotFound", "no Addon has the name x", id="no-addon"),
         pytest.param(
-            [STALL, patching("x")],
-            listing(platform("x")),
+            [STALL], untyped_component(platform("x")), "AddonNotFound", "no Addon has the name x", id="no-addon"
+        ),
+        pytest.param(
+            [STALL, annotator("x")],
+            untyped_component(platform("x")),
             "AddonNotAllowed",
             "of Addon/_cluster/x does not allow developers",
             id="for-engineers-alone",
         ),
         pytest.param(
-            [STALL, patching("3x", "developer")],
-            listing(platform("3x")),
+            [STALL, annotator("3x", "developer")],
+            untyped_component(platform("3x")),
             "AddonKeyInvalid",
             "of the addon 3x is not a valid field name",
             id="key",
         ),
         pytest.param(
             [STALL, LAMP],
-            listing(platform("desk-lamp"), platform("desk-lamp", "a")),
+            untyped_component(platform("desk-lamp"), platform("desk-lamp", "a")),
             "InstanceIdMissing",
             "desk-lamp has 2 instances, so each of them must set instanceId",
             id="one-without-an-id",
         ),
         pytest.param(
             [STALL, LAMP],
-            listing(platform("desk-lamp", "a"), platform("desk-lamp", "a")),
+            untyped_component(platform("desk-lamp", "a"), platform("desk-lamp", "a")),
             "InstanceIdDuplicate",
             "desk-lamp/a is declared twice",
             id="one-id-twice",
         ),
         pytest.param(
-            [STALL, patching("x", "developer", requires=["x"])],
-            listing(platform("x")),
+            [STALL, annotator("x", "developer", requires=["x"])],
+            untyped_component(platform("x")),
             "AddonOrderCycle",
             "x → x",
             id="row-45-a-circle",
         ),
         pytest.param(
-            [STALL, patching("x", "developer", requires=["y"])],
-            listing(platform("x")),
+            [STALL, annotator("x", "developer", requires=["y"])],
+            untyped_component(platform("x")),
             "AddonRequirementMissing",
             "x requires y, which is not in use",
             id="what-it-requires",
         ),
         pytest.param(
-            [STALL, patching("x", "developer", targets=[{"resourceType": "Job"}])],
-            listing(platform("x")),
+            [STALL, annotator("x", "developer", targets=[{"resourceType": "Job"}])],
+            untyped_component(platform("x")),
             "AddonIncompatible",
             "Addon/_cluster/x is not compatible: its spec.targets match no resource in ComponentDefinition/_cluster/stall",
             id="fit",
         ),
         pytest.param(
             [STALL],
-            listing(parameters={"size": 10}),
+            untyped_component(parameters={"size": 10}),
             "SchemaValidation",
             "spec.parameters.size must be at most 9",
             id="value",
         ),
         pytest.param(
-            [STALL], listing(parameters={"bogus": 10}), "UnknownField", "spec.parameters.bogus is unknown", id="unknown"
+            [STALL],
+            untyped_component(parameters={"bogus": 10}),
+            "UnknownField",
+            "spec.parameters.bogus is unknown",
+            id="unknown",
         ),
         pytest.param(
             [STALL, LAMP],
-            listing(platform("desk-lamp", "a", {"watt": "x"})),
+            untyped_component(platform("desk-lamp", "a", {"watt": "x"})),
             "SchemaValidation",
             "spec.addons[0].config.watt must be an integer",
             id="config",
@@ -206,64 +216,64 @@ def test_there_are_no_platform_addons() -> None:
     ],
 )
 def test_what_is_wrong_is_told_bound_or_not(texts: list[str], text: str, code: str, message: str) -> None:
-    for world in ([*texts, text], market(*texts, of=text)):
-        result = room(world)
+    for world in ([*texts, text], full_config(*texts, of=text)):
+        result = reconcile(world)
 
-        assert told(result) == [code]
-        assert message in finding(result, code).message
-        assert finding(result, code).location.object == "Component/square/bread"
-        assert ready(result, "Component", "bread") == ("False", code)
+        assert list_codes(result) == [code]
+        assert message in find_finding(result, code).message
+        assert find_finding(result, code).location.object == "Component/square/bread"
+        assert read_ready(result, "Component", "bread") == ("False", code)
         assert result.variants == ()
-    assert stalled(result).conditions[0].reason == code
+    assert find_stalled(result).conditions[0].reason == code
 
 
 def test_what_lists_addons_that_exclude_each_other() -> None:
     conflict = {"conflictsWith": [{"addon": "x"}]}
-    texts = [patching("x", "developer"), patching("y", "developer", dependencies=conflict)]
-    result = room(market(STALL, *texts, of=listing(platform("x"), platform("y"))))
+    texts = [annotator("x", "developer"), annotator("y", "developer", dependencies=conflict)]
+    result = reconcile(full_config(STALL, *texts, of=untyped_component(platform("x"), platform("y"))))
 
-    assert told(result) == ["AddonConflict"]
+    assert list_codes(result) == ["AddonConflict"]
     assert result.variants == ()
 
 
 def test_values_that_components_list_are_no_templates() -> None:
     """Its config is what a developer says (layer 3), as row 54 has it."""
-    lamp = addon("x", {"schema": schema({"a": "string"}), "patches": [note("said", "${spec.a}")]}, side="developer")
-    result = room(market(definition(), lamp, of=listing(platform("x", "i", {"a": "${evil}"}))))
+    lamp = addon("x", {"schema": schema({"a": "string"}), "patches": [annotate("said", "${spec.a}")]}, side="developer")
+    result = reconcile(full_config(definition(), lamp, of=untyped_component(platform("x", "i", {"a": "${evil}"}))))
 
-    assert objects(result)["configmap-bread.yaml"]["metadata"]["annotations"] == {"said": "${evil}"}
+    assert read_objects(result)["configmap-bread.yaml"]["metadata"]["annotations"] == {"said": "${evil}"}
 
 
 def test_a_setting_lets_none_be() -> None:
-    result = room(market(STALL, LAMP, of=listing(platform("desk-lamp"))), runtime_composition=False)
+    result = reconcile(full_config(STALL, LAMP, of=untyped_component(platform("desk-lamp"))), runtime_composition=False)
 
-    assert told(result) == ["RuntimeCompositionDisabled"]
-    assert ready(result, "Component", "bread") == ("False", "RuntimeCompositionDisabled")
-    assert stalled(result).conditions[0].reason == "RuntimeCompositionDisabled"
+    assert list_codes(result) == ["RuntimeCompositionDisabled"]
+    assert read_ready(result, "Component", "bread") == ("False", "RuntimeCompositionDisabled")
+    assert find_stalled(result).conditions[0].reason == "RuntimeCompositionDisabled"
     assert result.variants == ()
 
 
 def test_it_and_one_of_a_type_cannot_have_one_name() -> None:
-    result = room([*PLACE, STALL, component_type(), component(), listing(), binding()])
+    result = reconcile([*ONE_ENVIRONMENT, STALL, component_type(), component(), untyped_component(), binding()])
 
-    assert told(result) == ["ComponentNameConflict", "EnvBindingOwnerUnresolved"]
-    both = [item for item in findings(result) if item.code == "ComponentNameConflict"]
+    assert list_codes(result) == ["ComponentNameConflict", "EnvBindingOwnerUnresolved"]
+    both = [item for item in list_findings(result) if item.code == "ComponentNameConflict"]
     assert [item.location.object for item in both] == ["Component/square/bread", "MarketStall/square/bread"]
-    assert ready(result, "Component", "bread") == ready(result, "MarketStall", "bread")
-    assert ready(result, "Component", "bread") == ("False", "ComponentNameConflict")
+    assert read_ready(result, "Component", "bread") == read_ready(result, "MarketStall", "bread")
+    assert read_ready(result, "Component", "bread") == ("False", "ComponentNameConflict")
 
 
 def test_two_of_them_in_different_namespaces() -> None:
     other = component({"componentDefinition": "stall"}, kind="Component", namespace="alley")
-    result = room(market(STALL, listing(), of=other))
+    result = reconcile(full_config(STALL, untyped_component(), of=other))
 
-    assert told(result) == []
+    assert list_codes(result) == []
 
 
 def test_resources_of_the_definition_are_the_same_as_with_a_type() -> None:
-    texts = [definition(resource(SAID), values=schema({"size": "integer"})), component_type()]
+    texts = [definition(resource(VALUES_TEMPLATE), values=schema({"size": "integer"})), component_type()]
 
-    without = room(market(texts[0], of=listing(parameters={"size": 3})))
-    of_type = room(market(*texts, of=component({"size": 3})))
+    without = reconcile(full_config(texts[0], of=untyped_component(parameters={"size": 3})))
+    of_type = reconcile(full_config(*texts, of=component({"size": 3})))
 
-    assert objects(without) == objects(of_type)
+    assert read_objects(without) == read_objects(of_type)

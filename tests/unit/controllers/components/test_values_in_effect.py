@@ -9,22 +9,22 @@ import pytest
 from tests.unit.controllers.components.component_builders import (
     addon,
     allowed,
+    annotator,
     binding,
     component,
     component_type,
     create,
     definition,
-    finding,
-    findings,
-    made,
-    market,
+    find_finding,
+    full_config,
+    list_codes,
+    list_findings,
+    manifest,
     patch,
-    patching,
     platform,
-    room,
+    read_values,
+    reconcile,
     schema,
-    told,
-    values,
 )
 
 STALL = definition(
@@ -50,17 +50,17 @@ LAMP_VALUES = schema(
     {"watt": "integer | default=3", "cord": "string"}, {"glow": "string | default=dim", "at": "object"}
 )
 LAMP = addon("desk-lamp", {
-    "schema": LAMP_VALUES, "creates": [create(made(name="${metadata.name}-${instanceId}", data="${spec}"))],
+    "schema": LAMP_VALUES, "creates": [create(manifest(name="${metadata.name}-${instanceId}", data="${spec}"))],
 }, side="both")  # fmt: skip
 
 
 def in_effect(of: Any = None, overrides: Any = None) -> dict[str, Any]:
     """Return the values of a component that says `of`, in an environment that says `overrides`."""
     on = binding(overrides=overrides) if overrides is not None else binding()
-    result = room(market(STALL, component_type(), of=component(of), on=on))
+    result = reconcile(full_config(STALL, component_type(), of=component(of), on=on))
 
-    assert told(result) == []
-    output: dict[str, Any] = values(result)
+    assert list_codes(result) == []
+    output: dict[str, Any] = read_values(result)
     return output
 
 
@@ -132,9 +132,9 @@ def test_values_of_a_component(of: Any, overrides: Any, changed: Any) -> None:
     ],
 )
 def test_what_an_environment_may_not_say(overrides: Any, code: str, message: str, line: int) -> None:
-    result = room(market(STALL, component_type(), on=binding(overrides=overrides)))
+    result = reconcile(full_config(STALL, component_type(), on=binding(overrides=overrides)))
 
-    (item,) = findings(result)
+    (item,) = list_findings(result)
     assert (item.code, item.location.object, item.location.line) == (code, "EnvBinding/square/bread-fair", line)
     assert item.message.startswith(f"spec.overrides.{message}")
     assert result.variants == ()
@@ -142,10 +142,10 @@ def test_what_an_environment_may_not_say(overrides: Any, code: str, message: str
 
 def test_everything_that_is_wrong_is_told_where_it_is_said() -> None:
     on, of = binding(overrides={"size": 50, "image": "x", "bogus": 1}), component({"tags": [1], "nest": {"a": "y"}})
-    result = room(market(STALL, component_type(), on=on, of=of))
+    result = reconcile(full_config(STALL, component_type(), on=on, of=of))
 
     assert sorted(
-        (item.location.object.partition("/")[0], item.code, item.message[:22]) for item in findings(result)
+        (item.location.object.partition("/")[0], item.code, item.message[:22]) for item in list_findings(result)
     ) == [
         ("EnvBinding", "NotOverridable", "spec.overrides.image i"),
         ("EnvBinding", "SchemaValidation", "spec.overrides.size mu"),
@@ -167,30 +167,30 @@ def test_everything_that_is_wrong_is_told_where_it_is_said() -> None:
 def test_how_many_entries_there_are_shows_when_all_layers_are_one(of: Any, overrides: Any, expected: Any) -> None:
     stall = definition(values=schema({}, {"map": "map[string]string | minProperties=2 maxProperties=3"}))
     on = binding(overrides={"map": overrides})
-    result = room(market(stall, component_type(), of=component({"map": of}), on=on))
+    result = reconcile(full_config(stall, component_type(), of=component({"map": of}), on=on))
 
     if isinstance(expected, int):
-        assert len(values(result)["map"]) == expected
+        assert len(read_values(result)["map"]) == expected
     else:
-        assert expected in finding(result, "SchemaValidation").message
+        assert expected in find_finding(result, "SchemaValidation").message
 
 
 def test_what_layers_only_have_together_is_told_at_the_last_one() -> None:
     """Neither says more than two, and together they do."""
     stall = definition(values=schema({}, {"map": "map[string]string | maxProperties=2"}))
     of, on = component({"map": {"a": "1", "b": "2"}}), binding(overrides={"map": {"c": "3"}})
-    result = room(market(stall, component_type(), of=of, on=on))
+    result = reconcile(full_config(stall, component_type(), of=of, on=on))
 
-    (item,) = findings(result)
+    (item,) = list_findings(result)
     assert (item.code, item.location.object) == ("SchemaValidation", "EnvBinding/square/bread-fair")
     assert item.message.startswith("spec.overrides.map must have at most 2")
 
 
 def test_what_nobody_says_is_missed_at_the_component() -> None:
     stall = definition(values=schema({"nest": {"deep": "string | required=true"}, "top": "string | required=true"}))
-    result = room(market(stall, component_type(), of=component({"nest": {}})))
+    result = reconcile(full_config(stall, component_type(), of=component({"nest": {}})))
 
-    assert [(item.message, item.location.object) for item in findings(result)] == [
+    assert [(item.message, item.location.object) for item in list_findings(result)] == [
         ("spec.nest.deep must be set: a string", "MarketStall/square/bread"),
         ("spec.top must be set: a string", "MarketStall/square/bread"),
     ]
@@ -199,7 +199,7 @@ def test_what_nobody_says_is_missed_at_the_component() -> None:
 def lit(config: Any = None, overrides: Any = None, instance: str = "left") -> Any:
     kind = component_type(platform("desk-lamp", instance, config))
     on = binding(platformAddonOverrides=overrides) if overrides is not None else binding()
-    return room(market(STALL, LAMP, kind, on=on))
+    return reconcile(full_config(STALL, LAMP, kind, on=on))
 
 
 @pytest.mark.parametrize(
@@ -224,8 +224,8 @@ def lit(config: Any = None, overrides: Any = None, instance: str = "left") -> An
 def test_values_of_a_platform_addon(config: Any, overrides: Any, expected: Any) -> None:
     result = lit(config, overrides)
 
-    assert told(result) == []
-    assert values(result, "configmap-bread-left.yaml") == expected
+    assert list_codes(result) == []
+    assert read_values(result, "configmap-bread-left.yaml") == expected
 
 
 @pytest.mark.parametrize(
@@ -255,9 +255,9 @@ def test_values_of_a_platform_addon(config: Any, overrides: Any, expected: Any) 
 def test_what_an_environment_may_not_say_of_a_platform_addon(overrides: Any, code: str, message: str) -> None:
     result = lit({}, overrides)
 
-    assert told(result) == [code]
-    assert finding(result, code).message.startswith(f"spec.platformAddonOverrides.{message}")
-    assert finding(result, code).location.object == "EnvBinding/square/bread-fair"
+    assert list_codes(result) == [code]
+    assert find_finding(result, code).message.startswith(f"spec.platformAddonOverrides.{message}")
+    assert find_finding(result, code).location.object == "EnvBinding/square/bread-fair"
     assert result.variants == ()
 
 
@@ -275,12 +275,12 @@ def test_what_an_environment_may_not_say_of_a_platform_addon(overrides: Any, cod
 )
 def test_overrides_of_two_instances(overrides: Any, expected: Any) -> None:
     kind = component_type(platform("desk-lamp", "left"), platform("desk-lamp", "right"))
-    result = room(market(STALL, LAMP, kind, on=binding(platformAddonOverrides=overrides)))
+    result = reconcile(full_config(STALL, LAMP, kind, on=binding(platformAddonOverrides=overrides)))
 
     if isinstance(expected, str):
-        assert told(result) == [expected]
+        assert list_codes(result) == [expected]
     else:
-        generator_type = (values(result, f"configmap-bread-{name}.yaml")["glow"] for name in ("left", "right"))
+        generator_type = (read_values(result, f"configmap-bread-{name}.yaml")["glow"] for name in ("left", "right"))
         assert tuple(generator_type) == expected
 
 
@@ -288,13 +288,13 @@ def test_an_instance_that_is_called_like_a_field_is_the_field() -> None:
     """openchoreo 4.4: the mapping is one of fields then."""
     result = lit({}, {"deskLamp": {"at": {"glow": "red"}}}, instance="at")
 
-    assert values(result, "configmap-bread-at.yaml") == {"watt": 3, "glow": "dim", "at": {"glow": "red"}}
+    assert read_values(result, "configmap-bread-at.yaml") == {"watt": 3, "glow": "dim", "at": {"glow": "red"}}
 
 
 def test_an_instance_that_is_called_like_a_parameter_is_the_instance() -> None:
     result = lit({}, {"deskLamp": {"cord": {"glow": "red"}}}, instance="cord")
 
-    assert values(result, "configmap-bread-cord.yaml") == {"watt": 3, "glow": "red"}
+    assert read_values(result, "configmap-bread-cord.yaml") == {"watt": 3, "glow": "red"}
 
 
 @pytest.mark.parametrize(
@@ -302,14 +302,18 @@ def test_an_instance_that_is_called_like_a_parameter_is_the_instance() -> None:
 )
 def test_a_key_that_two_platform_addons_have(key: str, codes: list[str]) -> None:
     kind = component_type(platform("a-b", "x"), platform("a.b", "x"))
-    result = room(market(STALL, patching("a-b"), patching("a.b"), kind, on=binding(platformAddonOverrides={key: {}})))
+    result = reconcile(
+        full_config(STALL, annotator("a-b"), annotator("a.b"), kind, on=binding(platformAddonOverrides={key: {}}))
+    )
 
-    assert told(result) == codes
+    assert list_codes(result) == codes
 
 
 def opted(of: Any, overrides: Any, defaults: Any = None) -> Any:
     kind = component_type(allow=[allowed("desk-lamp", defaults)])
-    return room(market(STALL, LAMP, kind, of=component({"deskLamp": of}), on=binding(addonOverrides=overrides)))
+    return reconcile(
+        full_config(STALL, LAMP, kind, of=component({"deskLamp": of}), on=binding(addonOverrides=overrides))
+    )
 
 
 @pytest.mark.parametrize(
@@ -350,8 +354,8 @@ def opted(of: Any, overrides: Any, defaults: Any = None) -> Any:
 def test_values_of_a_developers_addon(defaults: Any, of: Any, overrides: Any, expected: Any) -> None:
     result = opted(of, overrides, defaults)
 
-    assert told(result) == []
-    assert values(result, "configmap-bread-default.yaml") == expected
+    assert list_codes(result) == []
+    assert read_values(result, "configmap-bread-default.yaml") == expected
 
 
 @pytest.mark.parametrize(
@@ -408,9 +412,9 @@ def test_what_may_not_be_said_of_a_developers_addon(
 ) -> None:
     result = opted(of, overrides)
 
-    assert told(result) == [code]
-    assert finding(result, code).message.startswith(message)
-    assert finding(result, code).location.object.partition("/")[0] == where
+    assert list_codes(result) == [code]
+    assert find_finding(result, code).message.startswith(message)
+    assert find_finding(result, code).location.object.partition("/")[0] == where
     assert result.variants == ()
 
 
@@ -418,10 +422,10 @@ def test_what_may_not_be_said_of_a_developers_addon(
 def test_an_override_of_what_nobody_opted_into_is_a_warning(of: Any) -> None:
     kind = component_type(allow=[allowed("desk-lamp")])
     on = binding(addonOverrides={"deskLamp": {"glow": "red", "wat": 1}})
-    result = room(market(STALL, LAMP, kind, of=component(of), on=on))
+    result = reconcile(full_config(STALL, LAMP, kind, of=component(of), on=on))
 
-    assert told(result) == ["OverrideUnused"]
-    assert finding(result, "OverrideUnused").message == (
+    assert list_codes(result) == ["OverrideUnused"]
+    assert find_finding(result, "OverrideUnused").message == (
         "spec.addonOverrides.deskLamp has no effect: bread does not use desk-lamp"
     )
     assert len(result.variants) == 1
@@ -432,15 +436,15 @@ def test_an_override_of_what_is_not_active_is_a_warning(enabled: bool, codes: li
     """openchoreo 16.7: `enabled: false`."""
     lamp = addon("lamp", {
         "schema": schema({"enabled": "boolean | default=true"}, {"glow": "string"}),
-        "creates": [create(made(name="lamp", data="${spec}"))],
+        "creates": [create(manifest(name="lamp", data="${spec}"))],
     }, side="developer")  # fmt: skip
     kind = component_type(allow=[allowed("lamp")])
     of, on = component({"lamp": {"enabled": enabled}}), binding(addonOverrides={"lamp": {"glow": "red"}})
-    result = room(market(STALL, lamp, kind, of=of, on=on))
+    result = reconcile(full_config(STALL, lamp, kind, of=of, on=on))
 
-    assert told(result) == codes
+    assert list_codes(result) == codes
     if codes:
-        assert finding(result, "OverrideUnused").message == (
+        assert find_finding(result, "OverrideUnused").message == (
             "MarketStall/square/bread in fair: spec.addonOverrides.lamp has no effect:"
             " the condition of lamp/default is false"
         )
@@ -450,7 +454,7 @@ def test_nothing_that_is_written_is_changed_by_what_becomes_of_it() -> None:
     """What a render does to lists of defaults does not reach the next one."""
     grow = addon("grow", {
         "schema": schema({"list": "[]string | default=[]"}),
-        "creates": [create(made(name="${metadata.name}-grown", data={"list": "${spec.list}"}))],
+        "creates": [create(manifest(name="${metadata.name}-grown", data={"list": "${spec.list}"}))],
         "patches": [patch("add", "/data/list/-", "x")],
     })  # fmt: skip
     texts = [
@@ -460,8 +464,8 @@ def test_nothing_that_is_written_is_changed_by_what_becomes_of_it() -> None:
         component(name="cake"),
         binding(component="cake"),
     ]
-    result = room(market(*texts))
+    result = reconcile(full_config(*texts))
 
-    assert values(result, "configmap-bread-grown.yaml") == {"list": ["x"]}
+    assert read_values(result, "configmap-bread-grown.yaml") == {"list": ["x"]}
     (cake,) = (variant for variant in result.variants if variant.target.package.endswith("cake"))
     assert b"list:\n    - x\n" in dict(cake.source.files.items())["configmap-cake-grown.yaml"].data  # type: ignore[union-attr]

@@ -20,12 +20,12 @@ from tests.unit.controllers.components.component_builders import (
     bytes_of,
     cluster,
     environment,
-    finding,
-    findings,
-    objects,
-    room,
-    status,
-    told,
+    find_finding,
+    find_status,
+    list_codes,
+    list_findings,
+    read_objects,
+    reconcile,
 )
 
 SPEC = Path(__file__).resolve().parents[4] / "../shared/specs/openchoreo.md"
@@ -68,15 +68,15 @@ def example(change: Callable[[Objects], None] | None = None) -> ControllerResult
     objects = inputs()
     if change:
         change(objects)
-    return room([*SURROUNDINGS, *map(emit, objects.values())])
+    return reconcile([*SURROUNDINGS, *map(emit, objects.values())])
 
 
 def test_nothing_is_wrong_with_it() -> None:
-    assert told(example()) == []
+    assert list_codes(example()) == []
 
 
 def test_its_crd() -> None:
-    files = status(example(), "ComponentType", "edge-api").files
+    files = find_status(example(), "ComponentType", "edge-api").files
 
     assert files is not None
     assert parse_yaml(files["crd.yaml"]).documents[0].data == parse_yaml(blocks("16.2")[0].encode()).documents[0].data
@@ -84,7 +84,7 @@ def test_its_crd() -> None:
 
 def test_its_status() -> None:
     expected = parse_yaml(blocks("16.2")[1].encode()).documents[0].data["status"]
-    config_status = status(example(), "ComponentType", "edge-api")
+    config_status = find_status(example(), "ComponentType", "edge-api")
 
     fields: Any = config_status.fields
     conditions = [{"type": condition.type, "status": condition.status, "reason": condition.reason, "message": condition.message}
@@ -128,7 +128,7 @@ def rows(number: str) -> list[list[str]]:
 def test_what_differs_in_production() -> None:
     """16.5, a table of places; one of them is an item that staging does not have."""
     result = example()
-    staging, production = objects(result, STAGING), objects(result, PRODUCTION)
+    staging, production = read_objects(result, STAGING), read_objects(result, PRODUCTION)
 
     changed = {file: differences(staging[file], production[file]) for file in staging}
     listed = 0
@@ -149,7 +149,7 @@ def test_what_differs_in_production() -> None:
 
 
 def test_the_order_of_its_addons() -> None:
-    fields: Any = status(example(), "EnvBinding", "orders-prod").fields
+    fields: Any = find_status(example(), "EnvBinding", "orders-prod").fields
 
     assert fields["addons"] == ["net-guard/default", "scratch-volume/buffer", "log-shipper/default"]
 
@@ -179,16 +179,16 @@ def of_buffer(**fields: Any) -> Callable[[Objects], None]:
 def test_variations_that_stop_production_alone(change: Callable[[Objects], None], code: str, message: str) -> None:
     result = example(change)
 
-    assert told(result) == [code]
-    assert message in finding(result, code).message
+    assert list_codes(result) == [code]
+    assert message in find_finding(result, code).message
     assert [variant.target.package for variant in result.variants] == ["components/staging/shop/orders"]
 
 
 def test_16_7_3_null_drops_what_the_instance_says_as_well() -> None:
     result = example(overriding(replicas=None))
 
-    assert objects(result, PRODUCTION)["deployment-orders.yaml"]["spec"]["replicas"] == 1
-    assert objects(result, STAGING)["deployment-orders.yaml"]["spec"]["replicas"] == 2
+    assert read_objects(result, PRODUCTION)["deployment-orders.yaml"]["spec"]["replicas"] == 1
+    assert read_objects(result, STAGING)["deployment-orders.yaml"]["spec"]["replicas"] == 2
 
 
 @pytest.mark.parametrize("shipper", [None, {"enabled": False}], ids=["16.7-5-absent", "16.7-5-not-enabled"])
@@ -202,14 +202,14 @@ def test_16_7_5_without_its_developer_addon(shipper: Any) -> None:
 
     result = example(change)
 
-    assert told(result) == ["OverrideUnused"]
+    assert list_codes(result) == ["OverrideUnused"]
     for place in (STAGING, PRODUCTION):
-        output = objects(result, place)
+        output = read_objects(result, place)
         pod = output["deployment-orders.yaml"]["spec"]["template"]
         assert [container["name"] for container in pod["spec"]["containers"]] == ["main"]
         assert pod["metadata"]["annotations"] == {"guard.platform/mode": "strict"}
         assert "configmap-orders-log-shipper.yaml" not in output
-    warned = [item.location.object for item in findings(result) if item.code == "OverrideUnused"]
+    warned = [item.location.object for item in list_findings(result) if item.code == "OverrideUnused"]
     assert warned == ["EnvBinding/shop/orders-prod"]
 
 
@@ -219,8 +219,8 @@ def test_16_7_6_with_its_developer_addon_as_it_is() -> None:
 
     result = example(change)
 
-    assert told(result) == []
-    output = objects(result, STAGING)
+    assert list_codes(result) == []
+    output = read_objects(result, STAGING)
     pod = output["deployment-orders.yaml"]["spec"]["template"]["spec"]
     sidecar = pod["containers"][1]
     assert sidecar["name"] == "log-shipper"
@@ -235,8 +235,8 @@ def test_16_7_7_an_unknown_field() -> None:
 
     result = example(change)
 
-    assert told(result) == ["UnknownField"]
-    assert "spec.bogus is unknown" in finding(result, "UnknownField").message
+    assert list_codes(result) == ["UnknownField"]
+    assert "spec.bogus is unknown" in find_finding(result, "UnknownField").message
     assert result.variants == ()
 
 
@@ -246,8 +246,8 @@ def test_16_7_8_a_type_without_what_its_developer_addon_requires() -> None:
 
     result = example(change)
 
-    assert told(result) == ["AddonRequirementMissing", "ComponentTypeNotReady"]
-    message = finding(result, "AddonRequirementMissing").message
+    assert list_codes(result) == ["AddonRequirementMissing", "ComponentTypeNotReady"]
+    message = find_finding(result, "AddonRequirementMissing").message
     assert "log-shipper requires scratch-volume" in message
     assert result.variants == ()
 

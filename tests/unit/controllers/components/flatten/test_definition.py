@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.controllers.components.flatten.definition import flatten_component_type
 from reconciler.krm.yaml import emit
-from tests.unit.controllers.components.flatten_helpers import BAKED, LIMITS, World
+from tests.unit.controllers.components.flatten_helpers import FLATTENED_NAME, LIMITS, FlattenSetup
 
 POD = "/spec/template/spec"
 DEFINITION: dict[str, Any] = {
@@ -69,12 +69,12 @@ def build_addon(*patches: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"schema": schema, "patches": list(patches), **more}
 
 
-def build_setup(*addons: dict[str, Any], config: Mapping[str, Any] | None = None, **more: Any) -> World:
+def build_setup(*addons: dict[str, Any], config: Mapping[str, Any] | None = None, **more: Any) -> FlattenSetup:
     """Return a component type with the addons a, b and so on. `config` is the config of the first addon."""
     named = dict(zip("abc", addons, strict=False))
     uses: list[dict[str, Any]] = [{"name": name} for name in named]
     uses[0] |= {"config": dict(config or {}), **more}
-    return World(DEFINITION, named, uses)
+    return FlattenSetup(DEFINITION, named, uses)
 
 
 NESTED = "/spec/nested"
@@ -413,12 +413,12 @@ SAME = [
 
 
 @pytest.mark.parametrize(("value", "mapping"), SAME)
-def test_flattened_definition_renders_the_same_objects(value: World, mapping: dict[str, Any]) -> None:
-    baked = value.baked()
+def test_flattened_definition_renders_the_same_objects(value: FlattenSetup, mapping: dict[str, Any]) -> None:
+    baked = value.flatten()
 
-    late = value.late(SPEC, {"count": 2}, {"a": mapping})
-    (key, *_) = value.keys().values()
-    early = value.early(SPEC, {"count": 2, **({key: mapping} if mapping else {})}, baked)
+    late = value.render_with_addons(SPEC, {"count": 2}, {"a": mapping})
+    (key, *_) = value.read_addon_keys().values()
+    early = value.render_flattened(SPEC, {"count": 2, **({key: mapping} if mapping else {})}, baked)
     assert isinstance(late, str), late
     assert early == late
 
@@ -436,11 +436,11 @@ def test_flattened_definition_content() -> None:
         types={"Unit": "string | minLength=1"},
         fields={"at": "string | required=true", "container": "string | default=main", "units": "[]Unit | default=[]"},
     )
-    result = World(
+    result = FlattenSetup(
         DEFINITION, {"spare-room": addon}, [{"name": "spare-room", "instanceId": "oats", "config": {"at": "/x"}}]
     )
 
-    baked = result.baked()
+    baked = result.flatten()
 
     assert baked["metadata"] == {
         "name": "mill-with-everything",
@@ -462,13 +462,13 @@ def test_flattened_definition_content() -> None:
 def test_flattening_is_deterministic() -> None:
     result = build_setup(build_addon(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"}))
 
-    assert emit(result.baked()) == emit(result.baked())
+    assert emit(result.flatten()) == emit(result.flatten())
 
 
 def test_environment_cannot_override_fixed_fields() -> None:
     result = build_setup(build_addon(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"}), config={"n": 2})
 
-    early = result.early(SPEC, {"a": {"n": 3}}, result.baked())
+    early = result.render_flattened(SPEC, {"a": {"n": 3}}, result.flatten())
 
     assert not isinstance(early, str)
     assert early[0].startswith("UnknownField: spec.overrides.a is unknown")
@@ -476,7 +476,7 @@ def test_environment_cannot_override_fixed_fields() -> None:
 
 @pytest.mark.parametrize("name", ["target", "resources", "addon"])
 def test_variable_that_only_a_render_has_is_refused(name: str) -> None:
-    ((code, message),) = build_setup(build_addon(patch("/spec/x", f"${{size({name}) > 0}}"))).refusals()
+    ((code, message),) = build_setup(build_addon(patch("/spec/x", f"${{size({name}) > 0}}"))).list_refusals()
 
     assert code == "NotBakeable"
     assert f'spec.patches[0].patch.value must not use {name}, which only a render has: "size({name}) > 0"' in message
@@ -586,7 +586,7 @@ REFUSED = [
 def test_addon_that_cannot_be_flattened_is_refused(addon: dict[str, Any], expected: str) -> None:
     config = {"a": "x"} if "b" in addon["schema"]["parameters"] else {}
 
-    refusals = build_setup(addon, config=config).refusals()
+    refusals = build_setup(addon, config=config).list_refusals()
 
     assert [code for code, _ in refusals] == ["NotBakeable"]
     assert refusals[0][1].startswith("mill-with-everything cannot be generated: Addon")
@@ -595,7 +595,7 @@ def test_addon_that_cannot_be_flattened_is_refused(addon: dict[str, Any], expect
 
 OTHERS = [
     pytest.param(
-        World(
+        FlattenSetup(
             DEFINITION,
             {"grain": build_addon(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"})},
             [{"name": "grain"}],
@@ -609,7 +609,7 @@ OTHERS = [
         id="key-of-a-field",
     ),
     pytest.param(
-        World(
+        FlattenSetup(
             DEFINITION,
             dict.fromkeys(("a-b", "a"), build_addon(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"})),
             [{"name": "a-b"}, {"name": "a", "instanceId": "b"}],
@@ -621,7 +621,7 @@ OTHERS = [
         id="key-of-another-addon",
     ),
     pytest.param(
-        World(
+        FlattenSetup(
             DEFINITION,
             {"3d": build_addon(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"})},
             [{"name": "3d"}],
@@ -630,7 +630,7 @@ OTHERS = [
         id="no-key",
     ),
     pytest.param(
-        World(DEFINITION, {"a.b": build_addon(creates=[MAP])}, [{"name": "a.b"}]),
+        FlattenSetup(DEFINITION, {"a.b": build_addon(creates=[MAP])}, [{"name": "a.b"}]),
         [("NotBakeable", "spec.creates[0].id must be lower-case letters, digits")],
         id="no-id",
     ),
@@ -688,7 +688,7 @@ OTHERS = [
         id="expression-that-becomes-too-long",
     ),
     pytest.param(
-        World(
+        FlattenSetup(
             {
                 **DEFINITION,
                 "resources": [{"id": "all", "template": {**MAP, "data": "${spec.transformMap(k, v, string(k))}"}}],
@@ -707,8 +707,10 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("value", "expected"), OTHERS)
-def test_component_type_that_cannot_be_flattened_is_refused(value: World, expected: list[tuple[str, str]]) -> None:
-    refusals = value.refusals()
+def test_component_type_that_cannot_be_flattened_is_refused(
+    value: FlattenSetup, expected: list[tuple[str, str]]
+) -> None:
+    refusals = value.list_refusals()
 
     assert [code for code, _ in refusals] == [code for code, _ in expected]
     for (_, message), (_, part) in zip(refusals, expected, strict=True):
@@ -716,9 +718,9 @@ def test_component_type_that_cannot_be_flattened_is_refused(value: World, expect
 
 
 def test_refusal_is_located_at_the_component_type() -> None:
-    plan = build_setup(build_addon(patch("/spec/x", 1)), build_addon(patch("/spec/x", "${target}"))).plan()
+    plan = build_setup(build_addon(patch("/spec/x", 1)), build_addon(patch("/spec/x", "${target}"))).build_plan()
 
-    result = flatten_component_type(plan, BAKED, LIMITS)
+    result = flatten_component_type(plan, FLATTENED_NAME, LIMITS)
 
     assert isinstance(result, tuple)
     assert (result[0].location.file, result[0].location.pointer) == ("river-mill.yaml", "/spec/platformAddons/1")
@@ -728,7 +730,7 @@ def test_too_large_definition_exceeds_the_budget() -> None:
     many = {f"k{number}": "${[spec.long, metadata.name]}" for number in range(2000)}
     result = build_setup(build_addon(patch("/spec/x", many), fields={"long": "string"}), config={"long": "x" * 100_000})
 
-    ((code, message),) = result.refusals()
+    ((code, message),) = result.list_refusals()
 
     assert code == "NotBakeable"
     assert "exceeds the budget of the render" in message
