@@ -501,7 +501,7 @@ class CatalogServices:
                 urls[name] = resolve(repository.url)
             except GitError as error:
                 message = f"Repository {repository.key.name}: {error.message}"
-                refused.append(URL_REFUSED.finding(message, repository.where))
+                refused.append(URL_REFUSED.finding(message, repository.location))
         usable = {name: repository for name, repository in repositories.items() if name in urls}
         inventory = read_inventory(catalog, usable)
         fleet_clusters = [name for name, key in inventory.target_keys.items() if (key.group, key.kind) != _REPOSITORY]
@@ -581,7 +581,7 @@ def _get_list(value: object) -> list[object]:
 def _build_repository_target(repository: Repository, url: str, normalized_url: str) -> Target:
     return Target(
         repository.key, url, format_kptfile_url(repository.url), repository.branch, repository.directory,
-        repository.deployment, repository.where, repository.tag_prefix, normalized_url=normalized_url,
+        repository.deployment, repository.location, repository.tag_prefix, normalized_url=normalized_url,
     )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ class Repository:
     directory: str
     deployment: bool
     tag_prefix: str
-    where: SourceLocation
+    location: SourceLocation
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
 

@@ -90,7 +90,7 @@ def _find_secrets_in_resource(resource: PackageResource, path: DataPath, item: K
     items = data.get("items") if isinstance(data, Mapping) and item.kind.endswith("List") else None
     for index, nested_item in enumerate(items if isinstance(items, list) else ()):
         yield from _find_secrets_in_resource(resource, (*path, "items", index), _Item(nested_item))
-    fields = [field for field in _VALUE_FIELDS if is_secret(data) and _holds_values(data.get(field))]
+    fields = [field for field in _VALUE_FIELDS if is_secret(data) and _has_values(data.get(field))]
     if fields:
         field_path = (*path, fields[0])
         message = (
@@ -100,7 +100,7 @@ def _find_secrets_in_resource(resource: PackageResource, path: DataPath, item: K
         yield SECRET_IN_BRANCH.finding(message, _locate(resource, item.key, field_path))
 
 
-def _holds_values(field: object) -> bool:
+def _has_values(field: object) -> bool:
     values = field.values() if isinstance(field, Mapping) else [field]
     return any(value is not None and str(value).strip() for value in values)
 

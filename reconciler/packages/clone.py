@@ -59,29 +59,29 @@ def add_comments_to_content(content: bytes, profile: Profile) -> bytes | ParseFa
     source = parse_cached(content)
     if isinstance(source, ParseFailure):
         return source
-    documents = [_with_comment(document, profile) for document in source.documents]
+    documents = [_add_merge_comment(document, profile) for document in source.documents]
     has_changes = any(new is not old for new, old in zip(documents, source.documents, strict=True))
     return source.with_documents(list(enumerate(documents))).to_bytes() if has_changes else content
 
 
-def _with_comment(document: Document, profile: Profile) -> Document:
+def _add_merge_comment(document: Document, profile: Profile) -> Document:
     resource = PackageResource("", "", 0, document)
     if not resource.metadata or not (resource.name or resource.namespace or resource.labels):
         return document
     # Another comment on that line stays, and a line has at most one comment.
     if document.comment(_METADATA) is None:
-        document = _with_line_comment(document, f"{MERGE_COMMENT}{resource.namespace}/{resource.name}")
-    return _with_identifier(document, resource) if profile == "compat" else document
+        document = _set_line_comment(document, f"{MERGE_COMMENT}{resource.namespace}/{resource.name}")
+    return _set_identifier(document, resource) if profile == "compat" else document
 
 
-def _with_line_comment(document: Document, comment: str) -> Document:
+def _set_line_comment(document: Document, comment: str) -> Document:
     try:
         return document.with_comment(_METADATA, comment)
     except YamlError:
         return document  # An alias or a mapping in flow style has no place for a comment.
 
 
-def _with_identifier(document: Document, resource: PackageResource) -> Document:
+def _set_identifier(document: Document, resource: PackageResource) -> Document:
     namespace, name = read_merge_identity(document) or (resource.namespace, resource.name)
     identifier = f"{resource.group}|{resource.kind}|{namespace or 'default'}|{name}"
     if resource.annotations.get(UPSTREAM_IDENTIFIER) == identifier:

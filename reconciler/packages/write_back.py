@@ -118,7 +118,7 @@ def _format_file(old: bytes, items: tuple[tuple[int, Item], ...], *, is_json: bo
     added_items = [item for origin, item in items if origin < 0]
     order = [*sorted(existing_items), *(-1 for _ in added_items)]
     if not existing_items or is_json or [origin for origin, _ in items] != order:
-        return "---\n".join(_with_line_end(item.document.text) for _, item in items).encode()
+        return "---\n".join(_add_line_end(item.document.text) for _, item in items).encode()
     source = parse_cached(old)
     assert isinstance(source, YamlFile)
     return _edit_file(source, existing_items, added_items).to_bytes()
@@ -146,9 +146,9 @@ def _edit_file(source: YamlFile, existing_items: dict[int, Item], added_items: S
         elif existing_items[index].document is not source.documents[index]:
             source = source.replace(index, existing_items[index].document)
     for item in added_items:
-        source = source.append(_with_line_end(item.document.text))
+        source = source.append(_add_line_end(item.document.text))
     return source
 
 
-def _with_line_end(text: str) -> str:
+def _add_line_end(text: str) -> str:
     return text if text.endswith("\n") else f"{text}\n"

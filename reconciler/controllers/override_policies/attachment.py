@@ -67,7 +67,7 @@ class _Candidate:
     """A policy that a label names or that selects the resource; `how` is the start of a message about it."""
 
     key: ObjectKey
-    how: str
+    message_prefix: str
     path: DataPath
 
 
@@ -162,7 +162,7 @@ def _read_labels(resource: KrmResource) -> tuple[tuple[_Candidate, ...], tuple[R
 
 
 def _find_policy(candidate: _Candidate, policies: OverridePolicies) -> OverridePolicy | ResourceIssue:
-    key, how = candidate.key, candidate.how
+    key, how = candidate.key, candidate.message_prefix
     if key in policies.valid:
         return policies.valid[key]
     if key in policies.duplicates:

@@ -151,13 +151,15 @@ class VariantFieldReader:
 
 def format_json_value(value: object) -> str:
     """Return a value as compact JSON with sorted keys."""
-    return json.dumps(_with_text_keys(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    return json.dumps(
+        _convert_keys_to_text(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str
+    )
 
 
-def _with_text_keys(value: object) -> object:
+def _convert_keys_to_text(value: object) -> object:
     if isinstance(value, Mapping):
-        return {str(key): _with_text_keys(item) for key, item in value.items()}
-    return [_with_text_keys(item) for item in value] if isinstance(value, list | tuple) else value
+        return {str(key): _convert_keys_to_text(item) for key, item in value.items()}
+    return [_convert_keys_to_text(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def create_field_findings(manifest: ConfigObject, texts: Iterable[str], code: FindingCode) -> tuple[Finding, ...]:

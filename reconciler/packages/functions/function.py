@@ -111,7 +111,7 @@ class Item(KrmResource):
         Equal changes of an item return the same object, so that clusters share its text.
         """
         # Compare by `repr`. In contrast to ==, it distinguishes 1 from 1.0 and True, and orders of keys.
-        return _with_data(_Change(self, repr(data), data))
+        return _replace_data(_Change(self, repr(data), data))
 
     def with_values(self, values: Iterable[tuple[DataPath, Any]]) -> Item:
         """Return the item with values set at these paths. Missing mappings on the way are created.
@@ -124,7 +124,7 @@ class Item(KrmResource):
             return self
         # Only strings are compared exactly by ==. For example, 1 and True are equal.
         if all(value.__class__ is str for _, value in changed_values):
-            return _with_texts(self, tuple(changed_values))
+            return _set_texts(self, tuple(changed_values))
         return self.with_replaced_values(changed_values)
 
     def with_replaced_values(self, values: Iterable[tuple[DataPath, Any]]) -> Item:
@@ -211,12 +211,12 @@ class _Change:
 
 
 @cached(_MAX_CACHED_CHANGES)
-def _with_data(change: _Change) -> Item:
+def _replace_data(change: _Change) -> Item:
     return change.item.with_data(change.data)
 
 
 @cached(_MAX_CACHED_CHANGES)
-def _with_texts(item: Item, values: tuple[tuple[DataPath, str], ...]) -> Item:
+def _set_texts(item: Item, values: tuple[tuple[DataPath, str], ...]) -> Item:
     return item.with_replaced_values(values)
 
 

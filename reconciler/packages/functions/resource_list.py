@@ -368,11 +368,11 @@ def _apply_comments(items: Iterable[Item], comments: Mapping[DataPath, str]) -> 
             by_item.setdefault(path[1], []).append((path[2:], comment))
     for number, item in enumerate(items):
         for path, comment in by_item.get(number, ()):
-            item = _with_comment(item, path, comment)
+            item = _set_comment(item, path, comment)
         yield item
 
 
-def _with_comment(item: Item, path: DataPath, comment: str) -> Item:
+def _set_comment(item: Item, path: DataPath, comment: str) -> Item:
     if item.document.comment(path) == comment:
         return item
     try:

@@ -76,7 +76,7 @@ def update_from_upstream(
         return UpdateResult(
             local, (), (UPSTREAM_MISSING.finding(text, SourceLocation(KPTFILE, pointer="upstream.git")),)
         )
-    result, pending = UpdateResult(_with_kptfile(local, "", set_upstream_source(kptfile, ref, strategy))), [""]
+    result, pending = UpdateResult(_replace_kptfile(local, "", set_upstream_source(kptfile, ref, strategy))), [""]
     while pending and not result.has_failed:
         package = pending.pop()
         result = _update_single(result, package, fetcher, options)
@@ -105,7 +105,7 @@ def _update_single(
     updated_kptfile = find_kptfile(updated.files, "")
     if updated_kptfile and not updated.has_failed:
         updated = replace(
-            updated, files=_with_kptfile(updated.files, "", set_upstream_lock(updated_kptfile, git, fetched))
+            updated, files=_replace_kptfile(updated.files, "", set_upstream_lock(updated_kptfile, git, fetched))
         )
     return replace_package(current_result, package, updated)
 
@@ -137,7 +137,7 @@ def _set_refs(files: FileTree, packages: list[str], root: GitUpstream, ref: str,
         kptfile = find_kptfile(files, package)
         git = _get_git_upstream(kptfile)
         if kptfile and git and follows_same_ref(git, root):
-            files = _with_kptfile(files, package, set_upstream_source(kptfile, ref, strategy))
+            files = _replace_kptfile(files, package, set_upstream_source(kptfile, ref, strategy))
     return files
 
 
@@ -153,7 +153,7 @@ def _get_git_upstream(kptfile: Kptfile | None) -> GitUpstream | None:
     return kptfile.upstream.git if kptfile and kptfile.upstream else None
 
 
-def _with_kptfile(files: FileTree, package: str, kptfile: Kptfile) -> FileTree:
+def _replace_kptfile(files: FileTree, package: str, kptfile: Kptfile) -> FileTree:
     return files.with_files({join_path(package, KPTFILE): kptfile.to_bytes()})
 
 

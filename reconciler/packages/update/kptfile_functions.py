@@ -232,7 +232,7 @@ class _FunctionListMerge:
         order = sorted(order, key=lambda number: not self._is_local_variant_function(number))
         conflicts = [self._order_conflict()] if has_order_conflict else []
         for number, (_, function_conflicts) in outcomes.items():
-            conflicts += _with_pointer_prefix(function_conflicts, self._find_position(number, order))
+            conflicts += _add_pointer_prefix(function_conflicts, self._find_position(number, order))
         return [kept_functions[number] for number in order], tuple(conflicts)
 
     def _merge_one(self, number: int) -> MergeOutcome:
@@ -292,7 +292,7 @@ def _merge_fields(sides: SideValues, rules: MergeRules) -> MergeOutcome:
         value, selector_conflicts = merge_selectors(
             fields.map_sides(_create_getter(name)), rules.winner, empty_means_all=name == "selectors"
         )
-        conflicts += _with_pointer_prefix(selector_conflicts, (name,))
+        conflicts += _add_pointer_prefix(selector_conflicts, (name,))
         fields = fields.map_sides(_create_setter(name, value))
     merged, field_conflicts = merge_data(*fields, UNKNOWN_SCHEMA, rules)
     removed = dict(_resolve_exclusive(fields, merged, rules.winner))
@@ -313,7 +313,7 @@ def _resolve_exclusive(fields: SideValues, merged: FunctionEntry, winner: Chosen
         removed_field = pair[1] if kept_field == pair[0] else pair[0]
         yield (
             removed_field,
-            _with_pointer_prefix(
+            _add_pointer_prefix(
                 [_create_conflict("field", fields.map_sides(_create_getter(removed_field)), winner, "D23")],
                 (removed_field,),
             )[0],
@@ -342,7 +342,7 @@ def _create_conflict(kind: ConflictKind, sides: SideValues, chosen: ChosenSide, 
     return Conflict(kind, "", sides.origin, sides.local, sides.updated, chosen, rule)
 
 
-def _with_pointer_prefix(conflicts: Sequence[Conflict], path: tuple[str | int, ...]) -> list[Conflict]:
+def _add_pointer_prefix(conflicts: Sequence[Conflict], path: tuple[str | int, ...]) -> list[Conflict]:
     return [replace(conflict, pointer=format_pointer(path) + conflict.pointer) for conflict in conflicts]
 
 

@@ -35,7 +35,7 @@ def merge_kptfile_structs(sides: SideValues, rules: MergeRules) -> tuple[StructD
     """
     parts = sides.map_sides(_select_merged_parts)
     if _can_generate_names(parts):
-        parts = parts.map_sides(partial(_map_functions, change=_with_generated_name))
+        parts = parts.map_sides(partial(_map_functions, change=_add_generated_name))
     merged_parts, conflicts = merge_data(*parts, UNKNOWN_SCHEMA, replace(rules, requires_names=True))
     result = {} if merged_parts is ABSENT else _map_functions(merged_parts, change=_encode_function)
     return _apply_parts(sides.local, result), conflicts
@@ -104,18 +104,18 @@ def _map_functions(side: StructData, change: Callable[[StructData], StructData])
     }
 
 
-def _with_generated_name(function: StructData) -> StructData:
+def _add_generated_name(function: StructData) -> StructData:
     return {**function, "name": _generate_name(function)}
 
 
-def _without_generated_name(function: StructData) -> StructData:
+def _remove_generated_name(function: StructData) -> StructData:
     if not str(function.get("name", "")).startswith(_GENERATED_NAME_PREFIX):
         return function
     return {key: value for key, value in function.items() if key != "name"}
 
 
 def _encode_function(function: StructData) -> StructData:
-    return dict(_decode_struct(_without_generated_name(function)))
+    return dict(_decode_struct(_remove_generated_name(function)))
 
 
 def _apply_parts(local: StructData, merged: StructData) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def merge_kptfile(
     """
     sides = SideValues(*(kptfile.data if kptfile else {} for kptfile in (origin, updated, local)))
     if take_upstream:
-        sides = sides._replace(local=_with_upstream_of(sides.updated, sides.local))
+        sides = sides._replace(local=_copy_upstream(sides.updated, sides.local))
     for path in _list_local_paths(sides.updated, whole=whole):
         sides = sides.map_sides(_create_value_setter(path, _get_value(sides.local, path)))
     if options.profile == "compat" and not whole:
@@ -220,7 +220,7 @@ def _list_local_paths(updated: Data, *, whole: bool) -> tuple[Path, ...]:
     return _IDENTITY if _get_value(updated, ("metadata", "name")) is not ABSENT else (*_IDENTITY, *_PACKAGE)
 
 
-def _with_upstream_of(updated: Data, local: Data) -> Data:
+def _copy_upstream(updated: Data, local: Data) -> Data:
     for path in _UPSTREAM:
         if (value := _get_value(updated, path)) is not ABSENT:
             local = _set_value(local, path, value)

@@ -46,7 +46,7 @@ def merge_two_sides(sides: MergeSides, options: MergeOptions) -> UpdateResult:
 def merge_files(sides: MergeSides, options: MergeOptions) -> UpdateResult:
     """Return all files except Kptfiles after the update."""
     ignored_paths = [_find_ignored(side) for side in sides]
-    files_without_kptfiles = sides.map_sides(_without_kptfiles)
+    files_without_kptfiles = sides.map_sides(_remove_kptfiles)
     if options.profile == "compat":
         return _merge_like_kpt(files_without_kptfiles, ignored_paths, options)
     # A file that is ignored on one side is opaque. Otherwise upstream's changes of ignored templates would be lost.
@@ -180,5 +180,5 @@ def _find_ignored(files: FileTree) -> set[str]:
     return {path for path in files if is_resource_file(path) and package.is_ignored(path)}
 
 
-def _without_kptfiles(files: FileTree) -> FileTree:
+def _remove_kptfiles(files: FileTree) -> FileTree:
     return FileTree({path: file for path, file in files.items() if basename(path) != KPTFILE})

@@ -125,7 +125,7 @@ def _update_fast_forward(unit: UpdateUnit) -> UpdateResult:
     if kptfile is None or "status" not in kptfile.data:
         return replaced
     path = join_path(unit.package, KPTFILE)
-    return replace(replaced, files=replaced.files.with_files({path: _without_status(kptfile).to_bytes()}))
+    return replace(replaced, files=replaced.files.with_files({path: _remove_status(kptfile).to_bytes()}))
 
 
 def _find_local_changes(unit: UpdateUnit, package: str) -> Iterator[str]:
@@ -141,7 +141,7 @@ def _find_local_changes(unit: UpdateUnit, package: str) -> Iterator[str]:
             yield path
 
 
-def _without_status(kptfile: Kptfile) -> Kptfile:
+def _remove_status(kptfile: Kptfile) -> Kptfile:
     status = remove_render_status(kptfile.data["status"])
     other_sections = {key: value for key, value in kptfile.data.items() if key != "status"}
     return kptfile.with_data({**other_sections, "status": status} if status else other_sections)

@@ -85,12 +85,12 @@ def _add_package(files: FileTree, package: str, upstream: FileTree, local: Kptfi
     """Return the files with an upstream package at the location of the local package."""
     kptfile = read_kptfile(upstream[KPTFILE].data) if KPTFILE in upstream else create_kptfile(local.name)
     if isinstance(kptfile, Kptfile):
-        upstream = upstream.with_files({KPTFILE: _with_local_identity(kptfile, local).to_bytes()})
+        upstream = upstream.with_files({KPTFILE: _copy_local_identity(kptfile, local).to_bytes()})
     outside = {path: file for path, file in files.items() if package and not is_below(path, package)}
     return FileTree({**outside, **{join_path(package, path): file for path, file in upstream.items()}})
 
 
-def _with_local_identity(kptfile: Kptfile, local: Kptfile) -> Kptfile:
+def _copy_local_identity(kptfile: Kptfile, local: Kptfile) -> Kptfile:
     other_sections = {
         key: value for key, value in kptfile.with_name(local.name).data.items() if key not in _UPSTREAM_SECTIONS
     }

@@ -190,7 +190,7 @@ def decide_package(
         with isolation_boundary(f"package {inputs.variant.target}"):
             return _decide(_keep_recorded_commit(inputs), reader, contents, render)
     except ScopeFailedError as error:
-        return block_unexpected_failure(inputs, _with_package_scope(error.failure, inputs))
+        return block_unexpected_failure(inputs, _add_package_scope(error.failure, inputs))
     except PackageMalformedError as error:
         message = f"package {inputs.variant.target} cannot be rendered: {error}"
         return block_failed(inputs, (_create_finding(inputs, PATH_REFUSED, message),), inputs.variant.dependencies)
@@ -515,7 +515,7 @@ def parse_finding(data: Mapping[str, str | int]) -> Finding:
     return Finding(str(data["code"]), str(data["message"]), location, Severity(str(data["severity"])))
 
 
-def _with_package_scope(failure: InternalFailure, inputs: DecisionInput) -> InternalFailure:
+def _add_package_scope(failure: InternalFailure, inputs: DecisionInput) -> InternalFailure:
     """Return a failure whose scope names the package. The scope of a function call names only the function."""
     package = f"package {inputs.variant.target}"
     return failure if failure.scope.startswith(package) else failure.with_scope(f"{package}: {failure.scope}")

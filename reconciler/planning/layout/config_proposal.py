@@ -267,12 +267,12 @@ def _edit_file(file: File, edits: Iterable[RevisionEdit], parse_file: Callable[[
 
 
 def _edit_document(document: Document, edit: RevisionEdit) -> Document:
-    return document.with_data(_with_revision(document.data, edit.pin.path, edit.revision))
+    return document.with_data(_set_revision(document.data, edit.pin.path, edit.revision))
 
 
-def _with_revision(data: Any, path: tuple[str | int, ...], revision: RevisionValue) -> Any:
+def _set_revision(data: Any, path: tuple[str | int, ...], revision: RevisionValue) -> Any:
     if path:
-        changed = _with_revision(data[path[0]], path[1:], revision)
+        changed = _set_revision(data[path[0]], path[1:], revision)
         if isinstance(data, list):
             return [changed if index == path[0] else item for index, item in enumerate(data)]
         return {key: changed if key == path[0] else value for key, value in data.items()}

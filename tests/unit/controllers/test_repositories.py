@@ -69,7 +69,7 @@ def test_what_people_wrote_about_it() -> None:
 
     assert repository.key == ObjectKey("config.porch.kpt.dev", "Repository", "edge", "r0")
     assert (repository.labels, repository.annotations) == ({"a": "b"}, {"c": "d"})
-    assert (repository.where.file, repository.where.line) == ("0.yaml", 1)
+    assert (repository.location.file, repository.location.line) == ("0.yaml", 1)
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ class _Occurrence:
     dot: str
     end: int
     path: DataPath
-    written: str
+    original_text: str
 
 
 @dataclass(frozen=True)
@@ -308,7 +308,7 @@ def _format_object(
         raise _build_error(
             occurrence.path,
             "must name the fields that it uses, because some of the fields are fixed",
-            occurrence.written,
+            occurrence.original_text,
         )
     nested = {
         name: _format_object(variable, (*field_path, name), nested_fields, occurrence)
