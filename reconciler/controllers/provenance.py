@@ -33,13 +33,18 @@ class EmbeddedChange:
 class ProvenanceStep:
     """One change of one leaf value of a resource.
 
-    `where` is the item in the policy `by`. With `embedded_path` the leaf is inside the string at `path`. ABSENT means
-    that there is no value. Values are redacted: those of Secrets are masked, long values are shortened.
+    Values are redacted: those of Secrets are masked, long values are shortened. ABSENT means that there is no value.
+
+    Attributes:
+        path: Path of the leaf, or of the string that contains it.
+        source_name: Name of the policy or of another source of the change.
+        source_item: Item of the source.
+        embedded_path: Path of the leaf inside the string at `path`; None if the leaf is not inside a string.
     """
 
     path: DataPath
-    by: str
-    where: str
+    source_name: str
+    source_item: str
     op: ChangeOperation
     before: Any = ABSENT
     after: Any = ABSENT
@@ -57,7 +62,13 @@ class ProvenanceStep:
 
     def as_data(self) -> dict[str, Any]:
         """Return the step in the format of status files."""
-        data = {"by": self.by, "where": self.where, "op": self.op, "before": self.before, "after": self.after}
+        data = {
+            "by": self.source_name,
+            "where": self.source_item,
+            "op": self.op,
+            "before": self.before,
+            "after": self.after,
+        }
         return {name: value for name, value in data.items() if value is not ABSENT}
 
 

@@ -344,8 +344,10 @@ def build_template_steps(
     return tuple(steps)
 
 
-def _compute_value_steps(path: DataPath, before: Any, after: Any, by: str, where: str) -> Iterator[ProvenanceStep]:
+def _compute_value_steps(
+    path: DataPath, before: Any, after: Any, source_name: str, source_item: str
+) -> Iterator[ProvenanceStep]:
     """Yield the steps of one value at its path."""
     old, new = ({} if value is ABSENT else {"value": value} for value in (before, after))
-    for step in compute_steps(old, new, by, where):
-        yield ProvenanceStep((*path, *step.path[1:]), by, where, step.op, step.before, step.after)
+    for step in compute_steps(old, new, source_name, source_item):
+        yield ProvenanceStep((*path, *step.path[1:]), source_name, source_item, step.op, step.before, step.after)

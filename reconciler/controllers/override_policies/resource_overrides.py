@@ -171,7 +171,7 @@ class _ItemApplication:
     item: OverrideItem
 
     @cached_property
-    def where(self) -> str:
+    def item_path(self) -> str:
         path = f"spec.overrideRules[{self.rule.number}].overriders.{self.overrider}[{self.number}]"
         return f"{path}{_describe_age(self.rule)}"
 
@@ -226,12 +226,12 @@ class _Evaluation:
         for application in applications:
             effect = application.apply(self.data, template)
             self.findings += (
-                create_finding(self.resource, issue, f"{application.policy.label} {application.where}")
+                create_finding(self.resource, issue, f"{application.policy.label} {application.item_path}")
                 for issue in effect.issues
             )
             if effect.has_errors:
                 return
-            self._set_data(effect, application.policy.label, application.where)
+            self._set_data(effect, application.policy.label, application.item_path)
         self._normalize_finalizers()
         self._check_result(applications)
 
@@ -259,19 +259,21 @@ class _Evaluation:
         except YamlError as error:
             self._add_issue(ResourceIssue(RESULT_UNWRITABLE, f"the result cannot be written as YAML: {error}"))
 
-    def _set_data(self, effect: OverrideEffect, by: str, where: str) -> None:
+    def _set_data(self, effect: OverrideEffect, source_name: str, source_item: str) -> None:
         if effect.inside:
-            self.steps += compute_embedded_steps(self.data, effect.inside, by, where)
+            self.steps += compute_embedded_steps(self.data, effect.inside, source_name, source_item)
         else:
-            self.steps += compute_steps(self.data, effect.data, by, where)
+            self.steps += compute_steps(self.data, effect.data, source_name, source_item)
         self.data = effect.data
-        self.stages.append(OverrideStage(by, where, effect.data))
+        self.stages.append(OverrideStage(source_name, source_item, effect.data))
 
     def _normalize_finalizers(self) -> None:
         finalizer_steps = [step for step in self.steps if step.path[: len(FINALIZERS)] == FINALIZERS]
         if finalizer_steps:
             self._set_data(
-                OverrideEffect(normalize_finalizers(self.data)), finalizer_steps[-1].by, finalizer_steps[-1].where
+                OverrideEffect(normalize_finalizers(self.data)),
+                finalizer_steps[-1].source_name,
+                finalizer_steps[-1].source_item,
             )
 
     def _check_result(self, applications: list[_ItemApplication]) -> None:
@@ -292,7 +294,10 @@ class _Evaluation:
     def _describe_identity_change(self, path: DataPath) -> ResourceIssue:
         last_step = next(step for step in reversed(self.steps) if _are_overlapping(step.path, path))
         original, changed = (_format_value(get_value(data, path)) for data in (self.original_data, self.data))
-        message = f"{last_step.by} {last_step.where}: {format_pointer(path)} must stay {original}, not become {changed}"
+        message = (
+            f"{last_step.source_name} {last_step.source_item}: {format_pointer(path)} must stay {original}, not become"
+            f" {changed}"
+        )
         return ResourceIssue(IDENTITY_CHANGED, message, path)
 
     def _add_issue(self, issue: ResourceIssue) -> None:

@@ -169,7 +169,7 @@ def _create_unknown_text_finding(rule: RuleId) -> Finding:
 
 def build_overridden_condition(result: OverriddenPackage) -> tuple[Condition, ...]:
     """Return the condition that names the policies that changed the package, if any."""
-    policies = dict.fromkeys(step.by for resource in result.resources for step in resource.steps)
+    policies = dict.fromkeys(step.source_name for resource in result.resources for step in resource.steps)
     if not policies:
         return ()
     message = f"resources were changed by these override policies: {', '.join(sorted(policies))}"

@@ -84,9 +84,9 @@ def test_by_which_text_a_rule_is_applied(texts: RuleTexts | None, ring: str | No
     package = applied(read(policy([staged(**NEW)])), texts)
 
     assert [step.after for step in package.resources[0].steps] == ([ring] if ring else [])
-    assert [step.where.endswith(" (earlier text)") for step in package.resources[0].steps] == [ring == "old"] * bool(
-        ring
-    )
+    assert [step.source_item.endswith(" (earlier text)") for step in package.resources[0].steps] == [
+        ring == "old"
+    ] * bool(ring)
 
 
 def test_an_earlier_text_reaches_clusters_that_todays_does_not() -> None:
@@ -107,7 +107,7 @@ def test_rules_stay_in_the_order_of_today() -> None:
 
     package = applied(policies, {rule_id("c"): None, rule_id("a"): text_of(**labels(ring="a0"))})
 
-    assert [(step.where, step.after) for step in package.resources[0].steps] == [
+    assert [(step.source_item, step.after) for step in package.resources[0].steps] == [
         ("spec.overrideRules[0].overriders.labels[0] (earlier text)", "a0"),
         ("spec.overrideRules[1].overriders.labels[0]", "b"),
     ]

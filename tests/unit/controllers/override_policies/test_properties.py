@@ -92,7 +92,7 @@ def test_the_steps_lead_from_the_render_to_the_result(some: list[Any]) -> None:
 
     if not final_resource.has_errors and not final_resource.steps:
         assert final_resource.document.data == strip_control_metadata(final_resource.resource.data)
-    assert {step.by for step in final_resource.steps} <= {"ClusterOverridePolicy/tuning"}
+    assert {step.source_name for step in final_resource.steps} <= {"ClusterOverridePolicy/tuning"}
 
 
 @settings(max_examples=100, deadline=None)
