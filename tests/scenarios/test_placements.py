@@ -1,6 +1,4 @@
-"""Tests of plain resources that are placed on clusters, through whole passes: add, change, remove, local changes and
-lost state.
-"""
+"""Tests of plain resources on clusters, through whole passes: config changes, local changes and lost state."""
 
 import os
 import re
@@ -91,9 +89,9 @@ def test_each_resource_is_drafted_to_one_file_with_its_comments(drafted: World) 
     assert_sound(drafted.fleet)
 
 
-@pytest.mark.parametrize("how", MERGES)
-def test_placed_resources_are_published_with_every_merge_method(drafted: World, how: str) -> None:
-    drafted.merge("berlin", how)
+@pytest.mark.parametrize("merge_method", MERGES)
+def test_placed_resources_are_published_with_every_merge_method(drafted: World, merge_method: str) -> None:
+    drafted.merge("berlin", merge_method)
 
     after = drafted.sync()
 
@@ -134,8 +132,8 @@ def test_a_changed_resource_is_drafted_on_its_clusters(world: World) -> None:
 
 
 def test_moving_a_resource_to_another_config_file_changes_no_branch(world: World) -> None:
-    both = f"{build_limits()}---\n{build_banner()}"
-    world.write({"placed/limits.yaml": None, "placed/banner.yaml": None, "all/shop.yaml": both})
+    resources = f"{build_limits()}---\n{build_banner()}"
+    world.write({"placed/limits.yaml": None, "placed/banner.yaml": None, "all/shop.yaml": resources})
 
     after = world.sync()
 
@@ -217,8 +215,8 @@ def test_resources_removed_everywhere_get_removal_drafts_everywhere(world: World
 
     after = world.sync()
 
-    going = {f"{item}/resources/{name}" for item in ("berlin", "lisbon") for name in ("shop", "_cluster")}
-    assert {after.outcomes[item] for item in going} == {"proposed"}
+    removed_packages = {f"{item}/resources/{name}" for item in ("berlin", "lisbon") for name in ("shop", "_cluster")}
+    assert {after.outcomes[item] for item in removed_packages} == {"proposed"}
     assert world.sync().is_unchanged
     for cluster in ("berlin", "lisbon"):
         world.merge(cluster, "squash", draft=f"removals/{cluster}")
@@ -251,9 +249,9 @@ def test_an_unpublished_resource_is_withdrawn_from_its_draft(drafted: World) -> 
         ),
         pytest.param({"again.yaml": build_limits(cpu="9")}, "ClaimConflict", id="another-file-defines-it"),
         pytest.param(
-            {"placed/limits.yaml": build_limits(on="berlin,,")}, "PlacementInvalid", id="the-annotation-is-no-list"
+            {"placed/limits.yaml": build_limits(on="berlin,,")}, "PlacementInvalid", id="the-annotation-is-invalid"
         ),
-        pytest.param({"placed/limits.yaml": build_limits(by="absent", on="")}, MISSING, id="no-such-policy"),
+        pytest.param({"placed/limits.yaml": build_limits(by="absent", on="")}, MISSING, id="unknown-policy"),
         pytest.param({"placed/limits.yaml": "# nothing\n"}, "FileInconclusive", id="its-file-is-empty"),
         pytest.param({"placed/limits.yaml": "[]\n"}, "FileInconclusive", id="its-file-is-a-list"),
         pytest.param(
@@ -304,7 +302,7 @@ def _list_existing_branches(world: World) -> list[str]:
     [
         pytest.param({"policies/north.yaml": None}, MISSING, id="deleted"),
         pytest.param({"policies/north.yaml": "kind: [\n"}, MISSING, id="unreadable"),
-        pytest.param({"policies/again.yaml": propagation("north", {})}, UNUSABLE, id="stands-twice"),
+        pytest.param({"policies/again.yaml": propagation("north", {})}, UNUSABLE, id="defined-twice"),
         pytest.param({"policies/north.yaml": propagation("north", {"placement": 1})}, UNUSABLE, id="invalid"),
     ],
 )
@@ -474,8 +472,10 @@ def test_a_declined_removal_stays_declined(world: World) -> None:
 def build_world_with_foreign_files(folder: Path, adopt: bool = False) -> World:
     """Return a world where Berlin has foreign files at the paths of placed resources."""
     world = World.create(folder)
-    own = resource("ConfigMap", "limits", cpu="7", memory="1Gi", disk="10Gi")
-    world.commit("clusters/berlin", {LIMITS: own, "resources/shop/own.yaml": resource("ConfigMap", "own", a="b")})
+    own_config_map = resource("ConfigMap", "limits", cpu="7", memory="1Gi", disk="10Gi")
+    world.commit(
+        "clusters/berlin", {LIMITS: own_config_map, "resources/shop/own.yaml": resource("ConfigMap", "own", a="b")}
+    )
     placed = resource("ConfigMap", "limits", on=BOTH, adopt=adopt, cpu="2", memory="4Gi")
     world.write(
         {**{f"clusters/{cluster}.yaml": repository(cluster) for cluster in ("berlin", "lisbon")}, "limits.yaml": placed}
@@ -557,12 +557,12 @@ def test_with_lost_state_a_namespace_that_is_not_requested_is_not_removed(world:
 
 
 def test_a_draft_that_was_just_declined_does_not_count_as_published(world: World) -> None:
-    more = resource("ConfigMap", "more", on="berlin", size="1")
-    world.write({"more.yaml": more})
+    resource_text = resource("ConfigMap", "more", on="berlin", size="1")
+    world.write({"more.yaml": resource_text})
     world.sync()
     assert "A resources/shop/configmap-more.yaml" in list_changes(world, "drafts/berlin")
     world.delete("drafts/berlin")
-    world.write({"again.yaml": more})
+    world.write({"again.yaml": resource_text})
 
     world.sync()
 
@@ -582,10 +582,10 @@ def test_the_deletion_guard_holds_a_narrowed_policy_until_it_is_acknowledged(tmp
     world.write({"policies/north.yaml": propagation("north", shrunk)})
     held = world.sync()
     values = [finding.message for finding in held.findings if finding.code == "DeletionHeld"]
-    actual_match = next(match for item in values if (match := re.search(r'ack-deletions: "(\w+)"', item)))
+    hash_match = next(match for item in values if (match := re.search(r'ack-deletions: "(\w+)"', item)))
     assert world.sync().is_unchanged
     assert ready_reason(world, "ClusterPropagationPolicy/north") == "DeletionHeld"
-    acknowledged = {"reconciler.dev/ack-deletions": actual_match[1]}
+    acknowledged = {"reconciler.dev/ack-deletions": hash_match[1]}
     world.write({"policies/north.yaml": propagation("north", shrunk, **acknowledged)})
 
     after = world.sync()
@@ -618,8 +618,8 @@ def test_clusters_without_a_repository_use_the_fleet_repository(tmp_path: Path) 
 
     first = world.sync()
 
-    places = [f"{kind}/{cluster}" for kind in ("clusters", "drafts") for cluster in ("berlin", "oslo", "rome")]
-    assert first.changed_branches == set(places)
+    branches = [f"{kind}/{cluster}" for kind in ("clusters", "drafts") for cluster in ("berlin", "oslo", "rome")]
+    assert first.changed_branches == set(branches)
     assert ["cpu: three" in world.text(f"drafts/{cluster}", LIMITS) for cluster in ("oslo", "rome")] == [False, True]
     assert ready_reason(world, "FederatedCluster/oslo") == ready_reason(world, "Cluster/rome", "team") == "Planned"
     assert world.sync().is_unchanged
@@ -676,9 +676,9 @@ def test_deleting_a_cluster_object_removes_no_packages(tmp_path: Path) -> None:
 
 def run_command(world: World, *arguments: str, fleet: bool = True) -> CommandResult:
     """Run a command in the folder of the world, with or without a fleet repository."""
-    place = f"fleet: {{url: {world.fleet}}}\n" if fleet else ""
+    fleet_setting = f"fleet: {{url: {world.fleet}}}\n" if fleet else ""
     cache = world.folder / ("cache" if fleet else "cache-without-fleet")
-    (world.folder / "reconciler.yaml").write_text(f"config: {{url: {world.config}}}\n{place}cache: {cache}\n")
+    (world.folder / "reconciler.yaml").write_text(f"config: {{url: {world.config}}}\n{fleet_setting}cache: {cache}\n")
     return run_in(world.folder, {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, *arguments)
 
 
@@ -697,19 +697,19 @@ def test_without_a_fleet_repository_such_clusters_have_no_target(tmp_path: Path)
 def test_render_writes_packages_without_a_target(tmp_path: Path) -> None:
     world = world_with_missing_repositories(tmp_path)
 
-    ended = run_command(world, "render", "--output", str(tmp_path / "out"), fleet=False)
+    result = run_command(world, "render", "--output", str(tmp_path / "out"), fleet=False)
 
-    assert ended.returncode == 0, ended.stderr
+    assert result.returncode == 0, result.stderr
     assert "cpu: three" in (tmp_path / "out" / "rome" / LIMITS).read_text()
     assert "cpu: two" in (tmp_path / "out" / "oslo" / LIMITS).read_text()
 
 
 def test_a_plan_reports_clusters_without_a_target(tmp_path: Path) -> None:
-    ended = run_command(world_with_missing_repositories(tmp_path), "plan", fleet=False)
+    result = run_command(world_with_missing_repositories(tmp_path), "plan", fleet=False)
 
-    assert ended.returncode == 1
-    assert ended.stdout.count("NoDestination") == 2
-    assert "1 draft for 1 target" in ended.stdout.splitlines()[0]
+    assert result.returncode == 1
+    assert result.stdout.count("NoDestination") == 2
+    assert "1 draft for 1 target" in result.stdout.splitlines()[0]
 
 
 # Output of commands
@@ -721,7 +721,7 @@ def test_commands_show_the_resources_of_a_cluster(tmp_path: Path) -> None:
     validated = run_command(world, "validate")
     planned = run_command(world, "plan")
     world.sync()
-    result, drafts, shown = (
+    result, drafts, shown_draft = (
         run_command(world, "plan"),
         run_command(world, "drafts"),
         run_command(world, "show", "rome/resources/shop"),
@@ -734,7 +734,7 @@ def test_commands_show_the_resources_of_a_cluster(tmp_path: Path) -> None:
     assert [f"{cluster}: drafts/{cluster} Draft" in drafts.stdout for cluster in ("berlin", "oslo", "rome")] == [
         True
     ] * 3
-    assert "cpu: three" in shown.stdout
+    assert "cpu: three" in shown_draft.stdout
 
 
 def test_a_plan_shows_the_change_of_an_override_policy(world: World) -> None:

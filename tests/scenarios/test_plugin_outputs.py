@@ -1,6 +1,4 @@
-"""Tests of the values and the HelmRelease beside a Plugin, through whole passes: switches, local changes and
-policies.
-"""
+"""Tests of the values and the HelmRelease beside a Plugin, through whole passes: settings and local changes."""
 
 import os
 from pathlib import Path
@@ -69,9 +67,9 @@ def test_outputs_are_added_and_removed_and_the_plugin_stays_unchanged(tmp_path: 
     before = {item: read_tree(world, f"clusters/{item}") for item in CLUSTERS}
     on = set_outputs(world, "values", "helmrelease")
 
-    coming = on.sync()
+    added = on.sync()
 
-    assert coming.changed_branches == EVERYWHERE
+    assert added.changed_branches == EVERYWHERE
     for cluster in CLUSTERS:
         assert list_files(on, f"drafts/{cluster}") == [RELEASE, PLUGIN, VALUES]
         assert read_file(on, f"drafts/{cluster}", PLUGIN) == read_file(on, f"clusters/{cluster}", PLUGIN)
@@ -79,8 +77,8 @@ def test_outputs_are_added_and_removed_and_the_plugin_stays_unchanged(tmp_path: 
     publish(on, *CLUSTERS)
     assert on.sync_until_unchanged().is_unchanged
     off = set_outputs(world)
-    going = off.sync()
-    assert going.changed_branches == EVERYWHERE
+    removed = off.sync()
+    assert removed.changed_branches == EVERYWHERE
     assert off.sync().is_unchanged
     publish(off, *CLUSTERS)
     assert {item: read_tree(off, f"clusters/{item}") for item in CLUSTERS} == before
@@ -154,9 +152,9 @@ def test_deleting_a_preset_removes_all_files(world: World) -> None:
     ("name", "old", "new"),
     [
         pytest.param(VALUES, "size: 32", "size: 99", id="values"),
-        pytest.param(VALUES, "storage: zfs", "storage: zfs\nmore: 1", id="values-of-theirs"),
-        pytest.param(RELEASE, "interval: 5m", "interval: 1h", id="a-spec"),
-        pytest.param(RELEASE, "suspend: false", "suspend: true", id="a-switch"),
+        pytest.param(VALUES, "storage: zfs", "storage: zfs\nmore: 1", id="added-values"),
+        pytest.param(RELEASE, "interval: 5m", "interval: 1h", id="interval"),
+        pytest.param(RELEASE, "suspend: false", "suspend: true", id="suspend"),
     ],
 )
 def test_local_changes_of_outputs_are_reverted(world: World, name: str, old: str, new: str) -> None:
@@ -241,9 +239,9 @@ def test_validate_reports_a_release_that_flux_would_refuse(tmp_path: Path, rules
     settings = f"config: {{url: {world.config}}}\nfleet: {{url: {world.fleet}}}\ncache: {tmp_path / 'cache'}\n"
     (tmp_path / "reconciler.yaml").write_text(settings + rules)
 
-    ended = run_in(tmp_path, {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, "validate")
+    result = run_in(tmp_path, {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, "validate")
 
-    assert (ended.returncode, "HelmReleaseInvalid: PluginPreset/acme/logs" in ended.stdout) == (code, value)
+    assert (result.returncode, "HelmReleaseInvalid: PluginPreset/acme/logs" in result.stdout) == (code, value)
 
 
 def test_a_release_that_flux_would_refuse_is_not_drafted_and_published_files_stay(world: World) -> None:

@@ -64,10 +64,10 @@ def read_options(world: World, branch: str, name: str = "logs") -> dict[str, Any
     return {item["name"]: item.get("value", item.get("valueFrom")) for item in listed}
 
 
-def build_logs(size: int = 32, **more: Any) -> str:
+def build_logs(size: int = 32, **fields: Any) -> str:
     """Return the first version of the preset, with another size for Berlin."""
     values = [option("buffer.size", 128), from_secret("token", "logs", "token")]
-    return preset(options=values, **{"overrides": {"berlin": [option("buffer.size", size)]}, **more})
+    return preset(options=values, **{"overrides": {"berlin": [option("buffer.size", size)]}, **fields})
 
 
 def list_plugins(world: World, branch: str) -> list[str]:
@@ -119,9 +119,9 @@ def test_expressions_are_evaluated_and_secrets_stay_references(drafted: World) -
     assert result["token"] == {"secret": {"name": "logs", "key": "token"}}
 
 
-@pytest.mark.parametrize("how", MERGES)
-def test_plugins_are_published_with_every_merge_method(drafted: World, how: str) -> None:
-    drafted.merge("oslo", how)
+@pytest.mark.parametrize("merge_method", MERGES)
+def test_plugins_are_published_with_every_merge_method(drafted: World, merge_method: str) -> None:
+    drafted.merge("oslo", merge_method)
 
     after = drafted.sync()
 
@@ -152,9 +152,9 @@ def test_a_new_cluster_gets_its_plugins(world: World) -> None:
             4, {"drafts/berlin", "drafts/oslo"}, id="an-override-for-a-tier",
         ),
         pytest.param({"acme.yaml": organization(option("storage", "slow"))}, 1, {"drafts/lisbon"}, id="shadowed"),
-        pytest.param({SHIPPER: definition(storage="slow")}, 0, set(), id="a-default-that-all-shadow"),
-        pytest.param({SHIPPER: definition(size=65)}, 2, {"drafts/berlin", "drafts/oslo"}, id="a-default-that-two-see"),
-        pytest.param({EDGE: None}, 4, {"drafts/berlin", "drafts/oslo"}, id="an-override-goes"),
+        pytest.param({SHIPPER: definition(storage="slow")}, 0, set(), id="a-default-that-all-clusters-override"),
+        pytest.param({SHIPPER: definition(size=65)}, 2, {"drafts/berlin", "drafts/oslo"}, id="a-default-of-two-clusters"),
+        pytest.param({EDGE: None}, 4, {"drafts/berlin", "drafts/oslo"}, id="a-deleted-override"),
         pytest.param(
             {"clusters/oslo.yaml": cluster("oslo").replace("oslo-1", "oslo-2")}, 2, {"drafts/oslo"}, id="a-label"
         ),
@@ -175,19 +175,19 @@ def test_a_config_change_updates_only_the_affected_drafts(
     assert world.sync().is_unchanged
 
 
-TWICE = {"berlin": [option("buffer.size", 32)], "oslo": [option("storage", "nfs"), option("buffer.size", 8)]}
-TURNED = {name: list(reversed(item)) for name, item in reversed(TWICE.items())}
+TWO_OVERRIDES = {"berlin": [option("buffer.size", 32)], "oslo": [option("storage", "nfs"), option("buffer.size", 8)]}
+REVERSED = {name: list(reversed(item)) for name, item in reversed(TWO_OVERRIDES.items())}
 
 
 @pytest.mark.parametrize(
     "files",
     [
-        pytest.param({LOGS: build_logs(overrides=TURNED)}, id="overrides-in-another-order"),
-        pytest.param({LOGS: "# for all of us\n" + build_logs(overrides=TWICE)}, id="a-comment"),
-        pytest.param({LOGS: None, "moved/all.yaml": build_logs(overrides=TWICE)}, id="another-file"),
+        pytest.param({LOGS: build_logs(overrides=REVERSED)}, id="overrides-in-another-order"),
+        pytest.param({LOGS: "# for all of us\n" + build_logs(overrides=TWO_OVERRIDES)}, id="a-comment"),
+        pytest.param({LOGS: None, "moved/all.yaml": build_logs(overrides=TWO_OVERRIDES)}, id="another-file"),
         pytest.param(
             {"overrides/none.yaml": override("none", [option("storage", "x")], pluginDefinitionNames=["none"])},
-            id="an-override-for-nobody",
+            id="an-override-without-plugins",
         ),
     ],
 )  # fmt: skip
@@ -203,7 +203,7 @@ def test_an_equivalent_config_change_renders_nothing(tmp_path: Path, files: dict
 
 def _build_world_with_two_overrides(folder: Path) -> World:
     world = preset_world(folder)
-    world.write({LOGS: build_logs(overrides=TWICE)})
+    world.write({LOGS: build_logs(overrides=TWO_OVERRIDES)})
     world.sync()
     publish(world, *CLUSTERS)
     return world
@@ -225,8 +225,8 @@ def read_acknowledgement_hash(after: PassResult) -> str:
     return match[1]
 
 
-def build_acknowledgement(these: str) -> dict[str, dict[str, str]]:
-    return {"annotations": {"reconciler.dev/ack-deletions": these}}
+def build_acknowledgement(deletion_hash: str) -> dict[str, dict[str, str]]:
+    return {"annotations": {"reconciler.dev/ack-deletions": deletion_hash}}
 
 
 def test_a_cluster_that_stops_matching_loses_its_plugins(world: World) -> None:
@@ -355,8 +355,8 @@ def test_plugins_of_a_retaining_preset_stay_and_are_adopted_when_it_returns(worl
 
 
 def test_a_preset_can_prevent_all_deletions(world: World) -> None:
-    remaining = {"annotations": {"greenhouse.sap/prevent-deletion": "true"}}
-    world.write({LOGS: build_logs(marks=remaining)})
+    prevented = {"annotations": {"greenhouse.sap/prevent-deletion": "true"}}
+    world.write({LOGS: build_logs(marks=prevented)})
     world.sync()
     world.write({"clusters/lisbon.yaml": cluster("lisbon", "-")})
 
@@ -488,13 +488,13 @@ def test_without_its_definition_a_preset_waits_until_the_definition_exists(tmp_p
         pytest.param({SHIPPER: None}, id="no-definition"),
         pytest.param({SHIPPER: "kind: ["}, id="a-definition-that-cannot-be-read"),
         pytest.param({LOGS: "kind: ["}, id="a-preset-that-cannot-be-read"),
-        pytest.param({LOGS: build_logs(clusterSelector={})}, id="a-preset-for-nobody-knows-whom"),
+        pytest.param({LOGS: build_logs(clusterSelector={})}, id="a-preset-without-selector"),
         pytest.param({"clusters/oslo.yaml": "kind: ["}, id="a-cluster-that-cannot-be-read"),
-        pytest.param({EDGE: override("edge", [{"name": "storage"}])}, id="an-override-that-says-nothing"),
+        pytest.param({EDGE: override("edge", [{"name": "storage"}])}, id="an-override-without-value"),
         pytest.param({EDGE: "kind: ["}, id="an-override-that-cannot-be-read"),
         pytest.param({"acme.yaml": "kind: ["}, id="an-organization-that-cannot-be-read"),
-        pytest.param({"copy.yaml": build_logs()}, id="a-preset-twice"),
-        pytest.param({"other.yaml": "kind: ["}, id="some-file"),
+        pytest.param({"copy.yaml": build_logs()}, id="a-preset-defined-twice"),
+        pytest.param({"other.yaml": "kind: ["}, id="an-unrelated-unreadable-file"),
     ],
 )
 def test_plugins_stay_while_config_objects_are_missing_or_unreadable(
@@ -510,9 +510,9 @@ def test_plugins_stay_while_config_objects_are_missing_or_unreadable(
     assert after.findings
     assert world.sync_until_unchanged().is_unchanged
     world.write({**dict.fromkeys(files), **before})
-    healed = world.sync()
-    assert healed.changed_branches == set()
-    assert set(healed.outcomes.values()) == {"published"}
+    repaired = world.sync()
+    assert repaired.changed_branches == set()
+    assert set(repaired.outcomes.values()) == {"published"}
     assert {item: world.head(f"clusters/{item}") for item in CLUSTERS} == heads
     assert world.sync_until_unchanged().is_unchanged
 
@@ -560,9 +560,12 @@ def test_a_second_daemon_during_a_pass_produces_one_commit(world: World) -> None
 
 
 def test_a_policy_that_a_preset_propagates_by_label_overrides_its_plugins(world: World) -> None:
-    passed = {"labels": {ATTACHED: "slow"}, "annotations": {"greenhouse.sap/propagate-labels": ATTACHED}}
+    labels_and_annotations = {
+        "labels": {ATTACHED: "slow"},
+        "annotations": {"greenhouse.sap/propagate-labels": ATTACHED},
+    }
     slow = policy("slow", [patch("/spec/displayName", "slow logs", {"clusters": ["oslo"]})])
-    world.write({LOGS: build_logs(marks=passed), "policies/slow.yaml": slow})
+    world.write({LOGS: build_logs(marks=labels_and_annotations), "policies/slow.yaml": slow})
     world.sync()
 
     publish(world, *CLUSTERS)
@@ -584,13 +587,13 @@ SHIPPER_REF = {"kind": "ClusterPluginDefinition", "name": "logshipper"}
 PLANTED_BY = {
     "the-preset": {LOGS: preset(options=[option("token", PLANTED)])},
     "the-preset-for-one-cluster": {LOGS: build_logs(overrides={"berlin": [option("token", PLANTED)]})},
-    "an-override-that-all-shadow": {"overrides/all.yaml": override("all", [option("token", PLANTED)])},
+    "an-override-that-all-clusters-replace": {"overrides/all.yaml": override("all", [option("token", PLANTED)])},
     "an-override-of-all-clusters": {
         EDGE: override("edge", [option("token", PLANTED)], clusterSelector=tier_selector("edge"))
     },
     "the-organization": {"acme.yaml": organization(option("token", PLANTED))},
     "a-cluster": {"clusters/oslo.yaml": cluster("oslo", overrides=[option("token", PLANTED)])},
-    "a-plugin-of-its-own": {
+    "a-separate-plugin": {
         "alone.yaml": format_object(
             "Plugin",
             "alone",
@@ -599,28 +602,28 @@ PLANTED_BY = {
             GREENHOUSE,
         )
     },
-    "what-a-reference-shadows": {
+    "a-value-replaced-by-a-reference": {
         LOGS: preset(options=[option("token", PLANTED)]),
         "acme.yaml": organization(from_secret("token", "logs", "token")),
     },
-    "what-a-reference-shadows-on-one-cluster": {
+    "a-value-replaced-by-a-reference-on-one-cluster": {
         LOGS: preset(options=[option("token", PLANTED)], overrides={"oslo": [from_secret("token", "logs", "oslo")]})
     },
     "two-sources": {"acme.yaml": organization({**from_secret("token", "logs", "token"), "value": PLANTED})},
     "two-names": {"acme.yaml": organization({"name": "token", "path": "tokens", "value": PLANTED})},
     "two-values": {"acme.yaml": organization(option("token", PLANTED), option("token", f"{PLANTED}-too"))},
     "two-values-of-an-override": {EDGE: override("edge", [option("token", PLANTED), option("token", "none")])},
-    "a-field-that-is-none": {"acme.yaml": organization({"name": "token", "values": PLANTED})},
-    "a-reference-that-is-none": {"acme.yaml": organization({"name": "token", "valueFrom": {"secret": PLANTED}})},
-    "no-list": {
+    "an-unknown-field": {"acme.yaml": organization({"name": "token", "values": PLANTED})},
+    "an-invalid-reference": {"acme.yaml": organization({"name": "token", "valueFrom": {"secret": PLANTED}})},
+    "a-mapping-for-a-list": {
         "acme.yaml": format_object("Organization", TEAM, {"pluginOverrides": {"token": PLANTED}}, api=GREENHOUSE)
     },
-    "no-list-of-clusters": {LOGS: build_logs(clusterOptionOverrides={"oslo": {"token": PLANTED}})},
+    "a-mapping-for-the-list-of-clusters": {LOGS: build_logs(clusterOptionOverrides={"oslo": {"token": PLANTED}})},
     "a-text-for-a-list": {
         "acme.yaml": format_object("Organization", TEAM, {"pluginOverrides": PLANTED}, api=GREENHOUSE)
     },
-    "no-yaml": {"acme.yaml": f"{organization()}    token: {PLANTED}: [\n"},
-    "something-that-is-no-text": {"acme.yaml": organization(option("token", {"in": [PLANTED]}))},
+    "invalid-yaml": {"acme.yaml": f"{organization()}    token: {PLANTED}: [\n"},
+    "a-mapping-for-a-text": {"acme.yaml": organization(option("token", {"in": [PLANTED]}))},
     "an-expression": {"acme.yaml": organization({"name": "token", "expression": PLANTED})},
     "an-expression-that-fails": {
         "acme.yaml": organization({"name": "token", "expression": f"{PLANTED}-${{global.no}}"})
@@ -651,9 +654,9 @@ def test_a_plain_text_secret_is_not_written_anywhere(
 
     rendered = b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
     text = "".join(result.stdout + result.stderr for result in results) + "".join(capsys.readouterr())
-    remaining = read_all_objects(world.fleet)
-    assert b"logs-oslo" in remaining
-    assert PLANTED.encode() not in remaining + rendered
+    repository_content = read_all_objects(world.fleet)
+    assert b"logs-oslo" in repository_content
+    assert PLANTED.encode() not in repository_content + rendered
     assert PLANTED not in text + str(after.findings)
 
 

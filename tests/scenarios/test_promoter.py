@@ -1,6 +1,4 @@
-"""Tests of the cooperation with GitOps Promoter, which reads draft branches and `hydrator.metadata` and merges by
-itself.
-"""
+"""Tests with a simulated GitOps Promoter, which reads draft branches and `hydrator.metadata` and merges drafts."""
 
 from __future__ import annotations
 
@@ -46,27 +44,27 @@ class PromotedWorld(World):
 
     def promote(self) -> str:
         """Run the steps of Promoter for one environment. Return the name of the result."""
-        desk = self._clone()
+        clone = self._clone()
         assert self.head(NEXT), "Promoter fails without the branch"
         if self.read_dry_commit(NEXT) == self.read_dry_commit(ACTIVE):
             return "nothing to promote"
-        git(desk, "checkout", "--quiet", "--detach", f"origin/{NEXT}")
-        if "CONFLICT" in git(desk, "merge-tree", "--write-tree", f"origin/{ACTIVE}", f"origin/{NEXT}", check=False):
-            git(desk, "merge", "--quiet", "--strategy=ours", "--no-edit", f"origin/{ACTIVE}")
-            git(desk, "push", "--quiet", "origin", f"HEAD:{NEXT}")
+        git(clone, "checkout", "--quiet", "--detach", f"origin/{NEXT}")
+        if "CONFLICT" in git(clone, "merge-tree", "--write-tree", f"origin/{ACTIVE}", f"origin/{NEXT}", check=False):
+            git(clone, "merge", "--quiet", "--strategy=ours", "--no-edit", f"origin/{ACTIVE}")
+            git(clone, "push", "--quiet", "origin", f"HEAD:{NEXT}")
             return "resolved"
-        git(desk, "checkout", "--quiet", "--detach", f"origin/{ACTIVE}")
-        git(desk, "merge", "--quiet", "--no-ff", "--no-edit", f"origin/{NEXT}")
-        git(desk, "push", "--quiet", "origin", f"HEAD:{ACTIVE}")
+        git(clone, "checkout", "--quiet", "--detach", f"origin/{ACTIVE}")
+        git(clone, "merge", "--quiet", "--no-ff", "--no-edit", f"origin/{NEXT}")
+        git(clone, "push", "--quiet", "origin", f"HEAD:{ACTIVE}")
         return "merged"
 
     def squash_draft(self, head: str = f"origin/{NEXT}") -> None:
         """Merge the draft as one commit without its history."""
-        desk = self._clone()
-        git(desk, "checkout", "--quiet", "--detach", f"origin/{ACTIVE}")
-        git(desk, "merge", "--quiet", "--squash", head)
-        git(desk, "commit", "--quiet", "-m", "Promote")
-        git(desk, "push", "--quiet", "origin", f"HEAD:{ACTIVE}")
+        clone = self._clone()
+        git(clone, "checkout", "--quiet", "--detach", f"origin/{ACTIVE}")
+        git(clone, "merge", "--quiet", "--squash", head)
+        git(clone, "commit", "--quiet", "-m", "Promote")
+        git(clone, "push", "--quiet", "origin", f"HEAD:{ACTIVE}")
 
     def list_dry_commits(self) -> list[str]:
         """Return the config commit that each commit of the draft names, oldest first."""
@@ -263,10 +261,10 @@ def test_a_conflict_merge_of_promoter_before_a_pass_stays_in_the_draft(world: Pr
 
 
 def test_the_metadata_file_is_not_an_extra_path_of_the_draft(world: PromotedWorld) -> None:
-    (sheet,) = world.list_open_drafts("berlin")
+    (details,) = world.list_open_drafts("berlin")
 
-    assert sheet.extra_paths == ()
-    assert [drafted_package.package for drafted_package in sheet.draft.packages] == ["gateway", "metrics"]
+    assert details.extra_paths == ()
+    assert [drafted_package.package for drafted_package in details.draft.packages] == ["gateway", "metrics"]
 
 
 def test_approving_the_whole_draft_by_command_publishes_the_metadata(world: PromotedWorld) -> None:
@@ -302,11 +300,11 @@ def test_approving_the_last_package_by_name_publishes_the_metadata(world: Promot
 def test_dropping_a_package_keeps_the_metadata_and_dropping_the_last_one_ends_the_draft(world: PromotedWorld) -> None:
     world.run_review_action("drop", "berlin/gateway")
     world.sync_until_unchanged()
-    left = world.read_dry_commit(NEXT)
+    metadata_commit = world.read_dry_commit(NEXT)
     world.run_review_action("drop", "berlin/metrics")
     world.sync_until_unchanged()
 
-    assert left == read_config_head(world)
+    assert metadata_commit == read_config_head(world)
     assert is_idle(world)
 
 
@@ -413,17 +411,17 @@ def test_with_lost_state_the_draft_is_recognized(world: PromotedWorld) -> None:
     ("template", "directory", "draft", "path"),
     [
         pytest.param("{branch}-next", "", NEXT, FILE, id="a-whole-branch"),
-        pytest.param("{branch}-next", "berlin", NEXT, FILE, id="a-whole-branch-of-which-we-write-a-part"),
+        pytest.param("{branch}-next", "berlin", NEXT, FILE, id="a-directory-of-a-whole-branch"),
         pytest.param("{branch}-next/{repository}", "berlin", f"{NEXT}/berlin", f"berlin/{FILE}", id="an-active-path"),
-        pytest.param("{branch}-next/{repository}", "sites/a", f"{NEXT}/berlin", "", id="a-path-of-another-name"),
-        pytest.param("drafts/{repository}", "", "drafts/berlin", "", id="drafts-that-promoter-does-not-look-at"),
+        pytest.param("{branch}-next/{repository}", "sites/a", f"{NEXT}/berlin", "", id="a-path-with-another-name"),
+        pytest.param("drafts/{repository}", "", "drafts/berlin", "", id="drafts-that-promoter-does-not-read"),
     ],
 )
 def test_metadata_file_is_written_where_promoter_reads_it(
     tmp_path: Path, template: str, directory: str, draft: str, path: str
 ) -> None:
-    where = {"directory": directory} if directory else {}
-    world = build_promoted_world(tmp_path, repository("berlin", **where), drafts={"branch": template})
+    git_fields = {"directory": directory} if directory else {}
+    world = build_promoted_world(tmp_path, repository("berlin", **git_fields), drafts={"branch": template})
     world.sync()
 
     values = [path for path in world.paths(world.fleet, draft) if path.endswith(FILE)]
@@ -445,11 +443,11 @@ def test_a_plain_config_folder_produces_no_metadata_file(tmp_path: Path) -> None
 def test_two_repositories_with_one_draft_branch_are_a_conflict(tmp_path: Path) -> None:
     world = World.create(tmp_path, **PROMOTED)
     world.release("gateway", "v1", package("gateway"))
-    both = {
+    repositories = {
         f"{cluster}.yaml": repository(cluster, branch="main", directory=cluster) for cluster in ("berlin", "lisbon")
     }
     expected = {f"gw-{cluster}.yaml": variant(f"gw-{cluster}", cluster, "gateway") for cluster in ("berlin", "lisbon")}
-    world.write({"catalog.yaml": catalog(), **both, **expected})
+    world.write({"catalog.yaml": catalog(), **repositories, **expected})
 
     after = world.sync()
 

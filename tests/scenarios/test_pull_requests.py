@@ -80,11 +80,11 @@ def test_closing_a_pull_request_declines_the_draft_until_its_content_changes(tmp
 def test_edits_on_a_closed_draft_are_kept_on_a_ref(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.sync_until_unchanged()
-        theirs = world.edit("drafts/lisbon", "web/deployment.yaml", "replicas: 2", "replicas: 5")
+        edited_head = world.edit("drafts/lisbon", "web/deployment.yaml", "replicas: 2", "replicas: 5")
         world.sync_until_unchanged()
         world.on_forge.close(world.open_requests["drafts/lisbon"])
         end = world.sync_until_unchanged()
-        assert theirs in [commit for ref, commit in end.after.items() if "/kept/lisbon/" in ref]
+        assert edited_head in [commit for ref, commit in end.after.items() if "/kept/lisbon/" in ref]
         assert "refs/heads/drafts/lisbon" not in end.after
 
 
@@ -205,11 +205,11 @@ def test_a_pull_request_that_people_opened_is_used_and_keeps_its_text(tmp_path: 
         world.sync_until_unchanged()
         assert "PullRequestsUnreachable" in world.sync().codes
         world.forge.recover()
-        theirs = world.on_forge.open("drafts/lisbon", "clusters/lisbon", "Mine", "please look", draft=False)
+        foreign_request = world.on_forge.open("drafts/lisbon", "clusters/lisbon", "Mine", "please look", draft=False)
         world.sync_until_unchanged()
-        assert list(world.open_requests.values()) == [theirs]
-        assert (theirs.title, theirs.body, theirs.draft) == ("Mine", "please look", False)
-        world.on_forge.close(theirs)
+        assert list(world.open_requests.values()) == [foreign_request]
+        assert (foreign_request.title, foreign_request.body, foreign_request.draft) == ("Mine", "please look", False)
+        world.on_forge.close(foreign_request)
         assert world.sync().outcomes["lisbon/web"] == "declined"
 
 

@@ -1,6 +1,4 @@
-"""Tests of races with other writers, refused pushes and killed passes: the fleet ends in the same state as without
-them.
-"""
+"""Tests of races with other writers, refused pushes and killed passes: no change is lost."""
 
 from pathlib import Path
 
@@ -89,7 +87,7 @@ def test_a_refused_push_is_reported_and_not_recorded_as_drafted(world: World) ->
 
 
 @pytest.mark.parametrize(
-    "remaining",
+    "remaining_refs",
     [
         pytest.param((), id="before-anything-was-pushed"),
         pytest.param(("refs/heads/clusters/berlin", "refs/heads/clusters/lisbon"), id="after-the-cluster-branches"),
@@ -100,12 +98,12 @@ def test_a_refused_push_is_reported_and_not_recorded_as_drafted(world: World) ->
     ],
 )
 def test_after_a_kill_the_next_pass_produces_the_same_refs_as_an_uninterrupted_one(
-    world: World, remaining: tuple[str, ...]
+    world: World, remaining_refs: tuple[str, ...]
 ) -> None:
     world.sync()
     whole = read_refs(world.fleet)
     for name in whole:
-        if not name.endswith(remaining or "nothing"):
+        if not name.endswith(remaining_refs or "nothing"):
             git(world.fleet, "update-ref", "-d", name)
 
     open_replica(world).sync()
@@ -118,12 +116,12 @@ def test_a_draft_branch_that_another_person_created_is_appended_to(world: World)
     world.merge("berlin", "squash")
     world.sync_until_unchanged()
     world.set_ref("refs/heads/drafts/berlin", world.head("clusters/berlin"))
-    theirs = world.commit("drafts/berlin", {"README.md": "ours\n"})
+    edited_head = world.commit("drafts/berlin", {"README.md": "ours\n"})
     release_metrics(world)
 
     world.sync()
 
-    assert git(world.fleet, "merge-base", theirs, "drafts/berlin") == theirs
+    assert git(world.fleet, "merge-base", edited_head, "drafts/berlin") == edited_head
     assert world.sync().is_unchanged
     world.merge("berlin", "merge")
     world.sync_until_unchanged()

@@ -159,13 +159,13 @@ def test_edits_on_a_removal_draft_are_kept_on_a_ref_when_their_package_is_remove
 
 def test_a_removal_draft_with_edits_waits_while_the_target_branch_conflicts_with_them(world: World) -> None:
     propose_metrics_removal(world)
-    theirs = world.commit(BRANCH, {"README.md": "not this week\n"})
+    edited_head = world.commit(BRANCH, {"README.md": "not this week\n"})
     world.commit("clusters/berlin", {"README.md": "all is well\n", "gateway/notes.md": "checked\n"})
     world.write({"gateway.yaml": injected_set("gateway", ["lisbon"]), "metrics.yaml": METRICS})
 
     waiting = world.sync()
 
-    assert world.head(BRANCH) == theirs
+    assert world.head(BRANCH) == edited_head
     assert (waiting.outcomes["berlin/gateway"], waiting.codes) == ("RemovalWaits", {"RemovalWaits"})
     assert all("it cannot be updated" in finding.message for finding in waiting.findings)
     assert world.sync().is_unchanged
@@ -232,11 +232,11 @@ def test_the_removal_of_a_published_package_is_proposed_on_a_separate_branch(wor
     assert_sound(world.fleet)
 
 
-@pytest.mark.parametrize("delete", [pytest.param(True, id="branch-deleted"), pytest.param(False, id="branch-left")])
-@pytest.mark.parametrize("how", MERGES)
-def test_merging_the_removal_draft_approves_the_removal(world: World, how: str, delete: bool) -> None:
+@pytest.mark.parametrize("delete", [pytest.param(True, id="branch-deleted"), pytest.param(False, id="branch-stays")])
+@pytest.mark.parametrize("merge_method", MERGES)
+def test_merging_the_removal_draft_approves_the_removal(world: World, merge_method: str, delete: bool) -> None:
     propose_metrics_removal(world)
-    world.merge("berlin", how, BRANCH, delete)
+    world.merge("berlin", merge_method, BRANCH, delete)
 
     after = world.sync()
 
@@ -420,10 +420,10 @@ def test_a_declined_removal_is_proposed_again_when_the_package_was_requested_in_
 
 def test_a_package_that_people_restore_on_the_removal_draft_is_declined(world: World) -> None:
     propose_metrics_removal(world)
-    theirs = {
+    package_files = {
         f"metrics/{path}": text + "\n" for path, text in world.files(world.fleet, "clusters/berlin", "metrics").items()
     }
-    world.commit(BRANCH, theirs)
+    world.commit(BRANCH, package_files)
 
     after = world.sync()
 
@@ -592,17 +592,17 @@ def test_a_package_moved_to_another_cluster_is_drafted_and_the_old_one_proposed_
     tmp_path: Path, to: str
 ) -> None:
     world = small_world(tmp_path)
-    there = next(cluster for cluster in CLUSTERS if cluster != to)
-    world.write({"metrics.yaml": variant("metrics", there, "metrics")})
+    old_cluster = next(cluster for cluster in CLUSTERS if cluster != to)
+    world.write({"metrics.yaml": variant("metrics", old_cluster, "metrics")})
     world.sync()
-    world.merge(there, "squash")
+    world.merge(old_cluster, "squash")
     world.sync_until_unchanged()
     world.write({"metrics.yaml": variant("metrics", to, "metrics")})
 
     after = world.sync()
 
     assert after.outcomes[f"{to}/metrics"] == "draft"
-    assert after.outcomes[f"{there}/metrics"] == "proposed"
+    assert after.outcomes[f"{old_cluster}/metrics"] == "proposed"
     assert world.sync().is_unchanged
 
 
@@ -629,7 +629,9 @@ def test_two_packages_may_exchange_their_clusters(world: World) -> None:
     [
         pytest.param(variant("metrics-berlin", "nowhere", "metrics"), id="no-repository"),
         pytest.param(variant("metrics-berlin", "berlin", "probes", "v9", "metrics"), id="no-upstream"),
-        pytest.param(variant("metrics-berlin", "berlin", "gateway/inner", upstream="metrics"), id="in-the-way"),
+        pytest.param(
+            variant("metrics-berlin", "berlin", "gateway/inner", upstream="metrics"), id="inside-another-package"
+        ),
     ],
 )
 def test_the_old_package_stays_while_the_new_location_is_blocked(world: World, new: str) -> None:
@@ -862,10 +864,14 @@ def test_deleting_a_whole_set_proposes_all_its_removals(large_set: World) -> Non
         pytest.param({"broken.yaml": "a: [\n", "metrics.yaml": None}, id="some-file-cannot-be-parsed"),
         pytest.param({"metrics.yaml": METRICS + "  downstream: {repo: [\n"}, id="its-own-file-cannot-be-parsed"),
         pytest.param({"metrics.yaml": METRICS.replace("  name: metrics-berlin\n", "  labels: {}\n")}, id="no-name"),
-        pytest.param({"metrics.yaml": METRICS.replace("kind: PackageVariant", "kind: PackageVarient")}, id="misspelt"),
+        pytest.param(
+            {"metrics.yaml": METRICS.replace("kind: PackageVariant", "kind: PackageVarient")}, id="misspelled"
+        ),
         pytest.param({"metrics.yaml": METRICS.replace("downstream:", "downstraem:")}, id="invalid"),
         pytest.param({"metrics.yaml": METRICS.replace("/v1alpha1", "/v9")}, id="another-version"),
-        pytest.param({"twin.yaml": variant("metrics-berlin", "berlin", "probes", upstream="metrics")}, id="twice"),
+        pytest.param(
+            {"twin.yaml": variant("metrics-berlin", "berlin", "probes", upstream="metrics")}, id="defined-twice"
+        ),
         pytest.param({"metrics.yaml": None, "moved/m.yaml": METRICS}, id="moved-to-another-file"),
         pytest.param({"metrics.yaml": METRICS.replace("repo: catalog", "repo: gone")}, id="upstream-is-gone"),
         pytest.param({"metrics.yaml": METRICS.replace("revision: v1", "revision: v9")}, id="revision-is-gone"),
@@ -885,7 +891,9 @@ def test_deleting_a_whole_set_proposes_all_its_removals(large_set: World) -> Non
         ),
         pytest.param({"gateway.yaml": injected_set("gateway", ["lisbon"], "v9")}, id="a-set-that-fails"),
         pytest.param({"gateway.yaml": injected_set("gateway", [])}, id="a-set-that-is-invalid"),
-        pytest.param({"gateway.yaml": injected_set("gateway", ["lisbon", "atlantis"])}, id="half-of-a-set"),
+        pytest.param(
+            {"gateway.yaml": injected_set("gateway", ["lisbon", "atlantis"])}, id="a-set-with-an-unknown-cluster"
+        ),
         pytest.param({"gateway.yaml": None, "metrics.yaml": None}, id="no-owner-at-all"),
         pytest.param({"regions/north.yaml": None}, id="an-injected-object-is-gone"),
     ],
@@ -1073,10 +1081,10 @@ def test_a_draft_branch_for_one_package_is_deleted_with_the_package(tmp_path: Pa
 
 
 def test_the_removal_of_an_adopted_package_is_proposed_too(world: World) -> None:
-    theirs = {
+    package_files = {
         f"metrics/{name}": text + "\n" for name, text in world.files(world.fleet, "clusters/berlin", "metrics").items()
     }
-    world.commit("clusters/lisbon", theirs)
+    world.commit("clusters/lisbon", package_files)
     world.write({"l.yaml": variant("lisbon", "lisbon", "metrics", extra="adoptionPolicy: adoptExisting")})
     world.sync_until_unchanged()
     world.write({"l.yaml": None})

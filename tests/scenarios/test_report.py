@@ -25,9 +25,9 @@ def list_states(report: FleetReport) -> dict[str, str]:
 
 def list_pending_messages(report: FleetReport) -> dict[str, str]:
     return {
-        str(place): f"{pending_item.kind}: {pending_item.message}"
+        str(target): f"{pending_item.kind}: {pending_item.message}"
         for pending_item in report.pending_items
-        for place in pending_item.targets
+        for target in pending_item.targets
     }
 
 
@@ -76,9 +76,9 @@ def test_published_packages_have_no_pending_work_and_an_explanation(world: World
         [False, False],
     )
     mapping = {
-        str(place): dict(reported_explanation.facts)["owner"]
+        str(target): dict(reported_explanation.facts)["owner"]
         for reported_explanation in report.explanations
-        for place in reported_explanation.targets
+        for target in reported_explanation.targets
     }
     assert mapping["berlin/metrics"] == "PackageVariant default/metrics-berlin"
 

@@ -1,6 +1,4 @@
-"""Tests of emptied repositories: the daemon reports an error and pushes nothing until an annotation acknowledges the
-reset.
-"""
+"""Tests of emptied repositories: the daemon pushes nothing until an annotation acknowledges the reset."""
 
 from __future__ import annotations
 
@@ -111,8 +109,8 @@ def test_a_wrong_acknowledgment_has_no_effect(world: World) -> None:
 def test_a_new_cluster_waits_for_the_acknowledgment_of_the_others(world: World) -> None:
     replace_with_empty_repository(world)
     text = (world.config / "gateway.yaml").read_text()
-    more = text.replace("        - name: berlin\n", "        - name: berlin\n        - name: oslo\n")
-    world.write({"clusters/oslo.yaml": repository("oslo"), "gateway.yaml": more})
+    changed_set = text.replace("        - name: berlin\n", "        - name: berlin\n        - name: oslo\n")
+    world.write({"clusters/oslo.yaml": repository("oslo"), "gateway.yaml": changed_set})
 
     after = world.sync()
 
@@ -152,7 +150,7 @@ def test_one_cluster_can_be_reset_alone(world: World) -> None:
     ("ref", "code"),
     [
         pytest.param(f"{STATE}berlin", None, id="state-lost"),
-        pytest.param("refs/heads/clusters/berlin", "DestinationMissing", id="branch-gone"),
+        pytest.param("refs/heads/clusters/berlin", "DestinationMissing", id="branch-deleted"),
     ],
 )
 def test_a_remaining_state_or_branch_prevents_a_reset(world: World, ref: str, code: str | None) -> None:

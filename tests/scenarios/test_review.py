@@ -23,11 +23,11 @@ def world(tmp_path: Path) -> World:
     return begin(tmp_path, drafted)
 
 
-def summarize_results(acted: tuple[ReviewActionResult, ...]) -> dict[str, str]:
+def summarize_results(results: tuple[ReviewActionResult, ...]) -> dict[str, str]:
     """Return the status label and the reasons of each draft."""
     return {
         result.branch or result.repository: " ".join([result.status_label, *(r.reason for r in result.reasons)])
-        for result in acted
+        for result in results
     }
 
 
@@ -87,7 +87,7 @@ def test_a_proposal_of_an_older_head_is_stale_until_the_next_propose(world: Worl
     world.run_review_action("propose", "berlin")
     world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
 
-    assert [sheet.draft.lifecycle for sheet in world.list_open_drafts("berlin")] == ["Stale"]
+    assert [details.draft.lifecycle for details in world.list_open_drafts("berlin")] == ["Stale"]
     assert summarize_results(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "refused NotProposed"}
     assert summarize_results(world.run_review_action("propose", "berlin")) == {"drafts/berlin": "proposed"}
     assert world.head("proposed/berlin") == world.head("drafts/berlin")
@@ -98,14 +98,16 @@ def test_an_unmet_gate_prevents_propose_and_approve(world: World, verb: str) -> 
     draft_unmet_gate(world)
     before = read_refs(world.fleet)
 
-    acted = (
+    results = (
         world.run_review_action("propose", "berlin")
         if verb == "propose"
         else world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     )
 
-    assert summarize_results(acted) == {"drafts/berlin": "refused GateNotMet"}
-    assert acted[0].reasons[0].message.startswith("metrics: acme.example/tested is False: not yet; set this condition")
+    assert summarize_results(results) == {"drafts/berlin": "refused GateNotMet"}
+    assert (
+        results[0].reasons[0].message.startswith("metrics: acme.example/tested is False: not yet; set this condition")
+    )
     assert read_refs(world.fleet) == before
 
 
@@ -116,7 +118,7 @@ def test_a_required_injection_without_an_object_warns_and_gates_the_draft(world:
     pass_result = world.sync()
     before = read_refs(world.fleet)
 
-    acted = (
+    results = (
         world.run_review_action("propose", "berlin")
         if verb == "propose"
         else world.run_review_action("approve", "berlin", should_approve_unproposed=True)
@@ -125,8 +127,8 @@ def test_a_required_injection_without_an_object_warns_and_gates_the_draft(world:
     assert [
         (finding.code, finding.severity) for finding in pass_result.findings if finding.code == "InjectionMissing"
     ] == [("InjectionMissing", "warning")]
-    assert summarize_results(acted) == {"drafts/berlin": "refused GateNotMet"}
-    assert acted[0].reasons[0].message == (
+    assert summarize_results(results) == {"drafts/berlin": "refused GateNotMet"}
+    assert results[0].reasons[0].message == (
         "metrics: config.injection.ConfigMap.ports is False (NoResourceSelected): no injectors defined;"
         " add the object that must be injected to the config, or an injector that names it, and sync"
     )
@@ -140,17 +142,17 @@ CONFLICT = "metrics: deployment.yaml: Deployment metrics: spec.replicas: local 5
 @pytest.mark.parametrize("verb", ["propose", "approve"])
 def test_a_draft_with_conflicts_is_refused_until_they_are_accepted(world: World, verb: str) -> None:
     draft_conflict(world)
-    more = {"should_approve_unproposed": True} if verb == "approve" else {}
+    options = {"should_approve_unproposed": True} if verb == "approve" else {}
     before = read_refs(world.fleet)
 
-    refused = world.run_review_action(verb, "berlin", **more)  # type: ignore[arg-type]
+    refused = world.run_review_action(verb, "berlin", **options)  # type: ignore[arg-type]
 
     assert summarize_results(refused) == {"drafts/berlin": "refused ConflictsNotAccepted"}
     assert refused[0].conflicts == (CONFLICT,)
     assert format_action_results(refused, None).splitlines()[0] == f"conflict   berlin/{CONFLICT}"
     assert "--accept-conflicts" in refused[0].reasons[0].message
     assert read_refs(world.fleet) == before
-    (result,) = world.run_review_action(verb, "berlin", accepts_conflicts=True, **more)  # type: ignore[arg-type]
+    (result,) = world.run_review_action(verb, "berlin", accepts_conflicts=True, **options)  # type: ignore[arg-type]
     assert result.status_label == ("published" if verb == "approve" else "proposed")
     assert result.conflicts == (CONFLICT,)
 
@@ -174,9 +176,9 @@ def test_a_draft_proposed_with_conflicts_is_approved_only_with_accepted_conflict
 def test_approving_all_skips_drafts_with_conflicts(world: World) -> None:
     draft_conflict(world)
 
-    acted = world.run_review_action("approve", should_approve_unproposed=True)
+    results = world.run_review_action("approve", should_approve_unproposed=True)
 
-    assert summarize_results(acted) == {"drafts/berlin": "refused ConflictsNotAccepted", "drafts/lisbon": "published"}
+    assert summarize_results(results) == {"drafts/berlin": "refused ConflictsNotAccepted", "drafts/lisbon": "published"}
     assert world.head("drafts/lisbon") == ""
 
 
@@ -249,14 +251,14 @@ def test_a_race_within_one_command_keeps_its_time(world: World) -> None:
         world.now = 1_650_000_000
         world.commit("clusters/berlin", {"NOTES.md": "by hand\n"})
 
-    (acted,) = world.run_review_action("approve", "berlin", should_approve_unproposed=True, meddle=commit_later)
+    (results,) = world.run_review_action("approve", "berlin", should_approve_unproposed=True, meddle=commit_later)
 
-    assert acted.status_label == "published"
+    assert results.status_label == "published"
     assert git(world.fleet, "log", "-1", "--format=%ct", "clusters/berlin") == "1600000000"
 
 
 @pytest.mark.parametrize(
-    ("verb", "more", "level", "expected"),
+    ("verb", "options", "level", "expected"),
     [
         pytest.param("propose", {}, "info", {"result": "done", "reason": ""}, id="propose"),
         pytest.param(
@@ -272,10 +274,10 @@ def test_a_race_within_one_command_keeps_its_time(world: World) -> None:
     ],
 )
 def test_every_action_is_logged_for_audits(
-    world: World, verb: ReviewVerb, more: dict[str, object], level: str, expected: dict[str, object]
+    world: World, verb: ReviewVerb, options: dict[str, object], level: str, expected: dict[str, object]
 ) -> None:
     with capture_logs() as events:
-        acted = world.run_review_action(verb, "berlin", **more)
+        results = world.run_review_action(verb, "berlin", **options)
 
     (event,) = [event for event in events if event["event"] == "review_action"]
     assert event["log_level"] == level
@@ -283,7 +285,7 @@ def test_every_action_is_logged_for_audits(
     assert (event["action"], event["actor"]) == (verb, "Grace <grace@example.com>")
     assert event["targets"] == ["berlin"]
     assert event["packages"] == ["berlin/gateway", "berlin/metrics"]
-    assert event["commits"] == [result.commit for result in acted if result.commit]
+    assert event["commits"] == [result.commit for result in results if result.commit]
 
 
 def test_packages_without_a_gate_can_be_approved(world: World) -> None:
@@ -308,10 +310,10 @@ def test_an_unmet_gate_is_a_warning_outside_deployment_repositories(tmp_path: Pa
     world.write({"clusters/berlin.yaml": blueprints})
     draft_unmet_gate(world)
 
-    (acted,) = world.run_review_action("approve", "berlin", should_approve_unproposed=True)
+    (results,) = world.run_review_action("approve", "berlin", should_approve_unproposed=True)
 
-    assert acted.status_label == "published"
-    (warning,) = acted.warnings
+    assert results.status_label == "published"
+    (warning,) = results.warnings
     assert warning.message.startswith("metrics: acme.example/tested is False: not yet; ")
 
 
@@ -375,9 +377,9 @@ def test_approving_a_whole_draft_creates_one_merge_commit_and_ends_the_draft(wor
     world.run_review_action("propose", "berlin")
     root, head = world.head("clusters/berlin"), world.head("drafts/berlin")
 
-    acted = world.run_review_action("approve", "berlin", message="fine by me")
+    results = world.run_review_action("approve", "berlin", message="fine by me")
 
-    assert summarize_results(acted) == {"drafts/berlin": "published"}
+    assert summarize_results(results) == {"drafts/berlin": "published"}
     assert git(world.fleet, "log", "-1", "--format=%P", "clusters/berlin") == f"{root} {head}"
     assert git(world.fleet, "log", "-1", "--format=%an %cn", "clusters/berlin") == "Grace reconciler"
     message = git(world.fleet, "log", "-1", "--format=%B", "clusters/berlin")
@@ -421,7 +423,7 @@ def test_a_draft_that_is_not_proposed_is_not_approved(world: World) -> None:
 def test_files_outside_the_packages_are_published_only_with_the_whole_draft(world: World) -> None:
     world.commit("drafts/berlin", {"README.md": "ours\n"})
     world.run_review_action("propose", "berlin")
-    assert [sheet.extra_paths for sheet in world.list_open_drafts("berlin")] == [("README.md",)]
+    assert [details.extra_paths for details in world.list_open_drafts("berlin")] == [("README.md",)]
 
     world.run_review_action("approve", "berlin/gateway", "berlin/metrics")
 
@@ -465,11 +467,11 @@ def test_a_file_changed_on_both_branches_refuses_the_approval(world: World) -> N
 def test_a_commit_pushed_to_the_target_branch_meanwhile_is_not_overwritten(world: World) -> None:
     world.run_review_action("propose", "berlin")
 
-    acted = world.run_review_action(
+    results = world.run_review_action(
         "approve", "berlin", meddle=lambda: world.commit("clusters/berlin", {"README.md": "first\n"}, "hot fix")
     )
 
-    assert summarize_results(acted) == {"drafts/berlin": "published"}
+    assert summarize_results(results) == {"drafts/berlin": "published"}
     assert world.text("clusters/berlin", "README.md") == "first\n"
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
@@ -478,11 +480,11 @@ def test_two_people_can_approve_different_packages_at_the_same_time(world: World
     world.run_review_action("propose", "berlin")
     other = World(world.folder, cache=str(world.folder / "other"))
 
-    acted = world.run_review_action(
+    results = world.run_review_action(
         "approve", "berlin/gateway", meddle=lambda: other.run_review_action("approve", "berlin/metrics")
     )
 
-    assert summarize_results(acted) == {"drafts/berlin": "published"}
+    assert summarize_results(results) == {"drafts/berlin": "published"}
     assert set(world.paths(world.fleet, "clusters/berlin", ".reconciler")) == {"gateway.yaml", "metrics.yaml"}
     assert (world.head("drafts/berlin"), world.head("proposed/berlin")) == ("", "")
     assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "published"
@@ -510,26 +512,26 @@ def test_a_rejection_note_is_a_branch_when_states_are_branches(tmp_path: Path) -
     assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "drafted"
 
 
-@pytest.mark.parametrize("places", [["berlin"], ["berlin/gateway"]])
-def test_approving_a_draft_that_moves_meanwhile_is_refused(world: World, places: list[str]) -> None:
-    acted = world.run_review_action(
+@pytest.mark.parametrize("selections", [["berlin"], ["berlin/gateway"]])
+def test_approving_a_draft_that_moves_meanwhile_is_refused(world: World, selections: list[str]) -> None:
+    results = world.run_review_action(
         "approve",
-        *places,
+        *selections,
         should_approve_unproposed=True,
         meddle=lambda: world.commit("drafts/berlin", {"metrics/x.md": "unseen\n"}),
     )
 
-    assert summarize_results(acted) == {"drafts/berlin": "refused DraftMoved"}
+    assert summarize_results(results) == {"drafts/berlin": "refused DraftMoved"}
     assert world.paths(world.fleet, "clusters/berlin") == []
 
 
 def test_a_refused_push_is_reported_with_the_message_of_the_host_and_others_continue(world: World) -> None:
     write_hook(world.fleet, "update", 'case "$1" in refs/heads/clusters/berlin) echo two eyes >&2; exit 1;; esac')
 
-    acted = world.run_review_action("approve", should_approve_unproposed=True)
+    results = world.run_review_action("approve", should_approve_unproposed=True)
 
-    assert summarize_results(acted) == {"drafts/berlin": "refused HostRefused", "drafts/lisbon": "published"}
-    assert "two eyes" in acted[0].reasons[0].message
+    assert summarize_results(results) == {"drafts/berlin": "refused HostRefused", "drafts/lisbon": "published"}
+    assert "two eyes" in results[0].reasons[0].message
     assert world.head("drafts/berlin")
     assert world.head("drafts/lisbon") == ""
 
@@ -538,13 +540,13 @@ def test_clusters_that_share_a_branch_are_approved_one_after_the_other(tmp_path:
     world = small_world(tmp_path)
     for cluster in ("berlin", "lisbon"):
         text = (world.config / f"clusters/{cluster}.yaml").read_text()
-        where = "repo: ./fleet.git\n    branch: all\n    directory: " + cluster
-        world.write({f"clusters/{cluster}.yaml": text.replace("repo: ./fleet.git", where)})
+        git_fields = "repo: ./fleet.git\n    branch: all\n    directory: " + cluster
+        world.write({f"clusters/{cluster}.yaml": text.replace("repo: ./fleet.git", git_fields)})
     world.sync()
 
-    acted = world.run_review_action("approve", should_approve_unproposed=True)
+    results = world.run_review_action("approve", should_approve_unproposed=True)
 
-    assert summarize_results(acted) == {"drafts/berlin": "published", "drafts/lisbon": "published"}
+    assert summarize_results(results) == {"drafts/berlin": "published", "drafts/lisbon": "published"}
     assert {path.split("/")[0] for path in world.paths(world.fleet, "all")} == {"berlin", "lisbon"}
     assert world.sync_until_unchanged().outcomes["lisbon/gateway"] == "published"
 
@@ -568,18 +570,18 @@ def test_a_draft_for_each_package_is_proposed_and_approved_alone(tmp_path: Path)
 def test_a_rejected_draft_is_not_proposed_any_more_and_shows_the_reason(world: World) -> None:
     world.run_review_action("propose", "berlin")
 
-    acted = world.run_review_action("reject", "berlin", message="too early")
+    results = world.run_review_action("reject", "berlin", message="too early")
 
-    assert summarize_results(acted) == {"drafts/berlin": "rejected"}
+    assert summarize_results(results) == {"drafts/berlin": "rejected"}
     assert world.head("proposed/berlin") == ""
-    (sheet,) = world.list_open_drafts("berlin")
-    assert sheet.rejection
-    assert sheet.rejection.format_line() == "rejected by Grace: too early"
+    (details,) = world.list_open_drafts("berlin")
+    assert details.rejection
+    assert details.rejection.format_line() == "rejected by Grace: too early"
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "drafted"
     release_metrics(world)
     world.sync()
     assert "metrics:2.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
-    assert [sheet.rejection for sheet in world.list_open_drafts("berlin")] == [None]
+    assert [details.rejection for details in world.list_open_drafts("berlin")] == [None]
     world.run_review_action("propose", "berlin")
     assert NOTE not in read_refs(world.fleet)
 
@@ -638,8 +640,8 @@ def test_a_removal_draft_needs_a_separate_approval(world: World) -> None:
     world.write({"metrics.yaml": None})
     world.sync()
 
-    (sheet,) = world.list_open_drafts("berlin")
-    assert (sheet.draft.branch, sheet.draft.is_removal) == ("removals/berlin", True)
+    (details,) = world.list_open_drafts("berlin")
+    assert (details.draft.branch, details.draft.is_removal) == ("removals/berlin", True)
     assert summarize_results(world.run_review_action("propose", "berlin")) == {"removals/berlin": "unchanged"}
     assert summarize_results(world.run_review_action("propose", "berlin/metrics")) == {"removals/berlin": "proposed"}
     assert world.sync().is_unchanged
@@ -678,11 +680,11 @@ def test_open_drafts_are_listed_with_their_edits_and_conflicts(world: World) -> 
     world.sync()
     world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
 
-    (sheet,) = world.list_open_drafts("berlin", whole=True)
+    (details,) = world.list_open_drafts("berlin", whole=True)
 
-    assert sheet.editors == ("Ada",)
-    assert (sheet.draft.is_edited, sheet.behind_count) == (True, 0)
-    (draft_package_details,) = sheet.packages
+    assert details.editors == ("Ada",)
+    assert (details.draft.is_edited, details.behind_count) == (True, 0)
+    (draft_package_details,) = details.packages
     assert draft_package_details.package.is_edited
     assert [conflict["pointer"] for conflict in draft_package_details.package.status["conflicts"]]
     assert "upstream catalog/metrics: v1 → v2" in draft_package_details.causes
@@ -702,12 +704,12 @@ def test_a_cluster_without_a_repository_is_selected_in_the_same_way(world: World
     world.write({"porto.yaml": cluster, "till.yaml": till})
     world.sync()
 
-    assert [sheet.draft.branch for sheet in world.list_open_drafts("porto")] == ["drafts/porto"]
+    assert [details.draft.branch for details in world.list_open_drafts("porto")] == ["drafts/porto"]
     assert summarize_results(world.run_review_action("propose", selector="region=west")) == {"drafts/porto": "proposed"}
 
 
 @pytest.mark.parametrize(
-    ("place", "message"),
+    ("selection", "message"),
     [
         pytest.param(
             "paris", "paris: there is no Repository or cluster paris; there are berlin, catalog, lisbon", id="cluster"
@@ -717,27 +719,27 @@ def test_a_cluster_without_a_repository_is_selected_in_the_same_way(world: World
         ),
     ],
 )  # fmt: skip
-def test_an_unknown_name_is_reported_with_the_known_names(world: World, place: str, message: str) -> None:
+def test_an_unknown_name_is_reported_with_the_known_names(world: World, selection: str, message: str) -> None:
     with pytest.raises(UnknownTargetError, match=f"^{message}$"):
-        world.run_review_action("propose", place)
+        world.run_review_action("propose", selection)
 
 
 def test_an_unreadable_cluster_fails_and_others_are_proposed(world: World) -> None:
     git(world.fleet, "update-ref", "-d", "refs/heads/clusters/berlin")
 
-    acted = world.run_review_action("propose")
+    results = world.run_review_action("propose")
 
-    assert summarize_results(acted) == {"berlin": "failed", "drafts/lisbon": "proposed"}
-    assert "does not exist, but was at commit" in acted[0].message
+    assert summarize_results(results) == {"berlin": "failed", "drafts/lisbon": "proposed"}
+    assert "does not exist, but was at commit" in results[0].message
 
 
 def test_a_draft_without_recorded_state_is_not_approved_before_a_pass(world: World) -> None:
     git(world.fleet, "update-ref", "-d", f"{STATE}berlin")
 
-    acted = world.run_review_action("approve", "berlin", should_approve_unproposed=True)
+    results = world.run_review_action("approve", "berlin", should_approve_unproposed=True)
 
-    assert summarize_results(acted) == {"berlin": "failed"}
-    assert "run sync" in acted[0].message
+    assert summarize_results(results) == {"berlin": "failed"}
+    assert "run sync" in results[0].message
     world.sync()
     assert summarize_results(world.run_review_action("approve", "berlin", should_approve_unproposed=True)) == {
         "drafts/berlin": "published"

@@ -35,36 +35,36 @@ class Transcript:
             "\n".join(self._parts).replace(self._world.forge.url, "https://forge").replace(str(self._world.folder), "")
         )
 
-    def start_step(self, what: str) -> None:
+    def start_step(self, title: str) -> None:
         """Add a heading."""
-        self._parts.append(f"## {what}\n")
+        self._parts.append(f"## {title}\n")
 
-    def record_output(self, what: str, text: str) -> None:
+    def record_output(self, title: str, text: str) -> None:
         """Add an output with its title."""
-        self._parts.append(f"{what}:\n\n~~~\n{text.rstrip()}\n~~~\n")
+        self._parts.append(f"{title}:\n\n~~~\n{text.rstrip()}\n~~~\n")
 
     def record_pass(self) -> None:
         """Run passes until nothing changes, and add the outcomes of the first pass."""
         first = self._world.sync()
-        values = [f"{place}: {outcome}" for place, outcome in sorted(first.outcomes.items())]
+        values = [f"{package_path}: {outcome}" for package_path, outcome in sorted(first.outcomes.items())]
         self.record_output(
             "The pass", "\n".join([*values, *(f"{finding.code}: {finding.message}" for finding in first.findings)])
         )
         self._world.sync_until_unchanged()
 
-    def record_package(self, place: str) -> None:
+    def record_package(self, package_path: str) -> None:
         """Add the output of `show` about one package."""
-        sheets = self._world.list_open_drafts(place, whole=True)
-        shown = [format_draft_text(draft_details, self._world.now, 40) for draft_details in sheets]
-        self.record_output(f"`reconciler show {place}`", "\n".join(shown) or "no draft is open")
+        all_details = self._world.list_open_drafts(package_path, whole=True)
+        outputs = [format_draft_text(draft_details, self._world.now, 40) for draft_details in all_details]
+        self.record_output(f"`reconciler show {package_path}`", "\n".join(outputs) or "no draft is open")
 
     def record_open_drafts(self) -> None:
         """Add the open drafts and the open pull requests."""
         self.record_output("`reconciler drafts`", format_drafts_text(self._world.list_open_drafts(), self._world.now))
-        open_ones = sorted(self._world.open_requests.items())
+        pull_requests = sorted(self._world.open_requests.items())
         lines = [
             f"#{pull_request.number} {head} → {pull_request.base}{' (draft)' * pull_request.draft}: {pull_request.title}"
-            for head, pull_request in open_ones
+            for head, pull_request in pull_requests
         ]
         self.record_output("Pull requests", "\n".join(lines) or "none")
 
@@ -104,19 +104,21 @@ def test_two_people_review_one_cluster(tmp_path: Path, rewrite: bool) -> None:
         transcript.record_open_drafts()
         transcript.record_output("The pull request says", world.open_requests["drafts/lisbon"].body)
 
-        step("Ada has an opinion: she commits to the draft, and says why in a comment")
+        step("Ada commits to the draft, and gives the reason in a comment")
         world.edit("drafts/lisbon", "web/deployment.yaml", "replicas: 2 #", "replicas: 4 # Black Friday\n#")
         transcript.record_pass()
 
-        step("Upstream has another one")
+        step("Upstream releases a conflicting version")
         world.release("web", "v2", package("web", replicas=3, image="2.0"))
         world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v2")})
         transcript.record_pass()
         transcript.record_package("lisbon/web")
 
-        step("Grace approves api alone, and Ada squashes the rest on the forge")
-        acted = world.run_review_action("approve", "lisbon/api", should_approve_unproposed=True, message="small enough")
-        transcript.record_output("`reconciler approve lisbon/api --propose`", format_action_results(acted, GRACE))
+        step("Grace approves only api, and Ada squashes the remaining draft on the forge")
+        results = world.run_review_action(
+            "approve", "lisbon/api", should_approve_unproposed=True, message="small enough"
+        )
+        transcript.record_output("`reconciler approve lisbon/api --propose`", format_action_results(results, GRACE))
         transcript.record_pass()
         transcript.record_open_drafts()
         pull_request = world.open_requests["drafts/lisbon"]
@@ -125,13 +127,13 @@ def test_two_people_review_one_cluster(tmp_path: Path, rewrite: bool) -> None:
         transcript.record_pass()
         transcript.record_target_branch("lisbon")
 
-        step("The next update starts from what was published")
+        step("The next update starts from the published packages")
         world.release("web", "v3", package("web", replicas=3, image="3.0"))
         world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v3")})
         transcript.record_pass()
         transcript.record_package("lisbon/web")
 
-        step("Nobody wants it")
+        step("A person closes the pull request")
         world.on_forge.close(world.open_requests["drafts/lisbon"])
         transcript.record_pass()
         transcript.record_open_drafts()

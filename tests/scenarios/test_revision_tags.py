@@ -1,6 +1,4 @@
-"""Tests of revision tags: they mark published revisions, respect tags of people, and are upstreams of other
-clusters.
-"""
+"""Tests of revision tags: they mark published revisions and are upstreams of other clusters."""
 
 from __future__ import annotations
 
@@ -155,20 +153,20 @@ def test_an_unpublished_workspace_is_not_an_upstream(world: World) -> None:
     ],
 )
 def test_a_setting_selects_the_packages_with_tags(world: World, which: str, expected: set[str]) -> None:
-    chosen = open_replica(world, git={"revision_tags": which})
+    daemon = open_replica(world, git={"revision_tags": which})
 
-    chosen.sync_until_unchanged()
+    daemon.sync_until_unchanged()
 
     assert set(list_tags(world)) == expected
 
 
 def test_revisions_published_without_tags_get_them_after_the_setting_changes(world: World) -> None:
-    without = open_replica(world, git={"revision_tags": "none"})
-    without.sync_until_unchanged()
-    release_metrics(without, "v2")
-    without.sync_until_unchanged()
-    without.merge("berlin", "squash")
-    without.sync_until_unchanged()
+    untagged = open_replica(world, git={"revision_tags": "none"})
+    untagged.sync_until_unchanged()
+    release_metrics(untagged, "v2")
+    untagged.sync_until_unchanged()
+    untagged.merge("berlin", "squash")
+    untagged.sync_until_unchanged()
 
     world.sync()
 

@@ -193,20 +193,20 @@ def test_an_edited_proposal_is_not_changed(world: ConfigWorld) -> None:
     by_hand = world.commit_config({"gw.yaml": GW.replace("v1 ", "v2 ").replace("counts", "we want")}, DRAFT)
     world.move_stable_tag("v3")
     after = world.sync()
-    stays = world.proposal_head
+    edited_head = world.proposal_head
     world.delete_proposal()
     world.sync()
 
-    assert (stays, list_config_codes(after)) == (by_hand, ["ProposalEdited"])
+    assert (edited_head, list_config_codes(after)) == (by_hand, ["ProposalEdited"])
     # The deletion declined only the second version.
     assert world.read_proposed_file() == GW.replace("revision: v1 ", "revision: v3 ")
 
 
 def test_an_existing_branch_of_people_is_not_changed(world: ConfigWorld) -> None:
-    theirs = world.commit_config({"notes.yaml": "a: 1\n"}, DRAFT)
+    foreign_head = world.commit_config({"notes.yaml": "a: 1\n"}, DRAFT)
     after = world.sync()
 
-    assert (world.proposal_head, list_config_codes(after)) == (theirs, ["ProposalEdited"])
+    assert (world.proposal_head, list_config_codes(after)) == (foreign_head, ["ProposalEdited"])
     assert world.sync().is_unchanged
 
 
@@ -222,8 +222,8 @@ def test_a_proposal_pushed_without_its_state_is_recognized(world: ConfigWorld) -
 
 
 def test_a_missing_revision_is_proposed_and_nothing_is_drafted_before_the_merge(world: ConfigWorld) -> None:
-    bare = GW.replace("    revision: v1   # what counts\n", "")
-    world.commit_config({"gw.yaml": bare})
+    config_text = GW.replace("    revision: v1   # what counts\n", "")
+    world.commit_config({"gw.yaml": config_text})
     world.sync()
     reason = world.reason("gw", "Stalled")
     proposed = world.read_proposed_file()
@@ -231,7 +231,7 @@ def test_a_missing_revision_is_proposed_and_nothing_is_drafted_before_the_merge(
     world.sync()
 
     assert (reason, world.reason("gw")) == ("RevisionPending", "NoErrors")
-    assert proposed == bare.replace("    tag: stable", "    revision: v2\n    tag: stable")
+    assert proposed == config_text.replace("    tag: stable", "    revision: v2\n    tag: stable")
     assert "gateway:2" in world.text("drafts/berlin", "gateway/deployment.yaml")
 
 
@@ -287,17 +287,17 @@ def test_a_move_that_has_not_settled_keeps_the_open_proposal(world: ConfigWorld)
     world.release("gateway", "v4", package("gateway", image="4"), world.now - 60)
     world.move_stable_tag("v4")
     world.sync()
-    meanwhile = world.proposal_head
+    later_head = world.proposal_head
     world.now += 3_600
     world.sync()
 
-    assert first == meanwhile
+    assert first == later_head
     assert "revision: v4 " in world.read_proposed_file()
 
 
 def test_a_tag_on_a_commit_without_a_revision_is_reported(world: ConfigWorld) -> None:
-    loose = world.release("gateway", "beta", package("gateway", image="loose"))
-    git(world.catalog, "update-ref", "refs/tags/gateway/stable", loose)
+    untagged_commit = world.release("gateway", "beta", package("gateway", image="loose"))
+    git(world.catalog, "update-ref", "refs/tags/gateway/stable", untagged_commit)
     after = world.sync()
     (finding,) = [finding for finding in after.findings if finding.code == "TagUnpinned"]
 
@@ -372,9 +372,9 @@ def test_the_config_state_is_a_branch_when_states_are_branches(tmp_path: Path) -
 def test_validate_reports_the_revision_of_a_tag_and_writes_nothing(world: ConfigWorld) -> None:
     before = git(world.repo, "for-each-ref")
     settings = Settings.model_validate({"cache": str(world.folder / "cache"), "config": {"directory": "prod"}})
-    parts = build_services(settings, world.source)
-    with parts.remotes as remotes:
-        findings = validate(parts.source, remotes, parts.pass_services).findings
+    services = build_services(settings, world.source)
+    with services.remotes as remotes:
+        findings = validate(services.source, remotes, services.pass_services).findings
 
     assert [(finding.code, finding.location.line) for finding in findings] == [("RevisionProposed", 10)]
     assert git(world.repo, "for-each-ref") == before
@@ -396,8 +396,8 @@ def test_the_open_proposal_stays_while_its_file_is_unreadable(world: ConfigWorld
     first = world.proposal_head
     world.commit_config({"gw.yaml": GW + "  more: [\n"})
     world.sync()
-    meanwhile = world.proposal_head
+    later_head = world.proposal_head
     world.commit_config({"gw.yaml": GW})
     world.sync()
 
-    assert (first, first) == (meanwhile, world.proposal_head)
+    assert (first, first) == (later_head, world.proposal_head)

@@ -407,8 +407,8 @@ AMSTERDAM = variant("web-amsterdam", "amsterdam", "web")
         pytest.param("kind: [\n", id="unreadable"),
         pytest.param(AMSTERDAM.replace("spec:", "spec:\n  nonsense: 1"), id="invalid"),
         pytest.param(AMSTERDAM.replace("v1}", "v9}"), id="without-an-upstream"),
-        pytest.param(f"{AMSTERDAM}---\n{AMSTERDAM}", id="twice"),
-        pytest.param(AMSTERDAM.replace("kind: PackageVariant", "kind: PackageVarient"), id="misspelt"),
+        pytest.param(f"{AMSTERDAM}---\n{AMSTERDAM}", id="defined-twice"),
+        pytest.param(AMSTERDAM.replace("kind: PackageVariant", "kind: PackageVarient"), id="misspelled"),
     ],
 )
 def test_a_stalled_package_keeps_the_next_wave_closed(rolled_out: World, text: str) -> None:
@@ -447,18 +447,18 @@ def test_with_lost_state_an_unfinished_rollout_continues(world: World) -> None:
     for ring in RINGS:
         git(world.fleet, "update-ref", "-d", f"refs/reconciler/state/{ring}")
     world.sync_until_unchanged()
-    lost = list_drafted_replicas(world)
+    drafts_before = list_drafted_replicas(world)
     world.now += HOUR
 
     world.sync_until_unchanged()
 
-    assert lost == {}
+    assert drafts_before == {}
     assert (list_published_replicas(world), list_drafted_replicas(world)) == ([5, 2, 2], {"berlin": 5})
 
 
-@pytest.mark.parametrize("lost", [("amsterdam",), ("berlin", "lisbon"), tuple(RINGS)], ids=", ".join)
-def test_with_lost_state_a_published_rule_stays(rolled_out: World, lost: tuple[str, ...]) -> None:
-    for item in lost:
+@pytest.mark.parametrize("lost_clusters", [("amsterdam",), ("berlin", "lisbon"), tuple(RINGS)], ids=", ".join)
+def test_with_lost_state_a_published_rule_stays(rolled_out: World, lost_clusters: tuple[str, ...]) -> None:
+    for item in lost_clusters:
         git(rolled_out.fleet, "update-ref", "-d", f"refs/reconciler/state/{item}")
 
     rolled_out.sync()
@@ -468,18 +468,18 @@ def test_with_lost_state_a_published_rule_stays(rolled_out: World, lost: tuple[s
     assert (list_published_replicas(rolled_out), list_drafted_replicas(rolled_out)) == ([5, 5, 5], {})
 
 
-@pytest.mark.parametrize("lost", [("amsterdam",), ("berlin",), tuple(RINGS)], ids=", ".join)
-def test_with_lost_state_a_closed_wave_stays_unchanged(rolled_out: World, lost: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("lost_clusters", [("amsterdam",), ("berlin",), tuple(RINGS)], ids=", ".join)
+def test_with_lost_state_a_closed_wave_stays_unchanged(rolled_out: World, lost_clusters: tuple[str, ...]) -> None:
     write_rule(rolled_out, 6)
     rolled_out.sync_until_unchanged()
-    for item in lost:
+    for item in lost_clusters:
         git(rolled_out.fleet, "update-ref", "-d", f"refs/reconciler/state/{item}")
 
     after = rolled_out.sync()
 
     assert list_drafted_replicas(rolled_out) == {"amsterdam": 6}
-    withheld = {place for place, outcome in after.outcomes.items() if outcome == "RuleTextUnknown"}
-    assert withheld == {f"{entry}/web" for entry in lost if entry != "amsterdam"}
+    withheld = {target for target, outcome in after.outcomes.items() if outcome == "RuleTextUnknown"}
+    assert withheld == {f"{entry}/web" for entry in lost_clusters if entry != "amsterdam"}
     rolled_out.sync_until_unchanged()
     assert list_drafted_replicas(rolled_out) == {"amsterdam": 6}
     roll_out(rolled_out, "amsterdam", "berlin")

@@ -180,8 +180,10 @@ def test_other_changes_are_drafted_with_the_last_upstream(world: World) -> None:
 
 
 def test_a_deleted_upstream_commit_is_read_from_the_state(world: World, tmp_path: Path) -> None:
-    lone = {f"gateway/{path}": text.encode() for path, text in package("gateway", image="lone").items()}
-    write_annotated_tag(world, "gateway/stable", commit_files(world.catalog, "refs/heads/lone", lone), MOVED - 9_000)
+    package_files = {f"gateway/{path}": text.encode() for path, text in package("gateway", image="lone").items()}
+    write_annotated_tag(
+        world, "gateway/stable", commit_files(world.catalog, "refs/heads/lone", package_files), MOVED - 9_000
+    )
     git(world.catalog, "branch", "-D", "lone")
     world.sync()
     move_annotated_tag(world, "v2", MOVED)

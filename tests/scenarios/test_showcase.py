@@ -1,4 +1,4 @@
-"""The world of the demo, in which all rooms meet: what stands on its drafts, and who is told to have set it."""
+"""Tests of the showcase, a fleet that uses all controllers: its drafts, and the provenance of their values."""
 
 from __future__ import annotations
 
@@ -34,43 +34,43 @@ BRANCHES = {"berlin": "clusters/berlin"}
 
 @dataclass
 class Showcase:
-    """The demo's world, with a person's edit on a draft, and one on what is published."""
+    """The fleet of the showcase, with an edit on a draft and an edit on a published package."""
 
     folder: Path
-    parts: Services
-    found: PassSnapshot
+    services: Services
+    snapshot: PassSnapshot
     _explained: dict[TargetReference, ExplainedPackage] = field(default_factory=dict)
 
     @property
     def fleet(self) -> Path:
         return self.folder / "fleet.git"
 
-    def files(self, cluster: str) -> list[str]:
-        """Return the files of a cluster: as they are published, else as they are drafted."""
-        return git(self.fleet, "ls-tree", "-r", "--name-only", branch_of(cluster)).splitlines()
+    def list_files(self, cluster: str) -> list[str]:
+        """Return the files of a cluster on its published branch or on its draft branch."""
+        return git(self.fleet, "ls-tree", "-r", "--name-only", get_branch(cluster)).splitlines()
 
-    def resource(self, row: Row) -> Any:
-        """Return a resource as it stands there."""
-        inside = [file for file in self.files(row.cluster) if file.startswith(f"{row.package}/")]
-        texts = (read_file(self.fleet, branch_of(row.cluster), file) for file in inside)
+    def read_resource(self, row: Row) -> Any:
+        """Return a resource of the cluster."""
+        inside = [file for file in self.list_files(row.cluster) if file.startswith(f"{row.package}/")]
+        texts = (read_file(self.fleet, get_branch(row.cluster), file) for file in inside)
         read = (document.data for text in texts for document in parse_yaml(text).documents)
-        return next(item for item in read if name_of(item) == row.resource)
+        return next(item for item in read if get_resource_id(item) == row.resource)
 
-    def value(self, row: Row) -> Value:
-        """Return what is told of a value, or of the one that it is in."""
-        place = TargetReference(row.cluster, row.package)
-        if place not in self._explained:
-            explainer = PackageExplainer(place, self.found, self.parts.remotes, self.parts.pass_services)
-            self._explained[place] = explainer.explain()
-        values = build_explanation_data(explain(self._explained[place], row.resource, row.pointer))["values"]
+    def explain_value(self, row: Row) -> Value:
+        """Return the explanation of a value, or of the value that contains it."""
+        target = TargetReference(row.cluster, row.package)
+        if target not in self._explained:
+            explainer = PackageExplainer(target, self.snapshot, self.services.remotes, self.services.pass_services)
+            self._explained[target] = explainer.explain()
+        values = build_explanation_data(explain(self._explained[target], row.resource, row.pointer))["values"]
         return next((item for item in values if item["pointer"] == row.pointer), values[0])
 
 
-def branch_of(cluster: str) -> str:
+def get_branch(cluster: str) -> str:
     return BRANCHES.get(cluster, f"drafts/{cluster}")
 
 
-def name_of(mapping: Mapping[str, Any]) -> str:
+def get_resource_id(mapping: Mapping[str, Any]) -> str:
     return "/".join((mapping["kind"], mapping["metadata"].get("namespace", "_cluster"), mapping["metadata"]["name"]))
 
 
@@ -81,66 +81,68 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
     result = run_in(folder, ENVIRONMENT, "sync", "config", "--fleet", "fleet.git", "--cache", ".cache")
     assert result.returncode == 0, result.stderr
     fleet = folder / "fleet.git"
-    edit(fleet, "drafts/chicago", "gateway/service.yaml", "port: 443\n", "port: 8443\n")
+    edit_branch(fleet, "drafts/chicago", "gateway/service.yaml", "port: 443\n", "port: 8443\n")
     git(fleet, "update-ref", "refs/heads/clusters/berlin", str(read_ref(fleet, "refs/heads/drafts/berlin")))
     assert run_in(folder, ENVIRONMENT, "sync", "config", "--fleet", "fleet.git", "--cache", ".cache").returncode == 0
-    edit(fleet, "clusters/berlin", "monitoring/collector.yaml", "30s", "10s")
+    edit_branch(fleet, "clusters/berlin", "monitoring/collector.yaml", "30s", "10s")
     settings = Settings.model_validate({"cache": str(folder / ".cache"), "fleet": {"url": str(fleet)}})
-    parts = build_services(settings, str(folder / "config"))
-    with parts.remotes as remotes:
-        yield Showcase(folder, parts, take_snapshot(parts.source, remotes, parts.pass_services))
+    services = build_services(settings, str(folder / "config"))
+    with services.remotes as remotes:
+        yield Showcase(folder, services, take_snapshot(services.source, remotes, services.pass_services))
 
 
-def edit(fleet: Path, branch: str, file: str, old: str, new: str) -> None:
+def edit_branch(fleet: Path, branch: str, file: str, old: str, new: str) -> None:
     text = read_file(fleet, branch, file) + "\n"
     assert old in text
     commit_files(fleet, f"refs/heads/{branch}", {file: text.replace(old, new).encode()})
 
 
-def rows() -> Iterator[Any]:
-    for room, item in ROWS_BY_CONTROLLER.items():
+def list_row_parameters() -> Iterator[Any]:
+    for controller, item in ROWS_BY_CONTROLLER.items():
         for row in item:
-            yield pytest.param(row, id=f"{room}-{row.id}")
+            yield pytest.param(row, id=f"{controller}-{row.id}")
 
 
 @pytest.mark.parametrize("cluster", PACKAGES)
-def test_a_cluster_has_these_packages_and_no_other(world: Showcase, cluster: Any) -> None:
-    status = (file.removeprefix(".reconciler/") for file in world.files(cluster) if file.startswith(".reconciler/"))
+def test_a_cluster_has_exactly_these_packages(world: Showcase, cluster: Any) -> None:
+    status = (
+        file.removeprefix(".reconciler/") for file in world.list_files(cluster) if file.startswith(".reconciler/")
+    )
 
     assert [item.removesuffix(".yaml") for item in status] == PACKAGES[cluster]
 
 
-@pytest.mark.parametrize("row", [*rows()])
-def test_a_value_is_as_the_files_say(world: Showcase, row: Row) -> None:
-    assert resolve_pointer(world.resource(row), parse_pointer(row.pointer)) == row.value
+@pytest.mark.parametrize("row", [*list_row_parameters()])
+def test_the_files_contain_the_expected_value(world: Showcase, row: Row) -> None:
+    assert resolve_pointer(world.read_resource(row), parse_pointer(row.pointer)) == row.value
 
 
-@pytest.mark.parametrize("row", [*rows()])
-def test_a_value_is_told_with_who_set_it(world: Showcase, row: Row) -> None:
-    last = world.value(row)["steps"][-1]
+@pytest.mark.parametrize("row", [*list_row_parameters()])
+def test_the_last_step_of_an_explanation_names_the_origin_of_the_value(world: Showcase, row: Row) -> None:
+    last = world.explain_value(row)["steps"][-1]
 
     assert (last["layer"], last.get("by", ""), last.get("file", "")) == (row.layer, row.by, row.file)
     assert [f"{value['by']} {value['file']}" for value in last.get("values", ())] == ([row.given] if row.given else [])
 
 
-def test_every_room_has_its_say() -> None:
-    actual_rows = [row for room in ROWS_BY_CONTROLLER.values() for row in room]
+def test_the_table_has_many_rows_with_unique_ids() -> None:
+    actual_rows = [row for controller in ROWS_BY_CONTROLLER.values() for row in controller]
 
     assert len(actual_rows) > 100
     assert len({row.id for row in actual_rows}) == len(actual_rows)
 
 
 @pytest.mark.parametrize(
-    ("place", "resource", "text", "withouts"),
+    ("target", "resource", "text", "expected_values"),
     [
         pytest.param(
             TargetReference("chicago", "plugins/watchman-chicago"), "Plugin/watchman-chicago", "keep.days", [30, 30, 14],
-            id="an-override-that-says-nothing-else",
+            id="an-override-without-effect",
         ),
         pytest.param(
             TargetReference("chicago", "gateway"), "Deployment/gateway", f"{MAIN}/image",
             [None, "gateway.example.com/night/gateway:1.4.0", "mirror.us-east.example.com/gateway:1.4.0"],
-            id="each-of-two-policies",
+            id="two-policies",
         ),
         pytest.param(
             TargetReference("lisbon", "components/fair/edge/numbers"), "Deployment/numbers", "/spec/replicas", ["", 1],
@@ -148,21 +150,25 @@ def test_every_room_has_its_say() -> None:
         ),
         pytest.param(
             TargetReference("chicago", "resources/streams"), "KafkaNodePool/brokers", "/spec/template/pod/priorityClassName",
-            ["before-all-others", "like-others"], id="a-policy-on-what-is-inherited",
+            ["before-all-others", "like-others"], id="a-policy-on-an-inherited-value",
         ),
     ],
 )  # fmt: skip
-def test_what_would_stand_there_without_each(
-    world: Showcase, place: TargetReference, resource: str, text: str, withouts: list[Any]
+def test_values_without_each_layer(
+    world: Showcase, target: TargetReference, resource: str, text: str, expected_values: list[Any]
 ) -> None:
-    """None is for a package that would not be made, "" for no value; who gave a parameter comes after its step."""
-    explainer = PackageExplainer(place, world.found, world.parts.remotes, world.parts.pass_services)
+    """In the table, None is a blocked package, and "" is an absent value. Expression inputs follow their step."""
+    explainer = PackageExplainer(target, world.snapshot, world.services.remotes, world.services.pass_services)
 
     (value,) = add_ablations(explain(explainer.explain(), resource, text), explainer.explain_without).values
 
-    tried = [item.ablation for step in value.steps for item in (step, *step.expression_inputs)]
+    ablations = [
+        ablation
+        for step in value.steps
+        for ablation in (step.ablation, *(value_input.ablation for value_input in step.expression_inputs))
+    ]
     assert [
         None if ablation_result.blocked_reason else "" if ablation_result.value is ABSENT else ablation_result.value
-        for ablation_result in tried
+        for ablation_result in ablations
         if ablation_result
-    ] == withouts
+    ] == expected_values

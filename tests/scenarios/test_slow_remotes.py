@@ -1,4 +1,4 @@
-"""A slow or dead remote delays only itself: the service goes on without it, and takes what came of it later."""
+"""Tests of slow and dead remotes: they delay only themselves, and a later pass uses their result."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from tests.support.git_http import GitHost, serve
 from tests.support.git_repositories import make_bare, read_refs
 from tests.support.world import World, catalog, package, repository, variant
 
-# no test comes near it: it is there so that a broken one ends
-GENEROUS = 90.0
-# short enough to be waited for here, long enough for a repository of this machine; who is late all the same comes later
-PATIENCE = 2.0
+# A limit for broken tests. Passing tests need much less time.
+MAX_WAIT_SECONDS = 90.0
+# This timeout is short enough for a test, and long enough for a local repository. A remote that exceeds it is collected
+# later.
+PATIENCE_SECONDS = 2.0
 PUSHES = "git-receive-pack"
 
 
-class Service:
-    """The passes of one process over a world some of whose remotes are on a host that may say nothing."""
+class SlowRemotesService:
+    """The passes of one process over a world with some remotes on a host that can delay its answers."""
 
     def __init__(self, folder: Path, host: GitHost, *remote: str) -> None:
         self.world = World.create(folder)
@@ -31,47 +32,53 @@ class Service:
         self.woken = threading.Semaphore(0)
         for name in remote:
             make_bare(folder / f"{name}.git")
-        own = {"fleet": {"url": str(self.world.fleet)}, "cache": str(folder / "cache")}
-        git = {"allowed_urls": ["/*", "http://127.0.0.1*"], "patience_seconds": PATIENCE, "timeout_seconds": 300}
-        self.settings = Settings.model_validate({**own, "git": git})
-        parts = build_services(
+        base_settings = {"fleet": {"url": str(self.world.fleet)}, "cache": str(folder / "cache")}
+        git = {
+            "allowed_urls": ["/*", "http://127.0.0.1*"],
+            "patience_seconds": PATIENCE_SECONDS,
+            "timeout_seconds": 300,
+        }
+        self.settings = Settings.model_validate({**base_settings, "git": git})
+        services = build_services(
             self.settings, self.world.source, clock=lambda: self.world.now, wake_up=self.woken.release
         )
-        self.remotes = parts.remotes
-        self.passes = PassRunner(parts.source, parts.remotes, parts.pass_services, build_push_publisher(self.settings))
+        self.remotes = services.remotes
+        self.passes = PassRunner(
+            services.source, services.remotes, services.pass_services, build_push_publisher(self.settings)
+        )
 
     def url(self, name: str) -> str:
-        """The address of a remote on the host."""
+        """Return the URL of a remote on the host."""
         return f"{self.host.url}/{name}.git"
 
-    def refs(self, name: str) -> set[str]:
-        """The refs of a remote."""
+    def read_remote_refs(self, name: str) -> set[str]:
+        """Return the refs of a remote."""
         return set(read_refs(self.folder / f"{name}.git"))
 
-    def run(self) -> bool:
-        """Run a pass, and return whether it ended at once because nothing had moved."""
+    def run_pass(self) -> bool:
+        """Run a pass. Return whether the pass was skipped because no ref changed."""
         assert self.passes.run()
         return self.passes.summary.is_skipped
 
     def run_when_woken(self) -> None:
-        """Run a pass once a remote has ended that one went on without."""
-        assert self.woken.acquire(timeout=GENEROUS)
+        """Wait until a late remote wakes the service, and run a pass."""
+        assert self.woken.acquire(timeout=MAX_WAIT_SECONDS)
         self.remotes.collect_late_results()
         self.passes.run()
 
-    def run_until_it_has(self, name: str, ref: str) -> None:
-        """Run a pass whenever a remote has ended that one went on without, until a remote has a ref."""
-        while ref not in self.refs(name):
+    def run_until_ref_exists(self, name: str, ref: str) -> None:
+        """Run a pass each time a late remote wakes the service, until the remote has the ref."""
+        while ref not in self.read_remote_refs(name):
             self.run_when_woken()
 
     @property
     def codes(self) -> set[str]:
-        """The codes of the last pass."""
+        """Return the finding codes of the last pass."""
         return {finding.code for finding in self.passes.summary.findings}
 
     @property
-    def words(self) -> str:
-        """What the last pass found, in words."""
+    def messages(self) -> str:
+        """Return the finding messages of the last pass, one per line."""
         return "\n".join(finding.message for finding in self.passes.summary.findings)
 
 
@@ -82,9 +89,9 @@ def host(tmp_path: Path) -> Iterator[GitHost]:
         host.gate.set()
 
 
-def east_and_west(folder: Path, host: GitHost) -> Service:
-    """East is on this machine, west on the host."""
-    service = Service(folder, host, "west", "east")
+def build_east_and_west(folder: Path, host: GitHost) -> SlowRemotesService:
+    """Return a service with the cluster east on this machine and the cluster west on the host."""
+    service = SlowRemotesService(folder, host, "west", "east")
     service.world.release("web", "v1", package("web"))
     service.world.write(
         {
@@ -96,55 +103,55 @@ def east_and_west(folder: Path, host: GitHost) -> Service:
     return service
 
 
-def test_a_remote_that_is_late_is_left_alone_and_taken_when_it_has_come(tmp_path: Path, host: GitHost) -> None:
-    service = east_and_west(tmp_path, host)
+def test_a_late_remote_is_skipped_and_drafted_after_its_fetch(tmp_path: Path, host: GitHost) -> None:
+    service = build_east_and_west(tmp_path, host)
     host.held = "west.git"
 
-    assert not service.run()
-    assert "refs/heads/drafts/east" in service.refs("east")
-    assert service.refs("west") == set()
-    assert f"{service.url('west')} is still being fetched" in service.words
+    assert not service.run_pass()
+    assert "refs/heads/drafts/east" in service.read_remote_refs("east")
+    assert service.read_remote_refs("west") == set()
+    assert f"{service.url('west')} is still being fetched" in service.messages
     assert not service.passes.summary.is_clean
-    # it is still under way: nobody asks it again, and nothing else moved
+    # The fetch still runs, so the next pass starts no second fetch and is skipped.
     result = list(host.taken)
-    assert service.run()
+    assert service.run_pass()
     assert host.taken == result
 
     host.gate.set()
-    service.run_until_it_has("west", "refs/heads/drafts/west")
+    service.run_until_ref_exists("west", "refs/heads/drafts/west")
 
     assert "RepositoryUnreachable" not in service.codes
 
 
-def test_what_is_late_is_neither_changed_nor_taken_for_empty(tmp_path: Path, host: GitHost) -> None:
-    service = east_and_west(tmp_path, host)
-    service.run()
-    service.run()
+def test_a_late_remote_is_not_changed_and_not_treated_as_empty(tmp_path: Path, host: GitHost) -> None:
+    service = build_east_and_west(tmp_path, host)
+    service.run_pass()
+    service.run_pass()
     before = read_refs(tmp_path / "west.git")
     assert "refs/heads/drafts/west" in before
 
-    # once it is known, equal heads of all others end a pass at once
+    # The heads of the late remote are known, so a pass without other changes is skipped.
     host.held = "west.git"
-    assert service.run()
+    assert service.run_pass()
     service.world.write({"west.yaml": repository("west", service.url("west"))})
-    assert not service.run()
+    assert not service.run_pass()
     assert read_refs(tmp_path / "west.git") == before
 
     host.gate.set()
     service.run_when_woken()
 
-    assert "refs/heads/drafts/west" not in service.refs("west")
+    assert "refs/heads/drafts/west" not in service.read_remote_refs("west")
 
 
-def test_an_upstream_that_is_late_is_read_as_it_was(tmp_path: Path, host: GitHost) -> None:
-    service = east_and_west(tmp_path, host)
+def test_a_late_upstream_is_read_from_its_last_fetch(tmp_path: Path, host: GitHost) -> None:
+    service = build_east_and_west(tmp_path, host)
     service.world.write({"catalog.yaml": catalog().replace("./catalog.git", service.url("catalog"))})
-    service.run()
-    service.run()
+    service.run_pass()
+    service.run_pass()
     host.held = "catalog.git"
     service.world.release("web", "v2", package("web", replicas=5))
     service.world.write({"more.yaml": variant("web-more", "east", "more", upstream="web")})
-    service.run()
+    service.run_pass()
 
     assert service.world.files(tmp_path / "east.git", "drafts/east", "more")
     assert not service.codes & {"RepositoryUnreachable", "UpstreamNotFound"}
@@ -152,54 +159,54 @@ def test_an_upstream_that_is_late_is_read_as_it_was(tmp_path: Path, host: GitHos
     host.gate.set()
     service.run_when_woken()
     service.world.write({"more.yaml": variant("web-more", "east", "more", "v2", upstream="web")})
-    service.run()
+    service.run_pass()
 
     assert "replicas: 5" in service.world.files(tmp_path / "east.git", "drafts/east", "more")["deployment.yaml"]
 
 
-def test_an_upstream_that_never_came_stalls_what_is_made_of_it(tmp_path: Path, host: GitHost) -> None:
-    service = east_and_west(tmp_path, host)
+def test_an_upstream_that_was_never_fetched_stalls_its_packages(tmp_path: Path, host: GitHost) -> None:
+    service = build_east_and_west(tmp_path, host)
     service.world.write({"catalog.yaml": catalog().replace("./catalog.git", service.url("catalog"))})
     host.held = "catalog.git"
-    service.run()
+    service.run_pass()
 
-    assert not any("drafts" in ref for ref in service.refs("east") | service.refs("west"))
-    assert "is still being fetched" in service.words
+    assert not any("drafts" in ref for ref in service.read_remote_refs("east") | service.read_remote_refs("west"))
+    assert "is still being fetched" in service.messages
 
     host.gate.set()
-    service.run_until_it_has("east", "refs/heads/drafts/east")
+    service.run_until_ref_exists("east", "refs/heads/drafts/east")
 
 
-def test_a_push_that_hangs_goes_on_beside_the_passes(tmp_path: Path, host: GitHost) -> None:
-    service = east_and_west(tmp_path, host)
+def test_a_hanging_push_continues_during_later_passes(tmp_path: Path, host: GitHost) -> None:
+    service = build_east_and_west(tmp_path, host)
     host.held = PUSHES
-    service.run()
+    service.run_pass()
 
-    assert "refs/heads/drafts/east" in service.refs("east")
+    assert "refs/heads/drafts/east" in service.read_remote_refs("east")
     assert "PushPostponed" in service.codes
-    # nobody waits for it, and nobody touches its mirror
-    service.run()
+    # The next pass does not wait for the push, and does not use the mirror.
+    service.run_pass()
     assert "PushPostponed" not in service.codes
-    assert "is still being pushed to" in service.words
+    assert "is still being pushed to" in service.messages
 
     host.gate.set()
     service.run_when_woken()
-    service.run()
+    service.run_pass()
 
-    assert "refs/heads/drafts/west" in service.refs("west")
+    assert "refs/heads/drafts/west" in service.read_remote_refs("west")
     assert not service.codes & {"PushPostponed", "RepositoryUnreachable"}
-    assert service.run()
+    assert service.run_pass()
 
 
-def test_who_ends_the_service_ends_what_hangs(tmp_path: Path, host: GitHost) -> None:
-    service = east_and_west(tmp_path, host)
+def test_closing_the_remotes_stops_a_hanging_fetch(tmp_path: Path, host: GitHost) -> None:
+    service = build_east_and_west(tmp_path, host)
     host.held = "west.git"
-    service.run()
+    service.run_pass()
 
     service.remotes.close()
 
-    # it was asked to end, and did; the next process finds the mirror free
-    assert service.woken.acquire(timeout=GENEROUS)
+    # The fetch stopped, so the next process can lock the mirror.
+    assert service.woken.acquire(timeout=MAX_WAIT_SECONDS)
     host.gate.set()
     with build_services(service.settings, service.world.source).remotes as remotes:
         remotes.fetch((), [service.url("west")])
@@ -207,26 +214,26 @@ def test_who_ends_the_service_ends_what_hangs(tmp_path: Path, host: GitHost) -> 
         assert remotes.failures == {}
 
 
-def test_twenty_remotes_of_which_one_is_dead_and_one_is_slow(tmp_path: Path, host: GitHost) -> None:
+def test_one_dead_and_one_slow_remote_do_not_delay_eighteen_others(tmp_path: Path, host: GitHost) -> None:
     near = [f"near{index:02}" for index in range(18)]
     host.held = "slow.git"
     with serve(GitHost(tmp_path, held="")) as dead:
-        service = Service(tmp_path, host, "slow", *near)
+        service = SlowRemotesService(tmp_path, host, "slow", *near)
         service.world.release("web", "v1", package("web"))
         urls = {"dead": f"{dead.url}/dead.git", "slow": service.url("slow"), **{item: f"./{item}.git" for item in near}}
         for name, url in urls.items():
             service.world.write({f"{name}.yaml": f"{repository(name, url)}---\n{variant(f'web-{name}', name, 'web')}"})
         service.world.write({"catalog.yaml": catalog()})
 
-        service.run()
-        while not all(f"refs/heads/drafts/{name}" in service.refs(name) for name in near):
+        service.run_pass()
+        while not all(f"refs/heads/drafts/{name}" in service.read_remote_refs(name) for name in near):
             service.run_when_woken()
 
-        assert service.refs("slow") == set()
-        assert all(f"{urls[name]} is still being fetched" in service.words for name in ("dead", "slow"))
+        assert service.read_remote_refs("slow") == set()
+        assert all(f"{urls[name]} is still being fetched" in service.messages for name in ("dead", "slow"))
 
         host.gate.set()
-        service.run_until_it_has("slow", "refs/heads/drafts/slow")
+        service.run_until_ref_exists("slow", "refs/heads/drafts/slow")
 
-        assert f"{urls['dead']} is still being fetched" in service.words
+        assert f"{urls['dead']} is still being fetched" in service.messages
         service.remotes.close()

@@ -1,4 +1,4 @@
-"""Templates through whole passes: what pools inherit across packages, what moves them, and what stays people's."""
+"""Tests of templates through whole passes: inheritance across packages, updates of pools, and local changes."""
 
 from __future__ import annotations
 
@@ -37,56 +37,56 @@ Template = Mapping[str, Any]
 
 @pytest.fixture
 def drafted(tmp_path: Path) -> World:
-    """Everything is drafted: a Kafka, pools that inherit all of it, and pools with an empty pod of their own."""
+    """All packages are drafted: a Kafka, pools that inherit its whole template, and pools with an own empty pod."""
     return begin(tmp_path, templates_drafted)
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """The same, and everything published."""
+    """The packages of `drafted`, all of them published."""
     return begin(tmp_path, templates_published)
 
 
-def want(world: World, name: str, revision: str, *clusters: str) -> None:
-    """Have a package at a revision on clusters, all by default."""
+def request_revision(world: World, name: str, revision: str, *clusters: str) -> None:
+    """Request a revision of a package on clusters, by default on all clusters."""
     world.write(
         {f"{name}/{item}.yaml": variant(f"{name}-{item}", item, name, revision) for item in clusters or CLUSTERS}
     )
 
 
 def change_kafka(world: World, template: Template | None, revision: str = "v2", *clusters: str) -> None:
-    """Release a Kafka with another template, and have it on clusters, all by default."""
+    """Release a Kafka with another template, and request it on clusters, by default on all clusters."""
     world.release("kafka", revision, bundle("kafka", kafka=kafka(template)))
-    want(world, "kafka", revision, *clusters)
+    request_revision(world, "kafka", revision, *clusters)
 
 
 def change_brokers(world: World, template: Template | None, revision: str = "v2", **annotations: str) -> None:
     world.release("brokers", revision, bundle("brokers", pool=pool("brokers", template, **annotations)))
-    want(world, "brokers", revision, "berlin")
+    request_revision(world, "brokers", revision, "berlin")
 
 
-def changed(world: World, draft: str) -> list[str]:
-    """Return the files of packages that a draft changes against the cluster branch."""
+def list_changed_files(world: World, draft: str) -> list[str]:
+    """Return the package files that a draft changes against the target branch."""
     cluster = draft.partition("/")[2]
     names = git(world.fleet, "diff", "--name-only", f"clusters/{cluster}...{draft}").splitlines()
     return [name for name in names if not name.startswith(".reconciler")]
 
 
-def lose_state(world: World, cluster: str = "berlin") -> None:
+def delete_state(world: World, cluster: str = "berlin") -> None:
     git(world.fleet, "update-ref", "-d", f"refs/reconciler/state/{cluster}")
 
 
-def outcomes(world: World) -> dict[str, str]:
-    """Run a pass that must be silent; return what it says of Berlin's packages."""
+def read_stable_outcomes(world: World) -> dict[str, str]:
+    """Run a pass that must change nothing. Return the outcomes of Berlin's packages."""
     after = world.sync()
     assert after.is_unchanged, (after.outcomes, after.changed_branches, after.report.render_count)
-    return {name.partition("/")[2]: how for name, how in after.outcomes.items() if name.startswith("berlin/")}
+    return {name.partition("/")[2]: outcome for name, outcome in after.outcomes.items() if name.startswith("berlin/")}
 
 
-# where pairs lie
+# Parents and children
 
 
-def test_a_pool_has_what_it_inherits_from_another_package(drafted: World) -> None:
+def test_a_pool_inherits_from_a_kafka_of_another_package(drafted: World) -> None:
     assert template(drafted, "drafts/berlin", BROKERS) == BOTH
     assert template(drafted, "drafts/lisbon", READERS) == {"podSet": LABELLED, "pod": {}}
     assert [is_marked(drafted, "drafts/berlin", item) for item in (KAFKA, BROKERS, READERS)] == [False, True, True]
@@ -94,12 +94,12 @@ def test_a_pool_has_what_it_inherits_from_another_package(drafted: World) -> Non
     assert_sound(drafted.fleet)
 
 
-def test_what_is_published_stays(world: World) -> None:
-    assert set(outcomes(world).values()) == {"published"}
+def test_published_templates_stay_unchanged(world: World) -> None:
+    assert set(read_stable_outcomes(world).values()) == {"published"}
     assert template(world, "clusters/berlin", BROKERS) == BOTH
 
 
-def test_a_pair_in_one_package(tmp_path: Path) -> None:
+def test_a_pool_inherits_from_a_kafka_of_the_same_package(tmp_path: Path) -> None:
     world = World.create(tmp_path / "world")
     world.release("bus", "v1", bundle("bus", kafka=kafka({"pod": URGENT}), pool=pool("brokers", {"podSet": {}})))
     world.write(
@@ -113,12 +113,12 @@ def test_a_pair_in_one_package(tmp_path: Path) -> None:
     assert world.sync().is_unchanged
 
 
-def test_a_kafka_whose_functions_cannot_run_is_a_parent_all_the_same(tmp_path: Path) -> None:
+def test_a_kafka_with_an_unavailable_function_is_still_a_parent(tmp_path: Path) -> None:
     world = template_world(tmp_path)
     unknown = "pipeline:\n  mutators:\n    - image: example.com/nobody-has-this:v1\n"
     files = bundle("kafka", kafka=kafka({"pod": CALM}))
     world.release("kafka", "v2", {**files, "Kptfile": files["Kptfile"] + unknown})
-    want(world, "kafka", "v2")
+    request_revision(world, "kafka", "v2")
 
     after = world.sync()
 
@@ -127,7 +127,7 @@ def test_a_kafka_whose_functions_cannot_run_is_a_parent_all_the_same(tmp_path: P
     assert world.sync().is_unchanged
 
 
-def test_a_pool_of_a_package_inherits_from_a_kafka_that_is_placed(tmp_path: Path) -> None:
+def test_a_pool_of_a_package_inherits_from_a_placed_kafka(tmp_path: Path) -> None:
     world = World.create(tmp_path / "world")
     world.release("brokers", "v1", bundle("brokers", pool=pool("brokers")))
     world.write(
@@ -152,35 +152,35 @@ def test_a_pool_of_a_package_inherits_from_a_kafka_that_is_placed(tmp_path: Path
     assert world.sync().is_unchanged
 
 
-# what moves pools
+# Changes of the parent
 
 
 @pytest.mark.parametrize(
     ("parent", "files", "renders"),
     [
-        pytest.param({"podSet": LABELLED, "pod": CALM}, [BROKERS, KAFKA], 2, id="a-property-that-one-inherits"),
-        pytest.param({"podSet": {}, "pod": URGENT}, [BROKERS, KAFKA, READERS], 3, id="a-property-that-both-inherit"),
-        pytest.param({"podSet": LABELLED}, [BROKERS, KAFKA], 2, id="a-property-goes"),
-        pytest.param(None, [BROKERS, KAFKA, READERS], 3, id="the-template-goes"),
-        pytest.param({**BOTH, "initContainer": {}}, [BROKERS, KAFKA, READERS], 3, id="an-empty-property-comes"),
-        pytest.param({**BOTH, "podDisruptionBudget": {"maxUnavailable": 0}}, [KAFKA], 1, id="one-of-kafka-alone"),
+        pytest.param({"podSet": LABELLED, "pod": CALM}, [BROKERS, KAFKA], 2, id="a-property-of-one-pool"),
+        pytest.param({"podSet": {}, "pod": URGENT}, [BROKERS, KAFKA, READERS], 3, id="a-property-of-both-pools"),
+        pytest.param({"podSet": LABELLED}, [BROKERS, KAFKA], 2, id="a-deleted-property"),
+        pytest.param(None, [BROKERS, KAFKA, READERS], 3, id="a-deleted-template"),
+        pytest.param({**BOTH, "initContainer": {}}, [BROKERS, KAFKA, READERS], 3, id="an-added-empty-property"),
+        pytest.param({**BOTH, "podDisruptionBudget": {"maxUnavailable": 0}}, [KAFKA], 1, id="a-property-of-kafka-only"),
     ],
 )  # fmt: skip
-def test_pools_that_inherit_what_changed_are_drafted_and_no_others(
+def test_only_pools_that_inherit_the_changed_property_are_drafted(
     world: World, parent: Template | None, files: list[str], renders: int
 ) -> None:
     change_kafka(world, parent, "v2", "berlin")
 
     after = world.sync()
 
-    assert [item for item in changed(world, "drafts/berlin") if not item.endswith("Kptfile")] == files
+    assert [item for item in list_changed_files(world, "drafts/berlin") if not item.endswith("Kptfile")] == files
     assert after.changed_branches == {"drafts/berlin"}
-    # a pool whose own property hides what changed is looked at, and comes out the same
+    # Pools with an own value of the property are rendered too, with an equal result.
     assert renders <= after.report.render_count <= 3
     assert world.sync().is_unchanged
 
 
-def test_what_a_kafka_says_no_more_is_gone_at_the_next_pass(world: World) -> None:
+def test_a_property_deleted_from_the_kafka_is_deleted_from_its_pools(world: World) -> None:
     change_kafka(world, {"podSet": {}})
 
     world.sync()
@@ -195,7 +195,7 @@ def test_what_a_kafka_says_no_more_is_gone_at_the_next_pass(world: World) -> Non
     assert template(world, "clusters/berlin", READERS) == {"pod": {}}
 
 
-def test_a_pool_that_sets_what_it_inherited_goes_its_own_way(world: World) -> None:
+def test_a_pool_that_sets_an_inherited_property_keeps_its_own_value(world: World) -> None:
     change_brokers(world, {"pod": URGENT})
     world.sync()
     publish(world)
@@ -204,11 +204,11 @@ def test_a_pool_that_sets_what_it_inherited_goes_its_own_way(world: World) -> No
     world.sync()
 
     assert template(world, "clusters/berlin", BROKERS) == BOTH
-    assert BROKERS not in changed(world, "drafts/berlin")
+    assert BROKERS not in list_changed_files(world, "drafts/berlin")
     assert template(world, "drafts/lisbon", BROKERS) == {"podSet": LABELLED, "pod": CALM}
 
 
-def test_packages_without_kafka_are_left_in_peace(world: World) -> None:
+def test_packages_without_kafka_are_not_rendered(world: World) -> None:
     change_kafka(world, {}, "v2", "lisbon")
 
     after = world.sync()
@@ -217,24 +217,24 @@ def test_packages_without_kafka_are_left_in_peace(world: World) -> None:
     assert after.report.render_count == 3
 
 
-def test_a_pool_that_comes_before_its_kafka(tmp_path: Path) -> None:
+def test_a_pool_without_kafka_inherits_after_the_kafka_is_added(tmp_path: Path) -> None:
     world = template_world(tmp_path / "world")
     world.write({"kafka/berlin.yaml": None})
     before = world.sync()
     assert ("OrphanPool" in before.codes, template(world, "drafts/berlin", BROKERS)) == (True, None)
 
-    want(world, "kafka", "v1", "berlin")
+    request_revision(world, "kafka", "v1", "berlin")
     after = world.sync()
 
     assert ("OrphanPool" in after.codes, template(world, "drafts/berlin", BROKERS)) == (False, BOTH)
     assert world.sync().is_unchanged
 
 
-def test_a_pool_moves_to_another_kafka(world: World) -> None:
+def test_a_pool_can_move_to_another_kafka(world: World) -> None:
     world.release("other", "v1", bundle("other", kafka=kafka({"pod": CALM}, "metering")))
-    want(world, "other", "v1", "berlin")
+    request_revision(world, "other", "v1", "berlin")
     world.release("brokers", "v2", bundle("brokers", pool=pool("brokers", of="metering")))
-    want(world, "brokers", "v2", "berlin")
+    request_revision(world, "brokers", "v2", "berlin")
 
     world.sync()
 
@@ -242,10 +242,10 @@ def test_a_pool_moves_to_another_kafka(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-# report and materialise
+# The modes report and materialise
 
 
-def test_a_pool_is_only_reported_where_its_annotation_says_so(world: World) -> None:
+def test_an_annotation_can_limit_a_pool_to_reports(world: World) -> None:
     change_brokers(world, None, **{MODE: "report"})
 
     world.sync()
@@ -258,7 +258,7 @@ def test_a_pool_is_only_reported_where_its_annotation_says_so(world: World) -> N
     assert template(world, "drafts/berlin", BROKERS) == BOTH
 
 
-def test_the_setting_changes_and_changes_back(tmp_path: Path) -> None:
+def test_the_template_mode_can_be_changed_and_restored(tmp_path: Path) -> None:
     world = begin(tmp_path, templates_published)
     world._settings = {"rules": {"template_mode": "report"}}
     world.sync()
@@ -273,121 +273,129 @@ def test_the_setting_changes_and_changes_back(tmp_path: Path) -> None:
     assert template(world, "clusters/berlin", BROKERS) == BOTH
 
 
-# partners that do not come along
+# Blocked and removed parents
 
 SOUND = {"podSet": LABELLED, "pod": CALM}
 FAULTY: Template = {"podSet": {}, "pod": []}
 UNFIT = {"podSet": {}, "pod": {"tmpDirSizeLimit": "lots"}}
 
 
-def test_a_kafka_at_fault_blocks_its_pools_and_moves_none(world: World) -> None:
+def test_a_kafka_with_an_invalid_template_blocks_its_pools(world: World) -> None:
     change_kafka(world, FAULTY, "v2", "berlin")
 
     after = world.sync()
 
     assert after.changed_branches == set()
-    assert outcomes(world) == dict.fromkeys(NAMES, "InvalidTemplateType")
+    assert read_stable_outcomes(world) == dict.fromkeys(NAMES, "InvalidTemplateType")
     change_kafka(world, SOUND, "v3", "berlin")
     world.sync()
     assert template(world, "drafts/berlin", BROKERS) == SOUND
-    assert outcomes(world) == {"kafka": "drafted", "brokers": "drafted", "readers": "published"}
+    assert read_stable_outcomes(world) == {"kafka": "drafted", "brokers": "drafted", "readers": "published"}
 
 
-def test_a_kafka_whose_pod_no_pool_can_have_blocks_those_that_inherit_it(world: World) -> None:
+def test_an_invalid_property_of_a_kafka_blocks_only_the_pools_that_inherit_it(world: World) -> None:
     change_kafka(world, UNFIT, "v2", "berlin")
 
     world.sync()
 
-    assert outcomes(world) == {"kafka": "drafted", "brokers": "InvalidTemplateType", "readers": "drafted"}
+    assert read_stable_outcomes(world) == {"kafka": "drafted", "brokers": "InvalidTemplateType", "readers": "drafted"}
     assert template(world, "drafts/berlin", BROKERS) == BOTH
 
 
-def test_what_a_blocked_kafka_would_be_counts_for_nobody(world: World) -> None:
-    """The fault is of another pool of its package, so that the package is blocked, and the Kafka is sound."""
+def test_pools_inherit_from_the_published_kafka_while_its_new_version_is_blocked(world: World) -> None:
+    """The error is in another pool of the Kafka's package. It blocks the package with its valid Kafka."""
     extra = pool("extra", {"pod": []})
     world.release("kafka", "v2", bundle("kafka", kafka=kafka({"podSet": {}}), extra=extra))
-    want(world, "kafka", "v2", "berlin")
+    request_revision(world, "kafka", "v2", "berlin")
 
     after = world.sync()
 
     assert after.changed_branches == set()
-    assert outcomes(world) == {"kafka": "InvalidTemplateType", "brokers": "published", "readers": "published"}
+    assert read_stable_outcomes(world) == {
+        "kafka": "InvalidTemplateType",
+        "brokers": "published",
+        "readers": "published",
+    }
     change_brokers(world, {"podSet": {}})
     world.sync()
     assert template(world, "drafts/berlin", BROKERS) == {"podSet": {}, "pod": URGENT}
-    assert outcomes(world)["kafka"] == "InvalidTemplateType"
+    assert read_stable_outcomes(world)["kafka"] == "InvalidTemplateType"
 
 
-def test_two_packages_with_one_pool_block_each_other_until_one_gives_way(world: World) -> None:
+def test_two_packages_with_the_same_pool_block_each_other_until_one_removes_it(world: World) -> None:
     extra = {"extra": pool("extra")}
     world.release("kafka", "v2", bundle("kafka", kafka=kafka(BOTH), **extra))
     world.release("brokers", "v2", bundle("brokers", pool=pool("brokers"), **extra))
-    want(world, "kafka", "v2", "berlin")
-    want(world, "brokers", "v2", "berlin")
+    request_revision(world, "kafka", "v2", "berlin")
+    request_revision(world, "brokers", "v2", "berlin")
 
     after = world.sync()
 
     assert after.changed_branches == set()
-    assert outcomes(world) == {"kafka": "DuplicateObject", "brokers": "DuplicateObject", "readers": "published"}
-    want(world, "brokers", "v1", "berlin")
+    assert read_stable_outcomes(world) == {
+        "kafka": "DuplicateObject",
+        "brokers": "DuplicateObject",
+        "readers": "published",
+    }
+    request_revision(world, "brokers", "v1", "berlin")
     world.sync()
-    assert outcomes(world) == {"kafka": "drafted", "brokers": "published", "readers": "published"}
+    assert read_stable_outcomes(world) == {"kafka": "drafted", "brokers": "published", "readers": "published"}
     assert template(world, "drafts/berlin", "kafka/extra.yaml") == BOTH
 
 
-def test_a_kafka_whose_render_fails_counts_with_what_is_published(world: World) -> None:
+def test_pools_inherit_from_the_published_kafka_while_its_render_fails(world: World) -> None:
     broken = bundle("kafka", kafka=kafka({"podSet": {}}), copy=kafka({"podSet": {}}).replace("shop", "../shop"))
     world.release("kafka", "v2", {**broken, "bad\\name.yaml": "a: b\n"})
-    want(world, "kafka", "v2", "berlin")
+    request_revision(world, "kafka", "v2", "berlin")
 
     world.sync()
 
-    result = outcomes(world)
+    result = read_stable_outcomes(world)
     assert (result["brokers"], result["readers"]) == ("published", "published")
     assert result["kafka"] not in ("published", "drafted")
 
 
-def test_a_declined_kafka_counts_with_what_is_published(world: World) -> None:
+def test_pools_inherit_from_the_published_kafka_after_a_declined_draft(world: World) -> None:
     change_kafka(world, SOUND, "v2", "berlin")
     world.sync()
     world.delete("drafts/berlin")
     world.sync()
 
-    result = outcomes(world)
+    result = read_stable_outcomes(world)
 
     assert (result["kafka"], world.head("drafts/berlin")) == ("declined", "")
     assert result["brokers"] == "declined"
     change_brokers(world, {"kafkaContainer": {}})
     world.sync()
     assert template(world, "drafts/berlin", BROKERS) == {**BOTH, "kafkaContainer": {}}
-    assert changed(world, "drafts/berlin") == ["brokers/Kptfile", BROKERS]
-    assert outcomes(world)["kafka"] == "declined"
+    assert list_changed_files(world, "drafts/berlin") == ["brokers/Kptfile", BROKERS]
+    assert read_stable_outcomes(world)["kafka"] == "declined"
     change_kafka(world, {"podSet": {}}, "v3", "berlin")
     world.sync()
     assert template(world, "drafts/berlin", BROKERS) == {"podSet": {}, "kafkaContainer": {}}
 
 
-def test_a_proposed_draft_stands_as_it_is(world: World) -> None:
+def test_a_proposed_draft_is_not_changed(world: World) -> None:
     change_kafka(world, SOUND, "v2", "berlin")
     world.sync()
     world.run_review_action("propose", "berlin/kafka")
 
-    assert set(outcomes(world).values()) == {"drafted", "published"}
+    assert set(read_stable_outcomes(world).values()) == {"drafted", "published"}
     change_kafka(world, {"podSet": LABELLED}, "v3", "berlin")
     assert world.sync().changed_branches == set()
-    assert outcomes(world) == {**dict.fromkeys(NAMES, "DownstreamProposed"), "readers": "published"}
+    assert read_stable_outcomes(world) == {**dict.fromkeys(NAMES, "DownstreamProposed"), "readers": "published"}
     publish(world, "berlin")
     assert template(world, "clusters/berlin", BROKERS) == SOUND
     assert template(world, "drafts/berlin", BROKERS) == {"podSet": LABELLED}
 
 
-def test_a_kafka_on_its_way_out_counts_until_it_is_gone(world: World) -> None:
+def test_pools_inherit_from_a_kafka_until_its_removal_is_merged(world: World) -> None:
     world.write({"kafka/berlin.yaml": None})
 
     world.sync()
 
     assert template(world, "clusters/berlin", BROKERS) == BOTH
-    assert outcomes(world)["brokers"] == "published"
+    assert read_stable_outcomes(world)["brokers"] == "published"
     world.merge("berlin", "squash", draft="removals/berlin")
     after = world.sync()
     assert "OrphanPool" in after.codes
@@ -395,15 +403,15 @@ def test_a_kafka_on_its_way_out_counts_until_it_is_gone(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-# people
+# Local changes
 
 
-def rewrite(world: World, branch: str, path: str, template: Template | None, **more: str) -> None:
-    """Let a person write the template of a pool on a branch, and replace other words."""
+def write_pool_template(world: World, branch: str, path: str, template: Template | None, **replacements: str) -> None:
+    """Change the template of a pool on a branch as a person, and replace other texts."""
     lines = world.text(branch, path).splitlines()
     begins = next((number for number, line in enumerate(lines) if line.startswith("  template:")), len(lines))
     text = "\n".join(lines[:begins]) + "\n" + (f"  template: {json.dumps(template)}\n" if template is not None else "")
-    for old, new in more.items():
+    for old, new in replacements.items():
         text = text.replace(old, new)
     world.commit(branch, {path: text})
 
@@ -411,19 +419,19 @@ def rewrite(world: World, branch: str, path: str, template: Template | None, **m
 WHERE = pytest.mark.parametrize("branch", ["clusters/berlin", "drafts/berlin"])
 
 
-def begun(world: World) -> None:
-    """Have a draft of the brokers and the Kafka open in Berlin."""
+def draft_brokers_and_kafka(world: World) -> None:
+    """Draft new versions of the brokers and the Kafka on Berlin."""
     world.release("kafka", "v2", bundle("kafka", kafka=kafka(BOTH, version="4.1.0")))
     world.release("brokers", "v2", bundle("brokers", pool=pool("brokers", none="x")))
-    want(world, "kafka", "v2", "berlin")
-    want(world, "brokers", "v2", "berlin")
+    request_revision(world, "kafka", "v2", "berlin")
+    request_revision(world, "brokers", "v2", "berlin")
     world.sync()
 
 
 @WHERE
-def test_an_own_property_of_a_person_stays(world: World, branch: str) -> None:
-    begun(world)
-    rewrite(world, branch, BROKERS, {**BOTH, "kafkaContainer": {"env": []}})
+def test_a_property_that_a_person_adds_stays(world: World, branch: str) -> None:
+    draft_brokers_and_kafka(world)
+    write_pool_template(world, branch, BROKERS, {**BOTH, "kafkaContainer": {"env": []}})
     change_kafka(world, SOUND, "v3", "berlin")
 
     world.sync()
@@ -433,13 +441,13 @@ def test_an_own_property_of_a_person_stays(world: World, branch: str) -> None:
 
 
 @WHERE
-def test_what_a_person_sets_in_a_pool_is_its_own_as_a_whole(world: World, branch: str) -> None:
+def test_an_inherited_property_that_a_person_changes_becomes_an_own_property(world: World, branch: str) -> None:
     change_kafka(world, {"pod": {**URGENT, "hostUsers": False}}, "v9", "berlin")
     world.sync()
     publish(world, "berlin")
     change_brokers(world, None, none="x")
     world.sync()
-    rewrite(world, branch, BROKERS, {"pod": {**CALM, "hostUsers": False}})
+    write_pool_template(world, branch, BROKERS, {"pod": {**CALM, "hostUsers": False}})
 
     world.sync()
 
@@ -452,8 +460,8 @@ def test_what_a_person_sets_in_a_pool_is_its_own_as_a_whole(world: World, branch
 
 
 @WHERE
-def test_a_persons_edit_of_a_kafka_moves_its_pools(world: World, branch: str) -> None:
-    begun(world)
+def test_a_local_change_of_a_kafka_updates_its_pools(world: World, branch: str) -> None:
+    draft_brokers_and_kafka(world)
     world.edit(branch, KAFKA, "urgent", "calm")
 
     world.sync()
@@ -464,8 +472,8 @@ def test_a_persons_edit_of_a_kafka_moves_its_pools(world: World, branch: str) ->
     assert template(world, "clusters/berlin", BROKERS) == SOUND
 
 
-def test_what_is_inherited_comes_back_when_a_person_takes_it_out(world: World) -> None:
-    rewrite(world, "clusters/berlin", BROKERS, {"podSet": LABELLED})
+def test_an_inherited_property_that_a_person_deletes_is_restored(world: World) -> None:
+    write_pool_template(world, "clusters/berlin", BROKERS, {"podSet": LABELLED})
 
     world.sync()
 
@@ -479,11 +487,11 @@ def test_what_is_inherited_comes_back_when_a_person_takes_it_out(world: World) -
     assert world.sync().is_unchanged
 
 
-# lost states and races
+# Lost state and races
 
 
-def test_our_own_mark_never_comes_back_as_a_persons(world: World) -> None:
-    lose_state(world)
+def test_with_lost_state_inherited_properties_are_recognized(world: World) -> None:
+    delete_state(world)
 
     after = world.sync()
 
@@ -494,8 +502,8 @@ def test_our_own_mark_never_comes_back_as_a_persons(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_a_lost_state_with_a_draft(drafted: World) -> None:
-    lose_state(drafted)
+def test_with_lost_state_inherited_properties_of_a_draft_are_recognized(drafted: World) -> None:
+    delete_state(drafted)
 
     drafted.sync()
 
@@ -505,10 +513,10 @@ def test_a_lost_state_with_a_draft(drafted: World) -> None:
     assert drafted.sync().is_unchanged
 
 
-def test_a_lost_state_with_an_edit(world: World) -> None:
+def test_with_lost_state_a_local_change_stays(world: World) -> None:
     text = world.text("clusters/berlin", BROKERS)
     world.commit("clusters/berlin", {BROKERS: text.replace("replicas: 3", "replicas: 5")})
-    lose_state(world)
+    delete_state(world)
 
     after = world.sync()
 
@@ -519,7 +527,7 @@ def test_a_lost_state_with_an_edit(world: World) -> None:
     assert "replicas: 5" in world.text("drafts/berlin", BROKERS)
 
 
-def test_two_daemons_at_once(world: World) -> None:
+def test_two_concurrent_daemons_produce_the_same_templates(world: World) -> None:
     change_kafka(world, SOUND)
 
     world.sync_while(world.sync)
@@ -528,19 +536,19 @@ def test_two_daemons_at_once(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_a_race_with_a_person(world: World) -> None:
+def test_a_local_change_during_a_push_stays(world: World) -> None:
     change_kafka(world, SOUND)
 
-    world.sync_while(lambda: rewrite(world, "clusters/berlin", BROKERS, {**BOTH, "kafkaContainer": {}}))
+    world.sync_while(lambda: write_pool_template(world, "clusters/berlin", BROKERS, {**BOTH, "kafkaContainer": {}}))
 
     world.sync_until_unchanged()
     assert template(world, "drafts/berlin", BROKERS) == {**SOUND, "kafkaContainer": {}}
 
 
-# other rooms
+# Other controllers
 
 
-def test_a_new_rule_renders_the_packages_with_its_kinds_and_no_others(world: World) -> None:
+def test_a_new_merge_rule_renders_only_the_packages_with_its_kinds(world: World) -> None:
     fleet = {"kind": "Fleet", "apiGroup": "ships.example", "path": "spec.common"}
     ship = {"kind": "Ship", "apiGroup": "ships.example", "path": "spec.own", "parentLabel": "fleet"}
     world.release(
@@ -551,7 +559,7 @@ def test_a_new_rule_renders_the_packages_with_its_kinds_and_no_others(world: Wor
             ship=format_object("Ship", "s", {"own": {}}, api="ships.example/v1", labels={"fleet": "f"}),
         ),
     )  # fmt: skip
-    want(world, "ships", "v1", "lisbon")
+    request_revision(world, "ships", "v1", "lisbon")
     world.sync()
     publish(world, "lisbon")
     spec = {"parent": fleet, "child": ship, "properties": ["paint"]}
@@ -570,7 +578,7 @@ CHOOSES = [{"apiVersion": "kafka.strimzi.io/v1", "kind": "Kafka", "name": "order
 PATH = "/spec/kafka/template/pod/priorityClassName"
 
 
-def test_a_policy_changes_a_kafka_on_one_cluster_and_its_pools_follow(world: World) -> None:
+def test_a_policy_on_a_kafka_of_one_cluster_updates_its_pools(world: World) -> None:
     text = policy("calm", [patch(PATH, "calm", {"clusters": ["lisbon"]})], resourceSelectors=CHOOSES)
     world.write({"policies/calm.yaml": text})
 
@@ -585,7 +593,7 @@ def test_a_policy_changes_a_kafka_on_one_cluster_and_its_pools_follow(world: Wor
     assert template(world, "drafts/lisbon", BROKERS) == BOTH
 
 
-def test_a_rollout_takes_the_pools_along(world: World) -> None:
+def test_a_rollout_updates_the_pools_in_waves(world: World) -> None:
     waves = {"waves": [{"clusters": ["berlin"]}], "soak": "1h"}
     rule = patch(PATH, "calm", name="calm", rollout=waves)
     world.write({"policies/calm.yaml": policy("calm", [rule], resourceSelectors=CHOOSES)})
@@ -600,7 +608,7 @@ def test_a_rollout_takes_the_pools_along(world: World) -> None:
     assert template(world, "drafts/lisbon", BROKERS) == SOUND
 
 
-def test_what_people_made_too_large_spoils_itself_only(world: World) -> None:
+def test_a_too_large_package_blocks_only_itself(world: World) -> None:
     deep = "/".join("d" for _ in range(210))
     world.commit("clusters/berlin", {f"kafka/{deep}/file": "x"})
 
@@ -611,7 +619,7 @@ def test_what_people_made_too_large_spoils_itself_only(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_a_drafted_kafka_that_nobody_wants_any_more_goes_with_what_pools_had_of_it(drafted: World) -> None:
+def test_deleting_a_drafted_kafka_removes_its_template_from_the_pools(drafted: World) -> None:
     drafted.write({"kafka/berlin.yaml": None})
 
     after = drafted.sync()

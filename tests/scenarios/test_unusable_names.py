@@ -1,4 +1,4 @@
-"""Nothing is pushed for a Repository whose name or branch cannot be used, and an error tells so."""
+"""Tests of Repository objects with an unusable name or branch: an error finding, and no push."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_repository_with_an_unusable_name_gets_no_draft(tmp_path: Path, name: 
 @pytest.mark.parametrize(
     "branch", ["drafts/lisbon", "removals/x", "proposed/x", "reconciler/status", "reconciler/state/x"]
 )
-def test_a_reserved_branch_is_not_used_as_a_cluster_branch(tmp_path: Path, branch: str) -> None:
+def test_a_reserved_branch_is_not_used_as_a_target_branch(tmp_path: Path, branch: str) -> None:
     world = small_world(tmp_path)
     everywhere = injected_set("gateway", ("berlin", "lisbon", "odd"))
     world.write({"odd.yaml": repository("odd", branch=branch), "gateway.yaml": everywhere})
@@ -41,7 +41,7 @@ def test_a_reserved_branch_is_not_used_as_a_cluster_branch(tmp_path: Path, branc
     assert world.sync().is_unchanged
 
 
-def test_a_reserved_branch_is_told_though_nothing_is_wanted_there(tmp_path: Path) -> None:
+def test_a_reserved_branch_is_reported_without_requested_packages(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     world.write({"odd.yaml": repository("odd", branch="drafts/berlin")})
 

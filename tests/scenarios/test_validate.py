@@ -1,4 +1,4 @@
-"""Validating: everything that is wrong or odd about a config is told, once, whether or not packages come of it."""
+"""Tests of `reconciler validate`: each error and warning of a config is reported once, with or without packages."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from tests.support.policies import ATTACHED, PLACED_BY, PLACED_ON, labelled, pol
 from tests.support.presets import option, preset, preset_world
 from tests.support.world import World, catalog, package, repository, variant
 
-# what validating alone tells
+# Only `validate` reports these codes.
 OF_LINT = {finding_code.name for finding_code in (SELECTOR_MATCHES_NOTHING, UNUSED, EXPRESSION_UNUSABLE, BUILD_UNUSED)}
 MADE = [
     case for case in find_cases() if case.name.startswith(("composition/", "presets/")) and "before" not in case.data
 ]
 
 
-def validated(folder: Path, **settings: object) -> tuple[Finding, ...]:
+def validate_config(folder: Path, **settings: object) -> tuple[Finding, ...]:
     """Return the findings of a config folder."""
-    places = {"fleet": {"url": str(folder / "fleet.git")}, "cache": str(folder / "cache")}
-    parts = build_services(Settings.model_validate({**places, **settings}), str(folder / "config"))
-    with parts.remotes as remotes:
-        return validate(parts.source, remotes, parts.pass_services).findings
+    locations = {"fleet": {"url": str(folder / "fleet.git")}, "cache": str(folder / "cache")}
+    services = build_services(Settings.model_validate({**locations, **settings}), str(folder / "config"))
+    with services.remotes as remotes:
+        return validate(services.source, remotes, services.pass_services).findings
 
 
-def told(findings: tuple[Finding, ...]) -> list[tuple[str, str]]:
-    """Return what is told of the config, in an order of its own; what packages hold is not."""
+def list_config_findings(findings: tuple[Finding, ...]) -> list[tuple[str, str]]:
+    """Return sorted codes and messages of the findings about the config, without findings about package content."""
     return sorted(
         (finding.code, finding.message)
         for finding in findings
@@ -44,64 +44,68 @@ def told(findings: tuple[Finding, ...]) -> list[tuple[str, str]]:
     )
 
 
-def odd_options(folder: Path) -> World:
+def build_world_with_unknown_option(folder: Path) -> World:
     """Return a preset for three clusters with an option that its definition does not have."""
     world = preset_world(folder)
     world.write({"presets/logs.yaml": preset(options=[option("colour", "red")])})
     return world
 
 
-def test_what_is_odd_about_packages_that_can_be_made_is_told(tmp_path: Path) -> None:
-    odd_options(tmp_path)
+def test_a_warning_about_a_renderable_package_is_reported(tmp_path: Path) -> None:
+    build_world_with_unknown_option(tmp_path)
 
-    assert {finding.code for finding in validated(tmp_path)} == {"UndeclaredOption"}
+    assert {finding.code for finding in validate_config(tmp_path)} == {"UndeclaredOption"}
 
 
-def test_clusters_that_cannot_be_told_apart_are_told(tmp_path: Path) -> None:
+def test_two_repositories_with_the_same_target_are_reported(tmp_path: Path) -> None:
     twin = repository("twin", branch="clusters/twin")
-    odd_options(tmp_path).write({"a.yaml": twin, "b.yaml": twin.replace("name: twin", "name: twin\n  namespace: b")})
+    build_world_with_unknown_option(tmp_path).write(
+        {"a.yaml": twin, "b.yaml": twin.replace("name: twin", "name: twin\n  namespace: b")}
+    )
 
-    assert [finding.code for finding in validated(tmp_path)].count("DestinationConflict") == 2
+    assert [finding.code for finding in validate_config(tmp_path)].count("DestinationConflict") == 2
 
 
-def test_each_finding_is_told_once(tmp_path: Path) -> None:
-    odd_options(tmp_path)
+def test_each_finding_is_reported_once(tmp_path: Path) -> None:
+    build_world_with_unknown_option(tmp_path)
 
-    assert set(Counter(validated(tmp_path)).values()) == {1}
+    assert set(Counter(validate_config(tmp_path)).values()) == {1}
 
 
 @pytest.mark.parametrize("case", MADE, ids=lambda case: case.name)
-def test_validating_tells_what_a_pass_tells(case: Case, tmp_path: Path) -> None:
+def test_validate_and_a_pass_report_the_same_findings(case: Case, tmp_path: Path) -> None:
     world = CaseWorld(case, tmp_path)
     report, _ = world.sync()
 
-    assert told(validated(tmp_path, **case.data.get("settings", {}))) == told(report.plan.list_findings())
+    assert list_config_findings(validate_config(tmp_path, **case.data.get("settings", {}))) == list_config_findings(
+        report.plan.list_findings()
+    )
 
 
-def small_world(folder: Path, files: Mapping[str, str]) -> World:
-    """Return a world of two clusters with these files in its config beside their Repositories."""
+def build_two_clusters(folder: Path, files: Mapping[str, str]) -> World:
+    """Return a world of two clusters with these additional files in its config."""
     world = World.create(folder)
     world.release("web", "v1", package("web"))
     world.write({"berlin.yaml": repository("berlin"), "lisbon.yaml": repository("lisbon"), **files})
     return world
 
 
-def lines(findings: tuple[Finding, ...]) -> list[str]:
+def format_findings(findings: tuple[Finding, ...]) -> list[str]:
     return sorted(
         f"{finding.location.file}:{finding.location.line} {finding.code}: {finding.message}" for finding in findings
     )
 
 
-def placed(name: str, **labels: str) -> str:
-    """Return a ConfigMap of namespace edge that goes to Berlin."""
+def build_placed_config_map(name: str, **labels: str) -> str:
+    """Return a ConfigMap of the namespace edge that is placed on Berlin."""
     marks = f"annotations: {{{PLACED_ON}: berlin}}, labels: {dict(labels)}"
     return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: edge, {marks}}}\ndata: {{a: b}}\n"
 
 
-def test_the_policy_that_a_placed_resource_names_must_be_there(tmp_path: Path) -> None:
-    two = f"# two\n---\n{placed('right', **{ATTACHED: 'site'})}---\n{placed('wrong', **{ATTACHED: 'sites'})}"
-    small_world(tmp_path, {"policies.yaml": policy("site", [replicas(3)]), "placed.yaml": two})
-    (line,) = lines(validated(tmp_path))
+def test_a_placed_resource_with_a_missing_policy_is_an_error(tmp_path: Path) -> None:
+    config_text = f"# two\n---\n{build_placed_config_map('right', **{ATTACHED: 'site'})}---\n{build_placed_config_map('wrong', **{ATTACHED: 'sites'})}"
+    build_two_clusters(tmp_path, {"policies.yaml": policy("site", [replicas(3)]), "placed.yaml": config_text})
+    (line,) = format_findings(validate_config(tmp_path))
 
     assert line.startswith(
         f"placed.yaml:8 PolicyNotFound: {ATTACHED} names ClusterOverridePolicy/_cluster/sites, which"
@@ -109,64 +113,66 @@ def test_the_policy_that_a_placed_resource_names_must_be_there(tmp_path: Path) -
     assert line.endswith("does not exist; did you mean ClusterOverridePolicy/_cluster/site?")
 
 
-def test_a_policy_that_may_be_in_a_file_that_cannot_be_read_is_not_missed(tmp_path: Path) -> None:
-    small_world(tmp_path, {"placed.yaml": placed("right", **{ATTACHED: "site"}), "broken.yaml": "a: [\n"})
+def test_a_missing_policy_is_reported_while_a_file_is_unreadable(tmp_path: Path) -> None:
+    build_two_clusters(
+        tmp_path, {"placed.yaml": build_placed_config_map("right", **{ATTACHED: "site"}), "broken.yaml": "a: [\n"}
+    )
 
-    codes = [finding.code for finding in validated(tmp_path)]
+    codes = [finding.code for finding in validate_config(tmp_path)]
     assert "YamlSyntax" in codes
     assert "PolicyNotFound" in codes
     assert not {*codes} & OF_LINT
 
 
-def test_nothing_is_called_missing_while_a_file_cannot_be_read(tmp_path: Path) -> None:
+def test_clusters_are_not_reported_as_missing_while_a_file_is_unreadable(tmp_path: Path) -> None:
     rules = [replicas(3, {"clusters": ["oslo"]}), replicas(4, {"clusterSelector": {"region": "east"}})]
-    lost = resource("ConfigMap", "lost", on="oslo")
-    world = small_world(tmp_path, {"policies.yaml": policy("site", rules), "placed.yaml": lost})
+    resource_text = resource("ConfigMap", "lost", on="oslo")
+    world = build_two_clusters(tmp_path, {"policies.yaml": policy("site", rules), "placed.yaml": resource_text})
     absent = {"UnknownCluster", "RuleMatchesNoCluster"}
 
-    assert absent <= {finding.code for finding in validated(tmp_path)}
+    assert absent <= {finding.code for finding in validate_config(tmp_path)}
     for broken in ("a: [\n", "apiVersion: greenhouse.sap/v1alpha1\nkind: Cluster\n"):
         world.write({"broken.yaml": broken})
-        assert not absent & {finding.code for finding in validated(tmp_path)}
+        assert not absent & {finding.code for finding in validate_config(tmp_path)}
 
 
-def test_where_a_missing_policy_is_ignored_nobody_is_told(tmp_path: Path) -> None:
-    small_world(tmp_path, {"placed.yaml": placed("right", **{ATTACHED: "site"})})
+def test_an_ignored_missing_policy_is_not_reported(tmp_path: Path) -> None:
+    build_two_clusters(tmp_path, {"placed.yaml": build_placed_config_map("right", **{ATTACHED: "site"})})
 
-    assert validated(tmp_path, rules={"on_missing_policy": "ignore"}) == ()
+    assert validate_config(tmp_path, rules={"on_missing_policy": "ignore"}) == ()
 
 
-def test_one_package_that_two_want(tmp_path: Path) -> None:
+def test_two_variants_of_one_package_are_a_conflict(tmp_path: Path) -> None:
     files = {f"{item}.yaml": variant(item, "berlin", "web") for item in ("first", "second")}
     files["nested.yaml"] = variant("third", "berlin", "web/inside", upstream="web")
-    small_world(tmp_path, {"catalog.yaml": catalog(), **files})
+    build_two_clusters(tmp_path, {"catalog.yaml": catalog(), **files})
 
     by = "is also requested by PackageVariant/default/first as web"
-    assert [line for line in lines(validated(tmp_path)) if "DownstreamConflict" in line] == [
+    assert [line for line in format_findings(validate_config(tmp_path)) if "DownstreamConflict" in line] == [
         f"nested.yaml:1 DownstreamConflict: package berlin/web/inside {by}",
         f"second.yaml:1 DownstreamConflict: package berlin/web {by}",
     ]
 
 
-def test_a_function_that_cannot_run(tmp_path: Path) -> None:
+def test_an_unavailable_function_is_reported(tmp_path: Path) -> None:
     pipeline = "pipeline:\n  mutators:\n    - image: set-labels:v0.2\n    - image: nobodys:v1"
     files = {"catalog.yaml": catalog(),
              "web.yaml": variant("web", "berlin", "web", extra=pipeline)}  # fmt: skip
-    small_world(tmp_path, files)
+    build_two_clusters(tmp_path, files)
 
-    (line,) = lines(validated(tmp_path))
+    (line,) = format_findings(validate_config(tmp_path))
     assert line.startswith("web.yaml:11 FunctionUnavailable: spec.pipeline.mutators[1]: function nobodys:v1 cannot run")
 
 
-def test_what_selects_no_cluster_is_told_with_what_there_is(tmp_path: Path) -> None:
+def test_a_selector_without_clusters_is_reported_with_the_existing_labels(tmp_path: Path) -> None:
     files = {
         "policies.yaml": policy("site", [replicas(3, {"clusterSelector": {"region": "nort"}})]),
         "places.yaml": propagation("all", {"clusterSelector": {"regoin": "north"}}),
         "placed.yaml": labelled("web", "site").replace("labels: {", f"labels: {{{PLACED_BY}: all, "),
     }
-    small_world(tmp_path, files)
+    build_two_clusters(tmp_path, files)
 
-    text = "\n".join(finding.message for finding in validated(tmp_path))
+    text = "\n".join(finding.message for finding in validate_config(tmp_path))
     assert "no cluster has region=nort; there are north, south; did you mean north?" in text
     assert "no cluster has a label regoin; did you mean region?" in text
 
@@ -176,20 +182,20 @@ def test_what_selects_no_cluster_is_told_with_what_there_is(tmp_path: Path) -> N
     [
         pytest.param("  deploymnt: true", "spec.deploymnt: unknown field; did you mean deployment?", id="spec"),
         pytest.param("    branche: x", "spec.git.branche: unknown field; did you mean branch?", id="git"),
-        pytest.param("  description: ours", "", id="one-of-others"),
-        pytest.param("  owner: us", "", id="one-of-nobody"),
+        pytest.param("  description: ours", "", id="a-field-of-porch"),
+        pytest.param("  owner: us", "", id="an-unknown-field"),
     ],
 )
-def test_a_field_of_a_repository_that_is_almost_one(written: str, text: str, tmp_path: Path) -> None:
-    small_world(tmp_path, {"oslo.yaml": f"{repository('oslo')}{written}\n"})
+def test_a_misspelled_field_of_a_repository_is_reported(written: str, text: str, tmp_path: Path) -> None:
+    build_two_clusters(tmp_path, {"oslo.yaml": f"{repository('oslo')}{written}\n"})
 
-    assert [finding.message for finding in validated(tmp_path) if finding.code == "FieldMisspelt"] == (
+    assert [finding.message for finding in validate_config(tmp_path) if finding.code == "FieldMisspelt"] == (
         [text] if text else []
     )
 
 
-def _unreadable(folder: Path, **settings: object) -> list[tuple[str, str]]:
-    findings = validated(folder, **settings)
+def _list_errors(folder: Path, **settings: object) -> list[tuple[str, str]]:
+    findings = validate_config(folder, **settings)
     return [
         (finding.location.object or finding.location.pointer, finding.code)
         for finding in findings
@@ -200,36 +206,36 @@ def _unreadable(folder: Path, **settings: object) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     "url",
     [
-        pytest.param("nowhere.git", id="nothing-there"),
-        pytest.param("config", id="a-folder-that-is-no-repository"),
+        pytest.param("nowhere.git", id="a-missing-folder"),
+        pytest.param("config", id="a-folder-without-repository"),
         pytest.param("http://git.example.com/fleet", id="a-scheme-that-is-not-allowed"),
-        pytest.param("ftp://git.example.com/fleet", id="a-scheme-that-git-does-not-have"),
+        pytest.param("ftp://git.example.com/fleet", id="an-unknown-scheme"),
     ],
 )
 @pytest.mark.parametrize("setting", ["fleet", "status"])
-def test_a_repository_of_the_settings_that_cannot_be_read_is_an_error(tmp_path: Path, setting: str, url: str) -> None:
-    small_world(tmp_path, {})
+def test_an_unreadable_repository_of_the_settings_is_an_error(tmp_path: Path, setting: str, url: str) -> None:
+    build_two_clusters(tmp_path, {})
     address = url if "://" in url else str(tmp_path / url)
     code = "UrlRefused" if "://" in url else "RepositoryUnreachable"
 
-    assert _unreadable(tmp_path, **{setting: {"url": address}}) == [(f"{setting}.url", code)]
+    assert _list_errors(tmp_path, **{setting: {"url": address}}) == [(f"{setting}.url", code)]
 
 
 def test_a_wrong_fleet_url_is_one_error_for_all_its_clusters(tmp_path: Path) -> None:
-    world = small_world(tmp_path, {})
-    world.write({f"{name}.yaml": cluster(name) for name in ("berlin", "lisbon")})
+    world = build_two_clusters(tmp_path, {})
+    world.write({f"{name}.yaml": build_cluster(name) for name in ("berlin", "lisbon")})
 
-    result = _unreadable(tmp_path, fleet={"url": str(tmp_path / "nowhere.git")})
+    result = _list_errors(tmp_path, fleet={"url": str(tmp_path / "nowhere.git")})
 
     assert result == [("fleet.url", "RepositoryUnreachable")]
 
 
-def test_a_cluster_repository_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
-    small_world(tmp_path, {"lisbon.yaml": repository("lisbon", "./nowhere.git")})
+def test_an_unreadable_cluster_repository_is_an_error(tmp_path: Path) -> None:
+    build_two_clusters(tmp_path, {"lisbon.yaml": repository("lisbon", "./nowhere.git")})
 
-    assert _unreadable(tmp_path) == [("Repository/default/lisbon", "RepositoryUnreachable")]
+    assert _list_errors(tmp_path) == [("Repository/default/lisbon", "RepositoryUnreachable")]
 
 
-def cluster(name: str) -> str:
-    """Return a Cluster without a Repository, which lives in the fleet repository."""
+def build_cluster(name: str) -> str:
+    """Return a Cluster without a Repository, which uses the fleet repository."""
     return f"apiVersion: greenhouse.sap/v1alpha1\nkind: Cluster\nmetadata: {{name: {name}, namespace: default}}\n"

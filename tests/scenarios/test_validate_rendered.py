@@ -1,4 +1,4 @@
-"""Validating what is rendered: the line of the config that set a value that its cluster would refuse."""
+"""Tests of `validate --rendered`: invalid values are reported with the config line that sets them."""
 
 from __future__ import annotations
 
@@ -53,29 +53,33 @@ spec:
 """
 
 
-def whole(text: str) -> str:
-    """Return a Deployment as clusters take it: with a selector."""
+def add_selector(text: str) -> str:
+    """Return a Deployment with the required selector."""
     return text.replace("spec:\n", SELECTED, 1)
 
 
-def placed(api_version: str, kind: str, spec: str = "{}", clusters: str = "berlin") -> str:
+def build_placed_object(api_version: str, kind: str, spec: str = "{}", clusters: str = "berlin") -> str:
     metadata = f"{{name: one, namespace: edge, annotations: {{{PLACED_ON}: '{clusters}'}}}}"
     return f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {metadata}\nspec: {spec}\n"
 
 
-def world_of(folder: Path, files: Mapping[str, str], release: str = "1.31") -> World:
-    """Return a world of two clusters, Berlin of which runs a release of Kubernetes, and a package `web`."""
+def build_world(folder: Path, files: Mapping[str, str], release: str = "1.31") -> World:
+    """Return a world of two clusters with a package `web`. Berlin has the given Kubernetes release."""
     world = World.create(folder)
-    world.release("web", "v1", {**package("web"), "deployment.yaml": whole(labelled("web", "site"))})
+    world.release("web", "v1", {**package("web"), "deployment.yaml": add_selector(labelled("web", "site"))})
     berlin = repository("berlin").replace("spec:", f"  annotations: {{{VERSION}: '{release}'}}\nspec:", 1)
     world.write({"catalog.yaml": catalog(), "berlin.yaml": berlin, "lisbon.yaml": repository("lisbon"), **files})
     return world
 
 
-def validated(folder: Path, release: KubernetesRelease | None = (1, 37), **settings: object) -> ValidationResult:
-    places = {"fleet": {"url": str(folder / "fleet.git")}, "cache": str(folder / "cache")}
+def validate_rendered_config(
+    folder: Path, release: KubernetesRelease | None = (1, 37), **settings: object
+) -> ValidationResult:
+    location_settings = {"fleet": {"url": str(folder / "fleet.git")}, "cache": str(folder / "cache")}
     built = build_services(
-        Settings.model_validate({**places, **settings}), str(folder / "config"), should_treat_missing_as_empty=True
+        Settings.model_validate({**location_settings, **settings}),
+        str(folder / "config"),
+        should_treat_missing_as_empty=True,
     )
     with built.remotes as remotes:
         return validate_rendered(
@@ -83,21 +87,21 @@ def validated(folder: Path, release: KubernetesRelease | None = (1, 37), **setti
         )
 
 
-def told(validation_result: ValidationResult) -> list[str]:
-    places = FindingLocator(validation_result.objects.values(), validation_result.owner_sets)
-    return format_located_findings(locate_findings(validation_result.findings, places, "", "reconciler.yaml"))
+def format_findings(validation_result: ValidationResult) -> list[str]:
+    locator = FindingLocator(validation_result.objects.values(), validation_result.owner_sets)
+    return format_located_findings(locate_findings(validation_result.findings, locator, "", "reconciler.yaml"))
 
 
-def test_what_is_right_is_silent(tmp_path: Path) -> None:
-    world_of(tmp_path, {"web.yaml": variant("web", "berlin", "web"), "policies.yaml": policy("site", [replicas(3)])})
+def test_a_valid_config_has_no_findings(tmp_path: Path) -> None:
+    build_world(tmp_path, {"web.yaml": variant("web", "berlin", "web"), "policies.yaml": policy("site", [replicas(3)])})
 
-    assert told(validated(tmp_path)) == []
+    assert format_findings(validate_rendered_config(tmp_path)) == []
 
 
-def test_the_line_of_the_policy_that_set_a_wrong_value(tmp_path: Path) -> None:
+def test_an_invalid_value_is_reported_with_the_line_of_its_policy(tmp_path: Path) -> None:
     files = {"web.yaml": variant("web", "berlin", "web"), "policies.yaml": policy("site", [replicas("many")])}
-    world_of(tmp_path, files)
-    (line,) = told(validated(tmp_path))
+    build_world(tmp_path, files)
+    (line,) = format_findings(validate_rendered_config(tmp_path))
 
     assert line.startswith("berlin/web policies.yaml:4 (PackageVariant default/web): error ResourceInvalid: ")
     assert (
@@ -106,31 +110,34 @@ def test_the_line_of_the_policy_that_set_a_wrong_value(tmp_path: Path) -> None:
     assert line.endswith(" sets it in deployment.yaml")
 
 
-def test_where_renders_go_elsewhere_the_line_is_told_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_executor_reports_the_same_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = {"web.yaml": variant("web", "berlin", "web"), "policies.yaml": policy("site", [replicas("many")])}
-    world_of(tmp_path, files)
-    expected = told(validated(tmp_path))
-    kitchen = SettingsRendererFactory(Settings().model_dump_json())
-    monkeypatch.setattr(parts, "build_executor", lambda settings: ProcessExecutor(2, kitchen, min_jobs=1))
+    build_world(tmp_path, files)
+    expected = format_findings(validate_rendered_config(tmp_path))
+    renderer_factory = SettingsRendererFactory(Settings().model_dump_json())
+    monkeypatch.setattr(parts, "build_executor", lambda settings: ProcessExecutor(2, renderer_factory, min_jobs=1))
 
-    assert told(validated(tmp_path)) == expected
+    assert format_findings(validate_rendered_config(tmp_path)) == expected
 
 
-def test_a_second_time_over_what_is_drafted_tells_the_same(tmp_path: Path) -> None:
+def test_a_second_run_after_a_pass_reports_the_same(tmp_path: Path) -> None:
     files = {"web.yaml": variant("web", "berlin", "web"), "policies.yaml": policy("site", [replicas("many")])}
-    world = world_of(tmp_path, files)
-    before = told(validated(tmp_path))
+    world = build_world(tmp_path, files)
+    before = format_findings(validate_rendered_config(tmp_path))
     world.sync()
 
-    assert told(validated(tmp_path)) == before
+    assert format_findings(validate_rendered_config(tmp_path)) == before
 
 
-def test_a_resource_that_is_placed_is_told_at_its_own_field(tmp_path: Path) -> None:
-    world_of(tmp_path, {"door.yaml": placed("v1", "Service", "\n  ports:\n    - port: '80'\n      prot: TCP", "*")})
+def test_an_invalid_placed_resource_is_reported_with_its_field(tmp_path: Path) -> None:
+    build_world(
+        tmp_path,
+        {"door.yaml": build_placed_object("v1", "Service", "\n  ports:\n    - port: '80'\n      prot: TCP", "*")},
+    )
 
     in_ports = "(Placement edge): {} Service edge/one: spec.ports[0].{} {}"
     wrong, unknown = 'port must be integer, not "80", according to Kubernetes', "prot is not a field of Kubernetes"
-    assert told(validated(tmp_path)) == [
+    assert format_findings(validate_rendered_config(tmp_path)) == [
         f"{cluster}/resources/edge door.yaml:{line} {in_ports.format(code, what, release)}"
         for cluster, release in (("berlin", "1.31"), ("lisbon", "1.37"))
         for line, code, what in ((6, "error ResourceInvalid:", wrong), (7, "warning FieldNotInSchema:", unknown))
@@ -142,75 +149,81 @@ def test_a_resource_that_is_placed_is_told_at_its_own_field(tmp_path: Path) -> N
     [
         pytest.param("extensions/v1beta1", "Ingress", "1.31",
                      "error ApiNotServed: Ingress edge/one: apiVersion is extensions/v1beta1, which"
-                     " Kubernetes 1.22 removed; the cluster runs 1.31; use networking.k8s.io/v1", id="gone"),
+                     " Kubernetes 1.22 removed; the cluster runs 1.31; use networking.k8s.io/v1", id="removed-version"),
         pytest.param("policy/v1beta1", "PodDisruptionBudget", "1.24",
                      f"{NOT_INSTALLED.format('1.24')}\n"
                      "warning ApiDeprecated: PodDisruptionBudget edge/one: apiVersion is policy/v1beta1, which is"
-                     " deprecated since Kubernetes 1.21, and removed in 1.25; use policy/v1", id="on-its-way"),
+                     " deprecated since Kubernetes 1.21, and removed in 1.25; use policy/v1", id="deprecated-version"),
         pytest.param("networking.k8s.io/v1", "ServiceCIDR", "1.31",
                      "error ApiNotServed: ServiceCIDR edge/one: apiVersion is networking.k8s.io/v1, but"
-                     " Kubernetes 1.31 has no ServiceCIDR in this version", id="not-there-yet"),
+                     " Kubernetes 1.31 has no ServiceCIDR in this version", id="later-version"),
         pytest.param("example.org/v1", "Nobody", "1.31",
-                     "info SchemaMissing: not validated, because no schema of the kind is known: 1 resource of example.org/v1 Nobody in berlin/resources/edge", id="nobodys"),
+                     "info SchemaMissing: not validated, because no schema of the kind is known: 1 resource of example.org/v1 Nobody in berlin/resources/edge", id="unknown-kind"),
         pytest.param("v1", "Service", "1.20",
-                     NOT_INSTALLED.format("1.20"), id="a-release-of-nobody"),
+                     NOT_INSTALLED.format("1.20"), id="unknown-release"),
     ],
 )  # fmt: skip
-def test_apis_by_release(api_version: str, kind: str, release: str, expected: str, tmp_path: Path) -> None:
-    world_of(tmp_path, {"one.yaml": placed(api_version, kind)}, release)
+def test_removed_and_deprecated_apis_are_reported_by_release(
+    api_version: str, kind: str, release: str, expected: str, tmp_path: Path
+) -> None:
+    build_world(tmp_path, {"one.yaml": build_placed_object(api_version, kind)}, release)
 
-    assert [line.partition("): ")[2] for line in told(validated(tmp_path))] == expected.splitlines()
+    assert [
+        line.partition("): ")[2] for line in format_findings(validate_rendered_config(tmp_path))
+    ] == expected.splitlines()
 
 
 @pytest.mark.parametrize(
     ("version", "spec", "expected"),
     [
-        pytest.param("v1", "{size: 1}", [], id="right"),
+        pytest.param("v1", "{size: 1}", [], id="valid"),
         pytest.param(
-            "v1", "{size: big}", ['spec.size must be integer, not "big", according to its definition'], id="wrong"
+            "v1", "{size: big}", ['spec.size must be integer, not "big", according to its definition'], id="invalid"
         ),
         pytest.param(
-            "v2", "{}", ["apiVersion is example.org/v2, but the definition of Site serves v1"], id="no-version"
+            "v2", "{}", ["apiVersion is example.org/v2, but the definition of Site serves v1"], id="unknown-version"
         ),
     ],
 )
-@pytest.mark.parametrize("where", ["config", "package"])
-def test_a_custom_resource(version: str, spec: str, expected: list[str], where: str, tmp_path: Path) -> None:
-    """Its definition may be an object of the config, or lie in a package of the same cluster."""
+@pytest.mark.parametrize("definition_location", ["config", "package"])
+def test_a_custom_resource_is_validated_with_its_definition(
+    version: str, spec: str, expected: list[str], definition_location: str, tmp_path: Path
+) -> None:
+    """The definition can be an object of the config or a resource of a package on the same cluster."""
     files = {"site.yaml": SITE.format(version=version, placed=PLACED_ON, spec=spec)}
-    world = world_of(tmp_path, {**files, **({"crd.yaml": CRD} if where == "config" else {})})
-    if where == "package":
-        world.release("crds", "v1", {**package("crds", crd=CRD), "deployment.yaml": whole(deployment("crds"))})
+    world = build_world(tmp_path, {**files, **({"crd.yaml": CRD} if definition_location == "config" else {})})
+    if definition_location == "package":
+        world.release("crds", "v1", {**package("crds", crd=CRD), "deployment.yaml": add_selector(deployment("crds"))})
         world.write({"crds.yaml": variant("crds", "berlin", "crds")})
 
-    values = [line for line in told(validated(tmp_path)) if "Site edge" in line]
+    values = [line for line in format_findings(validate_rendered_config(tmp_path)) if "Site edge" in line]
     assert [line.partition("Site edge/s: ")[2] for line in values] == expected
 
 
-def test_what_many_clusters_have_alike_is_told_once(tmp_path: Path) -> None:
+def test_the_same_error_on_several_clusters_is_reported_once(tmp_path: Path) -> None:
     files = {f"{cluster}.yaml": repository(cluster) for cluster in ("lisbon", "oslo")}
     files |= {f"web-{cluster}.yaml": variant(f"web-{cluster}", cluster, "web") for cluster in ("lisbon", "oslo")}
-    world_of(tmp_path, {**files, "policies.yaml": policy("site", [replicas("many")])})
-    (line,) = told(validated(tmp_path))
+    build_world(tmp_path, {**files, "policies.yaml": policy("site", [replicas("many")])})
+    (line,) = format_findings(validate_rendered_config(tmp_path))
 
     assert line.startswith("lisbon/web ")
     assert line.endswith("; the same in oslo/web")
 
 
-def test_clusters_that_do_not_say_their_release(tmp_path: Path) -> None:
-    world_of(tmp_path, {"web.yaml": variant("web", "lisbon", "web"), "policies.yaml": policy("site", [replicas(3)])})
-    (line,) = told(validated(tmp_path, None))
+def test_a_cluster_without_a_known_release_is_reported(tmp_path: Path) -> None:
+    build_world(tmp_path, {"web.yaml": variant("web", "lisbon", "web"), "policies.yaml": policy("site", [replicas(3)])})
+    (line,) = format_findings(validate_rendered_config(tmp_path, None))
 
     assert line.startswith(
         "lisbon.yaml:1: info KubernetesVersionUnknown: the Kubernetes version of lisbon is unknown, so packages there are validated"
     )
 
 
-def test_policies_that_nothing_uses_and_rules_that_nothing_meets(tmp_path: Path) -> None:
+def test_unused_policies_and_unreached_rules_are_reported(tmp_path: Path) -> None:
     rules = [replicas(3, {"clusters": ["berlin"]}), replicas(4, {"clusters": ["lisbon"]})]
     used = {"web.yaml": variant("web", "berlin", "web"), "a.yaml": policy("site", rules)}
-    world_of(tmp_path, {**used, "b.yaml": policy("idle", rules)})
-    unreached, unused = told(validated(tmp_path))
+    build_world(tmp_path, {**used, "b.yaml": policy("idle", rules)})
+    unreached, unused = format_findings(validate_rendered_config(tmp_path))
 
     assert unreached.startswith(
         "a.yaml:4: warning RuleUnreached: spec.overrideRules[1] never applies: it selects lisbon,"
@@ -219,23 +232,23 @@ def test_policies_that_nothing_uses_and_rules_that_nothing_meets(tmp_path: Path)
 
 
 def test_values_of_secrets_are_not_shown(tmp_path: Path) -> None:
-    secret = placed("v1", "Secret").replace("spec: {}", "data: {a: [hunter2], b: {c: hunter3}}")
-    world_of(tmp_path, {"secret.yaml": secret})
+    secret = build_placed_object("v1", "Secret").replace("spec: {}", "data: {a: [hunter2], b: {c: hunter3}}")
+    build_world(tmp_path, {"secret.yaml": secret})
 
-    text = "\n".join(told(validated(tmp_path)))
+    text = "\n".join(format_findings(validate_rendered_config(tmp_path)))
     assert "data.a must be string, not *****" in text
     assert "hunter" not in text
 
 
-def test_a_package_that_people_asked_for_by_a_set_is_shown_at_the_set(tmp_path: Path) -> None:
+def test_an_error_in_a_package_of_a_set_is_located_at_the_set(tmp_path: Path) -> None:
     fan: dict[str, Any] = {"targets": "[{repositories: [{name: lisbon}]}]"}
     text = (
         "apiVersion: config.porch.kpt.dev/v1alpha2\nkind: PackageVariantSet\nmetadata: {name: fan}\nspec:\n"
         f"  upstream: {{repo: catalog, package: bad, revision: v1}}\n  targets: {fan['targets']}\n"
     )
-    world = world_of(tmp_path, {"fan.yaml": text})
+    world = build_world(tmp_path, {"fan.yaml": text})
     world.release("bad", "v1", package("bad"))
-    validation_result = validated(tmp_path)
+    validation_result = validate_rendered_config(tmp_path)
     located = locate_findings(
         validation_result.findings,
         FindingLocator(validation_result.objects.values(), validation_result.owner_sets),
@@ -248,8 +261,12 @@ def test_a_package_that_people_asked_for_by_a_set_is_shown_at_the_set(tmp_path: 
     assert result["message"]["text"].startswith("lisbon/bad deployment.yaml:5: Deployment bad: spec must have")
 
 
-def test_labels_of_policies_are_not_taken_for_faults_of_resources(tmp_path: Path) -> None:
-    two = f"{placed('v1', 'Service').replace('annotations', f'labels: {{{ATTACHED}: gone}}, annotations')}"
-    world_of(tmp_path, {"two.yaml": two})
+def test_a_missing_policy_in_a_label_is_the_only_finding_of_its_resource(tmp_path: Path) -> None:
+    config_text = (
+        f"{build_placed_object('v1', 'Service').replace('annotations', f'labels: {{{ATTACHED}: gone}}, annotations')}"
+    )
+    build_world(tmp_path, {"two.yaml": config_text})
 
-    assert [line.partition(": ")[2].partition(":")[0] for line in told(validated(tmp_path))] == ["error PolicyNotFound"]
+    assert [
+        line.partition(": ")[2].partition(":")[0] for line in format_findings(validate_rendered_config(tmp_path))
+    ] == ["error PolicyNotFound"]

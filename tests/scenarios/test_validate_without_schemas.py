@@ -1,4 +1,4 @@
-"""`validate --rendered` where the schemas of built-in kinds are missing: an error, not a success."""
+"""Tests of `validate --rendered` without the schemas of built-in kinds: it reports an error."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def _without_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(validation, "find_schemas_version", lambda: "")
 
 
-def deployment(api_version: str = "apps/v1", name: str = "one") -> str:
+def build_deployment(api_version: str = "apps/v1", name: str = "one") -> str:
     metadata = f"{{name: {name}, namespace: edge, annotations: {{{PLACED_ON}: berlin}}}}"
     return f"apiVersion: {api_version}\nkind: Deployment\nmetadata: {metadata}\nspec: {{{MISTYPED}}}\n"
 
 
-def validated(
+def validate_files(
     folder: Path, files: dict[str, str], release: KubernetesRelease | None, schemas: str | None = None
 ) -> ValidationResult:
     world = World.create(folder)
@@ -42,7 +42,7 @@ def validated(
         )
 
 
-def told(validation_result: ValidationResult) -> list[tuple[str, str]]:
+def list_findings(validation_result: ValidationResult) -> list[tuple[str, str]]:
     return [
         (finding.code, finding.message)
         for finding in validation_result.findings
@@ -51,39 +51,39 @@ def told(validation_result: ValidationResult) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("release", [pytest.param((1, 31), id="release-known"), pytest.param(None, id="no-release")])
-def test_a_mistyped_field_of_a_builtin_kind_is_not_a_success(tmp_path: Path, release: KubernetesRelease | None) -> None:
-    validation_result = validated(tmp_path, {"one.yaml": deployment()}, release)
+def test_a_builtin_kind_without_schemas_is_an_error(tmp_path: Path, release: KubernetesRelease | None) -> None:
+    validation_result = validate_files(tmp_path, {"one.yaml": build_deployment()}, release)
 
-    where = "1 resource of built-in kinds in berlin/resources/edge"
-    assert told(validation_result) == [("NotValidated", f"not validated: {where}; {NEXT_STEP}")]
+    scope = "1 resource of built-in kinds in berlin/resources/edge"
+    assert list_findings(validation_result) == [("NotValidated", f"not validated: {scope}; {NEXT_STEP}")]
     assert exit_status_of(validation_result.findings) == 1
 
 
 def test_resources_of_all_builtin_kinds_are_one_finding(tmp_path: Path) -> None:
-    service = deployment().replace("apps/v1", "v1").replace("Deployment", "Service")
-    validation_result = validated(tmp_path, {"one.yaml": deployment(), "two.yaml": service}, (1, 31))
+    service = build_deployment().replace("apps/v1", "v1").replace("Deployment", "Service")
+    validation_result = validate_files(tmp_path, {"one.yaml": build_deployment(), "two.yaml": service}, (1, 31))
 
-    assert [message.partition(" in ")[0] for _, message in told(validation_result)] == [
+    assert [message.partition(" in ")[0] for _, message in list_findings(validation_result)] == [
         "not validated: 2 resources of built-in kinds"
     ]
 
 
 def test_a_deprecated_version_is_reported_and_not_validated(tmp_path: Path) -> None:
-    validation_result = validated(tmp_path, {"one.yaml": deployment("extensions/v1beta1")}, None)
+    validation_result = validate_files(tmp_path, {"one.yaml": build_deployment("extensions/v1beta1")}, None)
 
-    assert {code for code, _ in told(validation_result)} == {"ApiDeprecated", "NotValidated"}
+    assert {code for code, _ in list_findings(validation_result)} == {"ApiDeprecated", "NotValidated"}
 
 
 def test_a_custom_kind_without_schema_stays_an_info(tmp_path: Path) -> None:
-    validation_result = validated(tmp_path, {"one.yaml": deployment("example.org/v1")}, (1, 31))
+    validation_result = validate_files(tmp_path, {"one.yaml": build_deployment("example.org/v1")}, (1, 31))
 
-    assert [code for code, _ in told(validation_result)] == ["SchemaMissing"]
+    assert [code for code, _ in list_findings(validation_result)] == ["SchemaMissing"]
     assert exit_status_of(validation_result.findings) == 0
 
 
-def test_a_folder_without_the_schema_of_a_kind_is_named(tmp_path: Path) -> None:
+def test_a_schema_folder_without_the_kind_is_named_in_the_message(tmp_path: Path) -> None:
     folder = tmp_path / "schemas"
     folder.mkdir()
-    validation_result = validated(tmp_path, {"one.yaml": deployment()}, (1, 31), str(folder))
+    validation_result = validate_files(tmp_path, {"one.yaml": build_deployment()}, (1, 31), str(folder))
 
-    assert told(validation_result)[0][1].endswith(f"; {folder} contains no schema of them, and {NEXT_STEP}")
+    assert list_findings(validation_result)[0][1].endswith(f"; {folder} contains no schema of them, and {NEXT_STEP}")

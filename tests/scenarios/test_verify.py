@@ -1,4 +1,4 @@
-"""`reconciler verify` over whole worlds: what comes out again, what does not, and whose doing it is."""
+"""Tests of `reconciler verify` over whole fleets: reproduced packages, differences and local changes."""
 
 from __future__ import annotations
 
@@ -25,51 +25,49 @@ def world(tmp_path: Path) -> HistoryWorld:
     return begin(tmp_path, history_published)
 
 
-def run(world: World, *arguments: str, folder: Path | None = None) -> CommandResult:
-    places = ("--config", world.source, "--fleet", str(world.fleet), "--cache", str(world.folder / "cache"))
-    return run_in(folder or world.folder, ENVIRONMENT, "verify", *arguments, *places)
+def run_verify(world: World, *arguments: str, folder: Path | None = None) -> CommandResult:
+    location_options = ("--config", world.source, "--fleet", str(world.fleet), "--cache", str(world.folder / "cache"))
+    return run_in(folder or world.folder, ENVIRONMENT, "verify", *arguments, *location_options)
 
 
-def told(world: World, *arguments: str) -> list[dict[str, Any]]:
-    data: list[dict[str, Any]] = json.loads(run(world, *arguments, "-o", "json").stdout)["packages"]
+def read_packages(world: World, *arguments: str) -> list[dict[str, Any]]:
+    data: list[dict[str, Any]] = json.loads(run_verify(world, *arguments, "-o", "json").stdout)["packages"]
     return data
 
 
-def verdicts(world: World, *arguments: str) -> dict[str, str]:
-    return {item["package"]: item["verdict"] for item in told(world, *arguments)}
+def read_verdicts(world: World, *arguments: str) -> dict[str, str]:
+    return {item["package"]: item["verdict"] for item in read_packages(world, *arguments)}
 
 
-def test_the_whole_fleet_comes_out_again(world: HistoryWorld) -> None:
+def test_the_whole_fleet_is_reproduced(world: HistoryWorld) -> None:
     before = read_refs(world.fleet)
-    result = run(world)
+    result = run_verify(world)
 
     assert (result.returncode, result.stdout.splitlines()[-1]) == (0, "3 packages: 3 reproduced")
     assert read_refs(world.fleet) == before
 
 
-def test_what_was_made_of_several_configs_is_read_config_by_config(
-    world: HistoryWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_config_commit_is_read_once(world: HistoryWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    then = PastReader.read_config
+    original_read_config = PastReader.read_config
 
-    def counted(self: PastReader, config: str, *arguments: Any, **more: Any) -> Any:
+    def count_read_config(self: PastReader, config: str, *arguments: Any, **options: Any) -> Any:
         read.append(config)
-        return then(self, config, *arguments, **more)
+        return original_read_config(self, config, *arguments, **options)
 
     world.change({"regions/north.yaml": config_map("region-north", api="elsewhere")})
     world.publish()
-    monkeypatch.setattr(PastReader, "read_config", counted)
+    monkeypatch.setattr(PastReader, "read_config", count_read_config)
 
-    assert set(verdicts(world).values()) == {"reproduced"}
+    assert set(read_verdicts(world).values()) == {"reproduced"}
     assert len(read) == len(set(read)) == 2
 
 
-def test_a_hot_fix_is_told_by_who_made_it(world: HistoryWorld) -> None:
+def test_a_local_change_is_reported_with_its_commit_and_author(world: HistoryWorld) -> None:
     commit = world.edit("clusters/berlin", "gateway/deployment.yaml", "replicas: 2", "replicas: 7")
     world.commit("clusters/berlin", {"notes.txt": "of nobody"})
 
-    result, (item,) = run(world, "berlin/gateway"), told(world, "berlin/gateway")
+    result, (item,) = run_verify(world, "berlin/gateway"), read_packages(world, "berlin/gateway")
     difference = item["edited"]["difference"]
 
     assert result.returncode == 2
@@ -82,23 +80,23 @@ def test_a_hot_fix_is_told_by_who_made_it(world: HistoryWorld) -> None:
     assert (difference["byte"], difference["line"]) == (text.index("7 #"), text[: text.index("7 #")].count("\n") + 1)
 
 
-def test_an_edit_that_was_taken_back_is_none(world: HistoryWorld) -> None:
+def test_a_reverted_local_change_is_not_reported(world: HistoryWorld) -> None:
     world.edit("clusters/berlin", "gateway/deployment.yaml", "replicas: 2", "replicas: 7")
     world.edit("clusters/berlin", "gateway/deployment.yaml", "replicas: 7", "replicas: 2")
 
-    assert verdicts(world, "berlin/gateway") == {"berlin/gateway": "reproduced"}
+    assert read_verdicts(world, "berlin/gateway") == {"berlin/gateway": "reproduced"}
 
 
 def test_values_of_secrets_are_not_shown(world: HistoryWorld) -> None:
     secret = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  key: {}\n"
     world.commit("clusters/berlin", {"metrics/secret.yaml": secret.format("hunter2")})
-    result = run(world, "berlin/metrics")
+    result = run_verify(world, "berlin/metrics")
 
     assert (result.returncode, "hunter2" in result.stdout) == (2, False)
     assert "Secret/_cluster/s added" in result.stdout
 
 
-def test_a_merge_that_brought_an_edit_names_the_commit_in_it(world: HistoryWorld) -> None:
+def test_a_local_change_in_a_merged_draft_is_reported_with_its_commit_and_merge(world: HistoryWorld) -> None:
     world.change({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", extra="annotations: {a: b}")})
     world.release("metrics", "v2", package("metrics", image="2.0"))
     world.change({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
@@ -106,45 +104,45 @@ def test_a_merge_that_brought_an_edit_names_the_commit_in_it(world: HistoryWorld
     edit = world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 7")
     merge = world.merge("berlin")
 
-    (item,) = told(world, "berlin/metrics")
+    (item,) = read_packages(world, "berlin/metrics")
 
     assert (item["verdict"], item["made"]["verdict"]) == ("edited", "reproduced")
     assert [(commit["commit"], commit["broughtBy"]) for commit in item["edited"]["commits"]] == [(edit, merge)]
 
 
-def test_an_amended_commit_is_an_edit(world: HistoryWorld) -> None:
+def test_an_amended_commit_is_a_local_change(world: HistoryWorld) -> None:
     world.change({"regions/north.yaml": config_map("region-north", api="elsewhere")})
     world.sync()
-    desk = world.folder / "desk"
-    git(world.folder, "clone", "--quiet", "--branch", "drafts/berlin", str(world.fleet), str(desk))
-    file = desk / "gateway" / "deployment.yaml"
+    clone = world.folder / "desk"
+    git(world.folder, "clone", "--quiet", "--branch", "drafts/berlin", str(world.fleet), str(clone))
+    file = clone / "gateway" / "deployment.yaml"
     file.write_text(file.read_text().replace("replicas: 2", "replicas: 7"))
-    git(desk, "commit", "--quiet", "--all", "--amend", "--no-edit")
-    git(desk, "push", "--quiet", "--force", "origin", "drafts/berlin")
+    git(clone, "commit", "--quiet", "--all", "--amend", "--no-edit")
+    git(clone, "push", "--quiet", "--force", "origin", "drafts/berlin")
     world.merge("berlin", "squash")
 
-    (item,) = told(world, "berlin/gateway")
+    (item,) = read_packages(world, "berlin/gateway")
 
     assert (item["verdict"], item["made"]["verdict"]) == ("edited", "reproduced")
     assert [commit["commit"] for commit in item["edited"]["commits"]] == [world.head("clusters/berlin")]
 
 
-def test_a_package_that_is_gone_while_its_status_file_is_not(world: HistoryWorld) -> None:
+def test_a_deleted_package_with_a_status_file_is_edited(world: HistoryWorld) -> None:
     commit = world.commit("clusters/berlin", {"metrics": None})
 
-    (item,) = told(world, "berlin/metrics")
+    (item,) = read_packages(world, "berlin/metrics")
 
     assert (item["verdict"], [commit["commit"] for commit in item["edited"]["commits"]]) == ("edited", [commit])
 
 
-def test_a_tree_that_nothing_made_differs(world: HistoryWorld) -> None:
+def test_a_status_file_with_a_forged_tree_differs(world: HistoryWorld) -> None:
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 7")
-    was = world.package_status("clusters/berlin", "metrics")["trees"]["rendered"]
+    rendered_tree = world.package_status("clusters/berlin", "metrics")["trees"]["rendered"]
     forged = world.tree("clusters/berlin", "metrics")
     assert forged
-    world.edit("clusters/berlin", ".reconciler/metrics.yaml", f"rendered: {was}", f"rendered: {forged}")
+    world.edit("clusters/berlin", ".reconciler/metrics.yaml", f"rendered: {rendered_tree}", f"rendered: {forged}")
 
-    result, (item,) = run(world, "berlin/metrics"), told(world, "berlin/metrics")
+    result, (item,) = run_verify(world, "berlin/metrics"), read_packages(world, "berlin/metrics")
     difference = item["made"]["difference"]
 
     assert (result.returncode, item["verdict"]) == (2, "differs")
@@ -154,63 +152,63 @@ def test_a_tree_that_nothing_made_differs(world: HistoryWorld) -> None:
     )  # fmt: skip
 
 
-def test_another_engine_is_named(world: HistoryWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_version_of_the_engine_is_named(world: HistoryWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reconciler.bootstrap.controllers.__version__", "99.0.0")
-    monkeypatch.setattr("reconciler.planning.render.renderer.clone_package", _another_clone())
+    monkeypatch.setattr("reconciler.planning.render.renderer.clone_package", _build_other_clone())
 
-    (item,) = told(world, "berlin/metrics")
+    (item,) = read_packages(world, "berlin/metrics")
 
     assert item["verdict"] == "differs"
     assert [entry.partition(" ")[0] for entry in item["made"]["inputs"]] == ["engine:"]
     assert "99.0.0" in item["made"]["inputs"][0]
 
 
-def _another_clone() -> Any:
+def _build_other_clone() -> Any:
     from reconciler.packages.clone import clone_package
 
-    def cloned(*arguments: Any) -> Any:
+    def clone_with_comment(*arguments: Any) -> Any:
         files, findings = clone_package(*arguments)
         return files.with_files({"deployment.yaml": files["deployment.yaml"].data + b"# of another engine\n"}), findings
 
-    return cloned
+    return clone_with_comment
 
 
-def test_a_config_that_is_gone_is_no_mismatch(world: HistoryWorld) -> None:
+def test_a_missing_config_commit_is_not_a_difference(world: HistoryWorld) -> None:
     world.change({"regions/south.yaml": config_map("region-south", api="elsewhere")})
     world.squash_config()
-    result = run(world, "lisbon")
+    result = run_verify(world, "lisbon")
 
     assert result.returncode == 1
     assert "unknowable  lisbon  gateway" in result.stdout
     assert "cannot be read" in result.stdout
 
 
-def test_what_todays_config_has_the_same_inputs_for_comes_out_all_the_same(world: HistoryWorld) -> None:
+def test_the_current_config_replaces_a_missing_config_commit_with_the_same_inputs(world: HistoryWorld) -> None:
     world.change({"regions/south.yaml": config_map("region-south", api="elsewhere")})
     world.squash_config()
-    result = run(world, "berlin")
+    result = run_verify(world, "berlin")
 
     assert (result.returncode, "the current config provides the same inputs" in result.stdout) == (0, True)
 
 
 def test_a_package_without_status_file_is_foreign(world: HistoryWorld) -> None:
     world.commit("clusters/berlin", {"own/Kptfile": "apiVersion: kpt.dev/v1\nkind: Kptfile\n", "own/a.yaml": "a: b\n"})
-    result = run(world, "berlin")
+    result = run_verify(world, "berlin")
 
-    assert (result.returncode, verdicts(world, "berlin/own")) == (0, {"berlin/own": "foreign"})
+    assert (result.returncode, read_verdicts(world, "berlin/own")) == (0, {"berlin/own": "foreign"})
     assert "foreign     berlin  own" in result.stdout
 
 
-def test_what_nobody_has_is_told_with_where_to_look(world: HistoryWorld) -> None:
+def test_a_branch_without_packages_is_reported(world: HistoryWorld) -> None:
     world.change({"regions/north.yaml": config_map("region-north", api="elsewhere")})
 
-    assert "0 packages: the reconciler has drafted no package" in run(world, "--draft").stdout
+    assert "0 packages: the reconciler has drafted no package" in run_verify(world, "--draft").stdout
 
 
-def test_a_status_file_that_says_nothing_is_told(world: HistoryWorld) -> None:
+def test_an_incomplete_status_file_is_reported(world: HistoryWorld) -> None:
     world.commit("clusters/berlin", {".reconciler/metrics.yaml": "status: {owner: {kind: A}}\n"})
 
-    (item,) = told(world, "berlin/metrics")
+    (item,) = read_packages(world, "berlin/metrics")
 
     assert item["verdict"] == "unknowable"
     assert ".status.trees.base must be the id of a tree, not None" in item["made"]["why"]
@@ -223,95 +221,95 @@ def test_a_status_file_that_says_nothing_is_told(world: HistoryWorld) -> None:
         pytest.param("  name: berlin", "  name: spree", id="another-name"),
     ],
 )
-def test_a_repository_that_is_called_otherwise_holds_what_it_held(old: str, new: str, world: HistoryWorld) -> None:
+def test_packages_of_a_renamed_repository_are_reproduced(old: str, new: str, world: HistoryWorld) -> None:
     text = repository("berlin", branch="clusters/berlin")
     world.change({"clusters/berlin.yaml": text})
     world.publish()
     world.change({"clusters/berlin.yaml": text.replace(old, new)})
 
-    assert set(verdicts(world).values()) == {"reproduced"}
+    assert set(read_verdicts(world).values()) == {"reproduced"}
 
 
-def test_drafts_are_verified_as_well(world: HistoryWorld) -> None:
+def test_drafts_can_be_verified(world: HistoryWorld) -> None:
     world.change({"regions/north.yaml": config_map("region-north", api="elsewhere")})
     world.sync()
 
-    assert verdicts(world, "--draft") == {"berlin/gateway": "reproduced"}
+    assert read_verdicts(world, "--draft") == {"berlin/gateway": "reproduced"}
 
 
-def test_a_commit_of_the_past_is_verified_by_the_names_of_git(world: HistoryWorld) -> None:
+def test_an_earlier_commit_can_be_verified_by_its_git_name(world: HistoryWorld) -> None:
     world.edit("clusters/berlin", "gateway/deployment.yaml", "replicas: 2", "replicas: 7")
-    desk = world.folder / "checkout"
-    git(world.folder, "clone", "--quiet", "--branch", "clusters/berlin", str(world.fleet), str(desk))
+    clone = world.folder / "checkout"
+    git(world.folder, "clone", "--quiet", "--branch", "clusters/berlin", str(world.fleet), str(clone))
 
-    assert run(world, "berlin", "--at", "HEAD", folder=desk).returncode == 2
-    assert run(world, "berlin", "--at", "HEAD~1", folder=desk).returncode == 0
-    assert verdicts(world, "berlin", "--at", "clusters/berlin~1")["berlin/gateway"] == "reproduced"
+    assert run_verify(world, "berlin", "--at", "HEAD", folder=clone).returncode == 2
+    assert run_verify(world, "berlin", "--at", "HEAD~1", folder=clone).returncode == 0
+    assert read_verdicts(world, "berlin", "--at", "clusters/berlin~1")["berlin/gateway"] == "reproduced"
 
 
-def test_a_commit_that_only_the_checkout_has_must_be_pushed(world: HistoryWorld) -> None:
-    desk = world.folder / "checkout"
-    git(world.folder, "clone", "--quiet", "--branch", "clusters/berlin", str(world.fleet), str(desk))
-    git(desk, "commit", "--quiet", "--allow-empty", "-m", "here alone")
+def test_a_commit_that_exists_only_in_the_checkout_must_be_pushed(world: HistoryWorld) -> None:
+    clone = world.folder / "checkout"
+    git(world.folder, "clone", "--quiet", "--branch", "clusters/berlin", str(world.fleet), str(clone))
+    git(clone, "commit", "--quiet", "--allow-empty", "-m", "here alone")
 
-    result = run(world, "berlin", "--at", "HEAD", folder=desk)
+    result = run_verify(world, "berlin", "--at", "HEAD", folder=clone)
 
     assert (result.returncode, "push it first" in result.stderr) == (3, True)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         pytest.param(("paris",), "there is no Repository or cluster paris; there are", id="no-cluster"),
         pytest.param(("berlin/",), "must be REPOSITORY or REPOSITORY/PACKAGE, not 'berlin/'", id="no-name"),
         pytest.param(("berlin/gatewya",), "berlin has no such package on its branch; it has gateway", id="no-package"),
         pytest.param(("berlin/metrics", "--draft"), "no such package on its draft; it has none", id="no-draft"),
-        pytest.param(("--at", "HEAD"), "--at requires exactly one REPOSITORY", id="a-commit-of-nothing"),
+        pytest.param(("--at", "HEAD"), "--at requires exactly one REPOSITORY", id="a-commit-without-repository"),
         pytest.param(("berlin", "--at", "nowhere"), "there is no commit 'nowhere'", id="no-commit"),
     ],
 )
-def test_what_is_not_there_is_told(world: HistoryWorld, arguments: tuple[str, ...], words: str) -> None:
-    result = run(world, *arguments)
+def test_unknown_arguments_are_reported(world: HistoryWorld, arguments: tuple[str, ...], message: str) -> None:
+    result = run_verify(world, *arguments)
 
-    assert (result.returncode, words in result.stderr) == (3, True)
+    assert (result.returncode, message in result.stderr) == (3, True)
 
 
-def test_offline_goes_by_the_cache(world: HistoryWorld) -> None:
-    assert run(world).returncode == 0
+def test_offline_mode_uses_only_the_cache(world: HistoryWorld) -> None:
+    assert run_verify(world).returncode == 0
     world.edit("clusters/berlin", "gateway/deployment.yaml", "replicas: 2", "replicas: 7")
     world.change({"catalog.yaml": None})
 
-    assert run(world, "berlin", "--offline").returncode == 0
-    assert run(world, "berlin").returncode == 2
+    assert run_verify(world, "berlin", "--offline").returncode == 0
+    assert run_verify(world, "berlin").returncode == 2
 
 
-def test_offline_without_a_cache_says_so(world: HistoryWorld) -> None:
+def test_offline_mode_without_a_cache_is_an_error(world: HistoryWorld) -> None:
     world.prune_unreachable_objects(world.repo)
-    result = run(world, "--offline")
+    result = run_verify(world, "--offline")
 
     assert (result.returncode, "cannot be contacted in offline mode" in result.stderr) == (3, True)
 
 
-def test_a_rollout_is_verified_by_the_texts_that_state_keeps(tmp_path: Path) -> None:
+def test_a_rollout_is_verified_with_the_rules_of_the_state(tmp_path: Path) -> None:
     world = begin(tmp_path, rollout_history)
     has_rule = [ring for ring in RINGS if "replicas: 5" in world.text(f"clusters/{ring}", "web/deployment.yaml")]
 
     assert has_rule == ["amsterdam", "berlin"]
-    assert verdicts(world) == {f"{ring}/web": "reproduced" for ring in RINGS}
+    assert read_verdicts(world) == {f"{ring}/web": "reproduced" for ring in RINGS}
 
 
-def test_texts_that_nobody_remembers_are_tried(tmp_path: Path) -> None:
+def test_without_its_state_a_rollout_is_verified_with_possible_rules(tmp_path: Path) -> None:
     world = begin(tmp_path, rollout_history)
     for ref in read_refs(world.fleet):
         if ref.startswith("refs/reconciler/state/"):
             git(world.fleet, "update-ref", "-d", ref)
-    result = told(world)
+    result = read_packages(world)
 
     assert {item["verdict"] for item in result} == {"reproduced"}
     assert all("does not contain the rollout rules" in item["made"]["notes"][0] for item in result)
 
 
-def test_templates_are_merged_with_the_partners_of_then(tmp_path: Path) -> None:
+def test_templates_are_merged_with_the_recorded_parents(tmp_path: Path) -> None:
     world = begin(tmp_path, templates_history)
 
-    assert set(verdicts(world).values()) == {"reproduced"}
+    assert set(read_verdicts(world).values()) == {"reproduced"}

@@ -218,7 +218,7 @@ def test_an_edit_on_the_target_branch_survives_an_update_until_it_is_reverted(wo
     ("policy", "drafted"),
     [
         pytest.param("upstream", "metrics:2.0", id="upstream"),
-        pytest.param("", "metrics:1.0-hotfix", id="nobody-says-and-the-edit-stays"),
+        pytest.param("", "metrics:1.0-hotfix", id="default"),
         pytest.param("local", "metrics:1.0-hotfix", id="local"),
         pytest.param("block", "", id="block"),
     ],
@@ -241,17 +241,17 @@ def test_the_conflict_policy_of_the_variant_decides(world: World, policy: str, d
 
 
 @pytest.mark.parametrize(
-    ("merge", "chosen"),
+    ("merge", "winner"),
     [
         pytest.param({}, "local", id="safe"),
-        pytest.param({"profile": "safe", "conflict_policy": ""}, "local", id="safe-by-name"),
+        pytest.param({"profile": "safe", "conflict_policy": ""}, "local", id="safe-in-settings"),
         pytest.param({"profile": "compat"}, "upstream", id="compat"),
-        pytest.param({"profile": "safe", "conflict_policy": "upstream"}, "upstream", id="the-setting-wins"),
-        pytest.param({"profile": "compat", "conflict_policy": "local"}, "local", id="the-setting-wins-in-compat"),
+        pytest.param({"profile": "safe", "conflict_policy": "upstream"}, "upstream", id="safe-with-policy"),
+        pytest.param({"profile": "compat", "conflict_policy": "local"}, "local", id="compat-with-policy"),
     ],
 )
 def test_without_a_conflict_policy_the_merge_profile_decides(
-    tmp_path: Path, merge: dict[str, str], chosen: str
+    tmp_path: Path, merge: dict[str, str], winner: str
 ) -> None:
     world = small_world(tmp_path, merge=merge)
     world.sync()
@@ -263,10 +263,10 @@ def test_without_a_conflict_policy_the_merge_profile_decides(
 
     world.sync_until_unchanged()
 
-    remaining = "replicas: 5" if chosen == "local" else "replicas: 3"
-    assert remaining in world.text("drafts/berlin", "metrics/deployment.yaml")
+    expected_text = "replicas: 5" if winner == "local" else "replicas: 3"
+    assert expected_text in world.text("drafts/berlin", "metrics/deployment.yaml")
     (conflict,) = world.package_status("drafts/berlin", "metrics")["conflicts"]
-    assert (conflict["local"], conflict["upstream"], conflict["chosen"]) == (5, 3, chosen)
+    assert (conflict["local"], conflict["upstream"], conflict["chosen"]) == (5, 3, winner)
 
 
 def test_an_edit_survives_every_update_and_each_commit_lists_the_change_not_applied(world: World) -> None:
@@ -292,8 +292,8 @@ def test_every_upstream_change_that_was_not_applied_is_listed(world: World) -> N
     names = [f"key{number}" for number in range(45)]
     release_metrics(world)
     for version, value in (("v2", "1"), ("v3", "2")):
-        more = config_map("many", **dict.fromkeys(names, f'"{value}"'))
-        world.release("metrics", version, package("metrics", many=more))
+        large_config_map = config_map("many", **dict.fromkeys(names, f'"{value}"'))
+        world.release("metrics", version, package("metrics", many=large_config_map))
         world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", version)})
         if version == "v2":
             world.sync_until_unchanged()
@@ -304,17 +304,17 @@ def test_every_upstream_change_that_was_not_applied_is_listed(world: World) -> N
     planned = format_plan_text(world.plan().report.plan)
     world.sync_until_unchanged()
     message = git(world.fleet, "log", "-1", "--format=%B", "drafts/berlin")
-    (sheet,) = world.list_open_drafts("berlin", whole=True)
-    written = {
-        "commit": message, "plan": planned, "show": format_draft_text(sheet, world.now, 0),
-        "pull request": "\n".join(build_pull_request_text(sheet, (), lambda repo, commit: "").sections),
+    (details,) = world.list_open_drafts("berlin", whole=True)
+    outputs = {
+        "commit": message, "plan": planned, "show": format_draft_text(details, world.now, 0),
+        "pull request": "\n".join(build_pull_request_text(details, (), lambda repo, commit: "").sections),
     }  # fmt: skip
 
     assert message.splitlines()[0].endswith("45 upstream changes not applied")
     assert len(world.package_status("drafts/berlin", "metrics")["conflicts"]) == 45
     missing = [
-        (where, name)
-        for where, text in written.items()
+        (output_name, name)
+        for output_name, text in outputs.items()
         for name in names
         if f"data.{name}: local mine is kept" not in text
     ]
@@ -461,15 +461,15 @@ def test_a_package_that_changed_on_the_target_branch_after_the_draft_merges_with
     assert after.outcomes["berlin/logs"] == "published"
 
 
-@pytest.mark.parametrize("delete", [pytest.param(True, id="branch-deleted"), pytest.param(False, id="branch-left")])
-@pytest.mark.parametrize("how", ["merge", "squash"])
-def test_an_edited_draft_ends_when_its_whole_content_was_merged(world: World, how: str, delete: bool) -> None:
+@pytest.mark.parametrize("delete", [pytest.param(True, id="branch-deleted"), pytest.param(False, id="branch-stays")])
+@pytest.mark.parametrize("merge_method", ["merge", "squash"])
+def test_an_edited_draft_ends_when_its_whole_content_was_merged(world: World, merge_method: str, delete: bool) -> None:
     release_metrics(world)
     world.sync()
     world.commit("drafts/berlin", {"metrics/notes.md": "checked\n", "README.md": "ours\n"})
     world.commit("clusters/berlin", {"elsewhere.md": "ours\n"})
     world.sync_until_unchanged()
-    world.merge("berlin", how, delete=delete)
+    world.merge("berlin", merge_method, delete=delete)
     world.sync_until_unchanged()
 
     assert world.head("drafts/berlin") == ""
@@ -479,8 +479,8 @@ def test_an_edited_draft_ends_when_its_whole_content_was_merged(world: World, ho
     assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
 
 
-@pytest.mark.parametrize("how", ["merge", "squash"])
-def test_a_hot_fix_on_the_target_branch_is_merged_into_an_edited_draft(world: World, how: str) -> None:
+@pytest.mark.parametrize("merge_method", ["merge", "squash"])
+def test_a_hot_fix_on_the_target_branch_is_merged_into_an_edited_draft(world: World, merge_method: str) -> None:
     release_metrics(world)
     world.sync()
     edited = world.commit("drafts/berlin", {"metrics/notes.md": "checked\n", "README.md": "ours\n"})
@@ -492,7 +492,7 @@ def test_a_hot_fix_on_the_target_branch_is_merged_into_an_edited_draft(world: Wo
 
     for commit in (edited, fixed):
         assert git(world.fleet, "merge-base", commit, "drafts/berlin") == commit
-    world.merge("berlin", how, delete=True)
+    world.merge("berlin", merge_method, delete=True)
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
     text = world.text("clusters/berlin", "metrics/deployment.yaml")
     assert ("replicas: 5" in text, "metrics:3.0" in text) == (True, True)

@@ -1,4 +1,4 @@
-"""What could not be read is never reported as "nothing" or "unchanged", and the exit status tells so."""
+"""Tests of unreadable repositories: no command reports them as empty, and the exit status shows the error."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _CLAIMS = ("nothing to draft,", "nothing of ours", "no draft", "no findings", "n
 
 
 @pytest.fixture(scope="module")
-def unreadable(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Return a published fleet whose repository is gone, and was never read by this cache."""
+def unreadable_world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a published fleet with a missing repository that this cache never fetched."""
     world = published(tmp_path_factory.mktemp("unreadable"))
     world.fleet.rename(world.folder / "gone.git")
     shutil.rmtree(world.folder / "cache", ignore_errors=True)
@@ -39,11 +39,11 @@ def unreadable(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_fleet_that_cannot_be_read_is_not_reported_as_nothing(unreadable: World, name: str) -> None:
+def test_an_unreadable_fleet_is_not_reported_as_empty(unreadable_world: World, name: str) -> None:
     arguments, status = COMMANDS[name]
     options = ("--fleet", "fleet.git", "--cache", "cache")
 
-    result = run_in(unreadable.folder, _environment(), name.partition("-")[0], *arguments, *options)
+    result = run_in(unreadable_world.folder, _environment(), name.partition("-")[0], *arguments, *options)
 
     assert result.returncode == status, result.stdout + result.stderr
     assert "fleet.git" in result.stdout + result.stderr

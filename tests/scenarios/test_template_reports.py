@@ -53,17 +53,17 @@ def world(tmp_path: Path) -> World:
 
 def show_draft(world: World) -> list[str]:
     """Return the lines that `show` prints about the only draft, without its diffs."""
-    (sheet,) = world.list_open_drafts(whole=True)
-    return [line.strip() for line in format_draft_text(sheet, 0, 0).splitlines()]
+    (details,) = world.list_open_drafts(whole=True)
+    return [line.strip() for line in format_draft_text(details, 0, 0).splitlines()]
 
 
 def test_show_pull_request_and_commit_report_pod_restarts(world: World) -> None:
     write_kafka(world, pod={"priorityClassName": "low"})
     world.sync()
-    (sheet,) = world.list_open_drafts(whole=True)
+    (details,) = world.list_open_drafts(whole=True)
     (part,) = [
         section
-        for section in build_pull_request_text(sheet, (), lambda _repo, _commit: "").sections
+        for section in build_pull_request_text(details, (), lambda _repo, _commit: "").sections
         if "###" in section
     ]
 

@@ -1,6 +1,4 @@
-"""Tests of pull requests with forge failures, unusual changes and races: other drafts continue, and none is
-declined.
-"""
+"""Tests of pull requests with forge failures and races: other drafts continue, and no draft is declined."""
 
 from __future__ import annotations
 
@@ -59,10 +57,10 @@ def list_repository_files(world: ForgeWorld) -> list[tuple[str, Path]]:
 @contextmanager
 def override_answer(world: ForgeWorld, method: str, ending: str, answer: Answer) -> Iterator[None]:
     """Replace the answer of the forge to one kind of calls."""
-    usual = world.wire.answer
+    original_answer = world.wire.answer
 
     def answer_request(requests: ApiRequest) -> Answer:
-        return answer if requests.method == method and requests.path.endswith(ending) else usual(requests)
+        return answer if requests.method == method and requests.path.endswith(ending) else original_answer(requests)
 
     with patch.object(world.wire, "answer", answer_request):
         yield
@@ -79,14 +77,14 @@ def test_a_deleted_pull_request_is_opened_again(tmp_path: Path) -> None:
 def test_a_pull_request_with_another_head_does_not_affect_the_draft(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.sync_until_unchanged()
-        theirs = world.open_requests["drafts/lisbon"]
+        other_request = world.open_requests["drafts/lisbon"]
         git(world.fleet, "update-ref", "refs/heads/topic", "drafts/lisbon")
-        theirs.head, theirs.draft, theirs.body = "topic", False, "theirs"
-        world.on_forge.review(theirs.number, "grace", "APPROVED")
+        other_request.head, other_request.draft, other_request.body = "topic", False, "theirs"
+        world.on_forge.review(other_request.number, "grace", "APPROVED")
         request_version(world)
         world.sync_until_unchanged()
         assert world.open_requests["drafts/lisbon"].title == "lisbon/web: update v1 → v2"
-        assert (theirs.title, theirs.draft) == ("lisbon/web: install v1", False)
+        assert (other_request.title, other_request.draft) == ("lisbon/web: install v1", False)
 
 
 def test_after_a_merge_into_another_branch_a_new_pull_request_is_opened(tmp_path: Path) -> None:
@@ -106,14 +104,14 @@ def test_after_a_merge_into_another_branch_a_new_pull_request_is_opened(tmp_path
 def test_a_pull_request_that_cannot_be_closed_does_not_delay_others(kind: Product, method: str, tmp_path: Path) -> None:
     with forge_world(kind, tmp_path) as world, patch.object(FakeRepository, "_follow", lambda *_: None):
         world.sync_until_unchanged()
-        left = world.open_requests["drafts/berlin"]
+        open_request = world.open_requests["drafts/berlin"]
         world.run_review_action("approve", "berlin", should_approve_unproposed=True)
         request_version(world)
-        with override_answer(world, method, f"/{left.number}", Answer(403, {"message": "locked"})):
+        with override_answer(world, method, f"/{open_request.number}", Answer(403, {"message": "locked"})):
             assert "PullRequestsUnreachable" not in world.sync().codes
         assert "v1 → v2" in world.open_requests["drafts/lisbon"].title
         world.sync_until_unchanged()
-        assert left.state == "closed"
+        assert open_request.state == "closed"
 
 
 def test_a_pull_request_of_a_branch_newer_than_the_fetch_is_not_closed(tmp_path: Path) -> None:
@@ -124,12 +122,12 @@ def test_a_pull_request_of_a_branch_newer_than_the_fetch_is_not_closed(tmp_path:
         copytree(world.config, newer.config)
         newer.write({"porto.yaml": repository("porto", "./acme/fleet.git"), "web.yaml": variant("web", "porto", "web")})
         newer.write({name: text.read_text().replace("./", "../") for name, text in list_repository_files(newer)})
-        look, pending = snapshot._refresh_pull_requests, [newer.sync]
+        refresh, pending = snapshot._refresh_pull_requests, [newer.sync]
 
         def sync_newer_first(*args: object) -> None:
             while pending:
                 pending.pop()()
-            look(*args)  # type: ignore[arg-type]
+            refresh(*args)  # type: ignore[arg-type]
 
         with patch.object(snapshot, "_refresh_pull_requests", sync_newer_first):
             world.sync()
@@ -233,10 +231,14 @@ def test_a_full_body_is_reported_and_the_check_is_still_set(tmp_path: Path) -> N
 
 def test_a_pull_request_that_fails_does_not_delay_the_others(tmp_path: Path) -> None:
     with github_world(tmp_path, ("berlin", "lisbon", "porto")) as world:
-        usual = world.wire.answer
+        original_answer = world.wire.answer
 
         def answer_request(requests: ApiRequest) -> Answer:
-            return Answer(502) if requests.method == "POST" and b"drafts/berlin" in requests.body else usual(requests)
+            return (
+                Answer(502)
+                if requests.method == "POST" and b"drafts/berlin" in requests.body
+                else original_answer(requests)
+            )
 
         with patch.object(world.wire, "answer", answer_request):
             pass_result = world.sync()

@@ -30,16 +30,18 @@ class RateLimitedWorld:
         self.other = make_bare(folder / "other.git")
         self.world.release("web", "v1", package("web"))
         self.request_revision("v1")
-        own = {"fleet": {"url": str(self.world.fleet)}, "cache": str(folder / "cache")}
-        self.settings = Settings.model_validate({**own, **(settings or {}), "git": limits})
-        parts = build_services(
+        base_settings = {"fleet": {"url": str(self.world.fleet)}, "cache": str(folder / "cache")}
+        self.settings = Settings.model_validate({**base_settings, **(settings or {}), "git": limits})
+        services = build_services(
             self.settings,
             self.world.source,
             clock=lambda: self.now,
             monotonic_clock=lambda: self.now,
             wake_up=lambda: None,
         )
-        self.passes = PassRunner(parts.source, parts.remotes, parts.pass_services, build_push_publisher(self.settings))
+        self.passes = PassRunner(
+            services.source, services.remotes, services.pass_services, build_push_publisher(self.settings)
+        )
 
     def request_revision(self, revision: str) -> None:
         """Request this revision on all clusters."""
@@ -50,9 +52,7 @@ class RateLimitedWorld:
         self.world.write({"catalog.yaml": catalog()})
 
     def read_all_refs(self) -> Mapping[str, str]:
-        """Return the refs of both repositories. The status branch counts by its tree, because each pass commits to
-        it.
-        """
+        """Return the refs of both repositories, and the tree of the status branch, which gets a commit in each pass."""
         mapping = {f"other {ref}": commit for ref, commit in read_refs(self.other).items()}
         status = git(self.world.fleet, "rev-parse", "refs/heads/reconciler/status^{tree}")
         return {**read_refs(self.world.fleet), **mapping, "refs/heads/reconciler/status": status}
