@@ -153,19 +153,19 @@ def _render_cases() -> Iterator[Case]:
 
 def _patch_cases() -> Iterator[Case]:
     for (row,), name in (
-        (conformance_row.values, conformance_row.id) for conformance_row in test_patch.conformance_rows()
+        (conformance_row.values, conformance_row.id) for conformance_row in test_patch.list_conformance_rows()
     ):
         yield _judged("json-patch", name, partial(test_patch.test_conformance, row))
-    for row in test_patch.disabled_rows():
+    for row in test_patch.list_disabled_rows():
         yield Case("json-patch", row["comment"], "not run", "disabled by its authors")
 
 
 def _cel_cases() -> Iterator[Case]:
     for test in json.loads(test_cel.TESTS.read_text(encoding="utf-8")):
-        name = test_cel.name_of(test)
-        if why := test_cel.why_left_out(test):
+        name = test_cel.format_test_name(test)
+        if why := test_cel.find_skip_reason(test):
             yield Case("cel", f"{test['file']}/{test['section']}", "not run", why)
-        elif test_cel.passes(test):
+        elif test_cel.is_passing(test):
             yield Case("cel", name)
         else:
             yield Case("cel", name, "differs", test_cel.KNOWN_GAPS.get(name, UNEXPLAINED))

@@ -17,7 +17,7 @@ import yaml
 
 from reconciler.packages.pipeline import RenderResult, render_pipelines
 from tests.runners.programs import editing, functions, program
-from tests.unit.packages.builders import texts, tree
+from tests.unit.packages.builders import build_tree, read_texts
 
 KPT = shutil.which("kpt")
 pytestmark = pytest.mark.skipif(KPT is None, reason="kpt is not installed")
@@ -79,7 +79,7 @@ def comparable(files: Mapping[str, str]) -> dict[str, tuple[Any, list[str]]]:
 
 
 def both(tmp_path: Path, files: Mapping[str, str]) -> tuple[RenderResult, bool, dict[str, str]]:
-    ours = render_pipelines(tree(files), functions((f"{tmp_path}/*",)), profile="compat")
+    ours = render_pipelines(build_tree(files), functions((f"{tmp_path}/*",)), profile="compat")
     return ours, *by_kpt(tmp_path / "package", files)
 
 
@@ -122,7 +122,7 @@ def test_what_a_program_changes(tmp_path: Path, change: str) -> None:
     ours, works, files = both(tmp_path, package(f"  mutators:\n  - exec: {path}\n"))
 
     assert (ours.failure is None) is works, ours.failure
-    assert comparable(texts(ours.files)) == comparable(files)
+    assert comparable(read_texts(ours.files)) == comparable(files)
 
 
 SET = editing("for one in rl['items']:\n    one['metadata'].setdefault('annotations', {})['by'] = sys.argv[1]")
@@ -143,7 +143,7 @@ def test_what_a_program_sees(tmp_path: Path, pipeline: str) -> None:
     ours, works, files = both(tmp_path, package(pipeline.format(path)))
 
     assert works
-    assert comparable(texts(ours.files)) == comparable(files)
+    assert comparable(read_texts(ours.files)) == comparable(files)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_what_a_validator_returns(tmp_path: Path, change: str) -> None:
     ours, works, files = both(tmp_path, package(f"  validators:\n  - exec: {path}\n"))
 
     assert (ours.failure is None) is works
-    assert comparable(texts(ours.files)) == comparable(files)
+    assert comparable(read_texts(ours.files)) == comparable(files)
 
 
 def test_a_kustomization(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_kustomization(tmp_path: Path) -> None:
 
     assert works
     assert ours.failure is None
-    assert comparable(texts(ours.files)) == comparable(files)
+    assert comparable(read_texts(ours.files)) == comparable(files)
 
 
 def test_the_order_of_new_keys(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_the_order_of_new_keys(tmp_path: Path) -> None:
     path = program(tmp_path / "fn", source)
 
     ours, _, files = both(tmp_path, package(f"  mutators:\n  - exec: {path}\n"))
-    specs = [next(yaml.safe_load_all(text["web.yaml"]))["spec"] for text in (texts(ours.files), files)]
+    specs = [next(yaml.safe_load_all(text["web.yaml"]))["spec"] for text in (read_texts(ours.files), files)]
 
     assert str(specs[0]) == str(specs[1])
 
@@ -194,4 +194,4 @@ def test_subpackages(tmp_path: Path) -> None:
     ours, works, files = both(tmp_path, package(f"  mutators:\n  - exec: {new}\n") | inner)
 
     assert works
-    assert comparable(texts(ours.files)) == comparable(files)
+    assert comparable(read_texts(ours.files)) == comparable(files)

@@ -20,7 +20,7 @@ from reconciler.packages.pipeline import RenderResult, render_pipelines
 from reconciler.packages.update.kptfile_merge import merge_kptfile
 from reconciler.packages.update.options import create_compat_options
 from tests.support.go_text import raw_string
-from tests.unit.packages.builders import texts, tree
+from tests.unit.packages.builders import build_tree, read_texts
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/kpt/packages.json"
 TABLES: dict[str, list[dict[str, Any]]] = json.loads(DATA.read_text()) if DATA.exists() else {}
@@ -132,7 +132,9 @@ class Fake:
 def run(fake: Fake, files: dict[str, str], function: dict[str, Any] | None = None) -> RenderResult:
     head = {"apiVersion": "kpt.dev/v1", "kind": "Kptfile", "metadata": {"name": "app"}}
     pipeline = {"mutators": [{"image": "fake", "exclude": [{"kind": "Kptfile"}], **(function or {})}]}
-    return render_pipelines(tree({"Kptfile": yaml.safe_dump(head | {"pipeline": pipeline}), **files}), fake, "compat")
+    return render_pipelines(
+        build_tree({"Kptfile": yaml.safe_dump(head | {"pipeline": pipeline}), **files}), fake, "compat"
+    )
 
 
 def documents(text: str) -> list[Any]:
@@ -153,11 +155,11 @@ def test_merge_with_input(row: dict[str, Any]) -> None:
     result = run(fake, {"r.yaml": yaml.safe_dump_all(before)}, {"selectors": [{"name": name(it)} for it in selected]})
 
     assert fake.given == selected
-    after = [it for path, text in texts(result.files).items() if path != "Kptfile" for it in documents(text)]
+    after = [it for path, text in read_texts(result.files).items() if path != "Kptfile" for it in documents(text)]
     assert sorted(after, key=name) == sorted(expected, key=name)
     # what a function made gets a file of its own
     read = [name(it) for it in before]
-    assert documents(texts(result.files)["r.yaml"]) == [it for it in expected if name(it) in read]
+    assert documents(read_texts(result.files)["r.yaml"]) == [it for it in expected if name(it) in read]
 
 
 def name(document: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.repository import Remote, TargetRepository
 from reconciler.reconcile.remotes.scheduling import Backoff
 from tests.support.git_repositories import commit_files, git, make_bare
-from tests.unit.planning.values import destination
+from tests.unit.planning.builders import build_target
 
 
 @dataclass(eq=False)
@@ -96,7 +96,7 @@ def test_a_remote_that_could_not_be_fetched_is_not_asked_for_tags(tmp_path: Path
         remote = actual_remotes.get_even_if_missing(str(fleet))
 
         assert remote is not None
-        assert remote.list_tagged_revisions(destination(tag_prefix="berlin/"), ["gw"]) == {"gw": ()}
+        assert remote.list_tagged_revisions(build_target(tag_prefix="berlin/"), ["gw"]) == {"gw": ()}
 
 
 def test_what_tags_say_of_revisions(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_what_tags_say_of_revisions(tmp_path: Path) -> None:
         remote = actual_remotes.get(str(fleet))
         assert remote is not None
 
-        tagged_revisions = remote.list_tagged_revisions(destination(tag_prefix="berlin/"), ["gw", "none"])
+        tagged_revisions = remote.list_tagged_revisions(build_target(tag_prefix="berlin/"), ["gw", "none"])
 
     assert [(tagged_revision.number, tagged_revision.commit, tagged_revision.message) for tagged_revision in tagged_revisions["gw"]] == [
         (2, commit, "ours\n"), (10, commit, "by hand"),
@@ -149,7 +149,7 @@ def test_what_a_draft_offers_besides_some_packages(
     mirror.fetch("target", "refs/reconciler/state/")
 
     with mirror.open_reader() as reader:
-        objects = TargetRepository(Remote(mirror, reader), destination())
+        objects = TargetRepository(Remote(mirror, reader), build_target())
 
         assert objects.has_unpublished_changes(CommitId(head), CommitId(base), CommitId(base), besides) is expected
 

@@ -22,7 +22,7 @@ from reconciler.planning.model.targets import Target
 from reconciler.reconcile.commits import push_states, write_states
 from reconciler.reconcile.remotes.repository import Remote
 from tests.support.git_repositories import git
-from tests.unit.planning.values import record, state
+from tests.unit.planning.builders import build_record, build_state
 
 RULE = RuleId(ObjectKey("g", "OverridePolicy", "", "site"), "count")
 STATE_REF = "refs/reconciler/state/{repository}"
@@ -46,18 +46,18 @@ def _tree(remote: Remote, word: str) -> TreeId:
 
 
 def _offered(tree: TreeId) -> PackageRecord:
-    return record(draft_version=RenderedVersion(tree, tree, tree, tree, tree, ""))  # type: ignore[arg-type]
+    return build_record(draft_version=RenderedVersion(tree, tree, tree, tree, tree, ""))  # type: ignore[arg-type]
 
 
 def _states(remote: Remote) -> dict[str, TargetState]:
     package_record, other = (_offered(_tree(remote, word)) for word in ("one", "other"))
     return {
-        "empty": state(),
-        "one": state(packages={"gw": package_record, "team/probe": package_record}),
-        "moved": state(packages={"gw": other, "team/probe": package_record}),
-        "gone": state(packages={"team/probe": package_record}),
-        "deeper": state(packages={"gw.json/inner": package_record}),
-        "with rules": state(packages={"gw": replace(package_record, rule_texts={RULE: "{}"})}),
+        "empty": build_state(),
+        "one": build_state(packages={"gw": package_record, "team/probe": package_record}),
+        "moved": build_state(packages={"gw": other, "team/probe": package_record}),
+        "gone": build_state(packages={"team/probe": package_record}),
+        "deeper": build_state(packages={"gw.json/inner": package_record}),
+        "with rules": build_state(packages={"gw": replace(package_record, rule_texts={RULE: "{}"})}),
     }
 
 

@@ -16,7 +16,7 @@ from reconciler.runners.containers import ContainerEngine, ContainerFunctions, E
 from reconciler.runners.functions import CombinedFunctionProvider
 from reconciler.runners.interrupted_calls import InterruptedCalls
 from reconciler.runners.process import ProcessLimits
-from tests.unit.packages.builders import items
+from tests.unit.packages.builders import parse_items
 
 PREFIX = "ghcr.io/kptdev/krm-functions-catalog"
 BOUNDS = ProcessLimits(20, 512 * 1024 * 1024, 1_000_000)
@@ -100,7 +100,7 @@ def functions(
 def call(value: object, text: str, config: dict[str, object] | None = None) -> FunctionOutput:
     """Call what was found on the documents of a text."""
     assert isinstance(value, FunctionMatch), value
-    return value.function(items(text), config, FunctionContext())
+    return value.function(parse_items(text), config, FunctionContext())
 
 
 def command(path: Path, *arguments: str) -> FunctionSpec:

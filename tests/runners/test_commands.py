@@ -12,7 +12,7 @@ from reconciler.packages.functions.function import FunctionOutput, InterruptedFu
 from reconciler.packages.functions.registry import FunctionMatch, FunctionUnavailable
 from reconciler.packages.kptfile import FunctionSpec
 from tests.runners.programs import BOUNDS, Clock, call, command, editing, functions, program
-from tests.unit.packages.builders import messages, shown
+from tests.unit.packages.builders import format_items, list_messages
 
 ONE = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a # the name\ndata:\n  k: v # the value\n"
 
@@ -28,7 +28,7 @@ def test_a_command_edits_resources(tmp_path: Path) -> None:
     output = run(tmp_path, editing("rl['items'][0]['data']['k'] = sys.argv[1]"), "'a b'")
 
     assert not output.has_failed
-    assert shown(output.items) == ONE.replace("k: v", "k: a b")
+    assert format_items(output.items) == ONE.replace("k: v", "k: a b")
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_command_sees_nothing_of_ours(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("SECRET", "x")
     text = "import json, os\nrl['results'] = [{'message': json.dumps([dict(os.environ), os.getcwd(), os.listdir()])}]"
 
-    ((_, message),) = messages(run(tmp_path, editing(text)))
+    ((_, message),) = list_messages(run(tmp_path, editing(text)))
 
     environment, folder, files = eval(message)
     assert environment == {
@@ -98,13 +98,13 @@ def test_a_command_sees_nothing_of_ours(tmp_path: Path, monkeypatch: pytest.Monk
 def test_no_shell_reads_the_command(tmp_path: Path) -> None:
     output = run(tmp_path, editing("rl['results'] = [{'message': ' '.join(sys.argv[1:])}]"), "'$(id)'", "';'", "x")
 
-    assert messages(output) == [("info", "$(id) ; x")]
+    assert list_messages(output) == [("info", "$(id) ; x")]
 
 
 def test_results_of_a_failure_are_kept(tmp_path: Path) -> None:
     output = run(tmp_path, editing("rl['results'] = [{'message': 'no', 'severity': 'error'}]") + "sys.exit(3)")
 
-    assert (output.has_failed, output.exit_code, messages(output)) == (True, 3, [("error", "no")])
+    assert (output.has_failed, output.exit_code, list_messages(output)) == (True, 3, [("error", "no")])
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_what_is_the_functions_own_fault(tmp_path: Path, source: str, fields: di
 
     assert output.has_failed
     assert error in output.error
-    assert shown(output.items) == ONE
+    assert format_items(output.items) == ONE
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from reconciler.packages.functions.registry import FunctionMatch, FunctionUnavai
 from reconciler.packages.kptfile import FunctionSpec
 from reconciler.runners.containers import PullPolicy, resolve_image_reference
 from tests.runners.programs import BOUNDS, PREFIX, call, editing, engine, functions, put_image
-from tests.unit.packages.builders import messages, shown
+from tests.unit.packages.builders import format_items, list_messages
 
 ONE = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a # the name\ndata:\n  k: v # the value\n"
 IMAGE = "example.com/fns/edit:v1"
@@ -41,7 +41,7 @@ def test_an_image_edits_resources(machine: Path) -> None:
 
     output = call(functions(containers=(IMAGE,)).find(FunctionSpec(image=IMAGE)), ONE)
 
-    assert shown(output.items) == ONE.replace("k: v", "k: edited")
+    assert format_items(output.items) == ONE.replace("k: v", "k: edited")
 
 
 def test_what_a_container_may(machine: Path) -> None:
@@ -276,4 +276,4 @@ def test_results_are_those_of_the_function(machine: Path) -> None:
 
     output = call(functions(containers=(IMAGE,)).find(FunctionSpec(image=IMAGE)), ONE)
 
-    assert messages(output) == [("warning", "m")]
+    assert list_messages(output) == [("warning", "m")]

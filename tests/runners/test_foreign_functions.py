@@ -12,7 +12,7 @@ from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from reconciler.packages.kptfile import FunctionSpec
 from reconciler.packages.pipeline import RenderResult, render_pipelines
 from tests.runners.programs import call, command, editing, functions, program
-from tests.unit.packages.builders import messages, shown, texts, tree
+from tests.unit.packages.builders import build_tree, format_items, list_messages, read_texts
 
 KYAML = "sigs.k8s.io/kustomize/kyaml"
 KYAML_VERSION = "v0.17.2"
@@ -58,7 +58,9 @@ def rendered(pipeline: str, function: Path, **files: str) -> RenderResult:
     """Render a package with one Deployment through a pipeline."""
     kptfile = f"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\npipeline:\n  mutators:\n{pipeline}"
     more = {name.replace("_", "."): text for name, text in files.items()}
-    return render_pipelines(tree({"Kptfile": kptfile, "web.yaml": DEPLOYMENT, **more}), functions((str(function),)))
+    return render_pipelines(
+        build_tree({"Kptfile": kptfile, "web.yaml": DEPLOYMENT, **more}), functions((str(function),))
+    )
 
 
 def test_a_function_of_kustomizes_framework(kyaml_example: Path) -> None:
@@ -68,7 +70,7 @@ def test_a_function_of_kustomizes_framework(kyaml_example: Path) -> None:
     result = rendered(pipeline, kyaml_example, config_yaml=config)
 
     assert result.failure is None
-    output = texts(result.files)
+    output = read_texts(result.files)
     annotated = DEPLOYMENT.replace("name: web\n", "name: web\n    annotations:\n        value: hello\n")
     assert output["web.yaml"] == annotated, "comments, order, quotes and indentation are those of the file"
     assert output["config.yaml"] == config.replace("name: x\n", "name: x\n  annotations:\n    value: hello\n")
@@ -85,7 +87,7 @@ def test_a_second_render_adds_nothing(kyaml_example: Path) -> None:
         first.files.without_files("serviceaccount_hello.yaml"), functions((str(kyaml_example),))
     )
 
-    assert texts(render_result.files) == texts(first.files)
+    assert read_texts(render_result.files) == read_texts(first.files)
 
 
 def test_its_failure_says_why(kyaml_example: Path) -> None:
@@ -122,8 +124,8 @@ def test_a_function_in_perl(tmp_path: Path) -> None:
 
     output = call(functions((str(scale),)).find(command(scale, "5")), DEPLOYMENT)
 
-    assert shown(output.items) == DEPLOYMENT.replace("replicas: 2", "replicas: 5")
-    assert messages(output) == [("warning", "scaled")]
+    assert format_items(output.items) == DEPLOYMENT.replace("replicas: 2", "replicas: 5")
+    assert list_messages(output) == [("warning", "scaled")]
     assert output.results[0].proposed == 5
 
 
@@ -136,7 +138,7 @@ def test_a_function_in_javascript(tmp_path: Path) -> None:
     output = call(functions((str(make),)).find(command(make)), DEPLOYMENT)
 
     assert [(item.id, item.name, item.data["data"]) for item in output.items] == [(None, "made", {"web": "true"})]
-    assert messages(output) == [("info", "café 😀")]
+    assert list_messages(output) == [("info", "café 😀")]
 
 
 def test_ours_and_others_come_to_the_same(tmp_path: Path) -> None:
@@ -148,4 +150,4 @@ def test_ours_and_others_come_to_the_same(tmp_path: Path) -> None:
     theirs = call(functions((str(path),)).find(command(path)), DEPLOYMENT)
     ours = call(BUILTIN_FUNCTIONS.find(FunctionSpec(image="starlark:v0.5")), DEPLOYMENT, config)
 
-    assert shown(theirs.items) == shown(ours.items)
+    assert format_items(theirs.items) == format_items(ours.items)

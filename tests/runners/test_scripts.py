@@ -21,7 +21,7 @@ from reconciler.packages.functions.limits import FunctionBudget, FunctionLimits,
 from reconciler.packages.functions.starlark import create_starlark_function, run_starlark
 from reconciler.runners.interrupted_calls import InterruptedCalls
 from reconciler.runners.scripts import BackoffScriptRunner, ScriptProcess
-from tests.unit.packages.builders import config, items, messages, shown
+from tests.unit.packages.builders import build_config, format_items, list_messages, parse_items
 
 RESOURCES = "apiVersion: v1\nkind: ConfigMap\nmetadata: # here\n  name: a\ndata:\n  k: '1' # one\n"
 MIB = 1024 * 1024
@@ -37,9 +37,9 @@ def process() -> Iterator[ScriptProcess]:
 
 
 def call(process: Any, source: str, limits: FunctionLimits = LIMITS) -> FunctionOutput:
-    configuration = config("StarlarkRun", {"source": dedent(source)})
+    configuration = build_config("StarlarkRun", {"source": dedent(source)})
     return create_starlark_function(process)(
-        items(RESOURCES), configuration, FunctionContext("safe", (9, 9, 9), "", FunctionBudget(limits))
+        parse_items(RESOURCES), configuration, FunctionContext("safe", (9, 9, 9), "", FunctionBudget(limits))
     )
 
 
@@ -69,11 +69,13 @@ def evaluate(process: ScriptProcess, source: str, limits: FunctionLimits = LIMIT
     ],
 )  # fmt: skip
 def test_a_script_in_a_process_does_what_it_does_in_this_one(process: ScriptProcess, source: str) -> None:
-    here = run_starlark(items(RESOURCES), config("StarlarkRun", {"source": source}), FunctionContext("safe", (9, 9, 9)))
+    here = run_starlark(
+        parse_items(RESOURCES), build_config("StarlarkRun", {"source": source}), FunctionContext("safe", (9, 9, 9))
+    )
     there = call(process, source)
 
-    assert shown(there.items) == shown(here.items)
-    assert (messages(there), there.has_failed, there.log) == (messages(here), here.has_failed, here.log)
+    assert format_items(there.items) == format_items(here.items)
+    assert (list_messages(there), there.has_failed, there.log) == (list_messages(here), here.has_failed, here.log)
 
 
 SLOW = 'x = "a" * 100000000\nfor n in range(100000):\n    x.count("b" + str(n))'
@@ -113,10 +115,10 @@ def test_a_script_that_exceeds_a_limit_fails_and_the_next_one_runs(
     after = call(process, f"x = 2\n{RETURN}")
 
     assert first.has_failed
-    assert setting in messages(first)[0][1]
-    assert messages(first) == messages(second)
+    assert setting in list_messages(first)[0][1]
+    assert list_messages(first) == list_messages(second)
     assert not after.has_failed
-    assert "k: '2' # one" in shown(after.items)
+    assert "k: '2' # one" in format_items(after.items)
     assert time.monotonic() - start < 60
 
 

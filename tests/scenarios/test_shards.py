@@ -19,7 +19,7 @@ from tests.support.git_repositories import HERMETIC, git, read_refs
 from tests.support.policies import HOUR, RINGS, policy, rollout_rule, rollout_world
 from tests.support.shards import ShardedWorld, shard_of, shards_of
 from tests.support.world import STATE, World, config_map, injected_set, package, repository, small_world, variant
-from tests.unit.planning.values import destination
+from tests.unit.planning.builders import build_target
 
 # Each of three shards is responsible for some of these clusters.
 NAMES = tuple(f"city-{number}" for number in range(6))
@@ -46,7 +46,7 @@ def world(tmp_path: Path) -> World:
 
 def find_shard(name: str, count: int = 3) -> int:
     """Return the index of the shard that is responsible for a cluster."""
-    target = destination(name)
+    target = build_target(name)
     return next(index for index in range(1, count + 1) if parse_shard(f"{index}/{count}").is_responsible_for(target))
 
 

@@ -1,4 +1,4 @@
-"""Caches that are emptied when they hold mostly results of passes that ended long ago."""
+"""Tests of caches, which are cleared when most of their entries are from old passes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_results_of_one_pass_are_computed_once() -> None:
     assert calls == [1]
 
 
-def test_a_cache_does_not_grow_with_the_number_of_passes() -> None:
+def test_cache_does_not_grow_with_the_number_of_passes() -> None:
     @cached(100_000)
     def double(value: int) -> int:
         return 2 * value
@@ -33,7 +33,7 @@ def test_a_cache_does_not_grow_with_the_number_of_passes() -> None:
     assert max(sizes) <= 4 * 10 + 64
 
 
-def test_a_cache_that_each_pass_uses_anew_keeps_the_entries_of_recent_passes() -> None:
+def test_cache_with_new_keys_in_each_pass_keeps_the_entries_of_recent_passes() -> None:
     @cached(100_000)
     def double(value: int) -> int:
         return 2 * value
@@ -44,7 +44,7 @@ def test_a_cache_that_each_pass_uses_anew_keeps_the_entries_of_recent_passes() -
     assert double.cache_info().currsize == 1_000
 
 
-def test_entries_of_a_large_pass_go_when_many_small_passes_followed() -> None:
+def test_entries_of_a_large_pass_are_removed_after_many_small_passes() -> None:
     @cached(100_000)
     def double(value: int) -> int:
         return 2 * value

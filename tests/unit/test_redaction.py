@@ -1,4 +1,4 @@
-"""Redaction of URLs: which texts contain credentials, and what a message shows of them."""
+"""Tests of the redaction of URLs: which texts contain credentials, and the text that messages show."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ WITH_CREDENTIALS = [
 
 
 @pytest.mark.parametrize("url", WITH_CREDENTIALS)
-def test_a_url_with_credentials_is_refused_and_never_shown(url: str) -> None:
+def test_url_with_credentials_is_refused_and_not_shown(url: str) -> None:
     with pytest.raises(CredentialInUrlError) as error:
         parse_url(url, "/base")
 
@@ -70,12 +70,12 @@ def test_a_url_with_credentials_is_refused_and_never_shown(url: str) -> None:
 
 @pytest.mark.parametrize("url", WITH_CREDENTIALS)
 @pytest.mark.parametrize("frame", ["fatal: unable to access '{}/': refused", "{}", "url={} x", "see ({}),", '"{}"'])
-def test_running_text_keeps_no_credentials(url: str, frame: str) -> None:
+def test_credentials_are_removed_from_running_text(url: str, frame: str) -> None:
     assert PART not in redact_urls(frame.format(url))
 
 
 @pytest.mark.parametrize("url", WITH_CREDENTIALS)
-def test_a_finding_contains_no_credentials(url: str) -> None:
+def test_finding_contains_no_credentials(url: str) -> None:
     assert PART not in CREDENTIAL_IN_URL.finding(f"must not be {url!r}").message
 
 
@@ -95,7 +95,7 @@ def test_a_finding_contains_no_credentials(url: str) -> None:
         pytest.param("file:///srv/a@b.com/x", id="file-url"),
     ],
 )
-def test_an_address_without_credentials_is_accepted_and_shown(url: str) -> None:
+def test_url_without_credentials_is_accepted_and_shown(url: str) -> None:
     parse_url(url)
 
     assert not has_credentials(url)
@@ -128,11 +128,11 @@ def test_secret_parameters_of_urls_are_masked(name: str) -> None:
 
 @pytest.mark.parametrize("start", ["?", "&", ";", "#"])
 @pytest.mark.parametrize("value", ["sesame", "p@sesame", "'sesame", "p/u@sesame.com/x"])
-def test_secret_parameters_are_masked_wherever_they_begin_and_whatever_they_contain(start: str, value: str) -> None:
+def test_secret_parameters_are_masked_at_any_position_and_with_any_content(start: str, value: str) -> None:
     assert PART not in redact_urls(f"GET https://e.com/a{start}access_token={value}&b=c failed")
 
 
-def test_a_registered_value_is_masked_in_every_text() -> None:
+def test_registered_secret_is_masked_in_every_text() -> None:
     register_secret("correct-horse-battery")
     register_secret("short")
 
@@ -150,9 +150,9 @@ def test_a_registered_value_is_masked_in_every_text() -> None:
         pytest.param("(" * 200_000 + "@x.com/", id="punctuation"),
     ],
 )
-def test_the_time_is_linear_in_the_length(text: str) -> None:
+def test_redaction_takes_linear_time(text: str) -> None:
     began = time.process_time()
 
     redact_urls(text)
 
-    assert time.process_time() - began < 5  # a quadratic expression takes minutes
+    assert time.process_time() - began < 5  # A quadratic regular expression takes minutes.

@@ -1,4 +1,4 @@
-"""Settings come from one file and the environment, and whatever is wrong with them is told in one go (design 10.31)."""
+"""Tests of settings from the file and the environment. All errors are reported together."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def load(tmp_path: Path, text: str, **environment: str) -> Settings:
     return load_settings(None, environment, tmp_path)
 
 
-def refused(tmp_path: Path, text: str, **environment: str) -> list[str]:
+def list_errors(tmp_path: Path, text: str, **environment: str) -> list[str]:
     with pytest.raises(SettingsError) as error:
         load(tmp_path, text, **environment)
     return str(error.value).replace(f"{tmp_path}/", "").splitlines()
 
 
-def setting(settings: Settings, path: str) -> Any:
+def get_setting(settings: Settings, path: str) -> Any:
     value: Any = settings
     for name in path.split("."):
         value = getattr(value, name)
@@ -74,8 +74,8 @@ def setting(settings: Settings, path: str) -> Any:
         ),
     ],
 )
-def test_a_file(tmp_path: Path, text: str, path: str, expected: Any) -> None:
-    assert setting(load(tmp_path, text), path) == expected
+def test_settings_from_a_file(tmp_path: Path, text: str, path: str, expected: Any) -> None:
+    assert get_setting(load(tmp_path, text), path) == expected
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,12 @@ def test_a_file(tmp_path: Path, text: str, path: str, expected: Any) -> None:
         pytest.param({"POLL_SECONDS": "1"}, "poll_seconds", 30.0, id="what-others-put-there"),
     ],
 )
-def test_the_environment_overrides_the_file(
-    tmp_path: Path, variables: dict[str, str], path: str, expected: Any
-) -> None:
+def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str], path: str, expected: Any) -> None:
     file = "poll_seconds: 30\nfleet: {url: x}\ngit: {max_refs_per_push: 9}\n"
 
     settings = load(tmp_path, file, **variables)
 
-    assert setting(settings, path) == expected
+    assert get_setting(settings, path) == expected
     assert settings.git.max_refs_per_push == 9
 
 
@@ -365,8 +363,8 @@ def test_the_environment_overrides_the_file(
         pytest.param("a: 1\na: 2\n", ['2: the key "a" occurs twice in one mapping'], id="said-twice"),
     ],
 )
-def test_what_is_wrong_with_a_file(tmp_path: Path, text: str, errors: list[str]) -> None:
-    assert refused(tmp_path, text) == [f"reconciler.yaml:{error}" for error in errors]
+def test_invalid_files(tmp_path: Path, text: str, errors: list[str]) -> None:
+    assert list_errors(tmp_path, text) == [f"reconciler.yaml:{error}" for error in errors]
 
 
 @pytest.mark.parametrize(
@@ -380,8 +378,8 @@ def test_what_is_wrong_with_a_file(tmp_path: Path, text: str, errors: list[str])
         ),
     ],
 )
-def test_names_that_git_refuses(tmp_path: Path, text: str, start: str) -> None:
-    (error,) = refused(tmp_path, text)
+def test_invalid_git_names_are_refused(tmp_path: Path, text: str, start: str) -> None:
+    (error,) = list_errors(tmp_path, text)
 
     assert error.startswith(f"reconciler.yaml:1: {start}")
 
@@ -396,8 +394,8 @@ def test_names_that_git_refuses(tmp_path: Path, text: str, start: str) -> None:
         pytest.param("refs/{repository}/{repository}", id="the-name-twice"),
     ],
 )
-def test_state_refs_are_listed_by_what_they_start_with(tmp_path: Path, state_ref: str) -> None:
-    (error,) = refused(tmp_path, f"state_ref: '{state_ref}'\n")
+def test_state_refs_are_listed_by_their_prefix(tmp_path: Path, state_ref: str) -> None:
+    (error,) = list_errors(tmp_path, f"state_ref: '{state_ref}'\n")
 
     assert error == (
         "reconciler.yaml:1: state_ref: must start with refs/ and end with /{repository}, "
@@ -418,7 +416,7 @@ def test_state_refs_are_listed_by_what_they_start_with(tmp_path: Path, state_ref
         pytest.param("git: {credentials_file: [[sesame]]}", id="nested-list-as-file"),
     ],
 )
-def test_a_settings_error_does_not_contain_values_that_may_be_secrets(text: str, tmp_path: Path) -> None:
+def test_settings_error_does_not_contain_possible_secrets(text: str, tmp_path: Path) -> None:
     file = tmp_path / "reconciler.yaml"
     file.write_text(text)
 
@@ -464,11 +462,11 @@ def test_a_settings_error_does_not_contain_values_that_may_be_secrets(text: str,
         ),
     ],
 )
-def test_what_is_wrong_with_a_variable(tmp_path: Path, variables: dict[str, str], error: str) -> None:
-    assert refused(tmp_path, "merge: {profile: compat}\n", **variables) == [error]
+def test_invalid_variables(tmp_path: Path, variables: dict[str, str], error: str) -> None:
+    assert list_errors(tmp_path, "merge: {profile: compat}\n", **variables) == [error]
 
 
-def test_a_variable_may_hold_a_mapping(tmp_path: Path) -> None:
+def test_variable_can_contain_a_mapping(tmp_path: Path) -> None:
     settings = load_settings(
         None, {"RECONCILER_MERGE__LIST_KEYS": "{example.org/Gate: {spec/ports: [name]}}"}, tmp_path
     )
@@ -476,7 +474,7 @@ def test_a_variable_may_hold_a_mapping(tmp_path: Path) -> None:
     assert settings.merge.list_keys == {"example.org/Gate": {"spec/ports": ["name"]}}
 
 
-def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
+def test_explicit_file_must_exist(tmp_path: Path) -> None:
     missing = tmp_path / "missing.yaml"
 
     with pytest.raises(SettingsError) as error:
@@ -485,7 +483,7 @@ def test_a_file_that_is_named_must_be_there(tmp_path: Path) -> None:
     assert str(error.value) == f"{missing}: the settings file must exist and be a regular file"
 
 
-def test_a_file_that_is_named_is_read_instead_of_the_usual_one(tmp_path: Path) -> None:
+def test_explicit_file_replaces_the_default_file(tmp_path: Path) -> None:
     (tmp_path / "reconciler.yaml").write_text("cache: usual\n")
     (tmp_path / "mine.yaml").write_text("poll_seconds: 1\n")
 
@@ -494,17 +492,17 @@ def test_a_file_that_is_named_is_read_instead_of_the_usual_one(tmp_path: Path) -
     assert settings == Settings(poll_seconds=1.0)
 
 
-def test_no_file_at_all_means_the_defaults(tmp_path: Path) -> None:
+def test_missing_file_means_defaults(tmp_path: Path) -> None:
     assert load_settings(None, {}, tmp_path) == Settings()
 
 
-def test_every_setting_stands_in_the_example_with_its_default() -> None:
+def test_example_contains_every_setting_with_its_default() -> None:
     written = parse_yaml(EVERY_SETTING.read_bytes()).documents[0].data
 
     assert written == json.loads(Settings().model_dump_json())
 
 
-def test_every_setting_of_the_example_has_a_sentence_above_it() -> None:
+def test_every_setting_of_the_example_has_a_comment() -> None:
     lines = EVERY_SETTING.read_text().splitlines()
     settings = [index for index, line in enumerate(lines) if ": " in line and not line.lstrip().startswith("#")]
 
@@ -512,13 +510,13 @@ def test_every_setting_of_the_example_has_a_sentence_above_it() -> None:
     assert [lines[index] for index in settings if not lines[index - 1].lstrip().startswith("# ")] == []
 
 
-def test_the_schema_is_that_of_the_settings() -> None:
+def test_committed_schema_is_current() -> None:
     how = "python -c 'import reconciler.settings as s; print(s.schema_text(), end=\"\")' > config/schema.json"
 
     assert SCHEMA.read_text() == schema_text(), f"make it anew: {how}"
 
 
-def test_the_schema_accepts_the_example_and_refuses_what_is_unknown() -> None:
+def test_schema_accepts_the_example_and_refuses_unknown_settings() -> None:
     schema = json.loads(SCHEMA.read_text())
     written = parse_yaml(EVERY_SETTING.read_bytes()).documents[0].data
 
@@ -528,7 +526,7 @@ def test_the_schema_accepts_the_example_and_refuses_what_is_unknown() -> None:
         jsonschema.validate({**written, "poll_second": 1}, schema)
 
 
-def test_the_limits_are_those_of_the_rooms_that_they_limit() -> None:
+def test_default_limits_are_equal_to_those_of_the_code() -> None:
     limits = Settings().limits
 
     assert limits.cel.model_dump() == asdict(ExpressionLimits())
@@ -536,11 +534,11 @@ def test_the_limits_are_those_of_the_rooms_that_they_limit() -> None:
     assert (limits.yaml_aliases, limits.yaml_documents) == (DEFAULT_YAML_LIMITS.aliases, DEFAULT_YAML_LIMITS.documents)
 
 
-def test_a_file_counts_more_than_what_was_said_to_kpt(tmp_path: Path) -> None:
+def test_file_has_priority_over_kpt_variables(tmp_path: Path) -> None:
     assert load(tmp_path, "functions: {engine: docker}\n", KRM_FN_RUNTIME="podman").functions.engine == "docker"
 
 
-def test_what_is_wrong_with_what_was_said_to_kpt(tmp_path: Path) -> None:
-    (error,) = refused(tmp_path, "", KRM_FN_RUNTIME="rkt")
+def test_invalid_kpt_variable(tmp_path: Path) -> None:
+    (error,) = list_errors(tmp_path, "", KRM_FN_RUNTIME="rkt")
 
     assert error == "KRM_FN_RUNTIME: functions.engine: must be '', 'podman', 'docker' or 'nerdctl', not 'rkt'"

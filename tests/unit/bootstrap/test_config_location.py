@@ -1,4 +1,4 @@
-"""Tools find the files that findings name: paths are from the root of the repository around a config."""
+"""Tests of the location of a config: paths in findings are relative to the root of its repository."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from reconciler.bootstrap import ConfigLocation, locate_config
 from reconciler.settings import Settings
 
 
-def settings(directory: str = "") -> Settings:
+def build_settings(directory: str = "") -> Settings:
     return Settings.model_validate({"config": {"directory": directory}})
 
 
-def work_tree(folder: Path) -> Path:
+def create_work_tree(folder: Path) -> Path:
     (folder / "repo" / ".git").mkdir(parents=True)
     (folder / "repo" / "ops" / "config").mkdir(parents=True)
     (folder / "repo" / "ops" / "mine.yaml").write_text("")
@@ -38,14 +38,16 @@ def work_tree(folder: Path) -> Path:
         pytest.param("alone", "", "", ConfigLocation("", "reconciler.yaml"), id="no-repository-around-it"),
     ],
 )
-def test_a_folder(config: str, directory: str, file: str, expected: ConfigLocation, tmp_path: Path) -> None:
-    world = work_tree(tmp_path)
-    config_location = locate_config(settings(directory), str(world / config), str(world / file) if file else None)
+def test_location_of_a_config_folder(
+    config: str, directory: str, file: str, expected: ConfigLocation, tmp_path: Path
+) -> None:
+    world = create_work_tree(tmp_path)
+    config_location = locate_config(build_settings(directory), str(world / config), str(world / file) if file else None)
 
     assert config_location == expected
 
 
-def test_a_repository_has_the_directory_of_the_settings() -> None:
-    place = locate_config(settings("prod/eu/"), "https://example.com/config.git", None)
+def test_repository_uses_the_directory_of_the_settings() -> None:
+    place = locate_config(build_settings("prod/eu/"), "https://example.com/config.git", None)
 
     assert place == ConfigLocation("prod/eu", "reconciler.yaml")

@@ -1,4 +1,4 @@
-"""Schemas in a folder: found by release, group and kind, and never beyond the folder."""
+"""Tests of schema folders: a schema is found by release, group and kind, and never outside of the folder."""
 
 from __future__ import annotations
 
@@ -12,29 +12,31 @@ from reconciler.bootstrap import SchemasError, build_schemas
 from reconciler.krm.schema.kubernetes_apis import KubernetesRelease
 
 
-def schema(folder: Path, path: str, required: str) -> None:
-    """Write a schema that wants one field."""
+def write_schema(folder: Path, path: str, required: str) -> None:
+    """Write a schema with one required field."""
     (folder / path).parent.mkdir(parents=True, exist_ok=True)
     content = {"$schema": "http://json-schema.org/schema#", "type": "object", "required": [required]}
     (folder / path).write_text(json.dumps(content))
 
 
-def wanted(folder: Path, release: KubernetesRelease | None, api_version: str, kind: str) -> tuple[str, ...] | None:
-    """Return the field that the schema of a kind wants; None where there is no schema."""
+def find_required_fields(
+    folder: Path, release: KubernetesRelease | None, api_version: str, kind: str
+) -> tuple[str, ...] | None:
+    """Return the required field of the schema of a kind, or None without a schema."""
     violations = build_schemas(str(folder)).find_violations(release, {"apiVersion": api_version, "kind": kind})
     return None if violations is None else tuple(name for violation in violations for name in violation.names)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    schema(tmp_path, "v1.24.1-standalone/deployment-apps-v1.json", "old")
-    schema(tmp_path, "v1.24.3-standalone/deployment-apps-v1.json", "loose")
-    schema(tmp_path, "v1.24.3-standalone-strict/deployment-apps-v1.json", "strict")
-    schema(tmp_path, "v1.24.3-standalone-strict/service-v1.json", "core")
-    schema(tmp_path, "v1.24.1-standalone/ingress-networking-v1.json", "first-of-the-group")
-    schema(tmp_path, "v1.99.0-standalone/service-v1.json", "newest")
-    schema(tmp_path, "example.org/site_v1.json", "custom")
-    schema(tmp_path.parent, "outside.json", "outside")
+    write_schema(tmp_path, "v1.24.1-standalone/deployment-apps-v1.json", "old")
+    write_schema(tmp_path, "v1.24.3-standalone/deployment-apps-v1.json", "loose")
+    write_schema(tmp_path, "v1.24.3-standalone-strict/deployment-apps-v1.json", "strict")
+    write_schema(tmp_path, "v1.24.3-standalone-strict/service-v1.json", "core")
+    write_schema(tmp_path, "v1.24.1-standalone/ingress-networking-v1.json", "first-of-the-group")
+    write_schema(tmp_path, "v1.99.0-standalone/service-v1.json", "newest")
+    write_schema(tmp_path, "example.org/site_v1.json", "custom")
+    write_schema(tmp_path.parent, "outside.json", "outside")
     return tmp_path
 
 
@@ -52,10 +54,10 @@ def folder(tmp_path: Path) -> Path:
         pytest.param((1, 24), "..", "outside", None, id="a-group-that-leads-elsewhere"),
     ],
 )  # fmt: skip
-def test_the_schema_of_a_kind(
+def test_schema_of_a_kind(
     release: KubernetesRelease | None, api_version: str, kind: str, expected: tuple[str, ...] | None, folder: Path
 ) -> None:
-    assert wanted(folder, release, api_version, kind) == expected
+    assert find_required_fields(folder, release, api_version, kind) == expected
 
 
 @pytest.mark.parametrize(
@@ -67,19 +69,19 @@ def test_the_schema_of_a_kind(
         pytest.param('{"$ref": "https://example.org/x.json"}', "site_v1.json: ", id="one-that-would-be-fetched"),
     ],
 )
-def test_a_schema_that_cannot_be_used_is_named(content: str, why: str, folder: Path) -> None:
+def test_invalid_schema_is_named(content: str, why: str, folder: Path) -> None:
     (folder / "example.org/site_v1.json").write_text(content)
 
     with pytest.raises(SchemasError, match=why):
-        wanted(folder, None, "example.org/v1", "Site")
+        find_required_fields(folder, None, "example.org/v1", "Site")
 
 
-def test_a_folder_that_is_none(tmp_path: Path) -> None:
+def test_missing_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SchemasError, match="--schemas must name a folder"):
         build_schemas(str(tmp_path / "nowhere"))
 
 
-def test_without_a_folder_what_is_installed_counts() -> None:
+def test_installed_schemas_are_used_without_a_folder() -> None:
     violations: Any = build_schemas(None).find_violations(None, {"apiVersion": "example.org/v1", "kind": "Nobody"})
 
     assert violations is None

@@ -1,4 +1,4 @@
-"""The catalog: what of a tree is config, who is who in it, and what could not be read (design 10.2, 10.4, 10.5)."""
+"""Tests of the catalog: which files and documents are config, object identity, and unreadable files."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, YamlLimits
 LOCAL = "config.kubernetes.io/local-config"
 
 
-def config_map(name: str = "a", more: str = "") -> str:
+def format_config_map(name: str = "a", more: str = "") -> str:
     return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}{more}}}\n"
 
 
-A, B = config_map("a"), config_map("b")
+A, B = format_config_map("a"), format_config_map("b")
 
 
-def porch(kind: str = "Repository", metadata: str = "{name: a}") -> str:
+def format_porch_object(kind: str = "Repository", metadata: str = "{name: a}") -> str:
     return f"apiVersion: config.porch.kpt.dev/v1alpha1\nkind: {kind}\nmetadata: {metadata}\n"
 
 
-def tree(files: dict[str, str]) -> FileTree:
+def build_tree(files: dict[str, str]) -> FileTree:
     return FileTree({path: File(text.encode()) for path, text in files.items()})
 
 
 def read(files: dict[str, str]) -> Catalog:
-    return read_catalog(tree(files))
+    return read_catalog(build_tree(files))
 
 
-def names(catalog: Catalog) -> list[str]:
+def list_names(catalog: Catalog) -> list[str]:
     return [str(key) for key in catalog.objects]
 
 
@@ -67,19 +67,19 @@ def names(catalog: Catalog) -> list[str]:
     ],
 )
 @pytest.mark.parametrize("written", ["{name: a}", '{name: a, namespace: ""}', "{name: a, namespace: null}"])
-def test_the_namespace_of_an_object_that_states_none(api_version: str, kind: str, namespace: str, written: str) -> None:
+def test_default_namespace_of_an_object(api_version: str, kind: str, namespace: str, written: str) -> None:
     text = f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {written}\n"
 
-    assert names(read({"a.yaml": text})) == [f"{kind}/{namespace}/a"]
+    assert list_names(read({"a.yaml": text})) == [f"{kind}/{namespace}/a"]
 
 
-def test_a_missing_namespace_and_default_are_one_object() -> None:
+def test_absent_namespace_and_default_are_the_same_object() -> None:
     text = "apiVersion: greenhouse.sap/v1alpha1\nkind: Plugin\nmetadata: {name: a%s}\n"
 
-    assert codes(read({"a.yaml": text % "", "b.yaml": text % ", namespace: default"})) == ["DuplicateObject"] * 2
+    assert list_codes(read({"a.yaml": text % "", "b.yaml": text % ", namespace: default"})) == ["DuplicateObject"] * 2
 
 
-def codes(catalog: Catalog) -> list[str]:
+def list_codes(catalog: Catalog) -> list[str]:
     return [finding.code for finding in catalog.findings]
 
 
@@ -98,27 +98,35 @@ def codes(catalog: Catalog) -> list[str]:
         pytest.param("x/.reconciler/a.yaml", False, id="hidden-folder-in-a-folder"),
     ],
 )
-def test_which_paths_are_config(path: str, expected: bool) -> None:
+def test_config_paths(path: str, expected: bool) -> None:
     assert is_config_path(path) is expected
-    assert bool(read({path: config_map()}).objects) is expected
+    assert bool(read({path: format_config_map()}).objects) is expected
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param(config_map(), ["ConfigMap/_cluster/a"], id="an-object"),
+        pytest.param(format_config_map(), ["ConfigMap/_cluster/a"], id="an-object"),
         pytest.param(
-            config_map() + "---\n" + config_map("b"), ["ConfigMap/_cluster/a", "ConfigMap/_cluster/b"], id="two"
+            format_config_map() + "---\n" + format_config_map("b"),
+            ["ConfigMap/_cluster/a", "ConfigMap/_cluster/b"],
+            id="two",
         ),
         pytest.param('{"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}}', ["A/_cluster/a"], id="json"),
-        pytest.param(config_map(more=", namespace: n"), ["ConfigMap/n/a"], id="with-a-namespace"),
-        pytest.param(porch(), ["Repository/default/a"], id="porch-kinds-are-in-default"),
+        pytest.param(format_config_map(more=", namespace: n"), ["ConfigMap/n/a"], id="with-a-namespace"),
+        pytest.param(format_porch_object(), ["Repository/default/a"], id="porch-kinds-are-in-default"),
         pytest.param(
-            porch(metadata="{name: a, namespace: ''}"), ["Repository/default/a"], id="an-empty-namespace-is-none"
+            format_porch_object(metadata="{name: a, namespace: ''}"),
+            ["Repository/default/a"],
+            id="an-empty-namespace-is-none",
         ),
-        pytest.param(porch(metadata="{name: a, namespace: n}"), ["Repository/n/a"], id="or-where-they-say"),
-        pytest.param(config_map(more=f', annotations: {{{LOCAL}: "true"}}'), [], id="local-config"),
-        pytest.param(config_map(more=f', annotations: {{{LOCAL}: "false"}}'), ["ConfigMap/_cluster/a"], id="not-local"),
+        pytest.param(
+            format_porch_object(metadata="{name: a, namespace: n}"), ["Repository/n/a"], id="or-where-they-say"
+        ),
+        pytest.param(format_config_map(more=f', annotations: {{{LOCAL}: "true"}}'), [], id="local-config"),
+        pytest.param(
+            format_config_map(more=f', annotations: {{{LOCAL}: "false"}}'), ["ConfigMap/_cluster/a"], id="not-local"
+        ),
         pytest.param("metadata: {name: a}\n", [], id="neither-kind-nor-version"),
         pytest.param("kind: A\nmetadata: {name: a}\n", [], id="no-version"),
         pytest.param("apiVersion: v1\nkind: 1\nmetadata: {name: a}\n", [], id="a-kind-that-is-no-text"),
@@ -127,20 +135,24 @@ def test_which_paths_are_config(path: str, expected: bool) -> None:
         pytest.param("- apiVersion: v1\n  kind: A\n", [], id="a-list"),
         pytest.param("just text\n", [], id="a-text"),
         pytest.param("", [], id="empty"),
-        pytest.param("---\n# only a comment\n---\n" + config_map(), ["ConfigMap/_cluster/a"], id="empty-documents"),
+        pytest.param(
+            "---\n# only a comment\n---\n" + format_config_map(), ["ConfigMap/_cluster/a"], id="empty-documents"
+        ),
     ],
 )
-def test_which_documents_are_config(text: str, expected: list[str]) -> None:
+def test_config_documents(text: str, expected: list[str]) -> None:
     catalog = read({"a.yaml": text})
 
-    assert names(catalog) == expected
+    assert list_names(catalog) == expected
     assert (catalog.findings, catalog.unreadable) == ((), ())
 
 
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        pytest.param({"p/Kptfile": porch("Kptfile"), "p/a.yaml": A, "b.yaml": B}, ["a", "b"], id="beside-a-kptfile"),
+        pytest.param(
+            {"p/Kptfile": format_porch_object("Kptfile"), "p/a.yaml": A, "b.yaml": B}, ["a", "b"], id="beside-a-kptfile"
+        ),
         pytest.param({".krmignore": "a.yaml\n", "a.yaml": A, "b.yaml": B}, ["b"], id="ignored"),
         pytest.param({".krmignore": "x/\n", "x/y/a.yaml": A, "b.yaml": B}, ["b"], id="an-ignored-folder"),
         pytest.param({"x/.krmignore": "*.yaml\n", "x/a.yaml": A, "b.yaml": B}, ["b"], id="only-below-who-says-so"),
@@ -149,7 +161,7 @@ def test_which_documents_are_config(text: str, expected: list[str]) -> None:
         pytest.param({".krmignore": "bad.yaml\n", "bad.yaml": "a: [\n"}, [], id="what-is-ignored-may-be-broken"),
     ],
 )
-def test_which_files_are_config(files: dict[str, str], expected: list[str]) -> None:
+def test_config_files(files: dict[str, str], expected: list[str]) -> None:
     catalog = read(files)
 
     assert [key.name for key in catalog.objects] == expected
@@ -159,24 +171,32 @@ def test_which_files_are_config(files: dict[str, str], expected: list[str]) -> N
 @pytest.mark.parametrize(
     ("files", "places"),
     [
-        pytest.param({"a.yaml": config_map() + "---\n" + config_map()}, [("a.yaml", 1), ("a.yaml", 5)], id="one-file"),
-        pytest.param({"a.yaml": config_map(), "b.yaml": config_map()}, [("a.yaml", 1), ("b.yaml", 1)], id="two-files"),
         pytest.param(
-            {"a.yaml": porch(), "b.yaml": porch(metadata="{name: a, namespace: default}")},
+            {"a.yaml": format_config_map() + "---\n" + format_config_map()},
+            [("a.yaml", 1), ("a.yaml", 5)],
+            id="one-file",
+        ),
+        pytest.param(
+            {"a.yaml": format_config_map(), "b.yaml": format_config_map()},
+            [("a.yaml", 1), ("b.yaml", 1)],
+            id="two-files",
+        ),
+        pytest.param(
+            {"a.yaml": format_porch_object(), "b.yaml": format_porch_object(metadata="{name: a, namespace: default}")},
             [("a.yaml", 1), ("b.yaml", 1)],
             id="the-default-namespace-said-and-not-said",
         ),
         pytest.param(
-            {"a.yaml": porch(), "b.yaml": porch().replace("v1alpha1", "v1alpha2")},
+            {"a.yaml": format_porch_object(), "b.yaml": format_porch_object().replace("v1alpha1", "v1alpha2")},
             [("a.yaml", 1), ("b.yaml", 1)],
             id="two-versions-of-one-object",
         ),
     ],
 )
-def test_what_stands_there_twice_counts_for_nothing(files: dict[str, str], places: list[tuple[str, int]]) -> None:
-    catalog = read({**files, "other.yaml": config_map("other")})
+def test_duplicate_objects_are_ignored(files: dict[str, str], places: list[tuple[str, int]]) -> None:
+    catalog = read({**files, "other.yaml": format_config_map("other")})
 
-    assert names(catalog) == ["ConfigMap/_cluster/other"]
+    assert list_names(catalog) == ["ConfigMap/_cluster/other"]
     assert [(finding.code, finding.severity) for finding in catalog.findings] == [
         ("DuplicateObject", Severity.ERROR)
     ] * 2
@@ -194,13 +214,13 @@ def test_what_stands_there_twice_counts_for_nothing(files: dict[str, str], place
 @pytest.mark.parametrize(
     ("text", "other"),
     [
-        pytest.param(config_map(), config_map("b"), id="names"),
-        pytest.param(config_map(), config_map(more=", namespace: n"), id="namespaces"),
-        pytest.param(config_map(), config_map().replace("ConfigMap", "Secret"), id="kinds"),
-        pytest.param(config_map(), config_map().replace("v1", "x.example/v1"), id="groups"),
+        pytest.param(format_config_map(), format_config_map("b"), id="names"),
+        pytest.param(format_config_map(), format_config_map(more=", namespace: n"), id="namespaces"),
+        pytest.param(format_config_map(), format_config_map().replace("ConfigMap", "Secret"), id="kinds"),
+        pytest.param(format_config_map(), format_config_map().replace("v1", "x.example/v1"), id="groups"),
     ],
 )
-def test_who_is_somebody_else(text: str, other: str) -> None:
+def test_similar_objects_are_no_duplicates(text: str, other: str) -> None:
     catalog = read({"a.yaml": text, "b.yaml": other})
 
     assert (len(catalog.objects), catalog.findings) == (2, ())
@@ -215,8 +235,8 @@ def test_who_is_somebody_else(text: str, other: str) -> None:
         pytest.param("[a]", 3, "it is missing", id="no-mapping"),
     ],
 )
-def test_an_object_of_ours_needs_a_name(metadata: str, line: int, written: str) -> None:
-    catalog = read({"a.yaml": porch(metadata=metadata)})
+def test_object_without_name_is_a_finding(metadata: str, line: int, written: str) -> None:
+    catalog = read({"a.yaml": format_porch_object(metadata=metadata)})
     (finding,) = catalog.findings
 
     assert catalog.objects == {}
@@ -248,7 +268,7 @@ def test_an_object_of_ours_needs_a_name(metadata: str, line: int, written: str) 
         ),
     ],
 )  # fmt: skip
-def test_what_would_count_with_a_name_is_not_gone_without(document: str, value: bool) -> None:
+def test_object_without_name_makes_the_catalog_incomplete(document: str, value: bool) -> None:
     catalog = read({"a.yaml": document})
 
     assert ([finding.code for finding in catalog.findings], catalog.is_complete) == (
@@ -272,7 +292,7 @@ def test_what_would_count_with_a_name_is_not_gone_without(document: str, value: 
         pytest.param(f"kind: Kafka\nmetadata: {{annotations: {{{LOCAL}: 'true'}}}}\n", "", id="local-config"),
     ],
 )
-def test_a_document_of_a_known_kind_without_api_version(text: str, suggestion: str) -> None:
+def test_document_of_a_known_kind_without_api_version(text: str, suggestion: str) -> None:
     catalog = read({"a.yaml": text})
 
     expected = [("UnknownKind", f"did you mean {suggestion}?")] if suggestion else []
@@ -281,44 +301,47 @@ def test_a_document_of_a_known_kind_without_api_version(text: str, suggestion: s
     assert not catalog.objects
 
 
-def test_a_broken_file_spoils_itself_only() -> None:
-    catalog = read({"bad.yaml": config_map("lost") + "---\na: [\n", "good.yaml": config_map()})
+def test_invalid_file_affects_only_itself() -> None:
+    catalog = read({"bad.yaml": format_config_map("lost") + "---\na: [\n", "good.yaml": format_config_map()})
     (broken,) = catalog.unreadable
 
-    assert names(catalog) == ["ConfigMap/_cluster/a"]
+    assert list_names(catalog) == ["ConfigMap/_cluster/a"]
     assert (broken.file, broken.finding.code, broken.finding.location.file) == ("bad.yaml", "YamlSyntax", "bad.yaml")
     assert broken.finding.location.line >= 5
     assert broken.finding.message.startswith(f"bad.yaml:{broken.finding.location.line}: ")
 
 
-def test_a_file_that_could_not_be_read_at_all() -> None:
+def test_unreadable_file_is_listed() -> None:
     catalog = read_catalog(
-        tree({"a.yaml": config_map()}), unreadable_paths={"b.yaml": "permission denied", "b.txt": "the same"}
+        build_tree({"a.yaml": format_config_map()}),
+        unreadable_paths={"b.yaml": "permission denied", "b.txt": "the same"},
     )
 
-    assert names(catalog) == ["ConfigMap/_cluster/a"]
+    assert list_names(catalog) == ["ConfigMap/_cluster/a"]
     assert [
         (unreadable_file.file, unreadable_file.finding.code, unreadable_file.finding.message)
         for unreadable_file in catalog.unreadable
     ] == [("b.yaml", "FileUnreadable", "b.yaml: permission denied")]
 
 
-def test_limits_are_kept() -> None:
-    catalog = read_catalog(tree({"a.yaml": config_map(), "b.yaml": "{}\n"}), limits=YamlLimits(file_bytes=10))
+def test_limits_apply() -> None:
+    catalog = read_catalog(
+        build_tree({"a.yaml": format_config_map(), "b.yaml": "{}\n"}), limits=YamlLimits(file_bytes=10)
+    )
 
     assert [unreadable_file.file for unreadable_file in catalog.unreadable] == ["a.yaml"]
 
 
-def test_a_file_is_parsed_once_however_often_it_is_read() -> None:
+def test_file_is_parsed_once() -> None:
     memory: ParseCache = {}
-    files = tree({"a.yaml": config_map(), "bad.yaml": "a: [\n"})
+    files = build_tree({"a.yaml": format_config_map(), "bad.yaml": "a: [\n"})
 
     first = read_catalog(files, memory)
-    catalog = read_catalog(files.with_files({"b.yaml": config_map("b").encode()}), memory)
+    catalog = read_catalog(files.with_files({"b.yaml": format_config_map("b").encode()}), memory)
 
     a = ObjectKey("", "ConfigMap", "", "a")
     assert catalog.objects[a].document is first.objects[a].document
-    assert names(catalog) == ["ConfigMap/_cluster/a", "ConfigMap/_cluster/b"]
+    assert list_names(catalog) == ["ConfigMap/_cluster/a", "ConfigMap/_cluster/b"]
     assert first.unreadable == catalog.unreadable
     assert len(memory) == 3
 
@@ -326,39 +349,41 @@ def test_a_file_is_parsed_once_however_often_it_is_read() -> None:
 @pytest.mark.parametrize(
     ("then", "is_same"),
     [
-        pytest.param({"a.yaml": config_map() + "---\n" + config_map("c")}, True, id="beside-another"),
-        pytest.param({"a.yaml": "---\n" + config_map()}, False, id="a-line-further-down"),
-        pytest.param({"a.yaml": config_map().replace("name: a", "name:  a")}, False, id="written-otherwise"),
-        pytest.param({"b.yaml": config_map()}, False, id="in-another-file"),
-        pytest.param({"a.yaml": config_map(), "b.yaml": config_map()}, None, id="in-two-files"),
+        pytest.param({"a.yaml": format_config_map() + "---\n" + format_config_map("c")}, True, id="beside-another"),
+        pytest.param({"a.yaml": "---\n" + format_config_map()}, False, id="a-line-further-down"),
+        pytest.param({"a.yaml": format_config_map().replace("name: a", "name:  a")}, False, id="written-otherwise"),
+        pytest.param({"b.yaml": format_config_map()}, False, id="in-another-file"),
+        pytest.param({"a.yaml": format_config_map(), "b.yaml": format_config_map()}, None, id="in-two-files"),
     ],
 )
-def test_an_object_that_stands_as_it_did_is_the_same_object(then: dict[str, str], is_same: bool | None) -> None:
+def test_unchanged_object_is_the_same_object(then: dict[str, str], is_same: bool | None) -> None:
     a = ObjectKey("", "ConfigMap", "", "a")
-    before = read_catalog(tree({"a.yaml": config_map()}))
+    before = read_catalog(build_tree({"a.yaml": format_config_map()}))
 
-    now = read_catalog(tree(then), previous=before)
+    now = read_catalog(build_tree(then), previous=before)
 
     assert (now.objects[a] is before.objects[a] if a in now.objects else None) is is_same
     assert {key: (config_object.file, config_object.document) for key, config_object in now.objects.items()} == {
         key: (config_object.file, config_object.document)
-        for key, config_object in read_catalog(tree(then)).objects.items()
+        for key, config_object in read_catalog(build_tree(then)).objects.items()
     }
 
 
-def test_a_remembered_file_has_the_name_it_has_now() -> None:
+def test_cached_file_has_its_current_name() -> None:
     memory: ParseCache = {}
-    read_catalog(tree({"old.yaml": porch(), "bad-old.yaml": "a: [\n"}), memory)
+    read_catalog(build_tree({"old.yaml": format_porch_object(), "bad-old.yaml": "a: [\n"}), memory)
 
-    catalog = read_catalog(tree({"new.yaml": porch(), "bad-new.yaml": "a: [\n"}), memory)
+    catalog = read_catalog(build_tree({"new.yaml": format_porch_object(), "bad-new.yaml": "a: [\n"}), memory)
 
     assert [config_object.file for config_object in catalog.objects.values()] == ["new.yaml"]
     assert [unreadable_file.file for unreadable_file in catalog.unreadable] == ["bad-new.yaml"]
 
 
 MANY = {
-    "a.yaml": porch(metadata="{name: b}") + "---\n" + porch(metadata="{name: a, namespace: z}"),
-    "b.yaml": porch(metadata="{name: a}") + "---\n" + porch("PackageVariant"),
+    "a.yaml": format_porch_object(metadata="{name: b}")
+    + "---\n"
+    + format_porch_object(metadata="{name: a, namespace: z}"),
+    "b.yaml": format_porch_object(metadata="{name: a}") + "---\n" + format_porch_object("PackageVariant"),
     "c.yaml": "apiVersion: fleet.example/v1\nkind: Site\nmetadata: {name: s}\n"
     "---\napiVersion: fleet.example/v2\nkind: Site\nmetadata: {name: t}\n"
     "---\napiVersion: fleet.example/v1\nkind: Site\nmetadata: {name: u, namespace: z}\n",
@@ -383,13 +408,13 @@ def test_objects_by_kind_are_sorted() -> None:
         pytest.param("fleet.example/v3", "default", [], id="none"),
     ],
 )
-def test_objects_that_a_variant_may_see(api_version: str, namespace: str, expected: list[str]) -> None:
+def test_objects_in_the_namespace_of_a_variant(api_version: str, namespace: str, expected: list[str]) -> None:
     assert [
         config_object.key.name for config_object in read(MANY).objects_of_type(api_version, "Site", namespace)
     ] == expected
 
 
-def test_one_object() -> None:
+def test_get_object() -> None:
     catalog = read(MANY)
     key = ObjectKey("fleet.example", "Site", "z", "u")
     config_object = catalog.get(key)
@@ -411,16 +436,16 @@ def test_one_object() -> None:
     assert catalog.get(ObjectKey("fleet.example", "Site", "", "u")) is None
 
 
-def test_a_field_of_an_object_has_a_place() -> None:
-    (config_object,) = read({"a.yaml": porch() + "spec:\n  a/b~c:\n  - x\n"}).objects.values()
+def test_field_of_an_object_has_a_location() -> None:
+    (config_object,) = read({"a.yaml": format_porch_object() + "spec:\n  a/b~c:\n  - x\n"}).objects.values()
     where = config_object.location_of(("spec", "a/b~c", 0, "missing"))
 
     assert (where.line, where.pointer) == (6, "/spec/a~1b~0c/0/missing")
 
 
-def test_labels_and_annotations_are_texts() -> None:
+def test_labels_and_annotations_contain_only_strings() -> None:
     (config_object,) = read(
-        {"a.yaml": porch(metadata="{name: a, labels: {b: c, n: 1}, annotations: [x]}")}
+        {"a.yaml": format_porch_object(metadata="{name: a, labels: {b: c, n: 1}, annotations: [x]}")}
     ).objects.values()
 
     assert (config_object.labels, config_object.annotations) == ({"b": "c"}, {})
@@ -429,21 +454,32 @@ def test_labels_and_annotations_are_texts() -> None:
 @pytest.mark.parametrize(
     ("text", "equal"),
     [
-        pytest.param(config_map(), True, id="equal"),
-        pytest.param("# why\n" + config_map().replace(": v1", ": 'v1'"), True, id="comments-and-quotes"),
+        pytest.param(format_config_map(), True, id="equal"),
+        pytest.param("# why\n" + format_config_map().replace(": v1", ": 'v1'"), True, id="comments-and-quotes"),
         pytest.param("kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n", True, id="order"),
-        pytest.param(config_map() + "status: {x: 1}\n", True, id="status"),
-        pytest.param(config_map() + "data: {x: y}\n", False, id="data"),
-        pytest.param(config_map(more=", labels: {x: y}"), False, id="labels"),
+        pytest.param(format_config_map() + "status: {x: 1}\n", True, id="status"),
+        pytest.param(format_config_map() + "data: {x: y}\n", False, id="data"),
+        pytest.param(format_config_map(more=", labels: {x: y}"), False, id="labels"),
     ],
 )
-def test_what_an_object_says(text: str, equal: bool) -> None:
-    (before,), (after,) = read({"a.yaml": config_map()}).objects.values(), read({"b.yaml": text}).objects.values()
+def test_digest_of_an_object(text: str, equal: bool) -> None:
+    (before,), (after,) = (
+        read({"a.yaml": format_config_map()}).objects.values(),
+        read({"b.yaml": text}).objects.values(),
+    )
 
     assert (before.digest == after.digest) is equal
 
 
-DOCUMENTS = (config_map("a"), config_map("b"), porch(), porch(metadata="{}"), "a: [\n", "- x\n", "kind: A\n")
+DOCUMENTS = (
+    format_config_map("a"),
+    format_config_map("b"),
+    format_porch_object(),
+    format_porch_object(metadata="{}"),
+    "a: [\n",
+    "- x\n",
+    "kind: A\n",
+)
 
 
 @settings(max_examples=60)
@@ -453,8 +489,8 @@ DOCUMENTS = (config_map("a"), config_map("b"), porch(), porch(metadata="{}"), "a
         st.lists(st.sampled_from(DOCUMENTS), max_size=3).map("---\n".join),
     )
 )
-def test_every_file_is_read_or_said_to_be_unreadable(files: dict[str, str]) -> None:
-    catalog = read_catalog(tree(files), {}, DEFAULT_YAML_LIMITS)
+def test_every_file_is_read_or_unreadable(files: dict[str, str]) -> None:
+    catalog = read_catalog(build_tree(files), {}, DEFAULT_YAML_LIMITS)
 
     values = {unreadable_file.file for unreadable_file in catalog.unreadable}
     assert values == {path for path, text in files.items() if "a: [" in text and is_config_path(path)}

@@ -1,4 +1,4 @@
-"""Which contents of a file prove that an object was deleted, and which do not."""
+"""Tests of deletion evidence: which file contents prove that an object was deleted."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ LOCAL = textwrap.dedent("""\
     """)
 
 
-def variant_of(group: str = "config.porch.kpt.dev", kind: str = "PackageVariant", name: str = "web") -> str:
+def format_variant(group: str = "config.porch.kpt.dev", kind: str = "PackageVariant", name: str = "web") -> str:
     return f"apiVersion: {group}/v1alpha1\nkind: {kind}\nmetadata: {{name: {name}, namespace: default}}\n"
 
 
-def doubt(content: str) -> InconclusiveFile | None:
+def find_doubt(content: str) -> InconclusiveFile | None:
     return find_inconclusive_file(parse_yaml(content).documents, {WEB})
 
 
@@ -42,13 +42,13 @@ def doubt(content: str) -> InconclusiveFile | None:
         pytest.param("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: A, metadata: {name: a}}]", id="list"),
         pytest.param("apiVersion: v1\nkind: ConfigMapList\nitems: [{metadata: {name: a}}]", id="typed-list"),
         pytest.param(LOCAL.replace("name: web", "name: test"), id="another-object-is-local"),
-        pytest.param(variant_of(kind="PackageVariantSet"), id="another-kind-with-the-same-name"),
-        pytest.param(variant_of(kind="PackageVarient", name="other"), id="a-misspelled-kind-with-another-name"),
-        pytest.param(variant_of(group="apps", kind="Deployment"), id="a-resource-with-the-same-name"),
+        pytest.param(format_variant(kind="PackageVariantSet"), id="another-kind-with-the-same-name"),
+        pytest.param(format_variant(kind="PackageVarient", name="other"), id="a-misspelled-kind-with-another-name"),
+        pytest.param(format_variant(group="apps", kind="Deployment"), id="a-resource-with-the-same-name"),
     ],
 )
-def test_a_valid_file_without_the_object_proves_that_it_was_deleted(content: str) -> None:
-    assert doubt(content) is None
+def test_valid_file_without_the_object_proves_its_deletion(content: str) -> None:
+    assert find_doubt(content) is None
 
 
 @pytest.mark.parametrize(
@@ -84,22 +84,22 @@ def test_a_valid_file_without_the_object_proves_that_it_was_deleted(content: str
         pytest.param(f"{OTHER}---\njust text\n", 5, "plain text", id="a-second-document-that-is-no-object"),
         pytest.param("apiVersion: v1\nkind: List\nitems: []\n", 1, "no Kubernetes object", id="empty-list"),
         pytest.param("apiVersion: v1\nkind: List\n", 1, "no Kubernetes object", id="list-without-items"),
-        pytest.param(variant_of(kind="PackageVarient"), 2, "did you mean PackageVariant?", id="misspelled-kind"),
-        pytest.param(variant_of(kind="packagevariant"), 2, "did you mean PackageVariant?", id="kind-in-lower-case"),
-        pytest.param(variant_of(kind="PACKAGEVARIANT"), 2, "did you mean PackageVariant?", id="kind-in-upper-case"),
+        pytest.param(format_variant(kind="PackageVarient"), 2, "did you mean PackageVariant?", id="misspelled-kind"),
+        pytest.param(format_variant(kind="packagevariant"), 2, "did you mean PackageVariant?", id="kind-in-lower-case"),
+        pytest.param(format_variant(kind="PACKAGEVARIANT"), 2, "did you mean PackageVariant?", id="kind-in-upper-case"),
         pytest.param(
-            variant_of(kind="PackageVarient").replace("default", "another"),
+            format_variant(kind="PackageVarient").replace("default", "another"),
             2,
             "did you mean PackageVariant?",
             id="misspelled-kind-in-another-namespace",
         ),
-        pytest.param(variant_of(group="config.porch.kpt.de"), 1, "is not a known kind", id="misspelled-group"),
-        pytest.param(variant_of(group="apps"), 1, "is not a known kind", id="another-group"),
+        pytest.param(format_variant(group="config.porch.kpt.de"), 1, "is not a known kind", id="misspelled-group"),
+        pytest.param(format_variant(group="apps"), 1, "is not a known kind", id="another-group"),
         pytest.param("apiVersion: v1\nkind: List\nitems:\n- a: b\n", 4, '"apiVersion"', id="item-that-is-no-object"),
     ],
 )
-def test_any_other_content_proves_nothing(content: str, line: int, reason: str) -> None:
-    inconclusive_file = doubt(content)
+def test_other_content_is_inconclusive(content: str, line: int, reason: str) -> None:
+    inconclusive_file = find_doubt(content)
 
     assert inconclusive_file is not None
     assert (inconclusive_file.line, reason in inconclusive_file.reason) == (line, True), inconclusive_file

@@ -1,4 +1,4 @@
-"""File trees have the ids that Git gives them, and changing one leaves the other as it was."""
+"""Tests of file trees: their IDs are equal to those of Git, and they are immutable."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_bare(tmp_path_factory.mktemp("objects") / "ids.git")
 
 
-def tree_by_git(repository: Path, files: dict[str, File]) -> str:
-    """Return the id of the tree that Git itself makes of these files."""
+def compute_tree_with_git(repository: Path, files: dict[str, File]) -> str:
+    """Return the ID of the tree that Git computes for these files."""
     stream = [b"commit refs/heads/x\ncommitter A <a@example.com> 0 +0000\ndata 0\ndeleteall\n"]
     for path, file in files.items():
         stream.append(b"M %s inline %s\ndata %d\n%s\n" % (file.mode.encode(), path.encode(), len(file.data), file.data))
@@ -32,15 +32,15 @@ def tree_by_git(repository: Path, files: dict[str, File]) -> str:
 
 @settings(max_examples=40)
 @given(drawn=TREES)
-def test_tree_ids_are_gits(repository: Path, drawn: dict[str, File]) -> None:
-    # a path cannot be a file and a folder
+def test_tree_ids_are_equal_to_those_of_git(repository: Path, drawn: dict[str, File]) -> None:
+    # A path cannot be a file and a folder.
     files = {path: file for path, file in drawn.items() if not any(other.startswith(f"{path}/") for other in drawn)}
 
-    assert FileTree(files).id == tree_by_git(repository, files)
+    assert FileTree(files).id == compute_tree_with_git(repository, files)
 
 
 @given(drawn=TREES, order=st.randoms(use_true_random=False))
-def test_the_order_of_files_does_not_matter(drawn: dict[str, File], order: object) -> None:
+def test_order_of_files_does_not_change_the_tree(drawn: dict[str, File], order: object) -> None:
     shuffled = sorted(drawn.items(), key=lambda _: order.random())  # type: ignore[attr-defined]
 
     tree = FileTree(dict(shuffled))
@@ -61,7 +61,7 @@ TREE = FileTree({"a": File(b"1", True), "b/c": File(b"2"), "b/d/e": File(b"3"), 
         pytest.param(TREE.with_files({"new": b"9"}), {"new": (b"9", False)}, id="a-new-file-is-not-executable"),
     ],
 )
-def test_files_are_put(tree: FileTree, expected: dict[str, tuple[bytes, bool]]) -> None:
+def test_added_and_removed_files(tree: FileTree, expected: dict[str, tuple[bytes, bool]]) -> None:
     assert {path: (file.data, file.executable) for path, file in tree.items() if file != TREE.get(path)} == expected
 
 
@@ -77,11 +77,11 @@ def test_files_are_put(tree: FileTree, expected: dict[str, tuple[bytes, bool]]) 
         pytest.param(TREE.subtree("none"), [], id="below-nothing"),
     ],
 )
-def test_parts_of_a_tree(tree: FileTree, paths: list[str]) -> None:
+def test_subtrees(tree: FileTree, paths: list[str]) -> None:
     assert list(tree) == paths
 
 
-def test_a_tree_is_never_changed() -> None:
+def test_tree_is_immutable() -> None:
     before = TREE.id
 
     TREE.with_files({"a": b"9"}).without_files("b/c").subtree("b")
@@ -103,6 +103,6 @@ def test_equal_trees_have_equal_ids(file_tree: FileTree, other: FileTree, equal:
     assert (file_tree == other, file_tree.id == other.id) == (equal, equal)
 
 
-def test_the_empty_tree() -> None:
+def test_empty_tree() -> None:
     assert FileTree().id == EMPTY_TREE
     assert FileTree() != {}

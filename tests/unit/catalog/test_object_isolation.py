@@ -1,4 +1,4 @@
-"""When work on a catalog fails, it is repeated without the objects that it fails for, and with all others."""
+"""Tests of object isolation: if work on a catalog fails, it is repeated without the objects that cause the failure."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ NAMES = [f"n{number}" for number in range(9)]
 Work = Callable[[Catalog], list[str]]
 
 
-def config_map(name: str) -> str:
+def format_config_map(name: str) -> str:
     return f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n"
 
 
-CATALOG = catalog_of(**{name: config_map(name) for name in NAMES})
+CATALOG = catalog_of(**{name: format_config_map(name) for name in NAMES})
 
 
-def names_except(*faulty: str, runs: list[int] | None = None) -> Work:
+def build_work(*faulty: str, runs: list[int] | None = None) -> Work:
     def work(catalog: Catalog) -> list[str]:
         if runs is not None:
             runs.append(len(catalog.objects))
@@ -46,8 +46,8 @@ def names_except(*faulty: str, runs: list[int] | None = None) -> Work:
         pytest.param(tuple(NAMES), id="every-object"),
     ],
 )
-def test_the_result_is_that_of_all_other_objects(faulty: tuple[str, ...]) -> None:
-    work = names_except(*faulty)
+def test_result_contains_all_other_objects(faulty: tuple[str, ...]) -> None:
+    work = build_work(*faulty)
 
     isolation_result = FaultyObjectSearch[list[str]]("config maps").run(CATALOG, work, work)
 
@@ -59,7 +59,7 @@ def test_the_result_is_that_of_all_other_objects(faulty: tuple[str, ...]) -> Non
     assert isolation_result.catalog.duplicates == {ObjectKey("", "ConfigMap", "", name) for name in faulty}
 
 
-def test_a_failure_that_no_object_causes_is_raised() -> None:
+def test_failure_without_faulty_object_is_raised() -> None:
     def work(catalog: Catalog) -> list[str]:
         raise ValueError(len(catalog.objects))
 
@@ -67,7 +67,7 @@ def test_a_failure_that_no_object_causes_is_raised() -> None:
         FaultyObjectSearch[list[str]]("config maps").run(CATALOG, work, work)
 
 
-def test_a_failure_that_does_not_come_again_excludes_nothing() -> None:
+def test_failure_that_does_not_repeat_excludes_no_object() -> None:
     attempts = iter([MemoryError()])
 
     def work(catalog: Catalog) -> list[str]:
@@ -80,10 +80,10 @@ def test_a_failure_that_does_not_come_again_excludes_nothing() -> None:
     assert (isolation_result.result, isolation_result.excluded) == (NAMES, ())
 
 
-def test_the_faulty_objects_of_the_last_run_are_tried_first() -> None:
+def test_faulty_objects_of_the_last_run_are_checked_first() -> None:
     search = FaultyObjectSearch[list[str]]("config maps")
     runs: list[int] = []
-    work = names_except("n3", runs=runs)
+    work = build_work("n3", runs=runs)
     search.run(CATALOG, work, work)
     first = len(runs)
     runs.clear()
@@ -94,9 +94,9 @@ def test_the_faulty_objects_of_the_last_run_are_tried_first() -> None:
     assert len(runs) < first
 
 
-def test_an_object_that_was_repaired_is_read_again() -> None:
+def test_repaired_object_is_included_again() -> None:
     search = FaultyObjectSearch[list[str]]("config maps")
-    broken, works = names_except("n3"), names_except()
+    broken, works = build_work("n3"), build_work()
     search.run(CATALOG, broken, broken)
 
     assert search.run(CATALOG, works, works).excluded == ()

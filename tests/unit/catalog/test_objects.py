@@ -1,4 +1,4 @@
-"""Object ids are what Git computes, without asking Git."""
+"""Tests of object IDs, which are computed without Git and are equal to those of Git."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.param(b"z" * 70_000, id="large"),
     ],
 )
-def test_blobs(repository: Path, data: bytes) -> None:
+def test_blob_ids(repository: Path, data: bytes) -> None:
     assert compute_blob_id(data) == git(repository, "hash-object", "--no-filters", "--stdin", stdin=data)
 
 
@@ -59,9 +59,9 @@ def test_blobs(repository: Path, data: bytes) -> None:
         pytest.param([(FILE_MODE, "é", BLOB), (FILE_MODE, "z", BLOB), (FILE_MODE, "Z", BLOB)], id="names-as-bytes"),
     ],
 )
-def test_trees(repository: Path, entries: list[tuple[str, str, str]]) -> None:
+def test_tree_ids(repository: Path, entries: list[tuple[str, str, str]]) -> None:
     lines = "".join(
-        f"{mode.zfill(6)} {_kind(mode)} {object_id}\t{name}\n" for mode, name, object_id in entries
+        f"{mode.zfill(6)} {_get_object_type(mode)} {object_id}\t{name}\n" for mode, name, object_id in entries
     )  # fmt: skip
 
     by_git = git(repository, "mktree", "--missing", stdin=lines.encode())
@@ -69,5 +69,5 @@ def test_trees(repository: Path, entries: list[tuple[str, str, str]]) -> None:
     assert compute_tree_id(entries) == compute_tree_id(reversed(entries)) == by_git
 
 
-def _kind(mode: str) -> str:
+def _get_object_type(mode: str) -> str:
     return {DIRECTORY_MODE: "tree", SUBMODULE_MODE: "commit"}.get(mode, "blob")

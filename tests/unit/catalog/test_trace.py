@@ -1,4 +1,4 @@
-"""A render's questions are recorded with their answers, and asked again they tell what has changed (design 5)."""
+"""Tests of traces: the dependencies of a render are recorded, and changed fingerprints are found later."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from reconciler.catalog.trace import (
 REGION = "apiVersion: fleet.example/v1\nkind: Region\nmetadata: {name: north}\nspec: {zone: 1}\n"
 
 
-def catalog(*documents: str) -> Catalog:
+def build_catalog(*documents: str) -> Catalog:
     return read_catalog(FileTree({"all.yaml": File("---\n".join(documents).encode())}))
 
 
-def ask(view: CatalogView) -> None:
-    """Ask what the tests record: a type, an object of it, and one that is not there."""
+def read_dependencies(view: CatalogView) -> None:
+    """Read the recorded dependencies: a type, an existing object and an absent object."""
     view.has_type("fleet.example/v1", "Region", "default")
     view.find_object("fleet.example/v1", "Region", "default", "north")
     view.find_object("fleet.example/v1", "Region", "default", "south")
@@ -33,24 +33,24 @@ NORTH = "object fleet.example/v1 Region default north"
 SOUTH = "object fleet.example/v1 Region default south"
 
 
-def recorded(now: Catalog) -> dict[str, str]:
+def record_trace(now: Catalog) -> dict[str, str]:
     view = CatalogView(DependencyReader(now))
-    ask(view)
+    read_dependencies(view)
     return view.trace
 
 
-def test_answers_are_recorded_absent_ones_too() -> None:
-    now = catalog(REGION)
+def test_fingerprints_are_recorded_also_for_absent_objects() -> None:
+    now = build_catalog(REGION)
 
-    assert recorded(now) == {
+    assert record_trace(now) == {
         TYPE: PRESENT_FINGERPRINT,
         NORTH: now.objects_of_kind("fleet.example", "Region")[0].digest,
         SOUTH: ABSENT_FINGERPRINT,
     }
 
 
-def test_a_view_answers_as_it_records() -> None:
-    view = CatalogView(DependencyReader(catalog(REGION)))
+def test_view_returns_the_data_that_it_records() -> None:
+    view = CatalogView(DependencyReader(build_catalog(REGION)))
 
     assert view.has_type("fleet.example/v1", "Region", "default") is True
     assert view.has_type("fleet.example/v2", "Region", "default") is False
@@ -76,10 +76,10 @@ def test_a_view_answers_as_it_records() -> None:
         pytest.param([REGION.replace("north}", "north, namespace: edge}")], (NORTH, TYPE), id="another-namespace"),
     ],
 )
-def test_what_has_changed(documents: list[str], changed: tuple[str, ...]) -> None:
-    trace = recorded(catalog(REGION))
+def test_changed_dependencies(documents: list[str], changed: tuple[str, ...]) -> None:
+    trace = record_trace(build_catalog(REGION))
 
-    assert find_changed_dependencies(trace, {}, DependencyReader(catalog(*documents))) == changed
+    assert find_changed_dependencies(trace, {}, DependencyReader(build_catalog(*documents))) == changed
 
 
 @pytest.mark.parametrize(
@@ -91,17 +91,21 @@ def test_what_has_changed(documents: list[str], changed: tuple[str, ...]) -> Non
         pytest.param({"engine": "1"}, ("variant",), id="gone"),
     ],
 )
-def test_facts_are_answers_too(facts: dict[str, str], changed: tuple[str, ...]) -> None:
-    now = catalog(REGION)
-    trace = {"engine": "1", "variant": "a", **recorded(now)}
+def test_facts_are_dependencies(facts: dict[str, str], changed: tuple[str, ...]) -> None:
+    now = build_catalog(REGION)
+    trace = {"engine": "1", "variant": "a", **record_trace(now)}
 
     assert find_changed_dependencies(trace, facts, DependencyReader(now)) == changed
 
 
-def test_facts_come_before_questions() -> None:
-    trace = {"variant": "a", **recorded(catalog(REGION))}
+def test_facts_come_before_objects() -> None:
+    trace = {"variant": "a", **record_trace(build_catalog(REGION))}
 
-    assert find_changed_dependencies(trace, {"variant": "b"}, DependencyReader(catalog())) == ("variant", NORTH, TYPE)
+    assert find_changed_dependencies(trace, {"variant": "b"}, DependencyReader(build_catalog())) == (
+        "variant",
+        NORTH,
+        TYPE,
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,15 +116,18 @@ def test_facts_come_before_questions() -> None:
         pytest.param("object a b c d e", id="too-many-words"),
     ],
 )
-def test_a_question_that_nobody_could_have_asked_is_one_whose_answer_changed(question: str) -> None:
-    assert find_changed_dependencies({question: ABSENT_FINGERPRINT}, {}, DependencyReader(catalog(REGION))) == (
+def test_unknown_dependency_counts_as_changed(question: str) -> None:
+    assert find_changed_dependencies({question: ABSENT_FINGERPRINT}, {}, DependencyReader(build_catalog(REGION))) == (
         question,
     )
 
 
 @pytest.mark.parametrize("name", [pytest.param("north west", id="blank"), pytest.param("north%20west", id="escape")])
-def test_a_name_that_could_be_taken_for_two_words(name: str) -> None:
-    now, other = catalog(REGION.replace("north", f'"{name}"')), catalog(REGION.replace("north", '"north other"'))
+def test_name_with_a_blank_is_one_name(name: str) -> None:
+    now, other = (
+        build_catalog(REGION.replace("north", f'"{name}"')),
+        build_catalog(REGION.replace("north", '"north other"')),
+    )
     view = CatalogView(DependencyReader(now))
 
     assert view.find_object("fleet.example/v1", "Region", "default", name) is not None
@@ -128,6 +135,6 @@ def test_a_name_that_could_be_taken_for_two_words(name: str) -> None:
     assert find_changed_dependencies(view.trace, {}, DependencyReader(other)) == tuple(view.trace)
 
 
-def test_an_old_question_is_answered_today() -> None:
-    assert DependencyReader(catalog(REGION)).read_fingerprint(TYPE) == PRESENT_FINGERPRINT
-    assert DependencyReader(catalog()).read_fingerprint(TYPE) == ABSENT_FINGERPRINT
+def test_recorded_dependency_is_read_from_the_current_catalog() -> None:
+    assert DependencyReader(build_catalog(REGION)).read_fingerprint(TYPE) == PRESENT_FINGERPRINT
+    assert DependencyReader(build_catalog()).read_fingerprint(TYPE) == ABSENT_FINGERPRINT

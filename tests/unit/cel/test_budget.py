@@ -1,4 +1,4 @@
-"""Hostile expressions: every one ends in a clear error, or in its value, within the budget."""
+"""Tests of hostile expressions: each ends with a clear error or with its value, within the budget."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ BINDINGS = {
 }
 
 
-def _bound(count: int, first: str, content: str) -> str:
-    """Return `cel.bind` in `cel.bind`, in which each variable is made of the one before."""
+def _build_nested_bind(count: int, first: str, content: str) -> str:
+    """Return nested `cel.bind` calls, in which each variable uses the previous one."""
     text = f"v{count}"
     for number in range(count, 0, -1):
         text = f"cel.bind(v{number}, {content.replace('v', f'v{number - 1}')}, {text})"
@@ -38,12 +38,15 @@ def _bound(count: int, first: str, content: str) -> str:
         pytest.param("numbers.map(a, numbers.map(b, {'a': a, 'b': b}))", id="maps-in-loops"),
         pytest.param("numbers.exists(a, numbers.exists(b, numbers.exists(c, a / 0 == 1))) || true", id="absorbed"),
         pytest.param("[1].all(x, numbers.all(a, numbers.all(b, numbers.all(c, true)))) || true", id="absorbed-twice"),
-        pytest.param(_bound(24, "'xxxxxxxxxx'", "v + v"), id="text-doubled"),
-        pytest.param(_bound(30, "lists.range(10)", "v + v"), id="list-doubled"),
-        pytest.param(_bound(28, "[1]", "[v, v]"), id="result-that-shares-its-parts"),
-        pytest.param(f"{_bound(28, '[1]', '[v, v]')} == {_bound(28, '[1]', '[v, v]')}", id="equality-of-such"),
-        pytest.param(f"'%s'.format([{_bound(28, '[1]', '[v, v]')}])", id="text-of-such"),
-        pytest.param(f"{_bound(28, '[1]', '[v, v]')}.flatten(30)", id="such-flattened"),
+        pytest.param(_build_nested_bind(24, "'xxxxxxxxxx'", "v + v"), id="text-doubled"),
+        pytest.param(_build_nested_bind(30, "lists.range(10)", "v + v"), id="list-doubled"),
+        pytest.param(_build_nested_bind(28, "[1]", "[v, v]"), id="result-that-shares-its-parts"),
+        pytest.param(
+            f"{_build_nested_bind(28, '[1]', '[v, v]')} == {_build_nested_bind(28, '[1]', '[v, v]')}",
+            id="equality-of-such",
+        ),
+        pytest.param(f"'%s'.format([{_build_nested_bind(28, '[1]', '[v, v]')}])", id="text-of-such"),
+        pytest.param(f"{_build_nested_bind(28, '[1]', '[v, v]')}.flatten(30)", id="such-flattened"),
         pytest.param("text.replace('', text)", id="replacement"),
         pytest.param("text.replace('a', 'aaaaaaaaaaaaaaaaaaaa')", id="long-replacement"),
         pytest.param("numbers.map(n, text).join(text)", id="join"),
@@ -81,7 +84,7 @@ def test_hostile_expressions_exhaust_their_budget(text: str) -> None:
         pytest.param("-(-" * 1000 + "numbers" + ")" * 1000, "CelTooDeep", id="signs"),
         pytest.param("size(" * 600 + "text" + ")" * 600, "CelTooDeep", id="calls"),
         pytest.param("[0" + "[0" * 1000 + "]" * 1001, "CelTooDeep", id="indices"),
-        pytest.param(_bound(120, "1", "v + v"), "CelTooDeep", id="bindings"),
+        pytest.param(_build_nested_bind(120, "1", "v + v"), "CelTooDeep", id="bindings"),
         pytest.param("numbers" + ".map(x, x" * 400 + ")" * 400, "CelTooDeep", id="loops"),
         pytest.param(
             "numbers.all(a, numbers.all(b, numbers.all(c, numbers.all(d, numbers.all(e, true)))))",
@@ -129,11 +132,11 @@ def test_hostile_expressions_are_refused(text: str, code: str) -> None:
         pytest.param("cel.bind(x, numbers.all(a, numbers.all(b, numbers.all(c, true))), 1)", 1, id="never-needed"),
     ],
 )
-def test_long_expressions_work(text: str, value: object) -> None:
+def test_long_expressions_are_evaluated(text: str, value: object) -> None:
     assert HOSTILE.compile(text).evaluate(BINDINGS) == value
 
 
-def test_the_deepest_expressions_stay_far_from_the_recursion_limit() -> None:
+def test_deepest_expressions_stay_below_the_recursion_limit() -> None:
     deepest = "size(['a'].map(x, " * 30 + "'a'" + "))" * 30
     environment = CelEnvironment(limits=ExpressionLimits(nesting=100))
     limit = sys.getrecursionlimit()
@@ -149,10 +152,10 @@ def test_the_deepest_expressions_stay_far_from_the_recursion_limit() -> None:
         sys.setrecursionlimit(limit)
 
 
-def test_the_cost_does_not_depend_on_what_was_evaluated_before() -> None:
+def test_cost_does_not_depend_on_earlier_evaluations() -> None:
     text = "numbers.map(n, ('a' + string(n)).matches('^a[0-9]{1,3}$')).size()"
 
-    def cost() -> tuple[int, int]:
+    def measure_cost() -> tuple[int, int]:
         for steps in range(0, 20_000, 50):
             limits = ExpressionLimits(steps=steps)
             try:
@@ -162,7 +165,7 @@ def test_the_cost_does_not_depend_on_what_was_evaluated_before() -> None:
             return steps, 0
         return -1, -1
 
-    assert cost() == cost()
+    assert measure_cost() == measure_cost()
 
 
 @pytest.mark.parametrize(
@@ -177,7 +180,7 @@ def test_the_cost_does_not_depend_on_what_was_evaluated_before() -> None:
         pytest.param(f"'{'%s' * 600}'.format([{', '.join(['x'] * 600)}])", id="format"),
     ],
 )
-def test_the_budget_is_charged_before_anything_is_made(expression: str) -> None:
+def test_budget_is_charged_before_memory_is_allocated(expression: str) -> None:
     environment = CelEnvironment(frozenset({"x"}), project_functions=True)
     program = environment.compile(expression)
     tracemalloc.start()

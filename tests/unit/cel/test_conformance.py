@@ -1,4 +1,4 @@
-"""The conformance tests of the CEL specification that need no protobuf messages; what does not pass is listed."""
+"""Conformance tests of the CEL specification without protobuf messages. Known gaps are listed."""
 
 from __future__ import annotations
 
@@ -40,43 +40,43 @@ KNOWN_GAPS = dict.fromkeys(
 """Single tests (file/section/name) that fail, with the reason."""
 
 
-def test_every_test_passes_but_the_known_gaps() -> None:
-    failed = {name_of(test) for test in _tests() if not passes(test)}
+def test_every_test_passes_except_known_gaps() -> None:
+    failed = {format_test_name(test) for test in _list_tests() if not is_passing(test)}
 
     assert failed == set(KNOWN_GAPS)
 
 
-def test_there_are_tests_to_pass() -> None:
-    assert len(_tests()) > 900
+def test_conformance_tests_exist() -> None:
+    assert len(_list_tests()) > 900
 
 
 @cache
-def _tests() -> list[dict[str, Any]]:
-    return [test for test in json.loads(TESTS.read_text(encoding="utf-8")) if not why_left_out(test)]
+def _list_tests() -> list[dict[str, Any]]:
+    return [test for test in json.loads(TESTS.read_text(encoding="utf-8")) if not find_skip_reason(test)]
 
 
-def why_left_out(test: dict[str, Any]) -> str:
+def find_skip_reason(test: dict[str, Any]) -> str:
     if test["check_only"]:
         return "the test checks only a type, and there is no type checker"
     return NOT_OURS.get(test["file"], "")
 
 
-def name_of(test: dict[str, Any]) -> str:
+def format_test_name(test: dict[str, Any]) -> str:
     return f"{test['file']}/{test['section']}/{test['name']}"
 
 
-def passes(test: dict[str, Any]) -> bool:
+def is_passing(test: dict[str, Any]) -> bool:
     kind, expected = test["exp"][:2]
     try:
-        bindings = {name: _value(value) for name, value in test["binds"].items()}
-        result = _program(test).evaluate(bindings)
+        bindings = {name: _read_value(value) for name, value in test["binds"].items()}
+        result = _compile_program(test).evaluate(bindings)
     except (ExpressionError, EvaluationError):
         return bool(kind == "error")
-    return kind != "error" and _same(result, _value(expected))
+    return kind != "error" and _is_same(result, _read_value(expected))
 
 
-def _program(test: dict[str, Any]) -> CelProgram:
-    """Compile a test's expression; where it says so, without the static check, so that names may be unknown."""
+def _compile_program(test: dict[str, Any]) -> CelProgram:
+    """Compile the expression of a test. Without the static check, names can be unknown."""
     declared = {*test["env"], *test["binds"]}
     if not test["disable_check"]:
         return CelEnvironment(declared, limits=LIMITS, container=test["container"]).compile(test["expr"])
@@ -87,7 +87,7 @@ def _program(test: dict[str, Any]) -> CelProgram:
     )
 
 
-def _value(typed: list[Any]) -> Any:
+def _read_value(typed: list[Any]) -> Any:
     match typed:
         case ["null"]:
             return None
@@ -100,9 +100,9 @@ def _value(typed: list[Any]) -> Any:
         case ["bytes", {"base64": text}]:
             return base64.b64decode(text)
         case ["list", elements]:
-            return [_value(element) for element in elements]
+            return [_read_value(element) for element in elements]
         case ["map", entries]:
-            return {_value(key): _value(value) for key, value in entries}
+            return {_read_value(key): _read_value(value) for key, value in entries}
         case ["type", name]:
             return CelType(name)
         case ["bool" | "int" | "string", value]:
@@ -110,15 +110,15 @@ def _value(typed: list[Any]) -> Any:
     raise AssertionError(typed)
 
 
-def _same(result: Any, expected: Any) -> bool:
-    """Compare with the types: 1, 1u, 1.0 and true are four values."""
+def _is_same(result: Any, expected: Any) -> bool:
+    """Compare values and types: 1, 1u, 1.0 and true are four values."""
     if type(result) is not type(expected):
         return False
     if isinstance(result, list):
-        return len(result) == len(expected) and all(map(_same, result, expected))
+        return len(result) == len(expected) and all(map(_is_same, result, expected))
     if isinstance(result, dict):
         pairs = [[(type(key), key) for key in sorted(entries, key=str)] for entries in (result, expected)]
-        return pairs[0] == pairs[1] and all(_same(result[key], expected[key]) for key in result)
+        return pairs[0] == pairs[1] and all(_is_same(result[key], expected[key]) for key in result)
     if isinstance(result, float) and math.isnan(expected):
         return math.isnan(result)
     return bool(result == expected)

@@ -41,11 +41,11 @@ BINDINGS = {
         pytest.param("has(repository.labels.region) ? 'yes' : 'no'", "yes", id="has"),
     ],
 )
-def test_an_expression_of_a_package_variant_set(text: str, expected: str) -> None:
+def test_expression_of_a_package_variant_set(text: str, expected: str) -> None:
     assert evaluate_string(PORCH.compile(text), BINDINGS) == expected
 
 
-def test_a_result_that_must_be_a_string_and_is_not() -> None:
+def test_result_that_is_no_string_is_an_error() -> None:
     with pytest.raises(ExpressionError) as caught:
         evaluate_string(PORCH.compile("repository.labels"), BINDINGS)
 
@@ -102,7 +102,7 @@ def test_a_result_that_must_be_a_string_and_is_not() -> None:
         ),
     ],
 )
-def test_a_fault_says_what_and_where(text: str, code: str, message: str, column: int) -> None:
+def test_error_contains_message_and_position(text: str, code: str, message: str, column: int) -> None:
     with pytest.raises(ExpressionError) as caught:
         PORCH.compile(text).evaluate(BINDINGS)
 
@@ -143,7 +143,7 @@ def test_a_fault_says_what_and_where(text: str, code: str, message: str, column:
         pytest.param("[1].map(x)", "CelUnknownFunction", "map() does not take 1 arguments", 5, id="macro"),
     ],
 )
-def test_the_static_check(text: str, code: str, message: str, column: int) -> None:
+def test_static_check(text: str, code: str, message: str, column: int) -> None:
     with pytest.raises(ExpressionError) as caught:
         SHAPES.compile(text)
 
@@ -165,7 +165,7 @@ def test_the_static_check(text: str, code: str, message: str, column: int) -> No
         pytest.param("type(env) == google.protobuf.Timestamp", id="dotted-types-too"),
     ],
 )
-def test_the_static_check_lets_pass(text: str) -> None:
+def test_static_check_accepts(text: str) -> None:
     assert SHAPES.compile(text).text == text
 
 
@@ -180,7 +180,7 @@ def test_the_static_check_lets_pass(text: str) -> None:
         pytest.param("math.abs(env)", {"env"}, id="a-namespace-is-none"),
     ],
 )
-def test_the_names_of_a_program(text: str, names: set[str]) -> None:
+def test_names_of_a_program(text: str, names: set[str]) -> None:
     assert SHAPES.compile(text).names == names
 
 
@@ -202,7 +202,7 @@ def test_the_names_of_a_program(text: str, names: set[str]) -> None:
         pytest.param("'ä😀' + env", ((7, "env"),), id="counted-in-characters"),
     ],
 )
-def test_where_the_names_of_a_program_stand(text: str, places: tuple[tuple[int, str], ...]) -> None:
+def test_positions_of_the_names_of_a_program(text: str, places: tuple[tuple[int, str], ...]) -> None:
     environment = CelEnvironment({"spec": {"image": {"tag": None}}, "env": None, "x": None})
 
     assert environment.compile(text).variable_positions == places
@@ -223,11 +223,11 @@ def test_where_the_names_of_a_program_stand(text: str, places: tuple[tuple[int, 
         pytest.param("cel.bind(a, 1, env.optMap(b, a))", {"cel.bind", "optMap"}, id="bindings"),
     ],
 )
-def test_what_a_program_uses_beyond_standard_cel(text: str, extensions: set[str]) -> None:
+def test_extensions_that_a_program_uses(text: str, extensions: set[str]) -> None:
     assert SHAPES.compile(text).extensions == extensions
 
 
-def test_a_declared_variable_may_be_unbound_until_it_is_used() -> None:
+def test_declared_variable_can_be_unbound_until_it_is_used() -> None:
     program = SHAPES.compile("env == null || spec.ports == 1")
 
     assert program.evaluate({"env": None}) is True
@@ -235,7 +235,7 @@ def test_a_declared_variable_may_be_unbound_until_it_is_used() -> None:
         program.evaluate({"env": 1})
 
 
-def test_programs_are_remembered_by_the_value_of_their_environment() -> None:
+def test_programs_are_cached_by_the_value_of_their_environment() -> None:
     first, second = (CelEnvironment({"a": {"b": None}}).compile("a.b") for _ in range(2))
 
     assert first is second
@@ -243,7 +243,7 @@ def test_programs_are_remembered_by_the_value_of_their_environment() -> None:
     assert CelEnvironment({"a": None}) != CelEnvironment({"a": {}})
 
 
-def test_variables_may_be_dotted_and_stand_in_a_container() -> None:
+def test_variables_can_be_dotted_and_resolved_in_a_container() -> None:
     environment = CelEnvironment({"a.b": None, "a.b.c": None, "x.y.a": None}, container="x.y")
     bindings = {"a.b": {"d": 1}, "a.b.c": 2, "x.y.a": {"z": 3}}
 
@@ -252,7 +252,7 @@ def test_variables_may_be_dotted_and_stand_in_a_container() -> None:
     assert values == [2, 1, 3]
 
 
-def test_the_result_is_a_copy() -> None:
+def test_result_is_a_copy() -> None:
     value = {"list": [{"a": 1}]}
 
     result = CelEnvironment(frozenset({"x"})).compile("[x, x]").evaluate({"x": value})
@@ -271,7 +271,7 @@ def test_the_result_is_a_copy() -> None:
         pytest.param({"a": ...}, id="ellipsis-in-a-map"),
     ],
 )
-def test_values_that_cel_does_not_know_do_not_come_out(value: Any) -> None:
+def test_unsupported_values_are_refused(value: Any) -> None:
     with pytest.raises(ExpressionError, match="is not a CEL value"):
         CelEnvironment(frozenset({"x"})).compile("x").evaluate({"x": value})
 
@@ -293,7 +293,7 @@ def test_values_that_cel_does_not_know_do_not_come_out(value: Any) -> None:
         pytest.param("{'a': 1}[x]", 10**5000, id="key"),
     ],
 )
-def test_numbers_from_outside_may_be_of_any_size(text: str, value: int) -> None:
+def test_input_numbers_can_have_any_size(text: str, value: int) -> None:
     with pytest.raises(ExpressionError):
         CelEnvironment(frozenset({"x"})).compile(text).evaluate({"x": value})
 
@@ -309,7 +309,7 @@ def test_one_budget_for_several_evaluations() -> None:
     assert program.evaluate({}) == list(range(1000))
 
 
-def test_project_functions_only_where_asked_for() -> None:
+def test_project_functions_must_be_enabled() -> None:
     environment = CelEnvironment(project_functions=True)
 
     assert environment.compile("omit()").evaluate({}) is OMIT
@@ -322,7 +322,7 @@ def test_results_keep_their_types() -> None:
     assert [type(value) for value in result] == [Uint, int, float, bool, CelOptional]
 
 
-def test_errors_cross_process_borders() -> None:
+def test_errors_can_be_pickled() -> None:
     with pytest.raises(ExpressionError) as caught:
         CelEnvironment().compile("1 +\n y")
     error = caught.value
@@ -332,7 +332,7 @@ def test_errors_cross_process_borders() -> None:
     assert (copy.code, copy.line, copy.column, str(copy)) == (error.code, 2, 2, str(error))
 
 
-def test_errors_point() -> None:
+def test_error_shows_its_position_with_a_caret() -> None:
     with pytest.raises(ExpressionError) as caught:
         CelEnvironment().compile("[1,\n\tnope]")
 
@@ -340,7 +340,7 @@ def test_errors_point() -> None:
     assert caught.value.format_with_caret() == "\tnope]\n\t^ undeclared variable 'nope'; declared: none"
 
 
-def test_errors_stay_on_one_line_whatever_they_quote() -> None:
+def test_error_message_stays_on_one_line() -> None:
     with pytest.raises(ExpressionError) as caught:
         CelEnvironment(frozenset({"x"})).compile("x['a\\nb']").evaluate({"x": {}})
 
@@ -350,7 +350,7 @@ def test_errors_stay_on_one_line_whatever_they_quote() -> None:
 @pytest.mark.parametrize(
     ("command", "loaded"), [pytest.param("load_parser()", 1, id="asked"), pytest.param("0", 0, id="not-asked")]
 )
-def test_the_parser_is_loaded_when_it_is_asked_for(command: str, loaded: int) -> None:
+def test_parser_is_loaded_on_demand(command: str, loaded: int) -> None:
     assert subprocess.run([sys.executable, "-c", LOADED.format(command)], check=False).returncode == loaded
 
 
@@ -366,5 +366,5 @@ def test_the_parser_is_loaded_when_it_is_asked_for(command: str, loaded: int) ->
         pytest.param("'spec.size'", set(), id="text"),
     ],
 )
-def test_which_fields_a_program_reads(text: str, reads: set[tuple[str, ...]]) -> None:
+def test_fields_that_a_program_reads(text: str, reads: set[tuple[str, ...]]) -> None:
     assert CelEnvironment({"spec": None}).compile(text).field_reads == reads

@@ -53,12 +53,12 @@ def test_loops(text: str, expected: Any) -> None:
         pytest.param("[1, 'a'].sortBy(i, i)", "cannot sort int and string in one list", id="sort"),
     ],
 )
-def test_loops_fault(text: str, message: str) -> None:
+def test_loop_errors(text: str, message: str) -> None:
     with pytest.raises(ExpressionError, match=message):
         X.compile(text).evaluate({})
 
 
-def test_omitted_elements_and_entries_fall_away() -> None:
+def test_omitted_elements_and_entries_are_removed() -> None:
     environment = CelEnvironment(project_functions=True)
     text = """{'a': omit(), 'b': [1, omit()].size(), 'c': [1, 2].map(i, i == 1 ? omit() : i),
         'd': {'x': 1, 'y': 2}.transformMap(k, v, k == 'x' ? omit() : v)}"""
@@ -68,7 +68,7 @@ def test_omitted_elements_and_entries_fall_away() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.permutations(["b", "a", "ä", "", "Z", "aa", True, False, 3, -1, Uint(2)]))
-def test_maps_have_one_order_whatever_order_they_came_in(keys: list[Any]) -> None:
+def test_map_order_does_not_depend_on_the_input_order(keys: list[Any]) -> None:
     keys_in_order = X.compile("x.map(k, k)").evaluate({"x": dict.fromkeys(keys)})
 
     assert keys_in_order == [False, True, -1, 2, 3, "", "Z", "a", "aa", "b", "ä"]

@@ -15,7 +15,7 @@ INTS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-10, 10))
 
 @settings(max_examples=150, deadline=None)
 @given(INTS, INTS, st.sampled_from("+-*/%"))
-def test_ints_are_exact_or_fault(x: int, y: int, operator: str) -> None:
+def test_int_results_are_exact_or_an_error(x: int, y: int, operator: str) -> None:
     exact = {
         "+": lambda: x + y,
         "-": lambda: x - y,
@@ -98,7 +98,7 @@ def test_comparisons(text: str, expected: Any) -> None:
         pytest.param("'a' * 3", id="repetition"),
     ],
 )
-def test_no_overload(text: str) -> None:
+def test_missing_overload_is_an_error(text: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         XY.compile(text).evaluate({})
 
@@ -132,7 +132,7 @@ def test_boolean_keys_differ_from_numbers(expression: str, expected: object) -> 
     assert type(result) is type(expected)
 
 
-def test_a_duplicate_boolean_key_is_named_as_it_is_written() -> None:
+def test_duplicate_boolean_key_is_shown_as_written() -> None:
     with pytest.raises(ExpressionError) as caught:
         XY.compile("{true: 'a', true: 'b'}").evaluate({})
 

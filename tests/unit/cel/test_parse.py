@@ -75,7 +75,7 @@ def test_parse(text: str, value: Any) -> None:
         pytest.param("x\0", "unexpected \\x00", 1, 2, id="control-character"),
     ],
 )
-def test_what_is_no_cel(text: str, message: str, line: int, column: int) -> None:
+def test_invalid_syntax_is_refused(text: str, message: str, line: int, column: int) -> None:
     with pytest.raises(ExpressionError) as caught:
         X.compile(text)
 
@@ -92,12 +92,12 @@ def test_what_is_no_cel(text: str, message: str, line: int, column: int) -> None
         pytest.param("x.map('=>', f => f)", 15, id="not-the-one-in-a-string"),
     ],
 )
-def test_arrow_functions_have_a_code_of_their_own(text: str, column: int) -> None:
+def test_arrow_functions_have_their_own_code(text: str, column: int) -> None:
     with pytest.raises(ExpressionError, match="transformMapEntry") as caught:
         X.compile(text)
 
     assert (caught.value.code, caught.value.column) == ("CelArrowFunction", column)
 
 
-def test_an_arrow_in_a_string_is_no_arrow_function() -> None:
+def test_arrow_in_a_string_is_no_arrow_function() -> None:
     assert X.compile("'a => b'").evaluate({}) == "a => b"

@@ -1,4 +1,4 @@
-"""Whatever the text and the values are, the outcome is a value or an ExpressionError."""
+"""Property tests: the outcome of any text and values is a value or an ExpressionError."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ TOKENS = st.sampled_from(
 
 @settings(max_examples=200, deadline=None)
 @given(st.one_of(st.lists(TOKENS, max_size=25).map(" ".join), st.lists(TOKENS, max_size=25).map("".join), st.text()))
-def test_any_text_compiles_or_is_refused(text: str) -> None:
-    outcome = _compiled_or_refused(text)
+def test_any_text_is_compiled_or_refused(text: str) -> None:
+    outcome = _compile_or_refuse(text)
 
     if isinstance(outcome, ExpressionError):
         assert 1 <= outcome.line <= text.count("\n") + 1
@@ -71,7 +71,7 @@ def test_any_text_compiles_or_is_refused(text: str) -> None:
         assert outcome.text == text
 
 
-def _compiled_or_refused(text: str) -> CelProgram | ExpressionError:
+def _compile_or_refuse(text: str) -> CelProgram | ExpressionError:
     try:
         return ENVIRONMENT.compile(text)
     except ExpressionError as error:
@@ -120,13 +120,13 @@ OPERATIONS = st.sampled_from(
 
 @settings(max_examples=200, deadline=None)
 @given(OPERATIONS, VALUES, VALUES)
-def test_any_values_give_a_value_or_a_fault(text: str, x: Any, y: Any) -> None:
+def test_any_values_produce_the_same_value_or_error_twice(text: str, x: Any, y: Any) -> None:
     program = ENVIRONMENT.compile(text)
 
-    assert _outcome(program, x, y) == _outcome(program, x, y)
+    assert _describe_outcome(program, x, y) == _describe_outcome(program, x, y)
 
 
-def _outcome(program: CelProgram, x: Any, y: Any) -> str:
+def _describe_outcome(program: CelProgram, x: Any, y: Any) -> str:
     try:
         return repr(program.evaluate({"x": x, "y": y}))
     except ExpressionError as error:

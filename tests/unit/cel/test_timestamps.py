@@ -20,7 +20,7 @@ ANY = CelEnvironment(frozenset({"t"}))
 MOMENTS = st.datetimes()
 
 
-def _timestamp(moment: datetime) -> Timestamp:
+def _build_timestamp(moment: datetime) -> Timestamp:
     return Timestamp(
         (moment.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1) * NANOSECONDS_PER_SECOND
     )
@@ -28,8 +28,8 @@ def _timestamp(moment: datetime) -> Timestamp:
 
 @settings(max_examples=150, deadline=None)
 @given(MOMENTS)
-def test_the_calendar_is_pythons(moment: datetime) -> None:
-    timestamp = _timestamp(moment)
+def test_calendar_is_equal_to_that_of_python(moment: datetime) -> None:
+    timestamp = _build_timestamp(moment)
 
     day = moment.timetuple()
     assert str(timestamp) == f"{moment.replace(microsecond=0).isoformat()}Z"
@@ -50,13 +50,13 @@ def test_the_calendar_is_pythons(moment: datetime) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(MIN_TIMESTAMP, MAX_TIMESTAMP))
-def test_timestamps_are_read_as_they_are_written(nanoseconds: int) -> None:
+def test_formatted_timestamps_are_parsed(nanoseconds: int) -> None:
     assert parse_timestamp(str(Timestamp(nanoseconds))) == Timestamp(nanoseconds)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(-(2**63), 2**63 - 1))
-def test_durations_are_read_as_they_are_written(nanoseconds: int) -> None:
+def test_formatted_durations_are_parsed(nanoseconds: int) -> None:
     assert parse_duration(str(Duration(nanoseconds))) == Duration(nanoseconds)
 
 
@@ -106,7 +106,7 @@ def test_times(text: str, expected: object) -> None:
         pytest.param("timestamp(0).getHours('+24:00')", "CelArgument", id="no-such-offset"),
     ],
 )
-def test_what_is_no_time(text: str, code: str) -> None:
+def test_invalid_times_are_refused(text: str, code: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         ANY.compile(text).evaluate({})
 

@@ -1,4 +1,4 @@
-"""Git's own words, and the error they mean."""
+"""Tests of the classification of Git's error messages."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ from reconciler.git.errors import GitError, classify_failure
         pytest.param("something new", "GitFailed", "retry", id="unknown"),
     ],
 )  # fmt: skip
-def test_name_failure(words: str, kind: str, step: str) -> None:
+def test_classify_failure(words: str, kind: str, step: str) -> None:
     error = classify_failure(words)("message")
 
     assert type(error).__name__ == f"{kind}Error"
     assert error.next_step == step
 
 
-def _subclasses(kind: type[GitError]) -> list[type[GitError]]:
-    return [item for direct in kind.__subclasses__() for item in (direct, *_subclasses(direct))]
+def _list_subclasses(kind: type[GitError]) -> list[type[GitError]]:
+    return [item for direct in kind.__subclasses__() for item in (direct, *_list_subclasses(direct))]
 
 
-def test_the_diagram_contains_every_error_with_its_next_step() -> None:
+def test_diagram_contains_every_error_with_its_next_step() -> None:
     drawn = {line.split()[1]: line.split()[3] for line in (errors.__doc__ or "").splitlines() if "── " in line}
 
-    assert drawn == {kind.__name__: kind.next_step for kind in _subclasses(GitError)}
+    assert drawn == {kind.__name__: kind.next_step for kind in _list_subclasses(GitError)}
 
 
 @pytest.mark.parametrize(
@@ -67,5 +67,5 @@ def test_the_diagram_contains_every_error_with_its_next_step() -> None:
         pytest.param(errors.PathRefusedError, "no way", id="the-message-contains-the-action"),
     ],
 )
-def test_the_full_message_contains_the_next_step(kind: type[GitError], expected: str) -> None:
+def test_full_message_contains_the_next_step(kind: type[GitError], expected: str) -> None:
     assert kind("no way").full_message == expected

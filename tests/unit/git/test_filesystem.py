@@ -1,4 +1,4 @@
-"""The cache folder is private: created so, restricted to that, or refused."""
+"""Tests of the private cache folder: it is created, its mode is restricted, or it is refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reconciler.git.filesystem import prepare_private_folder
         pytest.param(0o2750, id="with-set-group-id"),
     ],
 )
-def test_the_folder_is_private_afterwards(tmp_path: Path, before: int | None) -> None:
+def test_folder_is_private(tmp_path: Path, before: int | None) -> None:
     folder = tmp_path / "a" / "cache"
     if before is not None:
         folder.mkdir(parents=True)
@@ -38,7 +38,7 @@ def test_the_folder_is_private_afterwards(tmp_path: Path, before: int | None) ->
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o775, 0o722, 0o1777, 0o2770])
-def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path, mode: int) -> None:
+def test_folder_that_others_can_write_is_refused(tmp_path: Path, mode: int) -> None:
     folder = tmp_path / "cache"
     folder.mkdir()
     folder.chmod(mode)
@@ -50,7 +50,7 @@ def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path, mode: int)
     assert error.value.full_message == error.value.message
 
 
-def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "cache"
     folder.mkdir(mode=0o700)
     monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
@@ -59,7 +59,7 @@ def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest
         prepare_private_folder(folder)
 
 
-def test_a_file_in_place_of_the_folder_is_an_error(tmp_path: Path) -> None:
+def test_file_instead_of_the_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("")
 
     with pytest.raises(CacheUnusableError, match="cannot be written"):

@@ -1,4 +1,4 @@
-"""Plain folders: what counts as a file, and that one bad file spoils itself only."""
+"""Tests of plain folders: which entries are files, and that an unreadable file affects only itself."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_regular_files_only(folder: Path) -> None:
+def test_only_regular_files_are_read(folder: Path) -> None:
     (folder / "link").symlink_to("a.yaml")
     (folder / "linked-folder").symlink_to("deep")
     (folder / ".git").mkdir()
@@ -39,14 +39,14 @@ def test_regular_files_only(folder: Path) -> None:
     assert content.unreadable_reasons == {}
 
 
-def test_the_tree_id_is_gits(folder: Path) -> None:
+def test_tree_id_is_equal_to_that_of_git(folder: Path) -> None:
     git(folder, "init", "--quiet")
     git(folder, "add", ".")
 
     assert read_folder(folder).tree_id == git(folder, "write-tree")
 
 
-def test_what_is_on_disk_counts_not_what_is_committed(folder: Path) -> None:
+def test_content_on_disk_is_read_and_not_committed_content(folder: Path) -> None:
     git(folder, "init", "--quiet")
     git(folder, "add", ".")
     git(folder, "commit", "--quiet", "-m", "x")
@@ -55,7 +55,7 @@ def test_what_is_on_disk_counts_not_what_is_committed(folder: Path) -> None:
     assert read_folder(folder).files["a.yaml"].data == b"a: 2\n"
 
 
-def test_a_bad_file_spoils_itself_only(folder: Path) -> None:
+def test_unreadable_file_affects_only_itself(folder: Path) -> None:
     (folder / "large").write_bytes(b"x" * 101)
     (folder / "just-fits").write_bytes(b"x" * 100)
     (folder / "git~1").write_bytes(b"")
@@ -73,7 +73,7 @@ def test_a_bad_file_spoils_itself_only(folder: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read_is_told(folder: Path) -> None:
+def test_file_without_read_permission_is_reported(folder: Path) -> None:
     (folder / "a.yaml").chmod(0)
 
     assert read_folder(folder).unreadable_reasons == {"a.yaml": "Permission denied"}
@@ -86,9 +86,7 @@ def test_a_file_that_may_not_be_read_is_told(folder: Path) -> None:
         pytest.param(FolderLimits(max_total_bytes=500), id="too-many-bytes"),
     ],
 )
-def test_a_top_level_folder_with_too_much_is_unreadable_and_the_others_are_read(
-    folder: Path, limits: FolderLimits
-) -> None:
+def test_too_large_top_level_folder_is_unreadable_and_others_are_read(folder: Path, limits: FolderLimits) -> None:
     (folder / "many").mkdir()
     for index in range(3):
         (folder / "many" / f"{index}.yaml").write_bytes(b"x" * 200)
@@ -100,7 +98,7 @@ def test_a_top_level_folder_with_too_much_is_unreadable_and_the_others_are_read(
     assert f"at most {limits.max_files:,} files" in content.unreadable_reasons["many/"]
 
 
-def test_too_many_files_beside_the_folders_leave_the_folders_readable(folder: Path) -> None:
+def test_too_many_top_level_files_leave_the_folders_readable(folder: Path) -> None:
     for index in range(3):
         (folder / f"{index}.yaml").touch()
 
@@ -110,6 +108,6 @@ def test_too_many_files_beside_the_folders_leave_the_folders_readable(folder: Pa
     assert list(content.unreadable_reasons) == ["./"]
 
 
-def test_a_folder_that_is_not_there_is_not_empty(tmp_path: Path) -> None:
+def test_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RepositoryMissingError):
         read_folder(tmp_path / "absent")

@@ -1,4 +1,4 @@
-"""Names and paths: git is the oracle for refs, and fsck's rules for paths."""
+"""Tests of ref names and paths. Git is the reference for refs, and the rules of fsck for paths."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from reconciler.git.names import check_object_id, check_ref, check_tree_path, is
         pytest.param("refs/heads//a", False, id="empty-segment"),
     ],
 )
-def test_is_ref(name: str, ok: bool) -> None:
+def test_is_ref_name(name: str, ok: bool) -> None:
     assert is_ref_name(name) == ok
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.text("ab./-@{~^:?*[\\ lock\x7fü", min_size=1, max_size=12))
-def test_what_we_accept_git_accepts(name: str) -> None:
+def test_accepted_ref_names_are_valid_in_git(name: str) -> None:
     if is_ref_name(f"refs/heads/{name}"):
         assert subprocess.run(["git", "check-ref-format", f"refs/heads/{name}"], check=False).returncode == 0
 
@@ -67,11 +67,11 @@ def test_what_we_accept_git_accepts(name: str) -> None:
         pytest.param("a\\.git\\config", False, id="dot-git-with-backslashes"),
     ],
 )
-def test_is_path(path: str, ok: bool) -> None:
+def test_is_tree_path(path: str, ok: bool) -> None:
     assert is_tree_path(path) == ok
 
 
-def test_checks_return_what_is_fine() -> None:
+def test_checks_return_valid_values() -> None:
     assert check_ref("refs/heads/a") == "refs/heads/a"
     assert check_tree_path("a") == "a"
     assert check_object_id("0" * 40) == "0" * 40
@@ -87,6 +87,6 @@ def test_checks_return_what_is_fine() -> None:
         pytest.param("0" * 40 + "\n", id="line-break"),
     ],
 )
-def test_what_is_no_id(text: str) -> None:
+def test_invalid_object_ids_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="full object id"):
         check_object_id(text)

@@ -1,4 +1,4 @@
-"""What a push came to, against a host made of a dictionary."""
+"""Tests of push outcomes with a fake remote."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ OLD, NEW, OTHER = "0" * 40, "1" * 40, "2" * 40
 
 
 @dataclass
-class Host:
-    """A remote that takes all or nothing, names whom it is told to name, and counts."""
+class FakeRemote:
+    """A remote with atomic pushes, which names the refused refs if configured, and counts pushes."""
 
     refs: dict[str, str] = field(default_factory=dict)
     poisoned: frozenset[str] = frozenset()
@@ -60,7 +60,7 @@ class Host:
         return dict(self.refs)
 
 
-def unit(name: str, expected: str | None = None, new: str | None = NEW) -> PushUnit:
+def build_unit(name: str, expected: str | None = None, new: str | None = NEW) -> PushUnit:
     refs = (f"refs/heads/{name}", f"refs/state/{name}")
     return PushUnit(name, tuple(RefUpdate(ref, new, expected) for ref in refs))
 
@@ -72,14 +72,14 @@ def unit(name: str, expected: str | None = None, new: str | None = NEW) -> PushU
     stale=st.sets(st.integers(0, 39), max_size=4),
     there=st.sets(st.integers(0, 39), max_size=4),
 )
-def test_everybody_gets_what_they_deserve(
+def test_every_unit_receives_its_own_outcome(
     names: bool, size: int, poisoned: set[int], stale: set[int], there: set[int]
 ) -> None:
-    refs = {update.ref: NEW for n in there for update in unit(str(n)).updates}
+    refs = {update.ref: NEW for n in there for update in build_unit(str(n)).updates}
     refs |= {f"refs/heads/{n}": OTHER for n in stale - there}
-    host = Host(refs, frozenset(f"refs/state/{n}" for n in poisoned), names)
+    host = FakeRemote(refs, frozenset(f"refs/state/{n}" for n in poisoned), names)
 
-    outcomes = push_until_settled([unit(str(n)) for n in range(size)], host.push, host.look)
+    outcomes = push_until_settled([build_unit(str(n)) for n in range(size)], host.push, host.look)
 
     for n in range(size):
         kind = PushDone if n in there else PushStale if n in stale else PushRefused if n in poisoned else PushDone
@@ -88,29 +88,29 @@ def test_everybody_gets_what_they_deserve(
     assert host.pushes <= 2 + 2 * max(1, len(poisoned)) * size.bit_length()
 
 
-def test_one_unnamed_among_512_takes_19_pushes() -> None:
-    host = Host(poisoned=frozenset({"refs/heads/200"}), names=False)
+def test_one_unnamed_refusal_among_512_units_takes_19_pushes() -> None:
+    host = FakeRemote(poisoned=frozenset({"refs/heads/200"}), names=False)
 
-    outcomes = push_until_settled([unit(str(n)) for n in range(512)], host.push, host.look)
+    outcomes = push_until_settled([build_unit(str(n)) for n in range(512)], host.push, host.look)
 
     assert [name for name, outcome in outcomes.items() if outcome != PushDone()] == ["200"]
-    assert host.pushes <= 19  # as measured, git.md finding 13
+    assert host.pushes <= 19  # This is the measured number of pushes for 512 units.
 
 
-def test_a_lock_on_the_far_side_is_no_refusal() -> None:
-    host = Host(poisoned=frozenset({"refs/heads/a"}), names=False, reason="atomic transaction failed")
+def test_locked_remote_ref_is_a_failure_and_no_refusal() -> None:
+    host = FakeRemote(poisoned=frozenset({"refs/heads/a"}), names=False, reason="atomic transaction failed")
 
-    [outcome] = push_until_settled([unit("a")], host.push, host.look).values()
+    [outcome] = push_until_settled([build_unit("a")], host.push, host.look).values()
 
     assert isinstance(outcome, PushFailed)
     assert outcome.error.next_step == "retry"
 
 
-def test_a_clash_of_names_on_the_far_side_is_a_refusal() -> None:
+def test_conflicting_remote_ref_name_is_a_refusal() -> None:
     words = "remote: error: cannot lock ref 'refs/heads/a': 'refs/heads/a/b' exists; cannot create 'refs/heads/a'"
     attempt = PushAttempt(is_accepted=False, reasons={"refs/heads/a": "atomic transaction failed"}, stderr=words)
 
-    [outcome] = push_until_settled([unit("a")], lambda _: attempt, dict).values()
+    [outcome] = push_until_settled([build_unit("a")], lambda _: attempt, dict).values()
 
     assert isinstance(outcome, PushRefused)
     assert "exists; cannot create" in outcome.message
@@ -127,38 +127,38 @@ def raise_unreachable() -> Mapping[str, str]:
         pytest.param(raise_unreachable, AccessDeniedError, id="nor-can-it-be-read"),
     ],
 )
-def test_an_error_of_the_connection_fails_all_at_once(
-    look: Callable[[], Mapping[str, str]], kind: type[GitError]
-) -> None:
+def test_connection_error_fails_all_units(look: Callable[[], Mapping[str, str]], kind: type[GitError]) -> None:
     attempt = PushAttempt(is_accepted=False, error=AccessDeniedError("no"))
 
-    outcomes = push_until_settled([unit(str(n)) for n in range(9)], lambda _: attempt, look)
+    outcomes = push_until_settled([build_unit(str(n)) for n in range(9)], lambda _: attempt, look)
 
     assert {type(outcome.error) for outcome in outcomes.values() if isinstance(outcome, PushFailed)} == {kind}
     assert len(outcomes) == 9
 
 
-def test_words_about_others_are_left_out() -> None:
+def test_message_omits_lines_about_other_units() -> None:
     words = "remote: c1 is closed\nremote: error: hook declined to update refs/heads/a\nremote: refs/heads/b is bad\n"
     reasons = {"refs/heads/a": "hook declined", "refs/heads/b": "hook declined"}
 
-    outcomes = push_until_settled([unit("a"), unit("b")], lambda _: PushAttempt(False, reasons, words), dict)
+    outcomes = push_until_settled(
+        [build_unit("a"), build_unit("b")], lambda _: PushAttempt(False, reasons, words), dict
+    )
 
     assert outcomes["a"] == PushRefused("refs/heads/a: hook declined; c1 is closed")
     assert outcomes["b"] == PushRefused("refs/heads/b: hook declined; c1 is closed; refs/heads/b is bad")
 
 
-def test_without_atomic_pushes_the_last_ref_waits_for_the_others() -> None:
-    host = Host(poisoned=frozenset({"refs/heads/b"}))
+def test_last_ref_is_pushed_after_the_others_without_atomic_pushes() -> None:
+    host = FakeRemote(poisoned=frozenset({"refs/heads/b"}))
 
-    outcomes = push_in_two_steps([unit("a"), unit("b")], host.push, host.look)
+    outcomes = push_in_two_steps([build_unit("a"), build_unit("b")], host.push, host.look)
 
     assert outcomes["a"] == PushDone()
     assert isinstance(outcomes["b"], PushRefused)
     assert host.refs == {"refs/heads/a": NEW, "refs/state/a": NEW}
 
 
-def test_read_porcelain() -> None:
+def test_parse_porcelain_output() -> None:
     lines = [
         "To /srv/a.git",
         "*\trefs/out/heads/a:refs/heads/a\t[new branch]",
@@ -184,19 +184,19 @@ def test_read_porcelain() -> None:
         pytest.param([1, 4, 1], [["0", "1"], ["2"]], id="exactly-full"),
     ],
 )
-def test_pack(sizes: list[int], groups: list[list[str]]) -> None:
+def test_group_units(sizes: list[int], groups: list[list[str]]) -> None:
     units = [PushUnit(str(n), (RefUpdate("r", None, None),) * size) for n, size in enumerate(sizes)]
 
     assert [[unit.name for unit in group] for group in group_units(reversed(units), 5)] == groups
 
 
-def test_a_unit_with_options_goes_alone_and_last() -> None:
+def test_unit_with_options_is_pushed_alone_and_last() -> None:
     units = [PushUnit(name, (), options) for name, options in (("a", ("x",)), ("b", ()), ("c", ("x",)), ("d", ()))]
 
     assert [[unit.name for unit in group] for group in group_units(units, 5)] == [["b", "d"], ["a"], ["c"]]
 
 
-def test_those_that_wait_go_first_in_their_turn() -> None:
+def test_waiting_units_are_pushed_first() -> None:
     units = [PushUnit(name, (), options) for name, options in (("a", ()), ("b", ("x",)), ("c", ()), ("d", ()))]
 
     assert [[unit.name for unit in group] for group in group_units(units, 5, ["d", "b", "gone"])] == [
@@ -207,8 +207,8 @@ def test_those_that_wait_go_first_in_their_turn() -> None:
 
 
 @pytest.mark.parametrize("way", [push_until_settled, push_in_two_steps])
-def test_what_was_not_pushed_is_postponed_and_nobody_looks(way: Callable[..., dict[str, PushOutcome]]) -> None:
-    units = [unit("a"), unit("b")]
+def test_unsent_units_are_postponed_without_a_fetch(way: Callable[..., dict[str, PushOutcome]]) -> None:
+    units = [build_unit("a"), build_unit("b")]
     waiting = PushAttempt(is_accepted=False, wait_seconds=42)
 
     outcomes = way(units, lambda updates: waiting, lambda: pytest.fail("nothing was sent"))
@@ -226,5 +226,5 @@ def test_what_was_not_pushed_is_postponed_and_nobody_looks(way: Callable[..., di
         pytest.param("refs/heads/a/b", None, None, id="a-deletion"),
     ],
 )
-def test_find_clash(ref: str, new: str | None, clash: str | None) -> None:
+def test_find_ref_name_conflict(ref: str, new: str | None, clash: str | None) -> None:
     assert find_ref_name_conflict(RefUpdate(ref, new, None), {"refs/heads/a"}, {"refs/heads", "refs/heads/d"}) == clash

@@ -1,4 +1,4 @@
-"""So many pushes a minute, with time ticked by hand."""
+"""Tests of the limit of pushes per minute, with a fake clock."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from reconciler.git.rate_limit import PushRateLimiter
 
 
-class Clock:
+class FakeClock:
     def __init__(self) -> None:
         self.now = 0.0
         self.slept: list[float] = []
@@ -20,8 +20,8 @@ class Clock:
         self.now += seconds
 
 
-def test_no_more_than_the_limit_in_any_minute() -> None:
-    clock = Clock()
+def test_no_minute_has_more_pushes_than_the_limit() -> None:
+    clock = FakeClock()
     pace = PushRateLimiter(2, clock, clock.sleep)
     values = []
     for _ in range(6):
@@ -32,8 +32,8 @@ def test_no_more_than_the_limit_in_any_minute() -> None:
     assert values == [0, 1, 60, 61, 120, 121]
 
 
-def test_who_is_slow_anyway_never_waits() -> None:
-    clock = Clock()
+def test_slow_caller_never_waits() -> None:
+    clock = FakeClock()
     pace = PushRateLimiter(1, clock, clock.sleep)
     for _ in range(3):
         pace.acquire()
@@ -42,8 +42,8 @@ def test_who_is_slow_anyway_never_waits() -> None:
     assert not any(clock.slept)
 
 
-def test_zero_is_without_limit() -> None:
-    clock = Clock()
+def test_zero_means_no_limit() -> None:
+    clock = FakeClock()
     pace = PushRateLimiter(0, clock, clock.sleep)
     for _ in range(1000):
         pace.acquire()
@@ -51,8 +51,8 @@ def test_zero_is_without_limit() -> None:
     assert clock.slept == []
 
 
-def test_who_would_wait_too_long_is_put_off_until_then() -> None:
-    clock = Clock()
+def test_caller_with_a_too_long_wait_is_postponed() -> None:
+    clock = FakeClock()
     pace = PushRateLimiter(2, clock, clock.sleep, max_wait_seconds=10)
     values = []
     for _ in range(4):
@@ -65,8 +65,8 @@ def test_who_would_wait_too_long_is_put_off_until_then() -> None:
     assert clock.slept == [8]
 
 
-def test_what_has_begun_is_not_put_off_and_counts() -> None:
-    clock = Clock()
+def test_started_work_is_not_postponed_and_is_counted() -> None:
+    clock = FakeClock()
     pace = PushRateLimiter(1, clock, clock.sleep, max_wait_seconds=10)
     pace.acquire()
     clock.now = 30
@@ -84,15 +84,15 @@ def test_what_has_begun_is_not_put_off_and_counts() -> None:
         pytest.param(0, [None] * 5, id="without-limit"),
     ],
 )
-def test_calls_are_left_for_who_comes_later(per_minute: int, expected: list[float | None]) -> None:
-    clock = Clock()
+def test_reserved_calls_stay_available(per_minute: int, expected: list[float | None]) -> None:
+    clock = FakeClock()
     pace = PushRateLimiter(per_minute, clock, clock.sleep, max_wait_seconds=10)
 
     assert [*(pace.acquire(reserved=1) for _ in range(3)), pace.acquire(), pace.acquire()] == expected
 
 
-def test_who_has_all_the_time_there_is_leaves_nothing_and_tells_of_each_sleep() -> None:
-    clock = Clock()
+def test_caller_without_wait_limit_ignores_reserved_calls_and_reports_each_wait() -> None:
+    clock = FakeClock()
     values: list[float] = []
     pace = PushRateLimiter(1, clock, clock.sleep, on_wait=values.append)
 

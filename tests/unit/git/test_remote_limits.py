@@ -1,4 +1,4 @@
-"""Which remotes have limits of their own."""
+"""Tests of the limits of individual remotes."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from reconciler.git.url import parse_url
         pytest.param("[::1]/acme", "https://[::1]/acme/fleet", True, id="a-number-for-a-host"),
     ],
 )
-def test_which_remotes_a_pattern_matches(pattern: str, url: str, matches: bool) -> None:
+def test_remotes_that_match_a_pattern(pattern: str, url: str, matches: bool) -> None:
     options = GitOptions(remotes=(GitRemoteLimits(pattern, max_refs_per_push=3),))
 
     assert apply_remote_limits(options, parse_url(url)).max_refs_per_push == (3 if matches else 500)
 
 
-def test_the_first_that_matches_counts_and_what_it_leaves_out_is_as_for_all_others() -> None:
+def test_first_match_is_used_and_missing_limits_come_from_the_defaults() -> None:
     first = GitRemoteLimits("github.com/acme", max_pushes_per_minute=6)
     second = GitRemoteLimits("github.com", 3, 2)
     options = GitOptions(max_refs_per_push=100, max_pushes_per_minute=60, remotes=(first, second))
@@ -49,7 +49,7 @@ def test_the_first_that_matches_counts_and_what_it_leaves_out_is_as_for_all_othe
     }  # fmt: skip
 
 
-def test_a_limit_can_be_lifted_for_some() -> None:
+def test_limit_can_be_removed_for_a_remote() -> None:
     options = GitOptions(
         max_pushes_per_minute=6, remotes=(GitRemoteLimits("git.example.com", max_pushes_per_minute=0),)
     )

@@ -1,4 +1,4 @@
-"""What CONFIG is, and where the addresses inside it lead."""
+"""Tests of config sources, and of the resolution of repository URLs in a config."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def world(tmp_path: Path) -> Path:
         pytest.param("git@example.com:a.git", RepositorySource, id="scp-style"),
     ],
 )
-def test_open_source(world: Path, text: str, kind: type[RepositoryOrFolder]) -> None:
+def test_kind_of_a_source(world: Path, text: str, kind: type[RepositoryOrFolder]) -> None:
     assert type(resolve_source(text.format(world=world), str(world))) is kind
 
 
 @pytest.mark.parametrize("text", [pytest.param("absent", id="absent"), pytest.param("file", id="a-file")])
-def test_nothing_there(world: Path, text: str) -> None:
+def test_missing_source_is_an_error(world: Path, text: str) -> None:
     with pytest.raises(RepositoryMissingError):
         resolve_source(text, str(world))
 
 
-def test_a_folder_knows_its_path(world: Path) -> None:
+def test_folder_source_has_its_path(world: Path) -> None:
     source = resolve_source("plain", str(world))
 
     assert isinstance(source, FolderSource)
@@ -78,7 +78,7 @@ def test_resolve_repository(source: str, text: str, expected: str) -> None:
         pytest.param("/etc/secrets.git", ("/srv/",), id="not-listed"),
     ],
 )
-def test_a_remote_configuration_does_not_reach_into_this_machine(text: str, allowed: tuple[str, ...]) -> None:
+def test_remote_config_cannot_refer_to_local_paths(text: str, allowed: tuple[str, ...]) -> None:
     source = RepositorySource(parse_url("https://e.com/org/config.git"))
 
     with pytest.raises(UrlRefusedError):

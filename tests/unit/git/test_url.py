@@ -1,4 +1,4 @@
-"""Addresses: what is accepted, what they resolve to, and that nobody sees a password."""
+"""Tests of URLs: which are accepted, their normal form, and hidden passwords."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from reconciler.git.url import check_url_allowed, find_parent_location, parse_ur
         pytest.param("/srv/x.git", "https://e.com/org", "/srv/x.git", "file", id="absolute-beside-a-url"),
     ],
 )
-def test_addresses(text: str, base: str, normal: str, scheme: str) -> None:
+def test_valid_urls(text: str, base: str, normal: str, scheme: str) -> None:
     url = parse_url(text, base)
 
     assert (url.text, url.scheme) == (normal, scheme)
@@ -74,13 +74,13 @@ def test_addresses(text: str, base: str, normal: str, scheme: str) -> None:
         pytest.param("file:a", id="file-without-slashes"),
     ],
 )
-def test_what_is_no_address(text: str) -> None:
+def test_invalid_urls_are_refused(text: str) -> None:
     with pytest.raises(UrlRefusedError):
         check_url_allowed(parse_url(text, "/base"), ("https://*", "ssh://*", "/*", "git@example.com:*"))
 
 
 @given(st.text("abc:/@.%20[]\\-~", max_size=30))
-def test_any_text_is_an_address_or_refused(text: str) -> None:
+def test_any_text_is_parsed_or_refused_without_its_password(text: str) -> None:
     for start in ("", "https://", "https://u:sesame@", "ssh://", "git@e.com:"):
         try:
             url = parse_url(start + text, "/base")
@@ -115,7 +115,7 @@ def test_any_text_is_an_address_or_refused(text: str) -> None:
         pytest.param("/srv/a", ("https://e.com",), False, id="local-not-listed"),
     ],
 )
-def test_check_allowed(url: str, allowed: tuple[str, ...], ok: bool) -> None:
+def test_check_url_allowed(url: str, allowed: tuple[str, ...], ok: bool) -> None:
     if ok:
         check_url_allowed(parse_url(url), allowed)
         return
@@ -137,7 +137,7 @@ def test_check_allowed(url: str, allowed: tuple[str, ...], ok: bool) -> None:
         ("file:///srv/git/fleet", "", "srv/git/fleet"),
     ],
 )
-def test_place_of(url: str, host: str, path: str) -> None:
+def test_split_host_and_path(url: str, host: str, path: str) -> None:
     assert split_host_and_path(parse_url(url)) == (host, path)
 
 
@@ -150,5 +150,5 @@ def test_place_of(url: str, host: str, path: str) -> None:
         pytest.param("git@e.com:config.git", "git@e.com:", id="scp-style-at-the-top"),
     ],
 )
-def test_folder_of(url: str, folder: str) -> None:
+def test_find_parent_location(url: str, folder: str) -> None:
     assert find_parent_location(parse_url(url)) == folder

@@ -16,5 +16,5 @@ from reconciler.krm.times import format_rfc3339
         pytest.param(10**15, "9999-12-31T23:59:59Z", id="after-year-9999-is-clamped"),
     ],
 )
-def test_a_moment_is_written_in_utc_to_the_second(seconds: int, expected: str) -> None:
+def test_seconds_are_formatted_in_utc(seconds: int, expected: str) -> None:
     assert format_rfc3339(seconds) == expected

@@ -1,4 +1,4 @@
-"""Digests tell values apart as YAML does, and do not see the order of keys."""
+"""Tests of digests: they distinguish values as YAML does, and do not depend on the order of keys."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_canonical_json(data: Any, expected: bytes) -> None:
 
 
 def test_digest() -> None:
-    # sha256sum of the two bytes {}
+    # The expected value is the SHA-256 of the two bytes {}.
     assert compute_digest({}) == "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
 
 
@@ -40,13 +40,13 @@ def test_digest() -> None:
         pytest.param([1, 2], [2, 1], id="order-of-items"),
     ],
 )
-def test_different_values_differ(left: Any, right: Any) -> None:
+def test_different_values_have_different_digests(left: Any, right: Any) -> None:
     assert compute_digest(left) != compute_digest(right)
 
 
 @pytest.mark.parametrize(
     "data", [pytest.param({1: "a"}, id="number"), pytest.param([{"a": {None: 1}}], id="null-deep")]
 )
-def test_keys_must_be_text(data: Any) -> None:
+def test_keys_must_be_strings(data: Any) -> None:
     with pytest.raises(TypeError, match="keys must be strings"):
         compute_digest(data)

@@ -1,4 +1,4 @@
-"""Durations as Go writes them."""
+"""Tests of durations in the format of Go."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ from reconciler.krm.times import parse_duration_seconds
         pytest.param("2562048h", None, id="longer-than-go-can-count"),
     ],
 )
-def test_duration_seconds(text: str, seconds: int | None) -> None:
+def test_parse_duration_seconds(text: str, seconds: int | None) -> None:
     assert parse_duration_seconds(text) == seconds

@@ -1,4 +1,4 @@
-"""A boundary turns unexpected exceptions into values, with a reference that does not depend on the run."""
+"""Tests of the isolation boundary: it turns unexpected exceptions into values with a reproducible reference."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from reconciler.krm.isolation import ExpectedError, InternalFailure, ScopeFailed
 
 
 class TypedError(ExpectedError):
-    """An exception with a handler of its own."""
+    """An exception with its own handler."""
 
 
-def failure_of(error: BaseException) -> InternalFailure:
+def catch_failure(error: BaseException) -> InternalFailure:
     with pytest.raises(ScopeFailedError) as exception_info, isolation_boundary("package berlin/web"):
         raise error
     return exception_info.value.failure
@@ -26,8 +26,8 @@ def recurse(depth: int) -> int:
 
 
 @pytest.mark.parametrize("error", [ValueError, OSError, MemoryError, RecursionError, KeyError, AssertionError])
-def test_an_unexpected_exception_names_its_scope_and_type(error: type[Exception]) -> None:
-    failure = failure_of(error("the text of the exception"))
+def test_unexpected_exception_names_its_scope_and_type(error: type[Exception]) -> None:
+    failure = catch_failure(error("the text of the exception"))
 
     assert (failure.scope, failure.error_type) == ("package berlin/web", error.__name__)
     assert "the text of the exception" in failure.traceback
@@ -36,56 +36,57 @@ def test_an_unexpected_exception_names_its_scope_and_type(error: type[Exception]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit, TypedError])
-def test_these_pass_unchanged(error: type[BaseException]) -> None:
+def test_expected_exceptions_pass_unchanged(error: type[BaseException]) -> None:
     with pytest.raises(error), isolation_boundary("package berlin/web"):
         raise error
 
 
-def test_a_panic_of_a_rust_library_is_an_unexpected_exception() -> None:
+def test_panic_of_a_rust_library_is_an_unexpected_exception() -> None:
     panic = type("PanicException", (BaseException,), {})
 
-    assert failure_of(panic("index out of bounds")).error_type == "PanicException"
+    assert catch_failure(panic("index out of bounds")).error_type == "PanicException"
 
 
-def test_a_reference_is_the_same_whatever_the_depth_of_the_stack_and_the_scope() -> None:
-    def deeper(depth: int) -> InternalFailure:
+def test_reference_does_not_depend_on_the_stack_depth_or_scope() -> None:
+    def catch_at_depth(depth: int) -> InternalFailure:
         if depth:
-            return deeper(depth - 1)
+            return catch_at_depth(depth - 1)
         with pytest.raises(ScopeFailedError) as exception_info, isolation_boundary(f"depth {depth}"):
             recurse(0)
         return exception_info.value.failure
 
-    assert deeper(0).reference == deeper(7).reference
+    assert catch_at_depth(0).reference == catch_at_depth(7).reference
 
 
-def test_a_reference_follows_the_function_that_raised() -> None:
+def test_reference_depends_on_the_function_that_raised() -> None:
     with pytest.raises(ScopeFailedError) as exception_info, isolation_boundary("a"):
         compute_tree_id([("100644", "a", "no id")])
     with pytest.raises(ScopeFailedError) as same, isolation_boundary("b"):
         compute_tree_id([("100644", "b", "none either")])
 
     assert exception_info.value.failure.reference == same.value.failure.reference
-    assert exception_info.value.failure.reference != failure_of(ValueError("no id")).reference
+    assert exception_info.value.failure.reference != catch_failure(ValueError("no id")).reference
 
 
-def test_a_traceback_has_no_credentials_of_urls() -> None:
-    failure = failure_of(ValueError("cannot read https://ada:s3cret-token@example.com/fleet.git"))
+def test_traceback_contains_no_credentials_of_urls() -> None:
+    failure = catch_failure(ValueError("cannot read https://ada:s3cret-token@example.com/fleet.git"))
 
     assert "s3cret-token" not in failure.traceback
     assert "example.com/fleet.git" in failure.traceback
 
 
-def test_findings_are_equal_whatever_the_traceback() -> None:
+def test_findings_with_different_tracebacks_are_equal() -> None:
     finding, other = (
-        create_internal_error_finding(failure_of(ValueError(text)), SourceLocation("a.yaml", 1)) for text in ("x", "y")
+        create_internal_error_finding(catch_failure(ValueError(text)), SourceLocation("a.yaml", 1))
+        for text in ("x", "y")
     )
 
     assert finding == other
     assert hash(finding) == hash(other)
 
 
-def test_a_failed_scope_can_be_sent_by_a_worker() -> None:
-    failure = failure_of(ValueError("x"))
+def test_failed_scope_can_be_sent_by_a_worker() -> None:
+    failure = catch_failure(ValueError("x"))
     sent = pickle.loads(pickle.dumps(ScopeFailedError(failure)))
 
     assert sent.failure == failure

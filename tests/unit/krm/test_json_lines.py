@@ -1,4 +1,6 @@
-"""JSON lines: to the byte, for older engines read them, and equal states must be equal commits."""
+"""Tests of indented JSON. Its bytes are fixed, because earlier versions read it and equal states must have equal
+bytes.
+"""
 
 import pytest
 
@@ -14,10 +16,10 @@ from reconciler.krm.json_text import encode_indented_json
         pytest.param([True, None, 1.5], "[\n true,\n null,\n 1.5\n]\n", id="scalars"),
     ],
 )
-def test_json_lines(data: object, text: str) -> None:
+def test_indented_json(data: object, text: str) -> None:
     assert encode_indented_json(data) == text.encode()
 
 
-def test_what_is_no_json_data_is_refused() -> None:
+def test_value_without_json_form_is_refused() -> None:
     with pytest.raises(TypeError):
         encode_indented_json({"a": {"b"}})

@@ -1,4 +1,4 @@
-"""JSON patches: conformance, what the errors say, and that nothing is half applied."""
+"""Tests of JSON patches: the conformance suite, error messages, and no partial application."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from reconciler.krm.json_text import encode_canonical_json
 CONFORMANCE = Path(__file__).resolve().parents[3] / "../shared/data/json-patch"
 
 
-def _rows() -> list[dict[str, Any]]:
+def _read_rows() -> list[dict[str, Any]]:
     rows = (row for file in sorted(CONFORMANCE.glob("*.json")) for row in json.loads(file.read_text()))
     return [row for row in rows if "patch" in row]
 
 
-def disabled_rows() -> list[dict[str, Any]]:
-    return [row for row in _rows() if row.get("disabled")]
+def list_disabled_rows() -> list[dict[str, Any]]:
+    return [row for row in _read_rows() if row.get("disabled")]
 
 
-def conformance_rows() -> list[Any]:
-    rows = [row for row in _rows() if not row.get("disabled")]
+def list_conformance_rows() -> list[Any]:
+    rows = [row for row in _read_rows() if not row.get("disabled")]
     return [pytest.param(row, id=f"{number}-{row.get('comment', 'no-comment')}") for number, row in enumerate(rows)]
 
 
 @pytest.mark.skipif(not CONFORMANCE.is_dir(), reason="the RFC 6902 conformance tests are not on this machine")
-@pytest.mark.parametrize("row", conformance_rows())
+@pytest.mark.parametrize("row", list_conformance_rows())
 def test_conformance(row: dict[str, Any]) -> None:
     before = copy.deepcopy(row)
 
@@ -76,7 +76,7 @@ def test_conformance(row: dict[str, Any]) -> None:
         pytest.param([{"op": "copy", "from": "/s/9", "path": "/t"}], 0, "/t", "", id="copy-from-a-string"),
     ],
 )
-def test_errors_name_the_operation(operations: list[Any], index: int, pointer: str, reason: str) -> None:
+def test_error_contains_the_operation(operations: list[Any], index: int, pointer: str, reason: str) -> None:
     data = {"a": 1, "l": [1], "s": "text"}
 
     with pytest.raises(PatchError) as caught:
@@ -88,7 +88,7 @@ def test_errors_name_the_operation(operations: list[Any], index: int, pointer: s
     assert data == {"a": 1, "l": [1], "s": "text"}
 
 
-def test_the_result_shares_nothing_with_the_patch() -> None:
+def test_result_shares_no_data_with_the_patch() -> None:
     operations = [{"op": "add", "path": "/a", "value": {"b": []}}]
 
     apply_patch({}, operations)["a"]["b"].append(1)
@@ -105,7 +105,7 @@ _OPERATION = st.fixed_dictionaries(
 
 
 @given(st.lists(_OPERATION, max_size=4))
-def test_whatever_the_patch_the_input_stays_and_errors_are_ours(operations: list[Any]) -> None:
+def test_input_is_unchanged_and_errors_are_patch_errors(operations: list[Any]) -> None:
     data = {"a": {"b": 1}, "l": [1, [2]], "s": "text"}
     before = copy.deepcopy((data, operations))
     with contextlib.suppress(PatchError):

@@ -1,4 +1,4 @@
-"""JSON pointers, by the examples of RFC 6901 and the ways to get them wrong."""
+"""Tests of JSON pointers with the examples of RFC 6901 and invalid pointers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_resolve(text: str, expected: Any) -> None:
         pytest.param("/foo/0/x", "/foo/0 is a single value", id="below-a-scalar"),
     ],
 )
-def test_a_pointer_that_leads_nowhere(text: str, reason: str) -> None:
+def test_pointer_to_an_absent_value(text: str, reason: str) -> None:
     with pytest.raises(PointerError, match=reason):
         resolve_pointer(RFC, parse_pointer(text))
 
@@ -57,12 +57,12 @@ def test_a_pointer_that_leads_nowhere(text: str, reason: str) -> None:
         pytest.param("#/foo", id="uri-fragment"),
     ],
 )
-def test_text_that_is_no_pointer(text: str) -> None:
+def test_invalid_pointer(text: str) -> None:
     with pytest.raises(PointerError, match=r"JSON pointer"):
         parse_pointer(text)
 
 
-def test_a_number_in_a_path_is_an_index() -> None:
+def test_number_in_a_path_is_an_index() -> None:
     assert resolve_pointer(RFC, ("foo", 1)) == "baz"
 
 

@@ -1,4 +1,4 @@
-"""Label queries: the selector text of Kubernetes."""
+"""Tests of label queries in the selector syntax of Kubernetes."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ def test_matches_query(query: str, expected: bool) -> None:
 
 
 @pytest.mark.parametrize("query", ["a b c", "a in b", "=", "a=(b)", "absent=x,a b"])
-def test_what_is_no_query(query: str) -> None:
+def test_invalid_query(query: str) -> None:
     with pytest.raises(LabelQueryError):
         matches_label_query(query, LABELS)

@@ -1,4 +1,4 @@
-"""Names say why they will not do."""
+"""Tests of name validation: each refused name has a reason."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from reconciler.krm.names import (
         pytest.param(validate_ref_name, "a" * 245, id="longest-ref-segment"),
     ],
 )
-def test_sound_names(question, name) -> None:
+def test_valid_names(question, name) -> None:
     assert question(name) is None
 
 
@@ -86,15 +86,15 @@ def test_sound_names(question, name) -> None:
         pytest.param(validate_name_segment, "a" * 246, "at most 245", id="segment-too-long-for-a-ref"),
     ],
 )
-def test_faults(question, name: str, why: str) -> None:
+def test_invalid_names(question, name: str, why: str) -> None:
     assert why in (question(name) or "")
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(alphabet="ab./-@{}~^: \\*[?\x01", min_size=1, max_size=8))
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_git_takes_every_ref_name_we_take(name: str) -> None:
-    """Never looser than `git check-ref-format`."""
+def test_valid_ref_names_are_valid_in_git(name: str) -> None:
+    """The validation is at least as strict as `git check-ref-format`."""
     if validate_ref_name(name) is None:
         process = subprocess.run(["git", "check-ref-format", f"refs/heads/{name}"], check=False)
 
@@ -111,7 +111,7 @@ def test_git_takes_every_ref_name_we_take(name: str) -> None:
         pytest.param("a/.Git/config", 'segment ".git', id="dot-git"),
     ],
 )
-def test_tree_path_fault(path: str, why: str) -> None:
+def test_validate_tree_path(path: str, why: str) -> None:
     fault = validate_tree_path(path)
 
     assert (fault is None) == (why == "")

@@ -1,4 +1,4 @@
-"""Spellings of one repository have one normal form; other repositories have another."""
+"""Tests of normalized repository URLs: equal for all spellings of one repository, and different otherwise."""
 
 from __future__ import annotations
 
@@ -66,6 +66,6 @@ def test_other_repositories_are_different(url: str, other: str) -> None:
         pytest.param("http://git.example.com/a/b", "https://git.example.com/a/b", id="http-and-https"),
     ],
 )
-def test_a_repository_stays_the_same_under_another_protocol(url: str, other: str) -> None:
+def test_same_repository_with_another_protocol(url: str, other: str) -> None:
     assert normalize_repository_url(url) != normalize_repository_url(other)
     assert is_same_repository(url, other)

@@ -1,4 +1,4 @@
-"""Label selectors match as Kubernetes does, and report every fault."""
+"""Tests of label selectors: they match as in Kubernetes, and every error is reported."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reconciler.krm.selectors import LabelRequirement, LabelSelector, read_label_selector
 
 
-def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
+def build_expression(key: str, operator: str, *values: str) -> dict[str, Any]:
     return {"matchExpressions": [{"key": key, "operator": operator, "values": list(values)}]}
 
 
@@ -24,17 +24,20 @@ def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
         pytest.param({"matchLabels": {"a": "1"}}, {"a": "2"}, False, id="label-differs"),
         pytest.param({"matchLabels": {"a": ""}}, {}, False, id="empty-value-is-not-absence"),
         pytest.param({"matchLabels": {"a": "1", "b": "2"}}, {"a": "1"}, False, id="all-labels-needed"),
-        pytest.param(expression("a", "In", "1", "2"), {"a": "2"}, True, id="in"),
-        pytest.param(expression("a", "In", "1"), {}, False, id="in-needs-the-key"),
-        pytest.param(expression("a", "NotIn", "1"), {"a": "2"}, True, id="not-in"),
-        pytest.param(expression("a", "NotIn", "1"), {"a": "1"}, False, id="not-in-but-is"),
-        pytest.param(expression("a", "NotIn", "1"), {}, True, id="not-in-holds-for-an-absent-key"),
-        pytest.param(expression("a", "Exists"), {"a": ""}, True, id="exists"),
-        pytest.param(expression("a", "Exists"), {}, False, id="exists-needs-the-key"),
-        pytest.param(expression("a", "DoesNotExist"), {}, True, id="does-not-exist"),
-        pytest.param(expression("a", "DoesNotExist"), {"a": "1"}, False, id="does-not-exist-but-does"),
+        pytest.param(build_expression("a", "In", "1", "2"), {"a": "2"}, True, id="in"),
+        pytest.param(build_expression("a", "In", "1"), {}, False, id="in-needs-the-key"),
+        pytest.param(build_expression("a", "NotIn", "1"), {"a": "2"}, True, id="not-in"),
+        pytest.param(build_expression("a", "NotIn", "1"), {"a": "1"}, False, id="not-in-but-is"),
+        pytest.param(build_expression("a", "NotIn", "1"), {}, True, id="not-in-holds-for-an-absent-key"),
+        pytest.param(build_expression("a", "Exists"), {"a": ""}, True, id="exists"),
+        pytest.param(build_expression("a", "Exists"), {}, False, id="exists-needs-the-key"),
+        pytest.param(build_expression("a", "DoesNotExist"), {}, True, id="does-not-exist"),
+        pytest.param(build_expression("a", "DoesNotExist"), {"a": "1"}, False, id="does-not-exist-but-does"),
         pytest.param(
-            {"matchLabels": {"z": "1"}} | expression("a", "Exists"), {"z": "1"}, False, id="labels-and-expressions"
+            {"matchLabels": {"z": "1"}} | build_expression("a", "Exists"),
+            {"z": "1"},
+            False,
+            id="labels-and-expressions",
         ),
     ],
 )
@@ -57,15 +60,17 @@ def test_matches(data: Any, labels: dict[str, str], expected: bool) -> None:
         pytest.param({"matchExpressions": {"a": 1}}, ["matchExpressions must be a list"], id="expressions-mapping"),
         pytest.param({"matchExpressions": ["x"]}, ["matchExpressions[0] must be a mapping"], id="expression-text"),
         pytest.param(
-            expression("a", "Is", "1"),
+            build_expression("a", "Is", "1"),
             ['matchExpressions[0].operator must be one of In, NotIn, Exists, DoesNotExist, not "Is"'],
             id="unknown-operator",
         ),
         pytest.param(
-            expression("a", "In"), ["matchExpressions[0].values must not be empty for operator In"], id="in-no-values"
+            build_expression("a", "In"),
+            ["matchExpressions[0].values must not be empty for operator In"],
+            id="in-no-values",
         ),
         pytest.param(
-            expression("a", "Exists", "1"),
+            build_expression("a", "Exists", "1"),
             ["matchExpressions[0].values must be empty for operator Exists"],
             id="exists-with-values",
         ),
@@ -81,16 +86,16 @@ def test_matches(data: Any, labels: dict[str, str], expected: bool) -> None:
         ),
     ],
 )
-def test_faults(data: Any, faults: list[str]) -> None:
+def test_errors(data: Any, faults: list[str]) -> None:
     selector, values = read_label_selector(data)
 
     assert list(values) == faults
     assert (selector is None) == bool(faults)
 
 
-def test_two_orders_of_one_question_are_equal() -> None:
-    first, _ = read_label_selector({"matchLabels": {"b": "2", "a": "1"}} | expression("k", "In", "y", "x", "y"))
-    second, _ = read_label_selector({"matchLabels": {"a": "1", "b": "2"}} | expression("k", "In", "x", "y"))
+def test_selectors_in_another_order_are_equal() -> None:
+    first, _ = read_label_selector({"matchLabels": {"b": "2", "a": "1"}} | build_expression("k", "In", "y", "x", "y"))
+    second, _ = read_label_selector({"matchLabels": {"a": "1", "b": "2"}} | build_expression("k", "In", "x", "y"))
 
     assert first == second
     assert first == LabelSelector((("a", "1"), ("b", "2")), (LabelRequirement("k", "In", ("x", "y")),))
@@ -98,13 +103,15 @@ def test_two_orders_of_one_question_are_equal() -> None:
 
 KEYS = st.sampled_from(["a", "b", "c"])
 REQUIREMENTS = st.one_of(
-    st.builds(lambda k, o, v: expression(k, o, *v), KEYS, st.sampled_from(["In", "NotIn"]), st.lists(KEYS, min_size=1)),
-    st.builds(expression, KEYS, st.sampled_from(["Exists", "DoesNotExist"])),
+    st.builds(
+        lambda k, o, v: build_expression(k, o, *v), KEYS, st.sampled_from(["In", "NotIn"]), st.lists(KEYS, min_size=1)
+    ),
+    st.builds(build_expression, KEYS, st.sampled_from(["Exists", "DoesNotExist"])),
 )
 
 
 @given(REQUIREMENTS, st.dictionaries(KEYS, KEYS))
-def test_as_data_reads_back_as_the_same_selector(data: dict[str, Any], labels: dict[str, str]) -> None:
+def test_serialized_selector_is_read_back(data: dict[str, Any], labels: dict[str, str]) -> None:
     selector, _ = read_label_selector(data | {"matchLabels": labels})
     assert selector is not None
 

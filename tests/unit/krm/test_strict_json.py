@@ -1,4 +1,4 @@
-"""JSON that readers understand differently is refused."""
+"""Tests of strict JSON, which refuses texts that parsers interpret differently."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from reconciler.packages.parsing import ParseFailure, parse_json_cached
         pytest.param("[" * 100_000, "maximum recursion depth exceeded", 0, id="deep"),
     ],
 )
-def test_what_a_package_file_must_not_contain(text: str, message: str, line: int) -> None:
+def test_ambiguous_json_is_refused(text: str, message: str, line: int) -> None:
     result = parse_json_cached(text.encode())
 
     assert isinstance(result, ParseFailure)
@@ -51,10 +51,10 @@ def test_what_a_package_file_must_not_contain(text: str, message: str, line: int
         pytest.param('"\\ud83d\\ude00"', "😀", id="surrogate-pair"),
     ],
 )
-def test_what_is_read(text: str, data: Any) -> None:
+def test_valid_json(text: str, data: Any) -> None:
     assert parse_strict_json(text) == data
     assert not isinstance(parse_json_cached(text.encode()), ParseFailure)
 
 
-def test_the_sign_of_zero_stays() -> None:
+def test_sign_of_zero_stays() -> None:
     assert math.copysign(1, parse_strict_json("-0.0")) == -1

@@ -1,4 +1,4 @@
-"""Trailers end a message, one a line; nothing before the last paragraph is one."""
+"""Tests of trailers: they are lines of the last paragraph of a message."""
 
 import pytest
 
@@ -20,5 +20,5 @@ from reconciler.krm.git_formats import parse_trailers
         pytest.param("", {}, id="empty"),
     ],
 )
-def test_read_trailers(message: str, expected: dict[str, str]) -> None:
+def test_parse_trailers(message: str, expected: dict[str, str]) -> None:
     assert parse_trailers(message) == expected

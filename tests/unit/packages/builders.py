@@ -1,4 +1,4 @@
-"""Packages and resources from text, for the tests of the package engine."""
+"""Builders of packages and resources from text, for the tests of the package engine."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from reconciler.packages.parsing import parse_cached
 KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n"
 
 
-def tree(files: Mapping[str, str]) -> FileTree:
+def build_tree(files: Mapping[str, str]) -> FileTree:
     """Return files from dedented text."""
     return FileTree({path: File(dedent(text).lstrip("\n").encode()) for path, text in files.items()})
 
 
-def texts(files: FileTree) -> dict[str, str]:
-    """Return files as text."""
+def read_texts(files: FileTree) -> dict[str, str]:
+    """Return the text of each file."""
     return {path: file.data.decode() for path, file in files.items()}
 
 
-def items(text: str, path: str = "r.yaml") -> list[Item]:
+def parse_items(text: str, path: str = "r.yaml") -> list[Item]:
     """Return the documents of one file as items."""
     parsed = parse_cached(dedent(text).lstrip("\n").encode())
     return [Item("", path, n, doc.data, n, doc) for n, doc in enumerate(parsed.documents)]  # type: ignore[union-attr]
 
 
-def config(kind: str, data: Mapping[str, Any], group: str = "fn.kpt.dev/v1alpha1") -> dict[str, Any]:
-    """Return a function's configuration; a ConfigMap's content goes to `data`."""
+def build_config(kind: str, data: Mapping[str, Any], group: str = "fn.kpt.dev/v1alpha1") -> dict[str, Any]:
+    """Return the configuration of a function. The content of a ConfigMap goes to `data`."""
     if kind == "ConfigMap":
         return {"apiVersion": "v1", "kind": kind, "metadata": {"name": "function-input"}, "data": dict(data)}
     return {"apiVersion": group, "kind": kind, "metadata": {"name": "config"}, **data}
 
 
-def run(
+def run_function(
     function: KrmFunction,
     text: str,
     configuration: Mapping[str, Any] | None,
@@ -45,14 +45,14 @@ def run(
     version: FunctionVersion = (9, 9, 9),
 ) -> FunctionOutput:
     """Call a function on the documents of a text."""
-    return function(items(text), configuration, FunctionContext(profile, version))
+    return function(parse_items(text), configuration, FunctionContext(profile, version))
 
 
-def shown(output: Sequence[Item]) -> str:
+def format_items(output: Sequence[Item]) -> str:
     """Return items as one YAML text."""
     return "---\n".join(item.document.text for item in output)
 
 
-def messages(output: FunctionOutput) -> list[tuple[str, str]]:
-    """Return what a function said."""
+def list_messages(output: FunctionOutput) -> list[tuple[str, str]]:
+    """Return the severity and message of each result of a function."""
     return [(result.severity, result.message) for result in output.results]

@@ -1,4 +1,4 @@
-"""Merge comments: where one is written, and what `compat` adds."""
+"""Tests of merge comments: which resources receive one, and the additions of compat."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 
 from reconciler.packages.clone import add_merge_comments
 from reconciler.packages.resource import UPSTREAM_IDENTIFIER
-from tests.unit.packages.builders import texts, tree
+from tests.unit.packages.builders import build_tree, read_texts
 
 DATA = Path(__file__).resolve().parents[3] / "../shared/data/kpt/packages.json"
 ROWS: list[dict[str, Any]] = json.loads(DATA.read_text())["TestAddMetadataComment"] if DATA.exists() else []
@@ -35,17 +35,17 @@ HEAD = "apiVersion: v1\nkind: ConfigMap\n"
         pytest.param("data: {}\n", "data: {}\n", id="no-metadata"),
     ],
 )
-def test_with_merge_comments(before: str, after: str) -> None:
-    files, findings = add_merge_comments(tree({"r.yaml": HEAD + before}))
+def test_add_merge_comments(before: str, after: str) -> None:
+    files, findings = add_merge_comments(build_tree({"r.yaml": HEAD + before}))
 
-    assert texts(files) == {"r.yaml": HEAD + after}
+    assert read_texts(files) == {"r.yaml": HEAD + after}
     assert findings == ()
     assert add_merge_comments(files)[0] == files
 
 
-def test_hidden_and_other_files_are_left_alone() -> None:
+def test_ignored_and_other_files_stay() -> None:
     text = HEAD + "metadata:\n  name: a\n"
-    before = tree(
+    before = build_tree(
         {"Kptfile": text, ".krmignore": "hidden.yaml\n", "hidden.yaml": text, "a.json": '{"metadata": {"name": "a"}}'}
     )
 
@@ -66,17 +66,17 @@ def test_hidden_and_other_files_are_left_alone() -> None:
         ),
     ],
 )
-def test_identifiers_are_quoted_as_upstreams_tool_does(before: str, after: str) -> None:
-    files, _ = add_merge_comments(tree({"r.yaml": f"{HEAD}metadata: # mine\n{before}"}), "compat")
+def test_identifiers_are_quoted_as_in_kpt(before: str, after: str) -> None:
+    files, _ = add_merge_comments(build_tree({"r.yaml": f"{HEAD}metadata: # mine\n{before}"}), "compat")
 
-    assert texts(files) == {"r.yaml": f"{HEAD}metadata: # mine\n{after.format(UPSTREAM_IDENTIFIER)}"}
+    assert read_texts(files) == {"r.yaml": f"{HEAD}metadata: # mine\n{after.format(UPSTREAM_IDENTIFIER)}"}
 
 
 @pytest.mark.skipif(not ROWS, reason="the test data of other projects is not beside this project")
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["case"]) for row in ROWS])
-def test_upstreams_table(row: dict[str, Any]) -> None:
-    files, _ = add_merge_comments(tree({"r.yaml": row["input"].strip() + "\n"}), "compat")
+def test_table_of_kpt(row: dict[str, Any]) -> None:
+    files, _ = add_merge_comments(build_tree({"r.yaml": row["input"].strip() + "\n"}), "compat")
 
-    assert yaml.safe_load(texts(files)["r.yaml"]) == yaml.safe_load(row["expected"])
+    assert yaml.safe_load(read_texts(files)["r.yaml"]) == yaml.safe_load(row["expected"])
     comments = [line for line in row["expected"].splitlines() if "#" in line]
-    assert [line for line in texts(files)["r.yaml"].splitlines() if "#" in line] == comments
+    assert [line for line in read_texts(files)["r.yaml"].splitlines() if "#" in line] == comments

@@ -1,11 +1,11 @@
-"""Packages: ownership of files, .krmignore, and which documents are resources."""
+"""Tests of packages: which package owns a file, .krmignore, and which documents are resources."""
 
 from __future__ import annotations
 
 import pytest
 
 from reconciler.packages.package import Package
-from tests.unit.packages.builders import KPTFILE, tree
+from tests.unit.packages.builders import KPTFILE, build_tree
 
 NESTED = {
     "Kptfile": KPTFILE,
@@ -19,7 +19,7 @@ NESTED = {
 
 
 def test_subpackages_and_owners() -> None:
-    package = Package(tree(NESTED))
+    package = Package(build_tree(NESTED))
 
     assert package.subpackages == ("db", "db/deep/cache")
     owners = {
@@ -42,16 +42,16 @@ def test_subpackages_and_owners() -> None:
     ],
 )
 def test_krmignore(ignores: dict[str, str], hidden: list[str]) -> None:
-    package = Package(tree({**NESTED, **ignores}))
+    package = Package(build_tree({**NESTED, **ignores}))
 
     assert [path for path in package.files if path.endswith(".yaml") and package.is_ignored(path)] == sorted(hidden)
     assert not set(hidden) & set(package.iterate_krm_paths())
     assert set(hidden) <= set(package.iterate_opaque_paths())
 
 
-def test_resources_carry_package_path_and_index() -> None:
+def test_resources_have_package_path_and_index() -> None:
     package = Package(
-        tree({**NESTED, "db/two.yaml": "---\n# nothing\n---\na: 1\n---\nb: 2\n", "c.json": '{"kind": "C"}'})
+        build_tree({**NESTED, "db/two.yaml": "---\n# nothing\n---\na: 1\n---\nb: 2\n", "c.json": '{"kind": "C"}'})
     )
 
     places = [(r.package, r.path, r.index) for r in package.resources if r.path not in ("Kptfile", "a.yaml")]
@@ -73,8 +73,8 @@ def test_resources_carry_package_path_and_index() -> None:
         pytest.param("half.json", '{"a": "\\ud800"}', 0, id="json-with-half-a-character"),
     ],
 )
-def test_what_does_not_parse_is_a_finding(path: str, text: str, line: int) -> None:
-    resources, findings = Package(tree({"Kptfile": KPTFILE, path: text})).parse_result
+def test_invalid_file_is_a_finding(path: str, text: str, line: int) -> None:
+    resources, findings = Package(build_tree({"Kptfile": KPTFILE, path: text})).parse_result
 
     assert [(finding.location.file, finding.code) for finding in findings] == [(path, "YamlSyntax")]
     assert line == 0 or abs(findings[0].location.line - line) <= 1
@@ -94,7 +94,7 @@ def test_what_does_not_parse_is_a_finding(path: str, text: str, line: int) -> No
     ],
 )
 def test_missing_krm_field(text: str, missing: str) -> None:
-    resource = Package(tree({"Kptfile": KPTFILE, "a.yaml": text})).resources[1]
+    resource = Package(build_tree({"Kptfile": KPTFILE, "a.yaml": text})).resources[1]
 
     assert resource.missing_krm_field == missing
 
@@ -111,4 +111,4 @@ def test_missing_krm_field(text: str, missing: str) -> None:
 def test_local_config(annotation: str, expected: bool) -> None:
     text = f"kind: A\nmetadata:\n  annotations:\n    config.kubernetes.io/local-config: {annotation}\n"
 
-    assert Package(tree({"Kptfile": KPTFILE, "a.yaml": text})).resources[1].is_local_config is expected
+    assert Package(build_tree({"Kptfile": KPTFILE, "a.yaml": text})).resources[1].is_local_config is expected

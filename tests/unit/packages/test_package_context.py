@@ -1,4 +1,4 @@
-"""The package context: made when missing, keys kept, and the errors that Porch gives."""
+"""Tests of the package context: it is created if missing, other keys stay, and errors are those of Porch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reconciler.packages.package_context import (
     read_package_context,
     update_package_context,
 )
-from tests.unit.packages.builders import KPTFILE, texts, tree
+from tests.unit.packages.builders import KPTFILE, build_tree, read_texts
 
 CONTEXT = """\
 apiVersion: v1
@@ -26,19 +26,19 @@ data:
 """
 
 
-def test_a_missing_context_is_made() -> None:
-    files, findings = ensure_package_context(tree({"Kptfile": KPTFILE}), "app", "team/app")
+def test_missing_context_is_created() -> None:
+    files, findings = ensure_package_context(build_tree({"Kptfile": KPTFILE}), "app", "team/app")
 
     assert findings == ()
     assert read_package_context(files) == {"name": "app", "package-path": "team/app"}
-    assert 'config.kubernetes.io/local-config: "true"' in texts(files)["package-context.yaml"]
+    assert 'config.kubernetes.io/local-config: "true"' in read_texts(files)["package-context.yaml"]
 
 
 def test_other_keys_stay() -> None:
-    files, _ = ensure_package_context(tree({"package-context.yaml": CONTEXT}), "app", "team/app")
+    files, _ = ensure_package_context(build_tree({"package-context.yaml": CONTEXT}), "app", "team/app")
 
     expected = CONTEXT.replace("name: old", "name: app\n  package-path: team/app")
-    assert texts(files)["package-context.yaml"] == expected
+    assert read_texts(files)["package-context.yaml"] == expected
     assert ensure_package_context(files, "app", "team/app") == (files, ())
 
 
@@ -52,11 +52,11 @@ def test_other_keys_stay() -> None:
         pytest.param({"a": "z"}, ["a"], "  zone: b # where\n  name: old\n", id="removal-wins"),
     ],
 )
-def test_set_context(data: dict[str, str], remove: list[str], expected: str) -> None:
-    files, findings = update_package_context(tree({"package-context.yaml": CONTEXT}), data, remove, "app")
+def test_update_package_context(data: dict[str, str], remove: list[str], expected: str) -> None:
+    files, findings = update_package_context(build_tree({"package-context.yaml": CONTEXT}), data, remove, "app")
 
     assert findings == ()
-    assert texts(files)["package-context.yaml"].partition("\ndata:\n")[2] == expected
+    assert read_texts(files)["package-context.yaml"].partition("\ndata:\n")[2] == expected
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_set_context(data: dict[str, str], remove: list[str], expected: str) -> 
         ),
     ],
 )
-def test_set_context_refuses(files: dict[str, str], message: str) -> None:
-    before = tree(files)
+def test_refused_update_of_the_context(files: dict[str, str], message: str) -> None:
+    before = build_tree(files)
 
     after, findings = update_package_context(before, {"a": "b"}, [], "app")
 
@@ -97,8 +97,8 @@ def test_set_context_refuses(files: dict[str, str], message: str) -> None:
         pytest.param("compat", {"name": "web"}, False, id="compat-makes-it-afresh"),
     ],
 )
-def test_a_context_that_names_a_new_package(profile: Profile, root: dict[str, str], inside: bool) -> None:
-    files = tree({"package-context.yaml": CONTEXT, "db/package-context.yaml": CONTEXT})
+def test_context_receives_the_name_of_a_new_package(profile: Profile, root: dict[str, str], inside: bool) -> None:
+    files = build_tree({"package-context.yaml": CONTEXT, "db/package-context.yaml": CONTEXT})
     named, findings = ensure_package_context_name(files, "web", profile)
 
     assert read_package_context(named) == root
@@ -115,16 +115,16 @@ def test_a_context_that_names_a_new_package(profile: Profile, root: dict[str, st
         pytest.param("# nothing\n", id="no-object"),
     ],
 )
-def test_a_file_that_is_not_a_package_context_stays_as_it_is(content: str) -> None:
-    before = tree({"package-context.yaml": content})
+def test_file_that_is_no_package_context_stays(content: str) -> None:
+    before = build_tree({"package-context.yaml": content})
 
     assert ensure_package_context(before, "app", "app") == (before, ())
     assert ensure_package_context_name(before, "app") == (before, ())
     assert read_package_context(before) is None
 
 
-def test_a_package_context_that_is_not_yaml_is_a_finding() -> None:
-    before = tree({"package-context.yaml": "a: [\n"})
+def test_invalid_yaml_is_a_finding() -> None:
+    before = build_tree({"package-context.yaml": "a: [\n"})
 
     after, findings = ensure_package_context(before, "app", "app")
 

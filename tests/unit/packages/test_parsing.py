@@ -1,4 +1,4 @@
-"""Edits are remembered, and never mistaken for one another."""
+"""Tests of cached edits, which are never confused with each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TEXT = "# the site's\na: 1 # one\nb:\n  c: x\n"
 FOUND = {"a": 1, "b": {"c": "x"}}
 
 
-def test_an_edit_of_an_equal_document_is_made_once() -> None:
+def test_edit_of_an_equal_document_is_cached() -> None:
     document, other = (parse_yaml(TEXT).documents[0] for _ in range(2))
 
     assert edit_document(document, {**FOUND, "a": 2}) is edit_document(other, {**FOUND, "a": 2})
@@ -30,14 +30,14 @@ def test_an_edit_of_an_equal_document_is_made_once() -> None:
         pytest.param({**FOUND, "u": 2, "v": 1}, "u: 2\nv: 1\n", id="new-keys-in-the-other"),
     ],
 )
-def test_equal_values_of_other_types_and_orders_are_other_edits(data: dict[str, Any], text: str) -> None:
+def test_equal_values_of_other_types_or_order_are_other_edits(data: dict[str, Any], text: str) -> None:
     document = parse_yaml(TEXT).documents[0]
 
     assert text in edit_document(document, data).text
     assert edit_document(document, data).text == document.with_data(data).text
 
 
-def test_a_document_elsewhere_in_its_file_keeps_its_line() -> None:
+def test_document_at_another_position_keeps_its_line() -> None:
     below = parse_yaml(f"x: 1\n---\n{TEXT}").documents[1]
     edit_document(parse_yaml(TEXT).documents[0], {**FOUND, "a": 3})
 

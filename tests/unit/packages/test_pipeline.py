@@ -1,4 +1,4 @@
-"""Rendering: order, selection, configuration, checks, failures, and what is written back."""
+"""Tests of pipelines: order, selection, configuration, validation, failures, and written files."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from reconciler.packages.functions.limits import DEFAULT_LIMITS
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS, FunctionMatch
 from reconciler.packages.kptfile import FunctionSpec
 from reconciler.packages.pipeline import RenderFailure, RenderResult, render_pipelines
-from tests.unit.packages.builders import KPTFILE, texts, tree
+from tests.unit.packages.builders import KPTFILE, build_tree, read_texts
 
 SERVICE = "# header\napiVersion: v1\nkind: Service\nmetadata:\n  name:   {name}   # who\n\nspec: {{}}\n"
 Calls = list[tuple[str, list[str], Any]]
 
 
-def kptfile(*mutators: Mapping[str, Any], validators: Sequence[Mapping[str, Any]] = (), **metadata: Any) -> str:
+def format_kptfile(*mutators: Mapping[str, Any], validators: Sequence[Mapping[str, Any]] = (), **metadata: Any) -> str:
     pipeline = {"mutators": list(mutators), "validators": list(validators)}
     data = {
         "apiVersion": "kpt.dev/v1",
@@ -38,12 +38,12 @@ def kptfile(*mutators: Mapping[str, Any], validators: Sequence[Mapping[str, Any]
     return yaml.safe_dump(data, sort_keys=False)
 
 
-def script(source: str) -> dict[str, Any]:
+def build_script(source: str) -> dict[str, Any]:
     return {"image": "starlark:v0.5", "configMap": {"source": source}}
 
 
-class Recorder:
-    """Functions that keep the promise of the registry and remember what they were given."""
+class RecordingFunctions:
+    """Function registry that records the input of each call."""
 
     def __init__(self, **functions: KrmFunction) -> None:
         self.functions = functions
@@ -62,10 +62,10 @@ class Recorder:
 
 NESTED = {
     "r.yaml": SERVICE.format(name="r"),
-    "db/Kptfile": kptfile({"image": "d"}),
+    "db/Kptfile": format_kptfile({"image": "d"}),
     "db/d.yaml": SERVICE.format(name="d"),
-    "web/Kptfile": kptfile({"image": "w"}),
-    "web/cache/Kptfile": kptfile({"image": "c"}),
+    "web/Kptfile": format_kptfile({"image": "w"}),
+    "web/cache/Kptfile": format_kptfile({"image": "c"}),
     "web/cache/c.yaml": SERVICE.format(name="c"),
 }
 
@@ -82,10 +82,10 @@ NESTED = {
     ],
 )
 def test_order_and_scope(annotations: dict[str, Any], expected: list[str]) -> None:
-    functions = Recorder()
-    root = kptfile({"image": "r1"}, {"image": "r2"}, validators=[{"image": "v"}], **annotations)
+    functions = RecordingFunctions()
+    root = format_kptfile({"image": "r1"}, {"image": "r2"}, validators=[{"image": "v"}], **annotations)
 
-    render_pipelines(tree({"Kptfile": root, **NESTED}), functions)
+    render_pipelines(build_tree({"Kptfile": root, **NESTED}), functions)
 
     assert [name for name, _, _ in functions.calls] == expected
     mapping = {name: files for name, files, _ in functions.calls}
@@ -109,50 +109,57 @@ def test_order_and_scope(annotations: dict[str, Any], expected: list[str]) -> No
     ],
 )
 def test_selection(selection: dict[str, Any], expected: list[str]) -> None:
-    functions = Recorder()
-    files = {"Kptfile": kptfile({"image": "f", **selection}), "a.yaml": SERVICE.format(name="a")}
+    functions = RecordingFunctions()
+    files = {"Kptfile": format_kptfile({"image": "f", **selection}), "a.yaml": SERVICE.format(name="a")}
 
-    render_pipelines(tree({**files, "b.yaml": SERVICE.format(name="b")}), functions)
+    render_pipelines(build_tree({**files, "b.yaml": SERVICE.format(name="b")}), functions)
 
     assert functions.calls[0][1] == expected
 
 
-def test_configuration_is_the_version_of_the_moment() -> None:
+def test_configuration_is_the_current_version_of_its_file() -> None:
     def change(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
         return FunctionOutput(
             tuple(i.with_values([(("data", "v"), "new")]) if i.path == "c.yaml" else i for i in items)
         )
 
-    functions = Recorder(f=change)
-    root = kptfile({"image": "f", "configPath": "c.yaml"}, {"image": "g", "configPath": "./c.yaml"}, {"image": "h"})
+    functions = RecordingFunctions(f=change)
+    root = format_kptfile(
+        {"image": "f", "configPath": "c.yaml"}, {"image": "g", "configPath": "./c.yaml"}, {"image": "h"}
+    )
     config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {v: old}\n"
 
-    render_pipelines(tree({"Kptfile": root, "c.yaml": config}), functions)
+    render_pipelines(build_tree({"Kptfile": root, "c.yaml": config}), functions)
 
     assert [item for _, _, item in functions.calls] == [{"v": "old"}, {"v": "new"}, None]
 
 
-def test_validators_change_nothing() -> None:
+def test_validators_do_not_change_files() -> None:
     def drop(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
         return FunctionOutput(())
 
-    files = tree({"Kptfile": kptfile(validators=[{"image": "v"}]), "a.yaml": SERVICE.format(name="a")})
+    files = build_tree({"Kptfile": format_kptfile(validators=[{"image": "v"}]), "a.yaml": SERVICE.format(name="a")})
 
-    assert render_pipelines(files, Recorder(v=drop)) == RenderResult(
-        files, render_pipelines(files, Recorder(v=drop)).steps
+    assert render_pipelines(files, RecordingFunctions(v=drop)) == RenderResult(
+        files, render_pipelines(files, RecordingFunctions(v=drop)).steps
     )
 
 
-def test_only_touched_documents_change() -> None:
+def test_only_changed_documents_are_written() -> None:
     two = SERVICE.format(name="a") + "---\n" + SERVICE.format(name="b")
     change = 'for r in ctx.resource_list["items"]:\n  if r["metadata"]["name"] == "b":\n    r["spec"] = {"x": 1}\n'
-    files = tree(
-        {"Kptfile": kptfile(script(change)), "two.yaml": two, "t.txt": "x\r\n", "c.yaml": SERVICE.format(name="c")}
+    files = build_tree(
+        {
+            "Kptfile": format_kptfile(build_script(change)),
+            "two.yaml": two,
+            "t.txt": "x\r\n",
+            "c.yaml": SERVICE.format(name="c"),
+        }
     )
 
     result = render_pipelines(files)
 
-    before, after = texts(files), texts(result.files)
+    before, after = read_texts(files), read_texts(result.files)
     assert {path for path in after if after[path] != before[path]} == {"two.yaml"}
     assert after["two.yaml"].startswith(SERVICE.format(name="a") + "---\n# header\n")
     assert "  name:   b   # who\n" in after["two.yaml"]
@@ -181,24 +188,24 @@ def test_only_touched_documents_change() -> None:
         ),
     ],
 )
-def test_files_come_and_go(source: str, expected: set[str]) -> None:
+def test_files_are_created_and_deleted(source: str, expected: set[str]) -> None:
     two = SERVICE.format(name="a") + "---\n" + SERVICE.format(name="b")
 
-    result = render_pipelines(tree({"Kptfile": kptfile(script(source)), "two.yaml": two}))
+    result = render_pipelines(build_tree({"Kptfile": format_kptfile(build_script(source)), "two.yaml": two}))
 
     assert result.failure is None
     assert set(result.files) == expected
     if "x/b.yaml" in expected:
-        assert texts(result.files)["two.yaml"] == SERVICE.format(name="a")
-        assert texts(result.files)["x/b.yaml"] == SERVICE.format(name="b")
+        assert read_texts(result.files)["two.yaml"] == SERVICE.format(name="a")
+        assert read_texts(result.files)["x/b.yaml"] == SERVICE.format(name="b")
 
 
 def test_json_stays_json() -> None:
     text = '{\n    "apiVersion": "v1",\n    "kind": "A",\n    "metadata": {\n        "name": "ü"\n    }\n}'
     same = '{"apiVersion":"v1","kind":"A",\n"metadata":{"name":"x","labels":{"a":"b"}}}'
-    root = kptfile({"image": "set-labels:v0.2", "configMap": {"a": "b"}})
+    root = format_kptfile({"image": "set-labels:v0.2", "configMap": {"a": "b"}})
 
-    after = texts(render_pipelines(tree({"Kptfile": root, "a.json": text, "same.json": same})).files)
+    after = read_texts(render_pipelines(build_tree({"Kptfile": root, "a.json": text, "same.json": same})).files)
 
     assert after["a.json"] == text.replace('"ü"', '"ü",\n        "labels": {\n            "a": "b"\n        }')
     assert after["same.json"] == same
@@ -212,27 +219,31 @@ def test_json_stays_json() -> None:
         pytest.param('[{"message": "x" * 1900}] * 1000', 104, "and 897 more results", id="many"),
     ],
 )
-def test_of_what_a_function_says_some_is_told(text: str, count: int, last: str) -> None:
+def test_results_of_a_function_are_limited(text: str, count: int, last: str) -> None:
     source = f'ctx.resource_list["results"] = {text}'
 
-    result = render_pipelines(tree({"Kptfile": kptfile(script(source)), "a.yaml": SERVICE.format(name="a")}))
+    result = render_pipelines(
+        build_tree({"Kptfile": format_kptfile(build_script(source)), "a.yaml": SERVICE.format(name="a")})
+    )
 
     assert result.failure is None
     assert (len(result.steps[0].results), result.steps[0].results[-1].message) == (count, last)
 
 
-def test_a_failure_is_told_in_a_few_words() -> None:
+def test_failure_message_is_limited() -> None:
     source = 'ctx.resource_list["results"] = [{"message": "x" * 9000, "severity": "error"}]'
 
-    result = render_pipelines(tree({"Kptfile": kptfile(script(source)), "a.yaml": SERVICE.format(name="a")}))
+    result = render_pipelines(
+        build_tree({"Kptfile": format_kptfile(build_script(source)), "a.yaml": SERVICE.format(name="a")})
+    )
 
     assert result.failure is not None
     assert len(result.failure.message) < 5_000
 
 
-def generator(path: str) -> dict[str, Any]:
+def build_generator(path: str) -> dict[str, Any]:
     metadata = {"name": "n", "annotations": {"internal.config.kubernetes.io/path": path}}
-    return script(
+    return build_script(
         f'ctx.resource_list["items"].append({json.dumps({"apiVersion": "v1", "kind": "A", "metadata": metadata})})'
     )
 
@@ -240,7 +251,7 @@ def generator(path: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("mutator", "kind", "message"),
     [
-        pytest.param(script('fail("no")'), "failed", "fail: no", id="function-fails"),
+        pytest.param(build_script('fail("no")'), "failed", "fail: no", id="function-fails"),
         pytest.param({"image": "set-namespace"}, "failed", "FunctionConfig is missing", id="error-result-with-exit-0"),
         pytest.param(
             {"image": "docker.io/x/y:v1"}, "unavailable", '"docker.io/x/y:v1" of package "."', id="unknown-image"
@@ -257,29 +268,34 @@ def generator(path: str) -> dict[str, Any]:
             {"image": "a", "configPath": "two.yaml"}, "invalid", "more than one config, got 2", id="two-configs"
         ),
         pytest.param({"image": "a", "exec": "b"}, "invalid", "exactly one of image and exec", id="invalid-kptfile"),
-        pytest.param(generator("../x.yaml"), "failed", "outside of package", id="path-escapes"),
-        pytest.param(generator("a/.git/x.yaml"), "failed", "ordinary file name", id="path-into-git"),
-        pytest.param(generator("readme.md"), "failed", "must not replace", id="path-of-another-file"),
-        pytest.param(generator("sub"), "failed", "must not replace", id="path-of-a-folder"),
-        pytest.param(generator("two.yaml/x.yaml"), "failed", "must not replace", id="path-below-a-file"),
+        pytest.param(build_generator("../x.yaml"), "failed", "outside of package", id="path-escapes"),
+        pytest.param(build_generator("a/.git/x.yaml"), "failed", "ordinary file name", id="path-into-git"),
+        pytest.param(build_generator("readme.md"), "failed", "must not replace", id="path-of-another-file"),
+        pytest.param(build_generator("sub"), "failed", "must not replace", id="path-of-a-folder"),
+        pytest.param(build_generator("two.yaml/x.yaml"), "failed", "must not replace", id="path-below-a-file"),
         pytest.param(
-            script('ctx.resource_list["items"] = []'), "failed", "must not delete the Kptfile", id="without-the-kptfile"
+            build_script('ctx.resource_list["items"] = []'),
+            "failed",
+            "must not delete the Kptfile",
+            id="without-the-kptfile",
         ),
-        pytest.param(generator("Kptfile"), "failed", "must not be in the Kptfile", id="path-of-the-kptfile"),
-        pytest.param(generator("new/Kptfile"), "failed", "must not be in the Kptfile", id="path-of-a-new-kptfile"),
+        pytest.param(build_generator("Kptfile"), "failed", "must not be in the Kptfile", id="path-of-the-kptfile"),
         pytest.param(
-            script('ctx.resource_list["items"].append({"kind": "A"})'),
+            build_generator("new/Kptfile"), "failed", "must not be in the Kptfile", id="path-of-a-new-kptfile"
+        ),
+        pytest.param(
+            build_script('ctx.resource_list["items"].append({"kind": "A"})'),
             "failed",
             "resource must have `apiVersion`",
             id="no-krm",
         ),
     ],
 )
-def test_failures_leave_the_files(mutator: dict[str, Any], kind: str, message: str) -> None:
+def test_failure_leaves_the_files_unchanged(mutator: dict[str, Any], kind: str, message: str) -> None:
     two = SERVICE.format(name="a") + "---\n" + SERVICE.format(name="b")
     mapping = {"two.yaml": two, "readme.md": "x", "sub/Kptfile": KPTFILE, "sub/c.yaml": SERVICE.format(name="c")}
     label = {"image": "set-labels:v0.2", "configMap": {"a": "b"}}
-    files = tree({"Kptfile": kptfile(label, mutator), **mapping})
+    files = build_tree({"Kptfile": format_kptfile(label, mutator), **mapping})
 
     result = render_pipelines(files)
 
@@ -298,8 +314,8 @@ def test_failures_leave_the_files(mutator: dict[str, Any], kind: str, message: s
         pytest.param({"Kptfile": KPTFILE, "sub/Kptfile": "kind: Other\n"}, "sub/Kptfile", 1, id="subpackage"),
     ],
 )
-def test_input_that_cannot_be_read(files: dict[str, str], file: str, line: int) -> None:
-    result = render_pipelines(tree(files))
+def test_invalid_input_is_a_failure(files: dict[str, str], file: str, line: int) -> None:
+    result = render_pipelines(build_tree(files))
 
     assert result.failure == RenderFailure("invalid", "", "", result.findings[0].message)
     assert [(finding.location.file, abs(finding.location.line - line) <= 1) for finding in result.findings] == [
@@ -307,15 +323,15 @@ def test_input_that_cannot_be_read(files: dict[str, str], file: str, line: int) 
     ]
 
 
-def test_an_empty_pipeline_still_wants_krm() -> None:
-    result = render_pipelines(tree({"Kptfile": KPTFILE, "a.yaml": "a: 1\n"}))
+def test_empty_pipeline_requires_krm_resources() -> None:
+    result = render_pipelines(build_tree({"Kptfile": KPTFILE, "a.yaml": "a: 1\n"}))
 
     message = "input resource list must contain only KRM resources: a.yaml: resource must have `apiVersion`"
     assert result.failure == RenderFailure("invalid", "", "", message)
 
 
-def test_kustomizations_and_hidden_files_are_let_be() -> None:
-    files = tree(
+def test_kustomizations_and_ignored_files_stay() -> None:
+    files = build_tree(
         {"Kptfile": KPTFILE, "kustomization.yaml": "resources: []\n", ".krmignore": "v.yaml\n", "v.yaml": "a: 1\n"}
     )
 
@@ -327,12 +343,12 @@ def test_steps_as_data() -> None:
         return FunctionOutput(tuple(items), (FunctionResult("hello"),), log="printed")
 
     result = render_pipelines(
-        tree(
+        build_tree(
             {
-                "Kptfile": kptfile({"image": "f", "name": "n"}),
+                "Kptfile": format_kptfile({"image": "f", "name": "n"}),
             }
         ),
-        Recorder(f=speak),
+        RecordingFunctions(f=speak),
     )
 
     assert [step.as_data() for step in result.steps] == [
@@ -348,8 +364,8 @@ def test_steps_as_data() -> None:
     ]
 
 
-def test_a_guessed_version_is_told() -> None:
-    files = tree({"Kptfile": kptfile({"image": "set-labels:v7", "configMap": {"a": "b"}})})
+def test_guessed_version_is_a_warning() -> None:
+    files = build_tree({"Kptfile": format_kptfile({"image": "set-labels:v7", "configMap": {"a": "b"}})})
 
     assert render_pipelines(files, BUILTIN_FUNCTIONS).steps[0].results[0].severity == "warning"
 
@@ -357,9 +373,9 @@ def test_a_guessed_version_is_told() -> None:
 @pytest.mark.parametrize(
     ("profile", "changed"), [pytest.param("safe", False, id="safe"), pytest.param("compat", True, id="compat")]
 )
-def test_saving_on_failure_is_upstreams_way(profile: Any, changed: bool) -> None:
+def test_only_compat_saves_files_on_failure(profile: Any, changed: bool) -> None:
     label = {"image": "set-labels:v0.2", "configMap": {"a": "b"}}
-    root = kptfile(label, script('fail("no")'), annotations={"kpt.dev/save-on-render-failure": "true"})
-    files = tree({"Kptfile": root, "a.yaml": SERVICE.format(name="a")})
+    root = format_kptfile(label, build_script('fail("no")'), annotations={"kpt.dev/save-on-render-failure": "true"})
+    files = build_tree({"Kptfile": root, "a.yaml": SERVICE.format(name="a")})
 
     assert (render_pipelines(files, profile=profile).files != files) is changed

@@ -1,4 +1,4 @@
-"""Packages that other projects published: cloned and rendered, twice, without surprises."""
+"""Tests with packages that other projects published: each is cloned and rendered twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOTS = sorted(
 pytestmark = pytest.mark.skipif(not ROOTS, reason="the packages of other projects are not beside this project")
 
 
-def cloned(folder: Path) -> FileTree:
+def clone(folder: Path) -> FileTree:
     paths = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     files = FileTree({path.relative_to(folder).as_posix(): File(path.read_bytes()) for path in paths})
     package, findings = clone_package(
@@ -34,7 +34,7 @@ def cloned(folder: Path) -> FileTree:
 
 @pytest.mark.parametrize("folder", [pytest.param(path, id=path.relative_to(DATA).as_posix()) for path in ROOTS])
 def test_clone_and_render(folder: Path) -> None:
-    files = cloned(folder)
+    files = clone(folder)
 
     result = render_pipelines(files)
 

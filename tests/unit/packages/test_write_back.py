@@ -1,4 +1,4 @@
-"""Writing back: whatever happens to the resources, the files say exactly that, and the rest keeps its bytes."""
+"""Property tests of written resources: the files contain every change, and the rest keeps its bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from reconciler.packages.functions.function import Item
 from reconciler.packages.package import Package
 from reconciler.packages.write_back import write_back
-from tests.unit.packages.builders import KPTFILE, texts, tree
+from tests.unit.packages.builders import KPTFILE, build_tree, read_texts
 
 FILES = ("a.yaml", "b.yaml", "c/d.yaml")
 names = st.integers(0, 10**6).map("n{}".format)
@@ -16,11 +16,11 @@ fates = st.sampled_from(["stays", "changes", "goes", "moves"])
 worlds = st.fixed_dictionaries({path: st.lists(fates, max_size=4) for path in FILES})
 
 
-def document(path: str, index: int) -> str:
+def format_document(path: str, index: int) -> str:
     return f"# of {path}\nkind: K\nmetadata:   # {index}\n  name: '{index}'\n\nspec: {{}}\n"
 
 
-def changed(item: Item, fate: str) -> Item:
+def change_item(item: Item, fate: str) -> Item:
     match fate:
         case "changes":
             return item.with_values([(("spec", "x"), item.index)])
@@ -33,12 +33,14 @@ def changed(item: Item, fate: str) -> Item:
 @settings(max_examples=100, deadline=None)
 @given(worlds, st.lists(names, max_size=2, unique=True))
 def test_write_back(world: dict[str, list[str]], created: list[str]) -> None:
-    contents = {path: "---\n".join(document(path, n) for n in range(len(world[path]))) for path in FILES if world[path]}
-    files = tree({"Kptfile": KPTFILE, "t.txt": "x", **contents})
+    contents = {
+        path: "---\n".join(format_document(path, n) for n in range(len(world[path]))) for path in FILES if world[path]
+    }
+    files = build_tree({"Kptfile": KPTFILE, "t.txt": "x", **contents})
     read = Package(files).resources
     given_items = [Item("", r.path, r.index, r.data, number, r.document) for number, r in enumerate(read)]
     lots = [world[item.file][item.index] if item.file in FILES else "stays" for item in given_items]
-    items = [changed(item, fate) for item, fate in zip(given_items, lots, strict=True) if fate != "goes"]
+    items = [change_item(item, fate) for item, fate in zip(given_items, lots, strict=True) if fate != "goes"]
     items += [Item("", "a.yaml", 50 + n, {"kind": "K", "metadata": {"name": name}}) for n, name in enumerate(created)]
 
     after = write_back(files, read, items, prune=True)
@@ -50,4 +52,4 @@ def test_write_back(world: dict[str, list[str]], created: list[str]) -> None:
     for item, fate in zip(given_items, lots, strict=True):
         if fate in ("stays", "moves") and item.file in FILES:
             place = "new.yaml" if fate == "moves" else item.file
-            assert document(item.file, item.index) in texts(after)[place]
+            assert format_document(item.file, item.index) in read_texts(after)[place]

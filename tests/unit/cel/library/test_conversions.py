@@ -69,7 +69,7 @@ def test_conversions(text: str, expected: Any) -> None:
         pytest.param("base64.decode('aGk==')", "CelConversion", id="too-much-padding"),
     ],
 )
-def test_conversions_fault(text: str, code: str) -> None:
+def test_failed_conversions(text: str, code: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         X.compile(text).evaluate({})
 
@@ -78,11 +78,11 @@ def test_conversions_fault(text: str, code: str) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_texts_of_doubles_read_back_as_the_same_double(number: float) -> None:
+def test_text_of_a_double_is_parsed_to_the_same_double(number: float) -> None:
     assert float(format_double(number)) == number
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=40))
-def test_base64_there_and_back(data: bytes) -> None:
+def test_base64_round_trip(data: bytes) -> None:
     assert X.compile("base64.decode(base64.encode(x))").evaluate({"x": data}) == data

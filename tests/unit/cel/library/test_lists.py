@@ -79,7 +79,7 @@ def test_lists_sets_optionals_and_math(text: str, expected: Any) -> None:
         pytest.param("optional.of(1).optFlatMap(v, v)", "CelNoOverload", id="flat-map-of-no-optional"),
     ],
 )
-def test_lists_sets_optionals_and_math_fault(text: str, code: str) -> None:
+def test_lists_sets_optionals_and_math_errors(text: str, code: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         X.compile(text).evaluate({})
 
@@ -88,7 +88,7 @@ def test_lists_sets_optionals_and_math_fault(text: str, code: str) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(st.one_of(st.lists(st.integers(-5, 5)), st.lists(st.text("abä", max_size=3)), st.lists(st.booleans())))
-def test_sort_and_distinct_are_pythons(elements: list[Any]) -> None:
+def test_sort_and_distinct_are_equal_to_those_of_python(elements: list[Any]) -> None:
     program = X.compile("[x.sort(), x.distinct(), x.sortBy(e, e)]")
 
     assert program.evaluate({"x": elements}) == [sorted(elements), list(dict.fromkeys(elements)), sorted(elements)]

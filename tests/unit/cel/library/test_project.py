@@ -44,7 +44,7 @@ def test_project_functions(text: str, expected: Any) -> None:
         pytest.param("omit() && true", "CelNoOverload", id="omit-is-no-bool"),
     ],
 )
-def test_project_functions_fault(text: str, code: str) -> None:
+def test_project_function_errors(text: str, code: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         PARTS.compile(text).evaluate({})
 

@@ -50,7 +50,7 @@ def test_strings(text: str, expected: Any) -> None:
         pytest.param("'a'.matches('(a)\\\\1')", "CelRegex", id="back-reference"),
     ],
 )
-def test_strings_fault(text: str, code: str) -> None:
+def test_string_errors(text: str, code: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         S.compile(text).evaluate({})
 
@@ -72,7 +72,7 @@ def test_split_and_join_are_inverse(s: str, t: str, n: int) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(TEXTS, st.text("ab", max_size=2), st.integers(0, 9))
-def test_last_index_of_is_the_last_place_that_is_not_behind(s: str, t: str, n: int) -> None:
+def test_last_index_of_is_the_last_match_at_or_before_the_index(s: str, t: str, n: int) -> None:
     last = min(n, len(s))
     places = [place for place in range(last + 1) if s.startswith(t, place)]
 
@@ -118,7 +118,7 @@ def test_format(text: str, expected: str) -> None:
         pytest.param("'%x'.format([1.5])", "%x in format() requires an integer, string or bytes", id="hexadecimal"),
     ],
 )
-def test_format_faults(text: str, message: str) -> None:
+def test_format_errors(text: str, message: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         S.compile(text).evaluate({})
 

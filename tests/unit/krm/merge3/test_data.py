@@ -1,4 +1,4 @@
-"""The field merge of plain data: what comes out, who wins, what is told."""
+"""Tests of the field merge of plain data: the result, the chosen side and the conflicts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def merge(sides: Iterable[Any], shape: MergeSchema, rules: MergeRules) -> tuple[
     return merge_data(origin, updated, local, shape, rules)
 
 
-def told(conflicts: tuple[Conflict, ...]) -> list[str]:
+def format_conflicts(conflicts: tuple[Conflict, ...]) -> list[str]:
     return [f"{conflict.rule} {conflict.kind} {conflict.pointer} {conflict.chosen}" for conflict in conflicts]
 
 
@@ -69,7 +69,7 @@ def test_single_values(
     merged, actual_conflicts = merge_data(origin, updated, local, UNKNOWN_SCHEMA, rules)
 
     assert is_equal_data(merged, result)
-    assert told(actual_conflicts) == conflicts
+    assert format_conflicts(actual_conflicts) == conflicts
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_single_values(
         pytest.param({}, {"a": []}, {"a": {}}, id="added-on-both-sides"),
     ],
 )
-def test_kinds_clash_for_kpt(origin: Any, updated: Any, local: Any) -> None:
+def test_different_types_are_an_error_in_kpt(origin: Any, updated: Any, local: Any) -> None:
     with pytest.raises(MergeError, match="/a must have the same type on all sides"):
         merge_data(origin, updated, local, UNKNOWN_SCHEMA, COMPAT)
 
@@ -123,21 +123,21 @@ def test_order_of_keys(origin: str, updated: str, local: str, result: str) -> No
     assert "".join(merged) == result
 
 
-def test_kpt_appends_new_keys_in_the_order_of_the_alphabet() -> None:
+def test_kpt_appends_new_keys_in_alphabetical_order() -> None:
     merged, _ = merge_data({"m": 1}, {"z": 1, "m": 1, "b": 1}, {"m": 1, "n": 1}, UNKNOWN_SCHEMA, COMPAT)
 
     assert list(merged) == ["m", "n", "b", "z"]
 
 
-def elements(text: str) -> list[dict[str, Any]] | Any:
-    """Return a list of elements from "name=value …", a bare name for an element without value; "-" is no list."""
+def parse_elements(text: str) -> list[dict[str, Any]] | Any:
+    """Return a list of elements from "name=value …". A name without "=" has no value, and "-" is an absent list."""
     if text == "-":
         return ABSENT
     pairs = (word.partition("=")[::2] for word in text.split())
     return [{"name": name, **({"value": value} if value else {})} for name, value in pairs]
 
 
-def shown(value: Any) -> str:
+def format_elements(value: Any) -> str:
     if value is ABSENT:
         return "-"
     return " ".join("=".join(part for part in (item.get("name"), item.get("value")) if part) for item in value)
@@ -179,13 +179,13 @@ def shown(value: Any) -> str:
         pytest.param("a a", "a=1 a", "a a", "a=1 a", [], id="duplicates-that-only-upstream-changed"),
     ],
 )
-def test_lists_by_name(origin: str, updated: str, local: str, result: str, conflicts: list[str]) -> None:
-    sides = ({} if (side := elements(text)) is ABSENT else {"list": side} for text in (origin, updated, local))
+def test_lists_with_name_keys(origin: str, updated: str, local: str, result: str, conflicts: list[str]) -> None:
+    sides = ({} if (side := parse_elements(text)) is ABSENT else {"list": side} for text in (origin, updated, local))
 
     merged, actual_conflicts = merge(sides, BY_NAME, SAFE)
 
-    assert shown(merged.get("list", ABSENT)) == result
-    assert told(actual_conflicts) == conflicts
+    assert format_elements(merged.get("list", ABSENT)) == result
+    assert format_conflicts(actual_conflicts) == conflicts
 
 
 @pytest.mark.parametrize(
@@ -196,12 +196,12 @@ def test_lists_by_name(origin: str, updated: str, local: str, result: str, confl
         pytest.param(replace(SAFE, keeps_local_elements=False), "a", "-", "a c", "-", id="D5"),
     ],
 )
-def test_each_switch_of_elements(rules: MergeRules, origin: str, updated: str, local: str, off: str) -> None:
-    sides = [{} if (side := elements(text)) is ABSENT else {"list": side} for text in (origin, updated, local)]
+def test_each_list_option(rules: MergeRules, origin: str, updated: str, local: str, off: str) -> None:
+    sides = [{} if (side := parse_elements(text)) is ABSENT else {"list": side} for text in (origin, updated, local)]
 
     merged, _ = merge(sides, BY_NAME, rules)
 
-    assert shown(merged.get("list", ABSENT)) == off
+    assert format_elements(merged.get("list", ABSENT)) == off
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_each_switch_of_elements(rules: MergeRules, origin: str, updated: str, l
         ),
     ],
 )
-def test_keys(origin: Any, updated: Any, local: Any, shape: MergeSchema, safely: Any, as_kpt: Any) -> None:
+def test_list_keys(origin: Any, updated: Any, local: Any, shape: MergeSchema, safely: Any, as_kpt: Any) -> None:
     sides = [{"list": side} for side in (origin, updated, local)]
 
     safe, compat = (merge(sides, shape, rules)[0] for rules in (SAFE, COMPAT))
@@ -309,17 +309,17 @@ def test_keys(origin: Any, updated: Any, local: Any, shape: MergeSchema, safely:
         pytest.param("", "a", "", "a", id="empty-lists-say-nothing"),
     ],
 )
-def test_names_may_be_demanded(origin: str, updated: str, local: str, result: str) -> None:
-    sides = ({} if (side := elements(text)) is ABSENT else {"list": side} for text in (origin, updated, local))
+def test_names_can_be_required(origin: str, updated: str, local: str, result: str) -> None:
+    sides = ({} if (side := parse_elements(text)) is ABSENT else {"list": side} for text in (origin, updated, local))
 
     merged, _ = merge(sides, UNKNOWN_SCHEMA, DEMANDING)
 
-    assert shown(merged["list"]) == result
+    assert format_elements(merged["list"]) == result
 
 
 @pytest.mark.parametrize("other", [pytest.param([{"x": 1}], id="nameless"), pytest.param(["a"], id="scalars")])
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_names_that_one_side_lacks_conflict_for_kpt(other: Any, place: int) -> None:
+def test_missing_names_on_one_side_are_an_error_in_kpt(other: Any, place: int) -> None:
     sides = [{"spec": {"list": [{"name": "a"}]}} for _ in range(3)]
     sides[place] = {"spec": {"list": other}}
 
@@ -346,22 +346,22 @@ def test_nulls_and_collections(origin: Any, updated: Any, local: Any, result: An
     merged, actual_conflicts = merge(sides, UNKNOWN_SCHEMA, SAFE)
 
     assert merged == {"m": result}
-    assert told(actual_conflicts) == conflicts
+    assert format_conflicts(actual_conflicts) == conflicts
 
 
-def test_a_conflict_says_what_each_side_had() -> None:
+def test_conflict_contains_the_values_of_all_sides() -> None:
     _, conflicts = merge_data({"a/b": {"~": 1}}, {"a/b": {"~": 2}}, {"a/b": {}})
 
     assert conflicts == (Conflict("field", "/a~1b/~0", 1, ABSENT, 2, "upstream", "D2"),)
 
 
-def test_deep_data() -> None:
-    def nested(value: Any, ours: Any) -> Any:
+def test_deeply_nested_data() -> None:
+    def build_nested(value: Any, ours: Any) -> Any:
         for number in range(99):
             value = {"a": value, **ours} if number % 2 else [{"name": "x", "value": value}]
         return value
 
-    merged, conflicts = merge_data(nested(1, {}), nested(2, {}), nested(1, {"b": 1}))
+    merged, conflicts = merge_data(build_nested(1, {}), build_nested(2, {}), build_nested(1, {"b": 1}))
 
-    assert merged == nested(2, {"b": 1})
+    assert merged == build_nested(2, {"b": 1})
     assert not conflicts

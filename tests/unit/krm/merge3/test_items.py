@@ -1,4 +1,4 @@
-"""Items of lists of scalars: what both sides put in and took out counts, where it does not meet."""
+"""Tests of the merge of scalar lists: additions and deletions of both sides apply if they do not overlap."""
 
 from typing import Any
 
@@ -24,5 +24,5 @@ from reconciler.krm.merge3.lists import merge_scalar_lists
         pytest.param(None, ["a"], ["a"], None, id="no-list"),
     ],
 )
-def test_merge_items(local: Any, origin: Any, updated: Any, expected: Any) -> None:
+def test_merge_scalar_lists(local: Any, origin: Any, updated: Any, expected: Any) -> None:
     assert merge_scalar_lists(local, origin, updated) == expected

@@ -1,4 +1,4 @@
-"""Lists whose elements lack some of their keys, in the order that kpt gives them; every row was run through kpt."""
+"""Tests of lists whose elements lack some of their keys. Each row has the order that kpt produces."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from reconciler.krm.schema.merge_schemas import MergeSchema
 BY_PORT = MergeSchema(keys=("port", "protocol"), defaults={"protocol": "TCP"}, is_closed=True)
 
 
-def ports(text: str) -> list[dict[str, Any]]:
-    """Return ports from `80/TCP=x 443 /UDP`: number, protocol and target, each of which may be missing."""
+def parse_ports(text: str) -> list[dict[str, Any]]:
+    """Return ports from `80/TCP=x 443 /UDP`: number, protocol and target, each of which can be absent."""
     values = []
     for part in text.split():
         key, _, target = part.partition("=")
@@ -37,9 +37,9 @@ def ports(text: str) -> list[dict[str, Any]]:
     ],
 )
 def test_order_of_ports(origin: str, updated: str | None, local: str | None, result: str) -> None:
-    first, second, third = (ports(origin if side is None else side) for side in (origin, updated, local))
+    first, second, third = (parse_ports(origin if side is None else side) for side in (origin, updated, local))
 
-    assert merge_data(first, second, third, BY_PORT, COMPAT)[0] == ports(result)
+    assert merge_data(first, second, third, BY_PORT, COMPAT)[0] == parse_ports(result)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The merge of lines: comments, blank lines and order that a merge of data cannot see."""
+"""Tests of the line merge of comments, blank lines and order, which a merge of data does not cover."""
 
 import pytest
 
@@ -39,5 +39,5 @@ def test_lost_lines_are_counted(origin: str, side: str, result: str, lost: int) 
     assert count_lost_lines(origin, side, result) == lost
 
 
-def test_texts_that_are_too_long_are_not_compared() -> None:
+def test_too_long_texts_are_not_compared() -> None:
     assert merge_lines("a\n" * 5_001, "a\n", "b\n") is None

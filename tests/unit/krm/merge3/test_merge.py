@@ -1,4 +1,4 @@
-"""The merge of documents: which document comes out, and what becomes of its text."""
+"""Tests of the merge of documents: which document is the result, and its text."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ BY_NAME = MergeSchema(fields={"list": MergeSchema(keys=("name",), is_closed=True
 CONTAINERS_COMMENT = '{"x-kubernetes-patch-merge-key":"name","x-kubernetes-patch-strategy":"merge","type":"array"}'
 
 
-def read(text: str) -> Document:
+def parse_document(text: str) -> Document:
     return parse_yaml(text).documents[0]
 
 
-def merged(
+def merge_texts(
     origin: str, updated: str, local: str, rules: MergeRules = SAFE, shape: MergeSchema = UNKNOWN_SCHEMA
 ) -> tuple[str, list[str]]:
-    result = merge3(read(origin), read(updated), read(local), shape, rules)
+    result = merge3(parse_document(origin), parse_document(updated), parse_document(local), shape, rules)
     assert result.document is not None
     return result.document.text, [f"{conflict.rule} {conflict.pointer}" for conflict in result.conflicts]
 
 
-ONE, TWO, THREE = read("a: 1\n"), read("a: 2\n"), read("a: 3\n")
+ONE, TWO, THREE = parse_document("a: 1\n"), parse_document("a: 2\n"), parse_document("a: 3\n")
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ ONE, TWO, THREE = read("a: 1\n"), read("a: 2\n"), read("a: 3\n")
     ],
 )
 @pytest.mark.parametrize("rules", [pytest.param(SAFE, id="safe"), pytest.param(COMPAT, id="compat")])
-def test_which_document(
+def test_chosen_document(
     origin: Document | None,
     updated: Document | None,
     local: Document | None,
@@ -55,15 +55,15 @@ def test_which_document(
     assert result == DocumentMergeResult(expected)
 
 
-def test_a_document_is_not_torn() -> None:
+def test_modified_document_that_upstream_deleted_stays_complete() -> None:
     result = merge3(ONE, None, TWO)
 
     assert result.document is TWO
     assert result.conflicts == (Conflict("resource", "", {"a": 1}, {"a": 2}, ABSENT, "local", "D3"),)
 
 
-def test_a_document_added_on_both_sides() -> None:
-    result = merge3(None, read("a: 1\nb: 1\n"), read("a: 2\nc: 1\n"))
+def test_document_added_on_both_sides() -> None:
+    result = merge3(None, parse_document("a: 1\nb: 1\n"), parse_document("a: 2\nc: 1\n"))
 
     assert result.document
     assert result.document.text == "a: 1\nb: 1\nc: 1\n"
@@ -71,10 +71,13 @@ def test_a_document_added_on_both_sides() -> None:
 
 
 @pytest.mark.parametrize("rules", [pytest.param(SAFE, id="safe"), pytest.param(COMPAT, id="compat")])
-def test_a_document_that_stays_is_the_same_object(rules: MergeRules) -> None:
-    local = read("# of ours\na:   1 # here\nb: {x:  2}\n")
+def test_unchanged_document_is_the_same_object(rules: MergeRules) -> None:
+    local = parse_document("# of ours\na:   1 # here\nb: {x:  2}\n")
 
-    assert merge3(read("a: 1\nc: 1\n"), read("a: 1 \nc: 1\n"), local, UNKNOWN_SCHEMA, rules).document is local
+    assert (
+        merge3(parse_document("a: 1\nc: 1\n"), parse_document("a: 1 \nc: 1\n"), local, UNKNOWN_SCHEMA, rules).document
+        is local
+    )
 
 
 @pytest.mark.parametrize(
@@ -145,8 +148,8 @@ def test_a_document_that_stays_is_the_same_object(rules: MergeRules) -> None:
         ),
     ],
 )
-def test_text(origin: str, updated: str, local: str, expected: str) -> None:
-    assert merged(origin, updated, local) == (expected, [])
+def test_merged_text(origin: str, updated: str, local: str, expected: str) -> None:
+    assert merge_texts(origin, updated, local) == (expected, [])
 
 
 @pytest.mark.parametrize(
@@ -182,8 +185,8 @@ def test_text(origin: str, updated: str, local: str, expected: str) -> None:
         ),
     ],
 )
-def test_text_of_elements(origin: str, updated: str, local: str, expected: str) -> None:
-    assert merged(origin, updated, local, SAFE, BY_NAME) == (expected, [])
+def test_merged_text_of_list_elements(origin: str, updated: str, local: str, expected: str) -> None:
+    assert merge_texts(origin, updated, local, SAFE, BY_NAME) == (expected, [])
 
 
 @pytest.mark.parametrize(
@@ -251,8 +254,8 @@ def test_text_of_elements(origin: str, updated: str, local: str, expected: str) 
         ),
     ],
 )
-def test_comments(origin: str, updated: str, local: str, safely: str, as_kpt: str) -> None:
-    safe, compat = merged(origin, updated, local), merged(origin, updated, local, COMPAT)
+def test_merged_comments(origin: str, updated: str, local: str, safely: str, as_kpt: str) -> None:
+    safe, compat = merge_texts(origin, updated, local), merge_texts(origin, updated, local, COMPAT)
 
     assert (safe[0], compat[0]) == (safely, as_kpt)
 
@@ -288,8 +291,8 @@ def test_comments(origin: str, updated: str, local: str, safely: str, as_kpt: st
         pytest.param("a: null\nb: 1\n", "a: null\nb: 2\n", "a: null\nb: 1\n", "b: 2\n", id="nulls"),
     ],
 )
-def test_text_as_kpt_writes_it(origin: str, updated: str, local: str, expected: str) -> None:
-    assert merged(origin, updated, local, COMPAT, BY_NAME)[0] == expected
+def test_compat_text_is_equal_to_kpt(origin: str, updated: str, local: str, expected: str) -> None:
+    assert merge_texts(origin, updated, local, COMPAT, BY_NAME)[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -304,8 +307,8 @@ def test_text_as_kpt_writes_it(origin: str, updated: str, local: str, expected: 
         ),
     ],
 )
-def test_schemas_in_comments_tell_lists_apart(local: str) -> None:
-    text, conflicts = merged("a:\n  list:\n  - name: x\n", "a:\n  list:\n  - name: x\n    z: 1\n", local, COMPAT)
+def test_schema_comments_distinguish_lists(local: str) -> None:
+    text, conflicts = merge_texts("a:\n  list:\n  - name: x\n", "a:\n  list:\n  - name: x\n    z: 1\n", local, COMPAT)
 
     assert text == local + "    z: 1\n"
     assert conflicts == []
@@ -318,10 +321,10 @@ def test_schemas_in_comments_tell_lists_apart(local: str) -> None:
         pytest.param(MergeRules(removes_emptied_collections=False), "m: {}\na: 1\n", id="D1-off"),
     ],
 )
-def test_a_switch_counts_where_upstream_changed_nothing(rules: MergeRules, expected: str) -> None:
+def test_option_applies_where_upstream_has_no_change(rules: MergeRules, expected: str) -> None:
     origin = "m: {x: 1}\na: 1\n"
 
-    assert merged(origin, origin, "a: 1\n", rules)[0] == expected
+    assert merge_texts(origin, origin, "a: 1\n", rules)[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -339,7 +342,7 @@ def test_a_switch_counts_where_upstream_changed_nothing(rules: MergeRules, expec
         pytest.param("a", "!!str 1", '"1"', id="no-tag"),
     ],
 )
-def test_a_changed_value_is_spelled_as_upstream_spells_it(before: str, after: str, written: str) -> None:
+def test_changed_value_has_the_style_of_upstream(before: str, after: str, written: str) -> None:
     origin, updated, local = (f"a: {item}\nb: {two}\n" for item, two in ((1, before), (1, after), (2, before)))
 
-    assert merged(origin, updated, local) == (f"a: 2\nb: {written}\n", [])
+    assert merge_texts(origin, updated, local) == (f"a: 2\nb: {written}\n", [])

@@ -1,4 +1,4 @@
-"""The worked examples of kpt.md 8: what upstream's tool gives, and beside it what ours does instead."""
+"""Tests with worked examples: the result of kpt (compat) and the result of the safe profile."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SERVICE_SPEC = load_builtin_merge_schemas().find_schema("v1", "Service").find_fi
 METADATA = load_builtin_merge_schemas().find_schema("v1", "ConfigMap").find_field("metadata")
 
 
-def merged(
+def merge(
     origin: str, updated: str, local: str, shape: MergeSchema = UNKNOWN_SCHEMA, rules: MergeRules = SAFE
 ) -> tuple[str, tuple[Conflict, ...]]:
-    """Merge three texts of one document; also the result without the last line end."""
+    """Merge three texts of one document. Also return the conflicts."""
     document, two, three = (
         parse_yaml(dedent(text).strip("\n") + "\n").documents[0] for text in (origin, updated, local)
     )
@@ -29,11 +29,11 @@ def merged(
     return result.document.text.rstrip("\n") if result.document else "", result.conflicts
 
 
-def expected(text: str) -> str:
+def dedent_text(text: str) -> str:
     return dedent(text).strip("\n")
 
 
-def told(conflicts: tuple[Conflict, ...]) -> list[str]:
+def format_conflicts(conflicts: tuple[Conflict, ...]) -> list[str]:
     return [f"{conflict.rule} {conflict.kind} {conflict.pointer} {conflict.chosen}" for conflict in conflicts]
 
 
@@ -438,13 +438,13 @@ COMMENTS = (
         ),
     ],
 )
-def test_example(
+def test_worked_example(
     sides: tuple[str, str, str], shape: MergeSchema, rules: MergeRules, result: str, conflicts: list[str]
 ) -> None:
-    text, actual_conflicts = merged(*sides, shape, rules)
+    text, actual_conflicts = merge(*sides, shape, rules)
 
-    assert text == expected(result)
-    assert told(actual_conflicts) == conflicts
+    assert text == dedent_text(result)
+    assert format_conflicts(actual_conflicts) == conflicts
 
 
 @pytest.mark.parametrize(
@@ -459,7 +459,7 @@ def test_example(
         pytest.param(("a: null\nb: 1", "b: 2", "a: null\nb: 1"), "b: 2", "b: 2", id="a-null-removed-upstream"),
     ],
 )
-def test_nulls(sides: tuple[str, str, str], as_kpt: str, safely: str) -> None:
-    compat, safe = merged(*sides, rules=COMPAT), merged(*sides)
+def test_null_values(sides: tuple[str, str, str], as_kpt: str, safely: str) -> None:
+    compat, safe = merge(*sides, rules=COMPAT), merge(*sides)
 
     assert (compat[0], safe[0]) == (as_kpt, safely)

@@ -1,4 +1,4 @@
-"""Which API versions Kubernetes has given up, held against the schemas that it publishes of each release."""
+"""Tests of removed API versions, compared with the schemas that Kubernetes publishes for each release."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from reconciler.krm.schema.kubernetes_apis import (
 from reconciler.krm.schema.validation import list_installed_releases, load_kubernetes_schemas
 
 RELEASES = list_installed_releases()
-# what is no resource that anybody writes
+# These kinds are no resources that users write.
 _OF_REQUESTS = {"DeleteOptions", "WatchEvent", "SelfSubjectReview"}
 
 
-def served(release: KubernetesRelease) -> set[tuple[str, str, str]]:
+def list_served_kinds(release: KubernetesRelease) -> set[tuple[str, str, str]]:
     schemas = load_kubernetes_schemas(strict=True, release=release)
     assert schemas
     return {kind for kind in schemas.kinds if not (kind[2].endswith("List") or kind[2] in _OF_REQUESTS)}
 
 
 @pytest.mark.skipif(len(RELEASES) < 2, reason="the extra k8s-schemas is not installed")
-def test_what_each_release_gave_up_is_in_the_table() -> None:
+def test_every_removed_kind_is_in_the_table() -> None:
     for before, release in pairwise(RELEASES):
-        deleted = served(before) - served(release)
+        deleted = list_served_kinds(before) - list_served_kinds(release)
         for group, version, kind in (item for item in deleted if "alpha" not in item[1]):
             api_removal = find_api_removal(f"{group}/{version}", kind)
             assert api_removal is not None, f"{group}/{version} {kind} went with {format_kubernetes_release(release)}"
@@ -36,9 +36,9 @@ def test_what_each_release_gave_up_is_in_the_table() -> None:
 
 
 @pytest.mark.skipif(not RELEASES, reason="the extra k8s-schemas is not installed")
-def test_what_is_gone_was_not_there_any_more() -> None:
+def test_kinds_in_the_table_are_not_served_after_their_removal() -> None:
     for release in RELEASES:
-        for group, version, kind in served(release):
+        for group, version, kind in list_served_kinds(release):
             api_removal = find_api_removal(f"{group}/{version}" if group else version, kind)
             assert api_removal is None or api_removal.removed_in > release, (
                 f"{group}/{version} {kind} {format_kubernetes_release(release)}"
@@ -55,7 +55,7 @@ def test_what_is_gone_was_not_there_any_more() -> None:
         pytest.param("policy/v1beta1", "Eviction", None, id="another-kind-of-a-version"),
     ],
 )
-def test_removals(api_version: str, kind: str, deleted: KubernetesRelease | None) -> None:
+def test_find_api_removal(api_version: str, kind: str, deleted: KubernetesRelease | None) -> None:
     api_removal = find_api_removal(api_version, kind)
 
     assert (api_removal.removed_in if api_removal else None) == deleted
@@ -76,5 +76,5 @@ def test_removals(api_version: str, kind: str, deleted: KubernetesRelease | None
         pytest.param("", None, id="nothing"),
     ],
 )
-def test_reading_a_release(text: str, expected: KubernetesRelease | None) -> None:
+def test_parse_kubernetes_release(text: str, expected: KubernetesRelease | None) -> None:
     assert parse_kubernetes_release(text) == expected

@@ -1,4 +1,4 @@
-"""Kubernetes' own kinds: kpt.md 9, row by row, and what has become known since."""
+"""Tests of the merge schemas of built-in Kubernetes kinds."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ MERGED = [
     ("v1", "Node", "status/addresses", ("type",)),
     ("v1", "Pod", "status/podIPs", ("ip",)),
 ]
-# newer than the table of kpt.md 9; docs/decisions/007-compact-schema-data.md lists them all
+# Lists of newer Kubernetes releases. docs/decisions/007-compact-schema-data.md lists them all.
 NEWER = [
     ("v1", "Pod", "spec/schedulingGates", ("name",)),
     ("v1", "Pod", "spec/resourceClaims", ("name",)),
@@ -117,7 +117,7 @@ WHOLE = [
 ]
 
 
-def shape_at(api_version: str, kind: str, path: str) -> MergeSchema:
+def find_schema_at(api_version: str, kind: str, path: str) -> MergeSchema:
     shape = load_builtin_merge_schemas().find_schema(api_version, kind)
     for step in path.split("/"):
         shape = shape.element_schema if step == "[]" else shape.find_field(step)
@@ -128,15 +128,15 @@ def shape_at(api_version: str, kind: str, path: str) -> MergeSchema:
     ("api_version", "kind", "path", "keys"),
     [pytest.param(*row, id=f"{row[0]}-{row[1]}-{row[2]}") for row in [*MERGED, *NEWER]],
 )
-def test_a_list_is_merged_by(api_version: str, kind: str, path: str, keys: tuple[str, ...]) -> None:
-    assert shape_at(api_version, kind, path).keys == keys
+def test_list_is_merged_by_keys(api_version: str, kind: str, path: str, keys: tuple[str, ...]) -> None:
+    assert find_schema_at(api_version, kind, path).keys == keys
 
 
 @pytest.mark.parametrize(
     ("api_version", "kind", "path"), [pytest.param(*row, id=f"{row[1]}-{row[2]}") for row in WHOLE]
 )
-def test_a_list_is_replaced_whole(api_version: str, kind: str, path: str) -> None:
-    assert shape_at(api_version, kind, path) is ATOMIC_SCHEMA
+def test_list_is_atomic(api_version: str, kind: str, path: str) -> None:
+    assert find_schema_at(api_version, kind, path) is ATOMIC_SCHEMA
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,8 @@ def test_a_list_is_replaced_whole(api_version: str, kind: str, path: str) -> Non
         pytest.param("v1", "Pod", "spec/initContainers/[]/ports", id="init-container"),
     ],
 )
-def test_a_port_without_a_protocol_is_a_tcp_port(api_version: str, kind: str, path: str) -> None:
-    assert shape_at(api_version, kind, path).defaults == {"protocol": "TCP"}
+def test_port_without_protocol_is_a_tcp_port(api_version: str, kind: str, path: str) -> None:
+    assert find_schema_at(api_version, kind, path).defaults == {"protocol": "TCP"}
 
 
 @pytest.mark.parametrize(
@@ -161,11 +161,11 @@ def test_a_port_without_a_protocol_is_a_tcp_port(api_version: str, kind: str, pa
         pytest.param("", "", id="nothing"),
     ],
 )
-def test_of_what_nobody_knows(api_version: str, kind: str) -> None:
+def test_unknown_kind_has_no_schema(api_version: str, kind: str) -> None:
     assert load_builtin_merge_schemas().find_schema(api_version, kind) is UNKNOWN_SCHEMA
 
 
-def test_shapes_are_made_once() -> None:
+def test_schemas_are_built_once() -> None:
     deployment, pod = (
         load_builtin_merge_schemas().find_schema("apps/v1", "Deployment"),
         load_builtin_merge_schemas().find_schema("v1", "Pod"),

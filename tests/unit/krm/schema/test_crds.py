@@ -1,4 +1,4 @@
-"""What a CustomResourceDefinition says about lists, and what a hostile one does not do to us."""
+"""Tests of the list keys in CustomResourceDefinitions, including hostile definitions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATCH = {
 LIST_MAP = {"type": "array", "items": NAMED, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
 
 
-def crd(schema: Any, *, kind: str = "Gateway", group: str = "example.org", version: str = "v1") -> dict[str, Any]:
+def build_crd(schema: Any, *, kind: str = "Gateway", group: str = "example.org", version: str = "v1") -> dict[str, Any]:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -31,11 +31,13 @@ def crd(schema: Any, *, kind: str = "Gateway", group: str = "example.org", versi
     }
 
 
-def with_list(schema: Any, **also: Any) -> dict[str, Any]:
-    return crd({"type": "object", "properties": {"spec": {"type": "object", "properties": {"list": schema}, **also}}})
+def build_crd_with_list(schema: Any, **also: Any) -> dict[str, Any]:
+    return build_crd(
+        {"type": "object", "properties": {"spec": {"type": "object", "properties": {"list": schema}, **also}}}
+    )
 
 
-def list_of(document: dict[str, Any], *, compat: bool = False) -> MergeSchema:
+def find_list_schema(document: dict[str, Any], *, compat: bool = False) -> MergeSchema:
     shapes = load_builtin_merge_schemas().with_crds(document, compat=compat)
     return shapes.find_schema("example.org/v1", "Gateway").find_field("spec").find_field("list")
 
@@ -83,8 +85,8 @@ def list_of(document: dict[str, Any], *, compat: bool = False) -> MergeSchema:
     ],
 )
 def test_keys_of_a_list(schema: Any, safe: tuple[str, ...] | None, compat: tuple[str, ...] | None) -> None:
-    assert list_of(with_list(schema)).keys == safe
-    assert list_of(with_list(schema), compat=True).keys == compat
+    assert find_list_schema(build_crd_with_list(schema)).keys == safe
+    assert find_list_schema(build_crd_with_list(schema), compat=True).keys == compat
 
 
 @pytest.mark.parametrize(
@@ -103,28 +105,28 @@ def test_keys_of_a_list(schema: Any, safe: tuple[str, ...] | None, compat: tuple
         pytest.param({"type": "object", "additionalProperties": True}, True, id="fields-of-any-kind"),
     ],
 )
-def test_what_is_left_to_infer_below(schema: Any, *, expected: bool) -> None:
-    shape = list_of(with_list(schema))
+def test_fields_without_schema_are_inferred(schema: Any, *, expected: bool) -> None:
+    shape = find_list_schema(build_crd_with_list(schema))
 
     assert (shape.find_field("else") is UNKNOWN_SCHEMA) == expected
     assert (shape.find_field("else") is ATOMIC_SCHEMA) == (not expected)
 
 
-def test_elements_and_maps_have_shapes_of_their_own() -> None:
+def test_elements_and_maps_have_their_own_schema() -> None:
     deep = {"type": "array", "items": {"type": "object", "additionalProperties": LIST_MAP}}
 
-    assert list_of(with_list(deep)).element_schema.find_field("any").keys == ("name",)
+    assert find_list_schema(build_crd_with_list(deep)).element_schema.find_field("any").keys == ("name",)
 
 
 def test_defaults_of_keys() -> None:
     items = {"properties": {"protocol": {"default": "TCP"}, "port": {"default": 80}, "other": {"default": "x"}}}
     schema = {**LIST_MAP, "items": items, "x-kubernetes-list-map-keys": ["port", "protocol"]}
 
-    assert list_of(with_list(schema)).defaults == {"protocol": "TCP"}
+    assert find_list_schema(build_crd_with_list(schema)).defaults == {"protocol": "TCP"}
 
 
 def test_every_version_has_its_own_schema() -> None:
-    document = crd({"properties": {"list": LIST_MAP}})
+    document = build_crd({"properties": {"list": LIST_MAP}})
     document["spec"]["versions"].append({"name": "v2", "schema": {"openAPIV3Schema": {"properties": {"list": PATCH}}}})
     shapes = load_builtin_merge_schemas().with_crds(document, compat=True)
 
@@ -149,9 +151,9 @@ def test_v1beta1_has_one_schema_for_all_versions(versions: dict[str, Any]) -> No
     assert shapes.find_schema("example.org/v1alpha1", "Gateway").find_field("list").keys == ("name",)
 
 
-def test_earlier_definitions_and_kubernetes_itself_win() -> None:
-    ours, theirs = crd({"properties": {"list": LIST_MAP}}), crd({"properties": {"list": {"type": "array"}}})
-    pod = crd({"properties": {"list": LIST_MAP}}, kind="Deployment", group="apps")
+def test_earlier_definitions_and_builtin_kinds_have_priority() -> None:
+    ours, theirs = build_crd({"properties": {"list": LIST_MAP}}), build_crd({"properties": {"list": {"type": "array"}}})
+    pod = build_crd({"properties": {"list": LIST_MAP}}, kind="Deployment", group="apps")
 
     shapes = load_builtin_merge_schemas().with_crds(ours).with_crds(theirs, pod)
 
@@ -161,15 +163,15 @@ def test_earlier_definitions_and_kubernetes_itself_win() -> None:
     )
 
 
-def test_shapes_do_not_change() -> None:
+def test_schemas_are_immutable() -> None:
     shapes = load_builtin_merge_schemas()
-    shapes.with_crds(with_list(PATCH))
+    shapes.with_crds(build_crd_with_list(PATCH))
 
     assert shapes.find_schema("example.org/v1", "Gateway") is UNKNOWN_SCHEMA
 
 
-def test_metadata_is_that_of_all_objects_but_not_upstream() -> None:
-    document = with_list(PATCH)
+def test_metadata_schema_is_known_only_in_the_safe_profile() -> None:
+    document = build_crd_with_list(PATCH)
 
     safe = load_builtin_merge_schemas().with_crds(document).find_schema("example.org/v1", "Gateway")
     compat = load_builtin_merge_schemas().with_crds(document, compat=True).find_schema("example.org/v1", "Gateway")
@@ -182,16 +184,18 @@ def test_metadata_is_that_of_all_objects_but_not_upstream() -> None:
     "document",
     [
         pytest.param({}, id="empty"),
-        pytest.param({**with_list(PATCH), "kind": "Gateway"}, id="another-kind"),
-        pytest.param({**with_list(PATCH), "apiVersion": "apiextensions.k8s.io/v9"}, id="another-version"),
-        pytest.param({**with_list(PATCH), "spec": []}, id="spec-is-a-list"),
-        pytest.param({**with_list(PATCH), "spec": {"group": 1, "names": {"kind": "Gateway"}}}, id="group-is-a-number"),
-        pytest.param(crd(None), id="no-schema"),
-        pytest.param(crd([]), id="schema-is-a-list"),
-        pytest.param(crd({}, version=1), id="version-is-a-number"),  # type: ignore[arg-type]
+        pytest.param({**build_crd_with_list(PATCH), "kind": "Gateway"}, id="another-kind"),
+        pytest.param({**build_crd_with_list(PATCH), "apiVersion": "apiextensions.k8s.io/v9"}, id="another-version"),
+        pytest.param({**build_crd_with_list(PATCH), "spec": []}, id="spec-is-a-list"),
+        pytest.param(
+            {**build_crd_with_list(PATCH), "spec": {"group": 1, "names": {"kind": "Gateway"}}}, id="group-is-a-number"
+        ),
+        pytest.param(build_crd(None), id="no-schema"),
+        pytest.param(build_crd([]), id="schema-is-a-list"),
+        pytest.param(build_crd({}, version=1), id="version-is-a-number"),  # type: ignore[arg-type]
     ],
 )
-def test_what_is_no_definition_says_nothing(document: dict[str, Any]) -> None:
+def test_invalid_definition_is_ignored(document: dict[str, Any]) -> None:
     assert load_builtin_merge_schemas().with_crds(document).find_schema("example.org/v1", "Gateway") is UNKNOWN_SCHEMA
 
 
@@ -209,53 +213,54 @@ def test_what_is_no_definition_says_nothing(document: dict[str, Any]) -> None:
     ],
 )
 def test_wrong_types_are_ignored(schema: Any) -> None:
-    assert list_of(with_list(schema)).keys is None
+    assert find_list_schema(build_crd_with_list(schema)).keys is None
 
 
-def test_a_merge_key_that_is_no_name_makes_a_set() -> None:
-    assert list_of(with_list({**PATCH, "x-kubernetes-patch-merge-key": 3})).keys == ()
+def test_invalid_merge_key_makes_the_list_a_set() -> None:
+    assert find_list_schema(build_crd_with_list({**PATCH, "x-kubernetes-patch-merge-key": 3})).keys == ()
 
 
-def test_a_schema_of_schemas_costs_nothing_until_it_is_walked() -> None:
+def test_exponential_schema_is_read_lazily() -> None:
     schema: dict[str, Any] = {"type": "object"}
     for _ in range(60):
         schema = {"properties": {"a": schema, "b": schema}, "additionalProperties": schema, "items": schema}
 
-    shape = load_builtin_merge_schemas().with_crds(crd(schema)).find_schema("example.org/v1", "Gateway")
+    shape = load_builtin_merge_schemas().with_crds(build_crd(schema)).find_schema("example.org/v1", "Gateway")
     for name in "abc" * 10:
         shape = shape.find_field(name)
 
     assert shape.keys is None
 
 
-def test_a_schema_that_contains_itself_ends() -> None:
+def test_recursive_schema_terminates() -> None:
     schema: dict[str, Any] = {"type": "object", "properties": {}}
     schema["additionalProperties"] = schema
     schema["properties"]["list"] = {"type": "array"}
     schema["properties"]["list"]["items"] = schema["properties"]["list"]
 
-    shape = MergeSchemas().with_crds(crd(schema)).find_schema("example.org/v1", "Gateway")
+    shape = MergeSchemas().with_crds(build_crd(schema)).find_schema("example.org/v1", "Gateway")
 
     assert shape.find_field("a").find_field("b").find_field("list").element_schema.element_schema.keys is None
 
 
-def test_definitions_are_not_read_before_a_merge() -> None:
-    class Unread(dict[str, Any]):
+def test_definitions_are_read_lazily() -> None:
+    class UnreadableMapping(dict[str, Any]):
         def get(self, *_: Any) -> Any:
             raise AssertionError("the schema of a field was read")
 
-    shapes = load_builtin_merge_schemas().with_crds(crd({"properties": {"spec": Unread()}}))
+    shapes = load_builtin_merge_schemas().with_crds(build_crd({"properties": {"spec": UnreadableMapping()}}))
 
     assert shapes.find_schema("example.org/v1", "Gateway").find_field("metadata").find_field("finalizers").keys == ()
 
 
-def test_comparing_shapes_does_not_read_their_schemas() -> None:
+def test_comparison_of_schemas_does_not_read_them() -> None:
     schema: dict[str, Any] = {"type": "object"}
     for _ in range(60):
         schema = {"properties": {"a": schema, "b": schema}}
 
     shapes = [
-        load_builtin_merge_schemas().with_crds(crd(schema)).find_schema("example.org/v1", "Gateway") for _ in range(2)
+        load_builtin_merge_schemas().with_crds(build_crd(schema)).find_schema("example.org/v1", "Gateway")
+        for _ in range(2)
     ]
 
     assert shapes[0] != shapes[1]

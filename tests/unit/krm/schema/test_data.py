@@ -1,4 +1,4 @@
-"""The committed data is what the script makes of the published schemas."""
+"""Tests that the committed data is equal to the output of the script for the published schemas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reconciler.krm.schema import find_kind_scope
 SCRIPT = Path(__file__).resolve().parents[4] / "scripts/make_schema_data.py"
 COMMITTED = resources.files("reconciler.krm.schema").joinpath("merge_schemas.json").read_text()
 FIELD_NAMES = resources.files("reconciler.krm.schema").joinpath("field_names.json").read_text()
-# subresources, and kinds too young for us to be sure
+# Subresources, and kinds that are too new for a confirmed scope.
 WITHOUT_A_SCOPE = {
     ("authentication.k8s.io", "TokenRequest"),
     ("autoscaling", "Scale"),
@@ -25,7 +25,7 @@ WITHOUT_A_SCOPE = {
 }
 
 
-def script() -> ModuleType:
+def load_script() -> ModuleType:
     spec = importlib.util.spec_from_file_location("make_schema_data", SCRIPT)
     assert spec is not None
     assert spec.loader is not None
@@ -34,27 +34,27 @@ def script() -> ModuleType:
     return module
 
 
-def test_the_data_is_what_the_script_makes() -> None:
+def test_committed_data_is_the_output_of_the_script() -> None:
     pytest.importorskip("kubernetes_validate", reason="the schemas are an extra: k8s-schemas")
     source = json.loads(COMMITTED)["source"]
     if source != f"kubernetes-validate {metadata.version('kubernetes-validate')}":
         pytest.skip(f"the data was made from {source}")
-    make = script()
+    make = load_script()
 
     assert make.text(make.make()) == COMMITTED
 
 
-def test_the_field_names_are_what_the_script_makes() -> None:
+def test_committed_field_names_are_the_output_of_the_script() -> None:
     pytest.importorskip("kubernetes_validate", reason="the schemas are an extra: k8s-schemas")
     source = json.loads(FIELD_NAMES)["source"]
     if source != f"kubernetes-validate {metadata.version('kubernetes-validate')}":
         pytest.skip(f"the data was made from {source}")
-    make = script()
+    make = load_script()
 
     assert make.text(make.make_field_names()) == FIELD_NAMES
 
 
-def test_every_definition_is_reached_from_a_kind_and_exists() -> None:
+def test_every_definition_exists_and_is_reachable_from_a_kind() -> None:
     data = json.loads(COMMITTED)
     fields = [shape for shapes in data["fields"].values() for shape in shapes.values()]
     named = {shape if isinstance(shape, str) else shape.get("items") for shape in fields} - {None}
@@ -73,5 +73,5 @@ def test_every_kind_of_the_data_has_a_scope() -> None:
     assert {kind for kind in kinds if find_kind_scope(*kind) is None} == WITHOUT_A_SCOPE
 
 
-def test_the_data_is_small() -> None:
+def test_data_is_small() -> None:
     assert len(COMMITTED) < 32_000

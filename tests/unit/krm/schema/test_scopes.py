@@ -1,4 +1,4 @@
-"""Which kinds live in a namespace."""
+"""Tests of the scope of kinds: namespaced or cluster-wide."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ from reconciler.krm.schema import KindScope, find_kind_scope
         pytest.param("", "Deployment", None, id="group-missing"),
     ],
 )
-def test_scope(group: str, kind: str, expected: KindScope | None) -> None:
+def test_find_kind_scope(group: str, kind: str, expected: KindScope | None) -> None:
     assert find_kind_scope(group, kind) == expected

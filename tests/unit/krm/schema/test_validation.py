@@ -1,4 +1,4 @@
-"""What is wrong with an object by the schemas of its kind."""
+"""Tests of the validation of objects with the schemas of their kind."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ pytest.importorskip("kubernetes_validate", reason="the schemas are an extra: k8s
 pytest.importorskip("jsonschema_rs", reason="the schemas are an extra: k8s-schemas")
 
 
-def schemas(*, strict: bool = True) -> KubernetesSchemas:
+def load_schemas(*, strict: bool = True) -> KubernetesSchemas:
     kubernetes_schemas = load_kubernetes_schemas(strict=strict)
     assert kubernetes_schemas is not None
     return kubernetes_schemas
 
 
-def config_map(**fields: Any) -> dict[str, Any]:
+def build_config_map(**fields: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, **fields}
 
 
-def service(**port: Any) -> dict[str, Any]:
+def build_service(**port: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": [port]}}
 
 
@@ -34,23 +34,25 @@ PORT = ("spec", "ports", 0)
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        pytest.param(config_map(data={"a": "b"}), [], id="valid"),
+        pytest.param(build_config_map(data={"a": "b"}), [], id="valid"),
         pytest.param(
-            config_map(data={"a": 1}), [Violation(("data", "a"), "type", ("null", "string"), 1)], id="wrong-type"
+            build_config_map(data={"a": 1}), [Violation(("data", "a"), "type", ("null", "string"), 1)], id="wrong-type"
         ),
-        pytest.param(config_map(spec={}, more=1), [Violation((), "unknown", ("spec", "more"))], id="unknown-fields"),
+        pytest.param(
+            build_config_map(spec={}, more=1), [Violation((), "unknown", ("spec", "more"))], id="unknown-fields"
+        ),
         pytest.param(
             {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {}},
             [Violation(("spec",), "required", ("selector", "template"))],
             id="missing-fields",
         ),
         pytest.param(
-            config_map(metadata={"name": "a", "creationTimestamp": "now"}),
+            build_config_map(metadata={"name": "a", "creationTimestamp": "now"}),
             [Violation(("metadata", "creationTimestamp"), "format", ("date-time",), "now")],
             id="format",
         ),
         pytest.param(
-            service(port=80, targetPort=[]),
+            build_service(port=80, targetPort=[]),
             [
                 Violation(
                     (*PORT, "targetPort"),
@@ -61,14 +63,14 @@ PORT = ("spec", "ports", 0)
             ],
             id="none-of-the-alternatives",
         ),
-        pytest.param(service(port=80, targetPort=None), [], id="null-is-allowed-by-two-alternatives"),
+        pytest.param(build_service(port=80, targetPort=None), [], id="null-is-allowed-by-two-alternatives"),
         pytest.param(
-            config_map(data={"a": float("inf")}),
+            build_config_map(data={"a": float("inf")}),
             [Violation(("data", "a"), "type", ("null", "string"), 0.0)],
             id="a-number-that-json-lacks-is-no-null",
         ),
         pytest.param(
-            config_map(zzz=1, data={"z": 1, "a": 2}, metadata={"name": 3}),
+            build_config_map(zzz=1, data={"z": 1, "a": 2}, metadata={"name": 3}),
             [
                 Violation((), "unknown", ("zzz",)),
                 Violation(("metadata", "name"), "type", ("null", "string"), 3),
@@ -80,7 +82,7 @@ PORT = ("spec", "ports", 0)
     ],
 )
 def test_violations(data: dict[str, Any], expected: list[Violation]) -> None:
-    violations = schemas().find_violations(data)
+    violations = load_schemas().find_violations(data)
 
     assert violations is not None
     assert list(violations) == expected
@@ -97,26 +99,26 @@ def test_violations(data: dict[str, Any], expected: list[Violation]) -> None:
     ],
 )
 def test_kinds_without_a_schema(api_version: str, kind: str) -> None:
-    assert schemas().find_violations({"apiVersion": api_version, "kind": kind}) is None
+    assert load_schemas().find_violations({"apiVersion": api_version, "kind": kind}) is None
 
 
-def test_only_strict_schemas_know_no_other_fields() -> None:
-    assert schemas(strict=False).find_violations(config_map(spec={})) == ()
+def test_only_strict_schemas_reject_unknown_fields() -> None:
+    assert load_schemas(strict=False).find_violations(build_config_map(spec={})) == ()
 
 
-def test_a_value_of_the_wrong_type_is_said_to_be_nothing_else() -> None:
-    violations = schemas().find_violations({**config_map(), "immutable": "yes", "data": []})
+def test_value_of_the_wrong_type_has_one_violation() -> None:
+    violations = load_schemas().find_violations({**build_config_map(), "immutable": "yes", "data": []})
 
     assert violations is not None
     assert [violation.rule for violation in violations] == ["type", "type"]
 
 
-def test_deep_objects_are_read() -> None:
+def test_deep_objects_are_validated() -> None:
     data: Any = "x"
     for _ in range(90):
         data = [data]
 
-    assert schemas().find_violations(config_map(data={"a": data})) is not None
+    assert load_schemas().find_violations(build_config_map(data={"a": data})) is not None
 
 
 @pytest.fixture
@@ -133,6 +135,6 @@ def without_schemas(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("without_schemas")
-def test_without_the_extra_there_are_none() -> None:
+def test_no_schemas_without_the_extra() -> None:
     assert find_schemas_version() == ""
     assert load_kubernetes_schemas(strict=True) is None

@@ -1,4 +1,4 @@
-"""Alignment of lists: equal items first, then names, then places."""
+"""Tests of the alignment of lists: equal items first, then names, then positions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reconciler.krm.yaml.compare import align_items
 
 
-def named(name: str, value: int = 0) -> dict[str, Any]:
+def build_item(name: str, value: int = 0) -> dict[str, Any]:
     return {"name": name, "value": value}
 
 
@@ -24,8 +24,15 @@ def named(name: str, value: int = 0) -> dict[str, Any]:
         pytest.param(["a"], ["b"], [(0, 0)], id="changed-in-place"),
         pytest.param([1], [True], [(0, 0)], id="one-and-true-share-a-place-only"),
         pytest.param([1, True], [True], [(0, None), (1, 0)], id="one-is-not-true"),
-        pytest.param([named("a"), named("b")], [named("b", 1)], [(0, None), (1, 0)], id="same-name-changed"),
-        pytest.param([named("a"), named("b")], [named("x"), named("b", 1)], [(0, 0), (1, 1)], id="name-then-place"),
+        pytest.param(
+            [build_item("a"), build_item("b")], [build_item("b", 1)], [(0, None), (1, 0)], id="same-name-changed"
+        ),
+        pytest.param(
+            [build_item("a"), build_item("b")],
+            [build_item("x"), build_item("b", 1)],
+            [(0, 0), (1, 1)],
+            id="name-then-place",
+        ),
         pytest.param(
             [{"containerPort": 1, "x": 1}, {"containerPort": 2, "x": 2}],
             [{"containerPort": 2, "x": 3}],
@@ -40,7 +47,7 @@ def test_align(old: list[Any], new: list[Any], expected: list[Any]) -> None:
     assert align_items(old, new) == expected
 
 
-def test_thousands_of_equal_items_are_aligned_at_once() -> None:
+def test_thousands_of_equal_items_are_aligned_quickly() -> None:
     old, new = ["b"] + [1] * 8_000 + ["c"], ["d"] + [1] * 7_000 + ["e"]
 
     pairs = align_items(old, new)
@@ -48,7 +55,7 @@ def test_thousands_of_equal_items_are_aligned_at_once() -> None:
     assert [j for _, j in pairs if j is not None] == list(range(len(new)))
 
 
-def test_thousands_of_items_are_aligned_at_once() -> None:
+def test_thousands_of_items_are_aligned_quickly() -> None:
     old, new = range(20_000), range(0, 40_000, 2)
 
     pairs = align_items(old, new)
@@ -58,12 +65,12 @@ def test_thousands_of_items_are_aligned_at_once() -> None:
 
 
 _ITEMS = st.lists(
-    st.one_of(st.integers(0, 3), st.booleans(), st.builds(named, st.sampled_from("ab"), st.integers(0, 1)))
+    st.one_of(st.integers(0, 3), st.booleans(), st.builds(build_item, st.sampled_from("ab"), st.integers(0, 1)))
 )
 
 
 @given(_ITEMS, _ITEMS)
-def test_every_item_appears_once_and_in_order(old: list[Any], new: list[Any]) -> None:
+def test_every_item_is_aligned_once_in_order(old: list[Any], new: list[Any]) -> None:
     pairs = align_items(old, new)
 
     assert [i for i, _ in pairs if i is not None] == list(range(len(old)))

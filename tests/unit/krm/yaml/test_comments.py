@@ -1,4 +1,4 @@
-"""Line comments: whose they are, and how they are set; setters and merges depend on both."""
+"""Tests of line comments: their path, and how they are set. Setters and merges depend on both."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_with_comment(text: str, path: tuple[Any, ...], comment: str | None, exp
         pytest.param("a: 1\n", ("a", "b"), "# c", id="below-a-scalar"),
     ],
 )
-def test_comments_that_have_no_place(text: str, path: tuple[Any, ...], comment: str) -> None:
+def test_comment_without_position_is_refused(text: str, path: tuple[Any, ...], comment: str) -> None:
     with pytest.raises(YamlError) as caught:
         parse_yaml(text).documents[0].with_comment(path, comment)
 
@@ -142,7 +142,7 @@ def test_comments_that_have_no_place(text: str, path: tuple[Any, ...], comment: 
         pytest.param(("g", "h"), 13, id="own-key-beside-a-merge"),
     ],
 )
-def test_line_of(path: tuple[Any, ...], line: int) -> None:
+def test_find_line(path: tuple[Any, ...], line: int) -> None:
     text = "z: 1\n---\n# head\na: &a\n  # head\n  b:\n  - x\n  - c: 1\n    d: 2\ne: *a\ng:\n  <<: {c: 1}\n  h: 2\n"
 
     assert parse_yaml(text).documents[1].find_line(path) == line

@@ -1,4 +1,4 @@
-"""Reading: what the data is, what is refused and where, and how little hostile files cost."""
+"""Tests of YAML parsing: data, refused texts with their position, and limits for hostile files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from reconciler.krm.yaml import YamlError, YamlLimits, parse_yaml
 
 
-def read(text: str) -> Any:
+def parse_data(text: str) -> Any:
     return parse_yaml(text).documents[0].data
 
 
@@ -44,7 +44,7 @@ def read(text: str) -> Any:
     ],
 )
 def test_data(text: str, expected: Any) -> None:
-    assert read(text) == expected
+    assert parse_data(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_data(text: str, expected: Any) -> None:
         pytest.param("a: 1\nb\nc: 2\n", "YamlSyntax", 3, 1, id="a-key-without-colon"),
     ],
 )
-def test_what_is_refused(text: str | bytes, code: str, line: int, column: int) -> None:
+def test_invalid_yaml_is_refused_with_its_position(text: str | bytes, code: str, line: int, column: int) -> None:
     with pytest.raises(YamlError) as caught:
         parse_yaml(text)
 
@@ -123,16 +123,16 @@ def test_limits(text: str, code: str) -> None:
         pytest.param("a: 1\n---\n" * 2_000, id="two-thousand-documents"),
     ],
 )
-def test_what_is_within_limits_is_read(text: str) -> None:
+def test_text_within_limits_is_read(text: str) -> None:
     assert parse_yaml(text).to_bytes() == text.encode()
 
 
-def test_limits_can_be_tightened() -> None:
+def test_limits_can_be_lowered() -> None:
     with pytest.raises(YamlError, match="at most 2 levels"):
         parse_yaml("a: {b: {c: 1}}", YamlLimits(depth=2))
 
 
-def test_the_alias_budget_is_the_files() -> None:
+def test_alias_limit_applies_to_the_whole_file() -> None:
     document = "a: &a 1\nb: *a\n---\n"
 
     with pytest.raises(YamlError, match="at most 3 aliases"):
@@ -147,9 +147,9 @@ def test_aliases_are_counted_in_every_file() -> None:
         parse_yaml(text, YamlLimits(aliases=1))
 
 
-def test_a_text_that_was_read_is_still_too_deep_for_others() -> None:
+def test_cached_text_is_checked_against_lower_limits() -> None:
     text = "a: [[1]]\n"
 
-    assert read(text) == {"a": [[1]]}
+    assert parse_data(text) == {"a": [[1]]}
     with pytest.raises(YamlError, match="at most 2 levels"):
         parse_yaml(text, YamlLimits(depth=2))

@@ -1,4 +1,4 @@
-"""YAML 1.2's core schema, scalar by scalar, and documents as data (design 10.4)."""
+"""Tests of the core schema of YAML 1.2: scalars, and documents as data."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_documents(text: str, expected: Any) -> None:
     assert read_core_yaml(text) == expected
 
 
-def read_or_code(text: str) -> Any:
+def read_data_or_code(text: str) -> Any:
     try:
         return read_core_yaml(text)
     except YamlError as error:
@@ -84,9 +84,9 @@ def read_or_code(text: str) -> Any:
 @example("0x1f")
 @example("true")
 @example("a:")
-def test_a_word_alone_is_what_it_is_behind_a_comment(word: str) -> None:
-    """Words are read without a look at the rest of YAML, where they cannot be anything else."""
-    assert repr(read_or_code(word)) == repr(read_or_code(f"# a comment\n{word}"))
+def test_single_word_has_the_same_value_after_a_comment(word: str) -> None:
+    """Single words have a fast path that does not use the YAML parser."""
+    assert repr(read_data_or_code(word)) == repr(read_data_or_code(f"# a comment\n{word}"))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_word_alone_is_what_it_is_behind_a_comment(word: str) -> None:
         pytest.param("a: [[[1]]]", "YamlTooDeep", 1, id="too-deep"),
     ],
 )
-def test_what_is_refused(text: str, code: str, line: int) -> None:
+def test_invalid_core_yaml_is_refused_with_its_line(text: str, code: str, line: int) -> None:
     with pytest.raises(YamlError) as caught:
         read_core_yaml(text, YamlLimits(depth=3))
 

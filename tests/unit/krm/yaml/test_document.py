@@ -1,4 +1,4 @@
-"""Documents: nothing changes for nothing, and what cannot be spliced is still right."""
+"""Tests of documents: equal data changes no text, and every edit produces the requested data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reconciler.krm.yaml import Document, YamlError, emit, parse_yaml
 from reconciler.krm.yaml.compare import is_equal_data
 
 
-def document(text: str) -> Document:
+def parse_document(text: str) -> Document:
     return parse_yaml(text).documents[0]
 
 
@@ -24,13 +24,13 @@ def document(text: str) -> Document:
     ],
 )
 def test_equal_data_gives_the_same_document(text: str) -> None:
-    before = document(text)
+    before = parse_document(text)
 
     assert before.with_data(copy.deepcopy(before.data)) is before
 
 
-def test_the_order_of_existing_keys_is_not_data() -> None:
-    before = document("a: 1\nb: 2\n")
+def test_order_of_existing_keys_is_not_data() -> None:
+    before = parse_document("a: 1\nb: 2\n")
 
     assert before.with_data({"b": 2, "a": 1}) is before
 
@@ -49,21 +49,21 @@ def test_the_order_of_existing_keys_is_not_data() -> None:
         pytest.param("a: 1\x85b: 2\n", {"b": 3}, id="odd-line-ends"),
     ],
 )
-def test_what_the_splicer_declines_is_right_all_the_same(text: str, data: Any) -> None:
-    edited = document(text).with_data(data)
+def test_edit_that_needs_a_complete_rewrite_has_the_requested_data(text: str, data: Any) -> None:
+    edited = parse_document(text).with_data(data)
 
     assert is_equal_data(edited.data, data)
-    assert is_equal_data(document(edited.text).data, data)
+    assert is_equal_data(parse_document(edited.text).data, data)
 
 
-def test_what_goes_through_ruamel_keeps_comments() -> None:
-    edited = document("# head\n? a\n: b\nc: 1 # c\n# foot\n").with_data({"c": 1})
+def test_rewrite_with_ruamel_keeps_comments() -> None:
+    edited = parse_document("# head\n? a\n: b\nc: 1 # c\n# foot\n").with_data({"c": 1})
 
     assert edited.text == "# head\nc: 1 # c\n# foot\n"
 
 
-def test_what_is_written_anew_keeps_the_licence_and_its_line() -> None:
-    # ruamel.yaml takes 1 and true for one key
+def test_complete_rewrite_keeps_the_head_comment_and_the_line() -> None:
+    # ruamel.yaml treats 1 and true as the same key.
     before = parse_yaml("x: 1\n---\n# licence\n? a\n: 1\n1: x\ntrue: x\n").documents[1]
 
     edited = before.with_data({"1": "x", "true": "x"})
@@ -80,25 +80,25 @@ def test_what_is_written_anew_keeps_the_licence_and_its_line() -> None:
         pytest.param({"a": {"b": "\ud800"}}, "YamlValue", id="surrogate"),
     ],
 )
-def test_data_that_yaml_cannot_hold(data: Any, code: str) -> None:
+def test_data_without_yaml_form_is_refused(data: Any, code: str) -> None:
     with pytest.raises(YamlError) as caught:
-        document("a: 1\n").with_data(data)
+        parse_document("a: 1\n").with_data(data)
 
     assert caught.value.code == code
 
 
-def test_data_deeper_than_we_read() -> None:
+def test_too_deep_data_is_refused() -> None:
     data: Any = 1
     for _ in range(101):
         data = {"a": data}
 
     with pytest.raises(YamlError) as caught:
-        document("a: 1\n").with_data(data)
+        parse_document("a: 1\n").with_data(data)
 
     assert caught.value.code == "YamlTooDeep"
 
 
-def test_fresh() -> None:
+def test_new_document() -> None:
     fresh = Document.from_data({"b": [1, {"x": "on"}], "a": {}})
 
     assert fresh.text == 'b:\n- 1\n- x: "on"\na: {}\n'
@@ -124,13 +124,13 @@ def test_fresh() -> None:
 )
 def test_emit(data: Any, expected: str) -> None:
     assert emit(data) == expected
-    assert is_equal_data(document(expected).data, data)
+    assert is_equal_data(parse_document(expected).data, data)
 
 
-def test_a_key_too_long_for_one_line() -> None:
+def test_key_that_is_too_long_for_one_line() -> None:
     data = {"k" * 3_000: {"a": [1]}, "l" * 3_000: [1], "m" * 3_000: 1, "n" * 3_000: "x\ny\n"}
 
-    assert is_equal_data(document(emit(data)).data, data)
+    assert is_equal_data(parse_document(emit(data)).data, data)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_key_too_long_for_one_line() -> None:
         pytest.param("a: &x {b: 1}\nc: *x\n---\nd: 1\n", 0, "a: &x {b: 1}\nc: *x\n", id="aliases"),
     ],
 )
-def test_a_document_alone(text: str, number: int, alone: str) -> None:
+def test_document_without_its_file(text: str, number: int, alone: str) -> None:
     documents = parse_yaml(text).documents[number]
 
     only_document = documents.as_only_document()
@@ -161,7 +161,7 @@ def test_a_document_alone(text: str, number: int, alone: str) -> None:
     assert only_document.as_only_document() == only_document
 
 
-def test_a_document_that_needs_its_directives_keeps_them() -> None:
+def test_document_keeps_the_directives_that_it_needs() -> None:
     text = "%TAG !k! tag:yaml.org,2002:\n---\na: !k!str 1\n"
 
-    assert document(text).as_only_document().text == text
+    assert parse_document(text).as_only_document().text == text

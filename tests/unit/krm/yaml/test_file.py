@@ -1,4 +1,4 @@
-"""Files: documents come and go, and everything between them stays."""
+"""Tests of YAML files: documents are added and removed, and the text between them stays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from reconciler.krm.yaml import Document, YamlError, YamlFile, parse_yaml
 
 
-def texts(file: YamlFile) -> list[str]:
+def list_texts(file: YamlFile) -> list[str]:
     return [document.text for document in file.documents]
 
 
@@ -47,7 +47,7 @@ def texts(file: YamlFile) -> list[str]:
 def test_documents(text: str, bom: str, documents: list[str], lines: list[int]) -> None:
     file = parse_yaml((bom + text).encode())
 
-    assert texts(file) == documents
+    assert list_texts(file) == documents
     assert [document.line for document in file.documents] == lines
     assert file.to_bytes() == (bom + text).encode()
 
@@ -73,10 +73,10 @@ def test_remove(text: str, index: int, expected: str) -> None:
     file = parse_yaml(text).remove(index)
 
     assert file.to_bytes().decode() == expected
-    assert texts(parse_yaml(file.to_bytes())) == texts(file)
+    assert list_texts(parse_yaml(file.to_bytes())) == list_texts(file)
 
 
-def test_remove_beyond_the_end() -> None:
+def test_remove_after_the_end() -> None:
     with pytest.raises(IndexError):
         parse_yaml("a: 1\n").remove(1)
 
@@ -109,7 +109,7 @@ def test_append(text: str, added: str, expected: str) -> None:
     ]
 
 
-def test_append_what_is_no_yaml() -> None:
+def test_append_of_invalid_yaml() -> None:
     with pytest.raises(YamlError):
         parse_yaml("a: 1\n").append("b: [")
 
@@ -165,7 +165,7 @@ def test_arranged(text: str, order: list[int | str], expected: str) -> None:
     ]
 
 
-def test_replacing_moves_the_lines_below() -> None:
+def test_replacement_moves_the_lines_below() -> None:
     file = parse_yaml("a: 1\n---\nb: 2\n")
 
     longer = file.replace(0, file.documents[0].with_data({"a": 1, "x": 2, "z": 3}))
@@ -173,13 +173,13 @@ def test_replacing_moves_the_lines_below() -> None:
     assert longer.documents[1].find_line(("b",)) == 5
 
 
-def test_replacing_with_itself_is_nothing() -> None:
+def test_replacement_with_the_same_document_changes_nothing() -> None:
     file = parse_yaml("a: 1\n")
 
     assert file.replace(0, file.documents[0]) is file
 
 
-def test_a_last_document_without_line_end_gets_one_when_something_follows() -> None:
+def test_last_document_receives_a_line_end_when_a_document_follows() -> None:
     file = parse_yaml("a: 1\n---\nb: 2\n").replace(0, parse_yaml("c: |\n  x").documents[0])
 
     assert file.to_bytes() == b"c: |-\n  x\n---\nb: 2\n"

@@ -1,4 +1,4 @@
-"""Writing scalars: whatever reader comes, it reads what we meant (dependencies 2.2)."""
+"""Tests of formatted scalars: every YAML parser reads the same value."""
 
 from __future__ import annotations
 
@@ -86,20 +86,20 @@ def read_yaml_1_2(text: str) -> Any:
     return YAML(typ="safe", pure=True).load(text)
 
 
-def read_ours(text: str) -> Any:
+def read_own_yaml(text: str) -> Any:
     return parse_yaml(text).documents[0].data
 
 
 READERS = [
     pytest.param(read_yaml_1_1, id="yaml-1.1"),
     pytest.param(read_yaml_1_2, id="yaml-1.2"),
-    pytest.param(read_ours, id="ours"),
+    pytest.param(read_own_yaml, id="ours"),
 ]
 
 
 @pytest.mark.parametrize("read", READERS)
 @pytest.mark.parametrize("value", [pytest.param(text, id=repr(text)) for text in [*AWKWARD, *SPACED, *LINES]])
-def test_strings_stay_strings_for_every_reader(read: Any, value: str) -> None:
+def test_strings_stay_strings_for_every_parser(read: Any, value: str) -> None:
     data = {"key": value, "list": [value, {"in": value}], value: 1}
 
     assert read(emit(data)) == data
@@ -118,7 +118,7 @@ NUMBERS = [0, -1, 420, 2**64, 1.0, -0.5, 1e16, 1e-7, 1.5e300, -2e-300, math.inf,
 
 @pytest.mark.parametrize("read", READERS)
 @pytest.mark.parametrize("value", [pytest.param(value, id=repr(value)) for value in NUMBERS])
-def test_what_is_no_string_keeps_its_kind(read: Any, value: Any) -> None:
+def test_other_types_keep_their_type(read: Any, value: Any) -> None:
     assert is_equal_data(read(emit({"a": value, "b": [value]})), {"a": value, "b": [value]})
 
 
@@ -138,12 +138,12 @@ def test_what_is_no_string_keeps_its_kind(read: Any, value: Any) -> None:
         pytest.param("caf\u00e9", "caf\u00e9", id="letters-of-other-languages"),
     ],
 )
-def test_quotes_only_where_they_are_needed(value: str, expected: str) -> None:
+def test_quotes_are_used_only_where_needed(value: str, expected: str) -> None:
     assert format_scalar(value, flow=False) == expected
 
 
 @pytest.mark.parametrize("value", [object(), b"x", {1, 2}, (1,), {1: 2}, {None: 1}, "\ud800", {"\ud800": 1}])
-def test_what_yaml_has_no_words_for(value: Any) -> None:
+def test_value_without_yaml_form_is_refused(value: Any) -> None:
     with pytest.raises(YamlError) as caught:
         emit({"a": [value]})
 
@@ -164,7 +164,7 @@ def test_what_yaml_has_no_words_for(value: Any) -> None:
         pytest.param("a\x85b", "|", None, id="odd-line-end"),
     ],
 )
-def test_block_scalar(text: str, style: str, expected: Any) -> None:
+def test_format_block_scalar(text: str, style: str, expected: Any) -> None:
     assert format_block_scalar(text, style) == expected
 
 
@@ -175,4 +175,4 @@ def test_any_text_in_any_style(text: str, style: str) -> None:
 
     edited = parse_yaml(source + "b: 1\n").documents[0].with_data({"a": text, "b": 1})
 
-    assert read_yaml_1_1(edited.text) == read_ours(edited.text) == {"a": text, "b": 1}
+    assert read_yaml_1_1(edited.text) == read_own_yaml(edited.text) == {"a": text, "b": 1}

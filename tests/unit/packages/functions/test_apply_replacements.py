@@ -1,4 +1,4 @@
-"""apply-replacements: sources, targets, and what differs between releases."""
+"""Tests of apply-replacements: sources, targets, and differences between releases."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from reconciler.packages.functions.apply_replacements import apply_replacements
 from reconciler.packages.functions.function import FunctionVersion, get_value_at
 from reconciler.packages.kptfile import Profile
-from tests.unit.packages.builders import config, messages, run, shown
+from tests.unit.packages.builders import build_config, format_items, list_messages, run_function
 
 RESOURCES = """\
 apiVersion: v1
@@ -45,9 +45,9 @@ spec:
 V1, V2, V3 = (0, 1, 1), (0, 1, 2), (0, 1, 5)
 
 
-def replacing(source: dict[str, Any], target: dict[str, Any]) -> dict[str, Any]:
+def build_replacement(source: dict[str, Any], target: dict[str, Any]) -> dict[str, Any]:
     targets = [{"select": {"kind": "Deployment"}, **target}]
-    return config(
+    return build_config(
         "ApplyReplacements", {"replacements": [{"source": {"kind": "ConfigMap", **source}, "targets": targets}]}
     )
 
@@ -156,13 +156,13 @@ def replacing(source: dict[str, Any], target: dict[str, Any]) -> dict[str, Any]:
 def test_replacement(source: dict[str, Any], target: dict[str, Any], path: str, expected: Any) -> None:
     selected = target if "select" not in target else {**target, "options": {"create": True}}
 
-    output = run(apply_replacements, RESOURCES, replacing(source, selected), version=V2)
+    output = run_function(apply_replacements, RESOURCES, build_replacement(source, selected), version=V2)
 
-    assert messages(output) == []
+    assert list_messages(output) == []
     assert get_value_at(output.items[1].data, tuple(path.split("."))) == expected
 
 
-def test_later_replacements_see_earlier_ones() -> None:
+def test_later_replacements_read_the_output_of_earlier_ones() -> None:
     entries = [
         {"source": {"kind": "ConfigMap", "fieldPath": "data.name"}, "targets": [{"select": {"kind": "Deployment"}}]},
         {
@@ -171,17 +171,17 @@ def test_later_replacements_see_earlier_ones() -> None:
         },
     ]
 
-    output = run(apply_replacements, RESOURCES, config("ApplyReplacements", {"replacements": entries}))
+    output = run_function(apply_replacements, RESOURCES, build_config("ApplyReplacements", {"replacements": entries}))
 
     assert output.items[0].data["data"]["port"] == "site-a"
 
 
 def test_comments_stay() -> None:
-    output = run(
-        apply_replacements, RESOURCES, replacing({"fieldPath": "data.port"}, {"fieldPaths": ["spec.replicas"]})
+    output = run_function(
+        apply_replacements, RESOURCES, build_replacement({"fieldPath": "data.port"}, {"fieldPaths": ["spec.replicas"]})
     )
 
-    assert "  replicas: 8080 # how many\n" in shown(output.items)
+    assert "  replicas: 8080 # how many\n" in format_items(output.items)
 
 
 @pytest.mark.parametrize(
@@ -194,10 +194,13 @@ def test_comments_stay() -> None:
     ],
 )
 def test_missing_target_field(profile: Profile, version: FunctionVersion, expected: list[tuple[str, str]]) -> None:
-    output = run(apply_replacements, RESOURCES, replacing({}, {"fieldPaths": ["spec.no"]}), profile, version)
+    output = run_function(
+        apply_replacements, RESOURCES, build_replacement({}, {"fieldPaths": ["spec.no"]}), profile, version
+    )
 
     assert [
-        (severity, message[: len("the target field spec.no does not exist")]) for severity, message in messages(output)
+        (severity, message[: len("the target field spec.no does not exist")])
+        for severity, message in list_messages(output)
     ] == expected
 
 
@@ -208,10 +211,10 @@ def test_missing_target_field(profile: Profile, version: FunctionVersion, expect
         pytest.param("safe", ["source", "b"], id="safe-exact"),
     ],
 )
-def test_element_matching(profile: Profile, expected: list[str]) -> None:
+def test_matching_of_list_elements(profile: Profile, expected: list[str]) -> None:
     target = {"fieldPaths": ["spec.containers.[name=app].image"]}
 
-    output = run(apply_replacements, RESOURCES, replacing({}, target), profile, V2)
+    output = run_function(apply_replacements, RESOURCES, build_replacement({}, target), profile, V2)
 
     assert [container["image"] for container in output.items[1].data["spec"]["containers"]] == expected
 
@@ -226,15 +229,19 @@ def test_element_matching(profile: Profile, expected: list[str]) -> None:
         pytest.param(V2, "spec.containers.*.image", ["source", "source"], id="wildcard"),
     ],
 )
-def test_elements_upstream(version: FunctionVersion, path: str, expected: list[str]) -> None:
-    output = run(apply_replacements, RESOURCES, replacing({}, {"fieldPaths": [path]}), "compat", version)
+def test_list_elements_in_compat(version: FunctionVersion, path: str, expected: list[str]) -> None:
+    output = run_function(
+        apply_replacements, RESOURCES, build_replacement({}, {"fieldPaths": [path]}), "compat", version
+    )
 
     assert [container["image"] for container in output.items[1].data["spec"]["containers"]] == expected
 
 
-def test_old_releases_copy_the_source_with_its_type() -> None:
+def test_old_releases_copy_the_type_of_the_source() -> None:
     target = {"fieldPaths": ["spec.replicas"]}
-    output = run(apply_replacements, RESOURCES, replacing({"fieldPath": "data.port"}, target), "compat", V1)
+    output = run_function(
+        apply_replacements, RESOURCES, build_replacement({"fieldPath": "data.port"}, target), "compat", V1
+    )
 
     assert output.items[1].data["spec"]["replicas"] == "8080"
 
@@ -248,18 +255,21 @@ def test_old_releases_copy_the_source_with_its_type() -> None:
         pytest.param(V3, {"kind": "Deploy.*", "name": "target"}, "source", id="kinds-too"),
     ],
 )
-def test_ids(version: FunctionVersion, select: dict[str, str], expected: str) -> None:
+def test_selection_by_id(version: FunctionVersion, select: dict[str, str], expected: str) -> None:
     target = {"select": select, "fieldPaths": ["spec.text"]}
-    output = run(apply_replacements, RESOURCES, replacing({}, target), version=version)
+    output = run_function(apply_replacements, RESOURCES, build_replacement({}, target), version=version)
 
     assert output.items[1].data["spec"]["text"] == expected
 
 
-def test_rejected_by_a_pattern() -> None:
+def test_rejection_by_pattern() -> None:
     target = {"fieldPaths": ["spec.text"], "reject": [{"name": "t.*"}]}
 
     assert (
-        run(apply_replacements, RESOURCES, replacing({}, target), version=V3).items[1].data["spec"]["text"] == "quoted"
+        run_function(apply_replacements, RESOURCES, build_replacement({}, target), version=V3)
+        .items[1]
+        .data["spec"]["text"]
+        == "quoted"
     )
 
 
@@ -273,10 +283,10 @@ def test_rejected_by_a_pattern() -> None:
 )
 def test_source_value(version: FunctionVersion, entry: dict[str, Any], expected: str) -> None:
     targets = [{"select": {"kind": "Deployment"}, "fieldPaths": ["spec.text"]}]
-    wish = config("ApplyReplacements", {"replacements": [{**entry, "targets": targets}]})
-    output = run(apply_replacements, RESOURCES, wish, version=version)
+    wish = build_config("ApplyReplacements", {"replacements": [{**entry, "targets": targets}]})
+    output = run_function(apply_replacements, RESOURCES, wish, version=version)
 
-    assert expected in (messages(output)[0][1] if messages(output) else output.items[1].data["spec"]["text"])
+    assert expected in (list_messages(output)[0][1] if list_messages(output) else output.items[1].data["spec"]["text"])
 
 
 @pytest.mark.parametrize(
@@ -291,61 +301,67 @@ def test_source_value(version: FunctionVersion, entry: dict[str, Any], expected:
         pytest.param("compat", "b:\n  c: x # why\n", "b:\n  c: source # why", id="yaml-upstream"),
     ],
 )
-def test_text_with_structure(profile: Profile, before: str, after: str) -> None:
+def test_replacement_in_structured_text(profile: Profile, before: str, after: str) -> None:
     text = f"{RESOURCES}---\napiVersion: v1\nkind: Holder\nmetadata:\n  name: h\ndata:\n  a.txt: {json.dumps(before)}\n"
     target = {"select": {"kind": "Holder"}, "fieldPaths": [r"data.a\.txt.b.c"]}
-    output = run(apply_replacements, text, replacing({}, target), profile, V3)
+    output = run_function(apply_replacements, text, build_replacement({}, target), profile, V3)
 
-    assert messages(output) == []
+    assert list_messages(output) == []
     assert output.items[2].data["data"]["a.txt"] == after
 
 
-def test_text_without_structure() -> None:
-    output = run(apply_replacements, RESOURCES, replacing({}, {"fieldPaths": ["spec.text.b"]}), version=V3)
+def test_replacement_in_unstructured_text_is_an_error() -> None:
+    output = run_function(
+        apply_replacements, RESOURCES, build_replacement({}, {"fieldPaths": ["spec.text.b"]}), version=V3
+    )
 
-    assert [severity for severity, _ in messages(output)] == ["error"]
+    assert [severity for severity, _ in list_messages(output)] == ["error"]
 
 
 def test_old_releases_have_no_default_target() -> None:
-    assert run(apply_replacements, RESOURCES, replacing({}, {}), version=V1).items[1].name == "target"
+    assert run_function(apply_replacements, RESOURCES, build_replacement({}, {}), version=V1).items[1].name == "target"
 
 
 @pytest.mark.parametrize(
     ("configuration", "message"),
     [
         pytest.param(None, "must be an ApplyReplacements", id="none"),
-        pytest.param(config("ConfigMap", {}), 'not "ConfigMap"', id="kind"),
-        pytest.param(config("ApplyReplacements", {"replacements": "x"}), "must be a list", id="no-list"),
+        pytest.param(build_config("ConfigMap", {}), 'not "ConfigMap"', id="kind"),
+        pytest.param(build_config("ApplyReplacements", {"replacements": "x"}), "must be a list", id="no-list"),
         pytest.param(
-            config("ApplyReplacements", {"replacements": [{"source": {}}]}), "at least one target", id="no-target"
+            build_config("ApplyReplacements", {"replacements": [{"source": {}}]}), "at least one target", id="no-target"
         ),
-        pytest.param(replacing({"name": "absent"}, {}), "exactly one resource", id="no-source"),
-        pytest.param(replacing({"fieldPath": "data.no"}, {}), "must have a value", id="source-field-missing"),
-        pytest.param(replacing({"fieldPath": "spec.nothing"}, {}), "must have a value", id="source-field-empty"),
+        pytest.param(build_replacement({"name": "absent"}, {}), "exactly one resource", id="no-source"),
+        pytest.param(build_replacement({"fieldPath": "data.no"}, {}), "must have a value", id="source-field-missing"),
         pytest.param(
-            replacing({"fieldPath": "data.name", "options": {"delimiter": "-", "index": 5}}, {}),
+            build_replacement({"fieldPath": "spec.nothing"}, {}), "must have a value", id="source-field-empty"
+        ),
+        pytest.param(
+            build_replacement({"fieldPath": "data.name", "options": {"delimiter": "-", "index": 5}}, {}),
             "2 parts",
             id="no-such-part",
         ),
         pytest.param(
-            replacing({}, {"fieldPaths": ["spec.containers"], "options": {"delimiter": ":"}}),
+            build_replacement({}, {"fieldPaths": ["spec.containers"], "options": {"delimiter": ":"}}),
             "scalars",
             id="split-a-list",
         ),
         pytest.param(
-            replacing({}, {"select": {"labelSelector": "a b c"}}), "label requirement", id="bad-label-selector"
+            build_replacement({}, {"select": {"labelSelector": "a b c"}}), "label requirement", id="bad-label-selector"
         ),
     ],
 )
-def test_errors_leave_everything_as_it_was(configuration: dict[str, Any] | None, message: str) -> None:
-    output = run(apply_replacements, RESOURCES, configuration)
+def test_error_leaves_the_resources_unchanged(configuration: dict[str, Any] | None, message: str) -> None:
+    output = run_function(apply_replacements, RESOURCES, configuration)
 
-    assert [severity for severity, _ in messages(output)] == ["error"]
-    assert message in messages(output)[0][1]
-    assert shown(output.items) == RESOURCES
+    assert [severity for severity, _ in list_messages(output)] == ["error"]
+    assert message in list_messages(output)[0][1]
+    assert format_items(output.items) == RESOURCES
 
 
-def test_default_namespace_is_an_unset_one() -> None:
-    output = run(apply_replacements, RESOURCES, replacing({"namespace": "default"}, {"fieldPaths": ["spec.text"]}))
+def test_default_namespace_matches_an_absent_namespace() -> None:
+    output = run_function(
+        apply_replacements, RESOURCES, build_replacement({"namespace": "default"}, {"fieldPaths": ["spec.text"]})
+    )
 
     assert output.items[1].data["spec"]["text"] == "source"

@@ -1,11 +1,11 @@
-"""apply-setters: what a setter comment makes of a value."""
+"""Tests of apply-setters: setter comments and the values that they produce."""
 
 from __future__ import annotations
 
 import pytest
 
 from reconciler.packages.functions.setters import apply_setters
-from tests.unit.packages.builders import config, messages, run, shown
+from tests.unit.packages.builders import build_config, format_items, list_messages, run_function
 
 HEAD = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n"
 
@@ -42,10 +42,10 @@ HEAD = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n"
     ],
 )
 def test_apply_setters(setters: dict[str, str], before: str, after: str) -> None:
-    output = run(apply_setters, HEAD + before, config("ConfigMap", setters))
+    output = run_function(apply_setters, HEAD + before, build_config("ConfigMap", setters))
 
     assert not output.has_failed
-    assert shown(output.items) == HEAD + after
+    assert format_items(output.items) == HEAD + after
 
 
 @pytest.mark.parametrize(
@@ -63,17 +63,19 @@ def test_apply_setters(setters: dict[str, str], before: str, after: str) -> None
     ],
 )
 def test_failures(setters: dict[str, str], text: str, message: str) -> None:
-    output = run(apply_setters, HEAD + text, config("ConfigMap", setters))
+    output = run_function(apply_setters, HEAD + text, build_config("ConfigMap", setters))
 
     assert output.has_failed
-    assert [severity for severity, _ in messages(output)] == ["error"]
-    assert message in messages(output)[0][1]
+    assert [severity for severity, _ in list_messages(output)] == ["error"]
+    assert message in list_messages(output)[0][1]
 
 
 def test_results() -> None:
-    output = run(apply_setters, HEAD + "spec:\n  l:\n  - n: 1 # kpt-set: ${n}\n", config("ConfigMap", {"n": "2"}))
+    output = run_function(
+        apply_setters, HEAD + "spec:\n  l:\n  - n: 1 # kpt-set: ${n}\n", build_config("ConfigMap", {"n": "2"})
+    )
 
     assert [(result.message, result.field, result.file) for result in output.results] == [
         ('set field value to "2"', "spec.l[0].n", "r.yaml")
     ]
-    assert messages(run(apply_setters, HEAD, None)) == [("info", "no matches for input setter(s)")]
+    assert list_messages(run_function(apply_setters, HEAD, None)) == [("info", "no matches for input setter(s)")]

@@ -1,4 +1,4 @@
-"""Configurations of functions: what has the wrong type is an error, as in upstream's functions."""
+"""Tests of function configurations: a value of the wrong type is an error, as in the functions of kpt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.packages.functions.function import FunctionContext
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
-from tests.unit.packages.builders import config, items, messages
+from tests.unit.packages.builders import build_config, list_messages, parse_items
 
 RESOURCE = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  namespace: n\ndata:\n  k: x # kpt-set: ${k}\n"
 WRONG: dict[str, Any] = {"mapping": {"a": "b"}, "list": ["a"]}
@@ -37,11 +37,11 @@ SPECS = [
 ]
 
 
-def fault(name: str, configuration: dict[str, Any]) -> str:
-    """Return the error of a function with this configuration, "" for none."""
+def find_config_error(name: str, configuration: dict[str, Any]) -> str:
+    """Return the error of a function with this configuration, or "" if it has none."""
     function = BUILTIN_FUNCTIONS.releases[name][-1].function
-    output = function(items(RESOURCE), configuration, FunctionContext("safe", (9, 9, 9)))
-    errors = [message for severity, message in messages(output) if severity == "error"]
+    output = function(parse_items(RESOURCE), configuration, FunctionContext("safe", (9, 9, 9)))
+    errors = [message for severity, message in list_messages(output) if severity == "error"]
     return errors[0] if errors and output.has_failed else ""
 
 
@@ -54,37 +54,41 @@ def fault(name: str, configuration: dict[str, Any]) -> str:
         ("ensure-name-substring", "EnsureNameSubstring", "editMode"),
     ],
 )
-def test_a_field_of_the_wrong_type_is_an_error(name: str, kind: str, field: str, value: object) -> None:
+def test_field_of_the_wrong_type_is_an_error(name: str, kind: str, field: str, value: object) -> None:
     configuration = {"apiVersion": "fn.kpt.dev/v1alpha1", "kind": kind, "metadata": {"name": "x"}, field: value}
 
-    assert f"the configuration's {field} must be a string, not" in fault(name, configuration)
+    assert f"the configuration's {field} must be a string, not" in find_config_error(name, configuration)
 
 
 @pytest.mark.parametrize("kind", WRONG)
 @pytest.mark.parametrize("name", KEYS)
-def test_a_value_that_is_no_scalar_is_an_error(name: str, kind: str) -> None:
-    assert f"data.{KEYS[name]} must be a string, not" in fault(name, config("ConfigMap", {KEYS[name]: WRONG[kind]}))
+def test_value_that_is_no_scalar_is_an_error(name: str, kind: str) -> None:
+    assert f"data.{KEYS[name]} must be a string, not" in find_config_error(
+        name, build_config("ConfigMap", {KEYS[name]: WRONG[kind]})
+    )
 
 
 @pytest.mark.parametrize("name", KEYS)
 def test_data_that_is_no_mapping_is_an_error(name: str) -> None:
-    assert "data must be a mapping of strings" in fault(name, {**config("ConfigMap", {}), "data": ["a"]})
+    assert "data must be a mapping of strings" in find_config_error(
+        name, {**build_config("ConfigMap", {}), "data": ["a"]}
+    )
 
 
 @pytest.mark.parametrize("value", [1, True, 1.5, None])
 @pytest.mark.parametrize("name", STRICT)
 def test_functions_that_read_strings_refuse_other_scalars(name: str, value: Any) -> None:
-    assert "must be a string" in fault(name, config("ConfigMap", {KEYS[name]: value}))
+    assert "must be a string" in find_config_error(name, build_config("ConfigMap", {KEYS[name]: value}))
 
 
 @pytest.mark.parametrize("name", ["apply-setters", "set-annotations", "search-replace"])
-def test_functions_that_read_the_text_of_scalars_take_them(name: str) -> None:
-    assert fault(name, config("ConfigMap", {KEYS[name]: 3})) == ""
+def test_functions_that_read_the_text_of_scalars_accept_other_types(name: str) -> None:
+    assert find_config_error(name, build_config("ConfigMap", {KEYS[name]: 3})) == ""
 
 
 @pytest.mark.parametrize("value", [1, [1], {"a": {"b": "c"}}, {"a": 1}])
 def test_labels_of_the_wrong_type_are_an_error(value: Any) -> None:
-    assert "labels" in fault("set-labels", config("SetLabels", {"labels": value}))
+    assert "labels" in find_config_error("set-labels", build_config("SetLabels", {"labels": value}))
 
 
 @pytest.mark.parametrize(
@@ -102,5 +106,5 @@ def test_labels_of_the_wrong_type_are_an_error(value: Any) -> None:
 def test_field_specs_of_the_wrong_type_are_an_error(
     name: str, kind: str, fields: dict[str, Any], field: str, specs: Any
 ) -> None:
-    assert fault(name, config(kind, fields)) == ""
-    assert "field spec" in fault(name, config(kind, {**fields, field: specs}))
+    assert find_config_error(name, build_config(kind, fields)) == ""
+    assert "field spec" in find_config_error(name, build_config(kind, {**fields, field: specs}))

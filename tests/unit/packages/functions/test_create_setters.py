@@ -1,11 +1,11 @@
-"""create-setters: which fields become setters."""
+"""Tests of create-setters: which fields receive a setter comment."""
 
 from __future__ import annotations
 
 import pytest
 
 from reconciler.packages.functions.setters import create_setters
-from tests.unit.packages.builders import config, messages, run, shown
+from tests.unit.packages.builders import build_config, format_items, list_messages, run_function
 
 HEAD = "apiVersion: v1\nkind: K\nmetadata:\n  name: me\n"
 
@@ -34,15 +34,15 @@ HEAD = "apiVersion: v1\nkind: K\nmetadata:\n  name: me\n"
     ],
 )
 def test_create_setters(setters: dict[str, str], before: str, after: str) -> None:
-    output = run(create_setters, HEAD + before, config("ConfigMap", setters))
+    output = run_function(create_setters, HEAD + before, build_config("ConfigMap", setters))
 
     assert not output.has_failed
-    assert shown(output.items) == HEAD + after
+    assert format_items(output.items) == HEAD + after
 
 
 def test_messages() -> None:
     text = f"{HEAD}i: nginx\nl: [q, p]\n"
-    output = run(create_setters, text, config("ConfigMap", {"n": "nginx", "l": "[p, q]"}))
+    output = run_function(create_setters, text, build_config("ConfigMap", {"n": "nginx", "l": "[p, q]"}))
 
     assert [(result.field, result.message) for result in output.results] == [
         ("l", 'Added line comment "kpt-set: ${l}" for field with value "[p q]"'),
@@ -50,11 +50,11 @@ def test_messages() -> None:
     ]
 
 
-def test_a_field_without_a_place_for_a_comment() -> None:
+def test_field_without_position_for_a_comment_is_a_warning() -> None:
     text = f"{HEAD}i: {{m: nginx, n: x}}\n"
-    output = run(create_setters, text, config("ConfigMap", {"n": "nginx"}))
+    output = run_function(create_setters, text, build_config("ConfigMap", {"n": "nginx"}))
 
-    assert shown(output.items) == text
+    assert format_items(output.items) == text
     assert [result.severity for result in output.results] == ["warning"]
 
 
@@ -67,7 +67,7 @@ def test_a_field_without_a_place_for_a_comment() -> None:
     ],
 )
 def test_errors(setters: dict[str, str], reason: str) -> None:
-    output = run(create_setters, HEAD, config("ConfigMap", setters))
+    output = run_function(create_setters, HEAD, build_config("ConfigMap", setters))
 
     assert output.has_failed
-    assert reason in messages(output)[0][1]
+    assert reason in list_messages(output)[0][1]

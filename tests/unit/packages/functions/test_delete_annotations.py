@@ -1,4 +1,4 @@
-"""delete-annotations: what goes, and what is said."""
+"""Tests of delete-annotations: deleted annotations and messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.packages.functions.labels_and_annotations import delete_annotations
 from reconciler.packages.kptfile import Profile
-from tests.unit.packages.builders import config, messages, run, shown
+from tests.unit.packages.builders import build_config, format_items, list_messages, run_function
 
 HEAD = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n"
 BOTH = f"{HEAD}  annotations:\n    a: x # why\n    b: y\n"
@@ -23,15 +23,17 @@ BOTH = f"{HEAD}  annotations:\n    a: x # why\n    b: y\n"
     ],
 )
 def test_delete_annotations(keys: str, profile: Profile, after: str) -> None:
-    output = run(delete_annotations, BOTH, config("ConfigMap", {"annotationKeys": keys}), profile)
+    output = run_function(delete_annotations, BOTH, build_config("ConfigMap", {"annotationKeys": keys}), profile)
 
-    assert shown(output.items) == after
+    assert format_items(output.items) == after
 
 
 def test_messages() -> None:
-    output = run(delete_annotations, f"{BOTH}---\n{HEAD}", config("ConfigMap", {"annotationKeys": "b,a"}))
+    output = run_function(
+        delete_annotations, f"{BOTH}---\n{HEAD}", build_config("ConfigMap", {"annotationKeys": "b,a"})
+    )
 
-    assert messages(output) == [
+    assert list_messages(output) == [
         ("info", "The provided annotations were deleted from 1 resource(s)"),
         ("info", "Annonation: [b] removed from resource: [a]"),
         ("info", "Annonation: [a] removed from resource: [a]"),
@@ -39,10 +41,10 @@ def test_messages() -> None:
 
 
 def test_nothing_to_delete() -> None:
-    output = run(delete_annotations, HEAD, config("ConfigMap", {"annotationKeys": "a"}))
+    output = run_function(delete_annotations, HEAD, build_config("ConfigMap", {"annotationKeys": "a"}))
 
-    assert messages(output) == [("info", "None of the resources had the provided annotations to delete")]
+    assert list_messages(output) == [("info", "None of the resources had the provided annotations to delete")]
 
 
-def test_no_keys_is_an_error() -> None:
-    assert run(delete_annotations, HEAD, config("ConfigMap", {})).has_failed
+def test_missing_keys_are_an_error() -> None:
+    assert run_function(delete_annotations, HEAD, build_config("ConfigMap", {})).has_failed

@@ -1,11 +1,11 @@
-"""depends-on: entries and what they name."""
+"""Tests of depends-on entries and the resources that they refer to."""
 
 from __future__ import annotations
 
 import pytest
 
 from reconciler.packages.functions.name_references import Dependency, parse_dependency
-from tests.unit.packages.builders import items
+from tests.unit.packages.builders import parse_items
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from tests.unit.packages.builders import items
         pytest.param("a/b/c/d/e/f", None, id="too-long"),
     ],
 )
-def test_read(entry: str, expected: Dependency | None) -> None:
+def test_parse_dependency(entry: str, expected: Dependency | None) -> None:
     dependency = parse_dependency(entry)
 
     assert dependency == expected
@@ -35,8 +35,8 @@ def test_read(entry: str, expected: Dependency | None) -> None:
         pytest.param("/namespaces/default/Deployment/a", False, id="another-group"),
     ],
 )
-def test_names(entry: str, expected: bool) -> None:
-    item = items("apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: a\n")[0]
+def test_entry_refers_to_a_resource(entry: str, expected: bool) -> None:
+    item = parse_items("apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: a\n")[0]
     dependency = parse_dependency(entry)
 
     assert dependency is not None

@@ -1,4 +1,4 @@
-"""Edits: the order of fields, and comments without a place."""
+"""Tests of edits: the order of fields, and comments that cannot be written."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from reconciler.krm.yaml import Document
 from reconciler.packages.functions.field_edits import EditError, require_line_comments, set_line_comments, walk_fields
 from reconciler.packages.functions.limits import FunctionBudget
 from reconciler.packages.kptfile import format_field_path
-from tests.unit.packages.builders import items
+from tests.unit.packages.builders import parse_items
 
 
-def test_the_lists_of_a_mapping_come_first() -> None:
+def test_lists_of_a_mapping_come_first() -> None:
     data = {"a": 1, "b": {"c": [{"d": 2}]}, "e": ["x"], "f": None}
 
     assert [format_field_path(path) for path, _ in walk_fields(data)] == ["e", "a", "b.c", "b.c[0].d", "e[0]", "f"]
 
 
-def test_a_comment_without_a_place() -> None:
-    item = items("apiVersion: v1\nl: [a, b]\nm: c\n")[0]
+def test_comment_that_cannot_be_written_has_an_error() -> None:
+    item = parse_items("apiVersion: v1\nl: [a, b]\nm: c\n")[0]
 
     changed, faults = set_line_comments(item, {("l", 0): "# x", ("m",): "# y", ("l", 2): "# z"}, FunctionBudget())
 
@@ -28,16 +28,16 @@ def test_a_comment_without_a_place() -> None:
     }  # fmt: skip
 
 
-def test_all_comments_or_none() -> None:
-    item = items("apiVersion: v1\nl: [a, b]\n")[0]
+def test_all_required_comments_are_written_or_none() -> None:
+    item = parse_items("apiVersion: v1\nl: [a, b]\n")[0]
 
     with pytest.raises(EditError, match="not the last one on its line"):
         require_line_comments(item, {("apiVersion",): "# y", ("l", 0): "# x"}, FunctionBudget())
 
 
-def test_many_comments_are_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look at the whole document for each of them takes half a minute where there are a few thousand."""
-    item = items("data:\n" + "".join(f"  k{number}: x\n" for number in range(64)) + "l: [a]\n")[0]
+def test_many_comments_are_written_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scan of the whole document for each comment takes half a minute for a few thousand comments."""
+    item = parse_items("data:\n" + "".join(f"  k{number}: x\n" for number in range(64)) + "l: [a]\n")[0]
     looks: list[object] = []
     look = Document._set_comments
     monkeypatch.setattr(Document, "_set_comments", lambda *values: looks.append(values) or look(*values))

@@ -1,4 +1,4 @@
-"""enable-gcp-services: what a ProjectServiceSet makes of itself."""
+"""Tests of enable-gcp-services: the services that a ProjectServiceSet generates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.packages.functions.function import FunctionContext, Item
 from reconciler.packages.functions.google_cloud import enable_gcp_services
-from tests.unit.packages.builders import items, run
+from tests.unit.packages.builders import parse_items, run_function
 
 SET = """\
 apiVersion: blueprints.cloud.google.com/v1alpha1
@@ -39,15 +39,15 @@ spec:
 """
 
 
-def test_what_is_made() -> None:
-    output = run(enable_gcp_services, SET.format(services="compute.googleapis.com"), None)
+def test_generated_service() -> None:
+    output = run_function(enable_gcp_services, SET.format(services="compute.googleapis.com"), None)
 
     assert output.items[1].document.text == MADE
     assert (output.items[1].id, output.items[1].path) == (None, "ns/service_s-compute.yaml")
 
 
-def test_the_set_is_for_tools_only() -> None:
-    output = run(enable_gcp_services, SET.format(services="compute.googleapis.com"), None)
+def test_service_set_is_local_config() -> None:
+    output = run_function(enable_gcp_services, SET.format(services="compute.googleapis.com"), None)
 
     assert output.items[0].is_local_config
 
@@ -62,17 +62,17 @@ def test_the_set_is_for_tools_only() -> None:
         pytest.param("aa.a.b", [("generated service", "s-aa"), ("pruned service", "s-compute")], id="another"),
     ],
 )
-def test_what_was_made_before(services: str, expected: list[tuple[str, str]]) -> None:
-    output = run(enable_gcp_services, f"{SET.format(services=services)}---\n{MADE}", None)
+def test_previously_generated_services(services: str, expected: list[tuple[str, str]]) -> None:
+    output = run_function(enable_gcp_services, f"{SET.format(services=services)}---\n{MADE}", None)
 
     assert [(result.message, (result.resource or [""])[-1]) for result in output.results] == expected
     assert {item.name for item in output.items} == {"s"} | {name for item, name in expected if "pruned" not in item}
 
 
-def test_a_second_run_is_silent() -> None:
+def test_second_run_changes_nothing() -> None:
     text = f"{SET.format(services='compute.googleapis.com')}---\n{MADE}"
-    once = run(enable_gcp_services, text, None)
-    before = items(text)
+    once = run_function(enable_gcp_services, text, None)
+    before = parse_items(text)
 
     assert once.items[1].data == before[1].data
     assert once.items[1].document is before[1].document
@@ -85,8 +85,8 @@ def test_a_second_run_is_silent() -> None:
         pytest.param("sub", "r.yaml", "sub/ns/service_s-compute.yaml", id="in-the-package-of-the-set"),
     ],
 )
-def test_places(package: str, at: str, path: str) -> None:
-    item: Item = replace(items(SET.format(services="compute.a.b"), at)[0], package=package)
+def test_path_of_a_generated_service(package: str, at: str, path: str) -> None:
+    item: Item = replace(parse_items(SET.format(services="compute.a.b"), at)[0], package=package)
     new_item = enable_gcp_services([item], None, FunctionContext()).items[1]
 
     assert new_item.file == path
@@ -100,7 +100,7 @@ def test_places(package: str, at: str, path: str) -> None:
     ],
 )
 def test_errors(services: str, reason: str) -> None:
-    output = run(enable_gcp_services, SET.format(services=services), None)
+    output = run_function(enable_gcp_services, SET.format(services=services), None)
 
     assert output.has_failed
     assert reason in output.results[0].message

@@ -1,4 +1,4 @@
-"""Field specs: which concrete paths a pattern stands for."""
+"""Tests of field specs: the concrete paths that match a pattern."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from reconciler.packages.functions.field_specs import FieldSpec, read_field_specs
-from tests.unit.packages.builders import items
+from tests.unit.packages.builders import parse_items
 
 DATA = {
     "apiVersion": "apps/v1",
@@ -37,8 +37,8 @@ DATA = {
         pytest.param(FieldSpec("kind", group=""), [], id="core-group"),
     ],
 )
-def test_targets(spec: FieldSpec, expected: list[Any]) -> None:
-    assert list(spec.find_paths(items(yaml.safe_dump(DATA))[0])) == expected
+def test_find_paths(spec: FieldSpec, expected: list[Any]) -> None:
+    assert list(spec.find_paths(parse_items(yaml.safe_dump(DATA))[0])) == expected
 
 
 def test_read_field_specs() -> None:

@@ -1,4 +1,4 @@
-"""What functions share: values at paths, and fields that cannot be set."""
+"""Tests of shared code of functions: values at paths, and fields that cannot be set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from reconciler.packages.functions.function import FieldError, FunctionContext, KrmFunction, set_value_at
 from reconciler.packages.functions.google_cloud import enable_gcp_services, set_project_id
 from reconciler.packages.functions.labels_and_annotations import set_annotations, set_labels
-from tests.unit.packages.builders import KPTFILE, config, items, messages, shown
+from tests.unit.packages.builders import KPTFILE, build_config, format_items, list_messages, parse_items
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_set_at(data: Any, path: tuple[str | int, ...], expected: Any) -> None:
         pytest.param([], ("a",), "a resource must be a mapping, not []", id="root"),
     ],
 )
-def test_what_cannot_be_set(data: Any, path: tuple[str | int, ...], message: str) -> None:
+def test_fields_that_cannot_be_set(data: Any, path: tuple[str | int, ...], message: str) -> None:
     with pytest.raises(FieldError) as error:
         set_value_at(data, path, 1)
 
@@ -72,12 +72,12 @@ SET = "apiVersion: blueprints.cloud.google.com/v1alpha1\nkind: ProjectServiceSet
         ),
     ],
 )
-def test_a_field_that_cannot_be_set_is_an_error(function: KrmFunction, data: dict[str, str], text: str) -> None:
-    output = function(items(text, "Kptfile"), config("ConfigMap", data), FunctionContext())
+def test_field_that_cannot_be_set_is_an_error(function: KrmFunction, data: dict[str, str], text: str) -> None:
+    output = function(parse_items(text, "Kptfile"), build_config("ConfigMap", data), FunctionContext())
 
     assert output.has_failed
-    assert "must be a mapping, not" in messages(output)[0][1]
-    assert shown(output.items) == text
+    assert "must be a mapping, not" in list_messages(output)[0][1]
+    assert format_items(output.items) == text
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_a_field_that_cannot_be_set_is_an_error(function: KrmFunction, data: dic
         pytest.param({"a": 1, "b": 2}, {"b": 2, "a": 1}, False, id="another-order"),
     ],
 )
-def test_items_with_the_same_data_are_the_same(value: Any, other: Any, shared: bool) -> None:
-    item = items("kind: A\n")[0]
+def test_items_with_equal_data_are_shared(value: Any, other: Any, shared: bool) -> None:
+    item = parse_items("kind: A\n")[0]
 
     first, second = item.with_shared_data(value), item.with_shared_data(other)
 
@@ -106,8 +106,8 @@ def test_items_with_the_same_data_are_the_same(value: Any, other: Any, shared: b
         pytest.param(1, True, False, id="equal-and-not-the-same"),
     ],
 )
-def test_texts_set_in_one_item_are_the_same_item(value: Any, other: Any, shared: bool) -> None:
-    item = items("kind: A\n")[0]
+def test_items_with_equal_texts_are_shared(value: Any, other: Any, shared: bool) -> None:
+    item = parse_items("kind: A\n")[0]
 
     first, second = item.with_values([(("a",), value)]), item.with_values([(("a",), other)])
 

@@ -1,4 +1,4 @@
-"""The page about functions lists what runs in process, no more and no less."""
+"""Test that the documentation page of functions lists exactly the built-in functions."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,18 +8,18 @@ from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS, FunctionRe
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "reference" / "functions.md"
 
 
-def test_the_page_lists_every_function_with_its_versions() -> None:
+def test_page_lists_every_function_with_its_versions() -> None:
     lines = PAGE.read_text().splitlines()
     start = lines.index("| function | versions |") + 2
     listed = lines[start : lines.index("", start)]
 
     assert listed == [
-        f"| `{name}` | {versions(function_releases)} |"
+        f"| `{name}` | {format_versions(function_releases)} |"
         for name, function_releases in sorted(BUILTIN_FUNCTIONS.releases.items())
     ]
 
 
-def versions(releases: Sequence[FunctionRelease]) -> str:
+def format_versions(releases: Sequence[FunctionRelease]) -> str:
     since, until = releases[0].since, releases[-1].until
     if not until[1]:
         return f"v{until[0] - 1}"

@@ -1,4 +1,4 @@
-"""gen-pkg-context: one context per package, other keys kept unless upstream's way is asked for."""
+"""Tests of gen-pkg-context: one context per package. The safe profile keeps other keys."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ import pytest
 from reconciler.packages.functions.function import FunctionContext, Item
 from reconciler.packages.functions.resources import gen_pkg_context
 from reconciler.packages.kptfile import Profile
-from tests.unit.packages.builders import KPTFILE, items
+from tests.unit.packages.builders import KPTFILE, parse_items
 
 OLD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kptfile.kpt.dev}\ndata: {name: old, zone: b}\n"
 
 
-def package() -> list[Item]:
-    [kptfile], [own], [nested] = items(KPTFILE, "Kptfile"), items(OLD, "package-context.yaml"), items(OLD, "c.yaml")
+def build_package_items() -> list[Item]:
+    [kptfile], [own], [nested] = (
+        parse_items(KPTFILE, "Kptfile"),
+        parse_items(OLD, "package-context.yaml"),
+        parse_items(OLD, "c.yaml"),
+    )
     return [kptfile, own, Item("sub", nested.path, 0, nested.data, 2, nested.base)]
 
 
@@ -25,13 +29,13 @@ def package() -> list[Item]:
     ],
 )
 def test_gen_pkg_context(profile: Profile, expected: dict[str, dict[str, str]]) -> None:
-    output = gen_pkg_context(package(), None, FunctionContext(profile))
+    output = gen_pkg_context(build_package_items(), None, FunctionContext(profile))
 
     assert {item.package: item.data["data"] for item in output.items if item.kind == "ConfigMap"} == expected
 
 
-def test_a_context_is_made() -> None:
-    output = gen_pkg_context(package()[:1], None, FunctionContext())
+def test_missing_context_is_created() -> None:
+    output = gen_pkg_context(build_package_items()[:1], None, FunctionContext())
 
     assert [(item.path, item.is_local_config) for item in output.items] == [
         ("Kptfile", False),
@@ -39,5 +43,5 @@ def test_a_context_is_made() -> None:
     ]
 
 
-def test_without_kptfile_it_fails() -> None:
+def test_package_without_kptfile_fails() -> None:
     assert gen_pkg_context([], None, FunctionContext()).has_failed

@@ -1,4 +1,4 @@
-"""kubeconform and kubeval: what they say, what they leave out, and what they cannot read."""
+"""Tests of kubeconform and kubeval: messages, omitted violations, and configurations that are refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reconciler.packages.functions.function import FunctionOutput, KrmFunction
 from reconciler.packages.functions.kubeconform import describe_installed_schemas, kubeconform, kubeval
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from reconciler.packages.kptfile import FunctionSpec, Profile
-from tests.unit.packages.builders import config, items, messages, run
+from tests.unit.packages.builders import build_config, list_messages, parse_items, run_function
 
 pytest.importorskip("kubernetes_validate", reason="the schemas are an extra: k8s-schemas")
 pytest.importorskip("jsonschema_rs", reason="the schemas are an extra: k8s-schemas")
@@ -38,7 +38,7 @@ spec:
 """
 
 
-def said(output: FunctionOutput) -> list[tuple[str, str]]:
+def list_field_messages(output: FunctionOutput) -> list[tuple[str, str]]:
     return [(result.field, result.message) for result in output.results]
 
 
@@ -93,11 +93,11 @@ def said(output: FunctionOutput) -> list[tuple[str, str]]:
         pytest.param(VALID, [], [], id="nothing"),
     ],
 )
-def test_words(text: str, conform: list[tuple[str, str]], eval_: list[tuple[str, str]]) -> None:
-    strict = config("ConfigMap", {"strict": "true"})
+def test_messages_of_both_functions(text: str, conform: list[tuple[str, str]], eval_: list[tuple[str, str]]) -> None:
+    strict = build_config("ConfigMap", {"strict": "true"})
 
-    assert said(run(kubeconform, text, strict)) == conform
-    assert said(run(kubeval, text, strict)) == eval_
+    assert list_field_messages(run_function(kubeconform, text, strict)) == conform
+    assert list_field_messages(run_function(kubeval, text, strict)) == eval_
 
 
 @pytest.mark.parametrize(
@@ -146,9 +146,9 @@ def test_words(text: str, conform: list[tuple[str, str]], eval_: list[tuple[str,
     ],
 )
 def test_several_violations(function: KrmFunction, profile: Profile, expected: list[tuple[str, str]]) -> None:
-    output = run(function, CONTROLLER, config("ConfigMap", {"strict": "true"}), profile)
+    output = run_function(function, CONTROLLER, build_config("ConfigMap", {"strict": "true"}), profile)
 
-    assert said(output) == expected
+    assert list_field_messages(output) == expected
     assert output.has_failed
 
 
@@ -174,7 +174,7 @@ def test_several_violations(function: KrmFunction, profile: Profile, expected: l
 def test_groups_of_violations(profile: Profile, expected: list[tuple[str, str]]) -> None:
     text = VALID.replace("{a: b}", "{a: 1, b: 2}") + "immutable: x\n"
 
-    assert said(run(kubeconform, text, None, profile)) == expected
+    assert list_field_messages(run_function(kubeconform, text, None, profile)) == expected
 
 
 @pytest.mark.parametrize(
@@ -194,14 +194,14 @@ def test_groups_of_violations(profile: Profile, expected: list[tuple[str, str]])
 )
 @pytest.mark.parametrize("function", [pytest.param(kubeconform, id="kubeconform"), pytest.param(kubeval, id="kubeval")])
 def test_configuration(text: str, values: dict[str, Any], *, failed: bool, function: KrmFunction) -> None:
-    output = run(function, text, config("ConfigMap", values))
+    output = run_function(function, text, build_config("ConfigMap", values))
 
     assert output.has_failed == failed
     assert bool(output.results) == failed
 
 
-def test_fields_beside_kind_count_too() -> None:
-    assert run(kubeconform, UNKNOWN_FIELD, config("Check", {"strict": True})).has_failed
+def test_configuration_fields_outside_of_data_are_read() -> None:
+    assert run_function(kubeconform, UNKNOWN_FIELD, build_config("Check", {"strict": True})).has_failed
 
 
 @pytest.mark.parametrize(
@@ -216,12 +216,12 @@ def test_fields_beside_kind_count_too() -> None:
         pytest.param(kubeval, "safe", {"skip_kinds": "Custom"}, [], id="skipped"),
     ],
 )
-def test_a_kind_without_a_schema(
+def test_kind_without_schema(
     function: KrmFunction, profile: Profile, values: dict[str, Any], expected: list[tuple[str, str]]
 ) -> None:
-    output = run(function, CUSTOM, config("ConfigMap", values), profile)
+    output = run_function(function, CUSTOM, build_config("ConfigMap", values), profile)
 
-    assert messages(output) == expected
+    assert list_messages(output) == expected
     assert output.has_failed == any(severity == "error" for severity, _ in expected)
 
 
@@ -241,8 +241,8 @@ def test_a_kind_without_a_schema(
         ),
     ],
 )
-def test_kinds_that_kubeval_does_not_refuse(text: str, severities: list[str]) -> None:
-    assert [severity for severity, _ in messages(run(kubeval, text, None))] == severities
+def test_kinds_that_kubeval_ignores(text: str, severities: list[str]) -> None:
+    assert [severity for severity, _ in list_messages(run_function(kubeval, text, None))] == severities
 
 
 @pytest.mark.parametrize(
@@ -271,15 +271,15 @@ def test_kinds_that_kubeval_does_not_refuse(text: str, severities: list[str]) ->
         ),
     ],
 )
-def test_what_cannot_be_read(values: dict[str, Any], expected: tuple[str, str]) -> None:
-    output = run(kubeconform, VALID, config("ConfigMap", values))
+def test_unsupported_configuration(values: dict[str, Any], expected: tuple[str, str]) -> None:
+    output = run_function(kubeconform, VALID, build_config("ConfigMap", values))
 
-    assert messages(output) == [expected]
+    assert list_messages(output) == [expected]
     assert output.has_failed == (expected[0] == "error")
 
 
-def test_a_result_says_what_and_where() -> None:
-    result = run(kubeval, f"{VALID}---\n{WRONG.replace('name: a', 'name: b, namespace: n')}", None).results[0]
+def test_result_contains_message_resource_and_file() -> None:
+    result = run_function(kubeval, f"{VALID}---\n{WRONG.replace('name: a', 'name: b, namespace: n')}", None).results[0]
 
     assert result.as_data() == {
         "message": "Invalid type. Expected: [string,null], given: integer",
@@ -291,21 +291,21 @@ def test_a_result_says_what_and_where() -> None:
 
 
 @pytest.mark.parametrize("function", [pytest.param(kubeconform, id="kubeconform"), pytest.param(kubeval, id="kubeval")])
-def test_nothing_is_changed(function: KrmFunction) -> None:
-    input_items = items(WRONG)
+def test_resources_are_unchanged(function: KrmFunction) -> None:
+    input_items = parse_items(WRONG)
 
-    assert [item.document.text for item in run(function, WRONG, None).items] == [
+    assert [item.document.text for item in run_function(function, WRONG, None).items] == [
         item.document.text for item in input_items
     ]
 
 
-def test_without_the_extra_the_function_fails_and_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_extra_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kubeconform_module, "load_kubernetes_schemas", lambda *, strict: None)
     monkeypatch.setattr(kubeconform_module, "find_schemas_version", lambda: "")
 
-    output = run(kubeconform, VALID, None)
+    output = run_function(kubeconform, VALID, None)
 
-    assert messages(output) == [
+    assert list_messages(output) == [
         ("error", 'no schemas are installed: install the extra "k8s-schemas" (`reconciler[k8s-schemas]`)')
     ]
     assert output.has_failed
@@ -313,7 +313,7 @@ def test_without_the_extra_the_function_fails_and_names_it(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("name", ["kubeconform:v0.1.1", "kubeval:v0.3", "kubeval:unstable", "kubeconform@sha256:1"])
-def test_what_they_validate_with_is_their_identity(name: str) -> None:
+def test_installed_schemas_are_part_of_the_function_identity(name: str) -> None:
     function_match = BUILTIN_FUNCTIONS.find(FunctionSpec(image=f"ghcr.io/kptdev/krm-functions-catalog/{name}"))
 
     assert function_match is not None

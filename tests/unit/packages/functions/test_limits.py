@@ -1,4 +1,4 @@
-"""Limits: configurations and packages that multiply content fail before they take memory or time."""
+"""Tests of limits: configurations and packages that multiply content fail before they use much memory or time."""
 
 from __future__ import annotations
 
@@ -18,43 +18,43 @@ from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from reconciler.packages.functions.setters import extract_setter_values, find_setter_names
 from reconciler.packages.kptfile import Profile
 from reconciler.packages.pipeline import RenderResult, render_pipelines
-from tests.unit.packages.builders import KPTFILE, config, items, tree
+from tests.unit.packages.builders import KPTFILE, build_config, build_tree, parse_items
 
 HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
 KIB, MIB = 1024, 1024 * 1024
-# small enough to be reached at once, large enough for every ordinary package
+# These limits are small enough for fast tests and large enough for an ordinary package.
 LIMITS = FunctionLimits(steps=200_000, output_bytes=MIB)
 OUTPUT, STEPS, PLACEHOLDERS = "limits.functions.output_bytes", "limits.functions.steps", "limits.functions.placeholders"
 
 
 def call(name: str, text: str, configuration: Mapping[str, Any] | None, profile: Profile = "safe") -> FunctionOutput:
     function = BUILTIN_FUNCTIONS.releases[name][-1].function
-    return function(items(text), configuration, FunctionContext(profile, (9, 9, 9), "", FunctionBudget(LIMITS)))
+    return function(parse_items(text), configuration, FunctionContext(profile, (9, 9, 9), "", FunctionBudget(LIMITS)))
 
 
-def fields(count: int, value: str = "x", comment: str = "") -> str:
+def format_config_map(count: int, value: str = "x", comment: str = "") -> str:
     return f"{HEAD}data:\n" + "".join(f"  k{n}: {value}{comment}\n" for n in range(count))
 
 
-def documents(count: int, **annotations: str) -> str:
+def format_documents(count: int, **annotations: str) -> str:
     text = "".join(f"    {key.replace('_', '/')}: '{value}'\n" for key, value in annotations.items())
     head = HEAD.replace("name: a", "name: a{}") + (f"  annotations:\n{text}" if text else "")
     return "---\n".join(head.format(n) for n in range(count))
 
 
-def data(**values: str) -> dict[str, Any]:
-    return config("ConfigMap", {key.replace("_", "-"): value for key, value in values.items()})
+def build_data_config(**values: str) -> dict[str, Any]:
+    return build_config("ConfigMap", {key.replace("_", "-"): value for key, value in values.items()})
 
 
-def many(count: int, value: str = "x") -> dict[str, Any]:
-    return config("ConfigMap", {f"k{n}": value for n in range(count)})
+def build_large_config(count: int, value: str = "x") -> dict[str, Any]:
+    return build_config("ConfigMap", {f"k{n}": value for n in range(count)})
 
 
-def replacements(*entries: Mapping[str, Any]) -> dict[str, Any]:
-    return config("ApplyReplacements", {"replacements": list(entries)})
+def build_replacements_config(*entries: Mapping[str, Any]) -> dict[str, Any]:
+    return build_config("ApplyReplacements", {"replacements": list(entries)})
 
 
-def replacement(value: str, path: str, **options: Any) -> dict[str, Any]:
+def build_replacement(value: str, path: str, **options: Any) -> dict[str, Any]:
     target = {"select": {"kind": "ConfigMap"}, "fieldPaths": [path], "options": options}
     return {"sourceValue": value, "targets": [target]}
 
@@ -65,49 +65,49 @@ DEPENDING = ",".join(["/ConfigMap/a0"] * 2_000)
 ATTACKS = [
     pytest.param(
         "search-replace",
-        fields(1, LONG),
-        data(by_value_regex="(y+)", put_value="${1}" * 200),
+        format_config_map(1, LONG),
+        build_data_config(by_value_regex="(y+)", put_value="${1}" * 200),
         OUTPUT,
         id="put-value-that-multiplies-its-match",
     ),
     pytest.param(
         "search-replace",
-        fields(1, LONG),
-        data(by_value_regex="(y+)", put_comment="${1}" * 200),
+        format_config_map(1, LONG),
+        build_data_config(by_value_regex="(y+)", put_comment="${1}" * 200),
         OUTPUT,
         id="put-comment-that-multiplies-its-match",
     ),
-    pytest.param("search-replace", fields(500), data(by_value="x", put_value=LONG), OUTPUT, id="long-put-value-often"),
+    pytest.param("search-replace", format_config_map(500), build_data_config(by_value="x", put_value=LONG), OUTPUT, id="long-put-value-often"),
     pytest.param(
-        "search-replace", fields(500), data(by_value="x", put_comment=LONG), OUTPUT, id="long-put-comment-often"
+        "search-replace", format_config_map(500), build_data_config(by_value="x", put_comment=LONG), OUTPUT, id="long-put-comment-often"
     ),
     pytest.param(
-        "search-replace", fields(500), data(by_path="**." * 5_000 + "x"), STEPS, id="path-with-thousands-of-stars"
+        "search-replace", format_config_map(500), build_data_config(by_path="**." * 5_000 + "x"), STEPS, id="path-with-thousands-of-stars"
     ),
     pytest.param(
-        "search-replace", HEAD, data(by_path="a." * 5_000 + "b", put_value="x"), "100 levels", id="put-far-too-deep"
+        "search-replace", HEAD, build_data_config(by_path="a." * 5_000 + "b", put_value="x"), "100 levels", id="put-far-too-deep"
     ),
     pytest.param(
-        "search-replace", fields(1), data(by_value_regex="(x)?" * 5_000), PLACEHOLDERS, id="regex-with-many-groups"
+        "search-replace", format_config_map(1), build_data_config(by_value_regex="(x)?" * 5_000), PLACEHOLDERS, id="regex-with-many-groups"
     ),
     pytest.param(
-        "search-replace", fields(1), data(by_value_regex="((((x{30}){30}){30}){30})"), "regular", id="regex-too-large"
+        "search-replace", format_config_map(1), build_data_config(by_value_regex="((((x{30}){30}){30}){30})"), "regular", id="regex-too-large"
     ),
     pytest.param(
-        "search-replace", fields(1), data(by_value_regex="(" * 50_000), "regular expression", id="regex-too-deep"
+        "search-replace", format_config_map(1), build_data_config(by_value_regex="(" * 50_000), "regular expression", id="regex-too-deep"
     ),
     pytest.param(
-        "search-replace", fields(1), data(by_file_path="{abcd,efgh}" * 20_000), "10,000 characters", id="glob-too-large"
+        "search-replace", format_config_map(1), build_data_config(by_file_path="{abcd,efgh}" * 20_000), "10,000 characters", id="glob-too-large"
     ),
     pytest.param(
-        "search-replace", fields(60, "y" * 65_536), data(by_value_regex="(y*y*y*){30}$z"), STEPS,
+        "search-replace", format_config_map(60, "y" * 65_536), build_data_config(by_value_regex="(y*y*y*){30}$z"), STEPS,
         id="regex-that-is-slow"
     ),
     *(
         pytest.param(
             "apply-setters",
-            fields(1, "x", " # kpt-set: " + "${x}" * count),
-            data(x="1"),
+            format_config_map(1, "x", " # kpt-set: " + "${x}" * count),
+            build_data_config(x="1"),
             PLACEHOLDERS,
             id=f"comment-with-{count}-placeholders",
         )
@@ -115,72 +115,72 @@ ATTACKS = [
     ),
     pytest.param(
         "apply-setters",
-        fields(1, "x", " # kpt-set: ${a0}"),
-        config("ConfigMap", {f"a{n}": f"${{a{n + 1}}}" * 20 for n in range(8)} | {"a8": "x"}),
+        format_config_map(1, "x", " # kpt-set: ${a0}"),
+        build_config("ConfigMap", {f"a{n}": f"${{a{n + 1}}}" * 20 for n in range(8)} | {"a8": "x"}),
         OUTPUT,
         id="setters-that-contain-setters",
     ),
     pytest.param(
-        "apply-setters", fields(1_000, "x", " # kpt-set: ${a}"), data(a=LONG), OUTPUT, id="long-setter-in-many-fields"
+        "apply-setters", format_config_map(1_000, "x", " # kpt-set: ${a}"), build_data_config(a=LONG), OUTPUT, id="long-setter-in-many-fields"
     ),
     pytest.param(
-        "apply-setters", fields(2_000, "x", " # kpt-set: ${k1}"), many(2_000), STEPS, id="many-setters-in-many-fields"
+        "apply-setters", format_config_map(2_000, "x", " # kpt-set: ${k1}"), build_large_config(2_000), STEPS, id="many-setters-in-many-fields"
     ),
     pytest.param(
         "apply-setters",
-        fields(1, "[]", " # kpt-set: ${a}"),
-        data(a=f"[{'a, ' * 200_000}b]"),
+        format_config_map(1, "[]", " # kpt-set: ${a}"),
+        build_data_config(a=f"[{'a, ' * 200_000}b]"),
         STEPS,
         id="setter-with-a-long-list",
     ),
     pytest.param(
-        "list-setters", fields(1, "x", " # kpt-set: " + "${x}-" * 5_000), None, PLACEHOLDERS, id="listed-placeholders"
+        "list-setters", format_config_map(1, "x", " # kpt-set: " + "${x}-" * 5_000), None, PLACEHOLDERS, id="listed-placeholders"
     ),
     pytest.param(
-        "create-setters", fields(1, "y" * 4 * KIB), data(**{"n" * 64 * KIB: "y"}), OUTPUT, id="setter-with-a-long-name"
+        "create-setters", format_config_map(1, "y" * 4 * KIB), build_data_config(**{"n" * 64 * KIB: "y"}), OUTPUT, id="setter-with-a-long-name"
     ),
     pytest.param(
         "create-setters",
-        fields(10),
-        config("ConfigMap", {f"k{n}": f"{n:06}" * 20 for n in range(2_000)}),
+        format_config_map(10),
+        build_config("ConfigMap", {f"k{n}": f"{n:06}" * 20 for n in range(2_000)}),
         "too many or too long",
         id="too-many-setters-to-search-for",
     ),
     pytest.param(
-        "create-setters", fields(200, "[a, b]"), data(l="[a, b]"), STEPS, id="many-lists-that-are-written-anew"
+        "create-setters", format_config_map(200, "[a, b]"), build_data_config(l="[a, b]"), STEPS, id="many-lists-that-are-written-anew"
     ),
-    pytest.param("set-labels", documents(200), many(2_000), OUTPUT, id="many-labels-on-many-resources"),
-    pytest.param("set-labels", documents(20), data(a=LONG), OUTPUT, id="long-label"),
-    pytest.param("set-annotations", documents(200), many(2_000), STEPS, id="many-annotations-on-many-resources"),
-    pytest.param("set-annotations", documents(20), data(a=LONG), OUTPUT, id="long-annotation"),
-    pytest.param("ensure-name-substring", documents(20), data(append=LONG), OUTPUT, id="long-substring"),
-    pytest.param("set-name-prefix", documents(20).replace(": a", ": a-"), data(prefix=LONG, oldPrefix="a"), OUTPUT,
+    pytest.param("set-labels", format_documents(200), build_large_config(2_000), OUTPUT, id="many-labels-on-many-resources"),
+    pytest.param("set-labels", format_documents(20), build_data_config(a=LONG), OUTPUT, id="long-label"),
+    pytest.param("set-annotations", format_documents(200), build_large_config(2_000), STEPS, id="many-annotations-on-many-resources"),
+    pytest.param("set-annotations", format_documents(20), build_data_config(a=LONG), OUTPUT, id="long-annotation"),
+    pytest.param("ensure-name-substring", format_documents(20), build_data_config(append=LONG), OUTPUT, id="long-substring"),
+    pytest.param("set-name-prefix", format_documents(20).replace(": a", ": a-"), build_data_config(prefix=LONG, oldPrefix="a"), OUTPUT,
         id="long-prefix"),
     pytest.param(
         "set-namespace",
-        documents(20).replace("  name:", "  namespace: b\n  name:"),
-        data(namespace=LONG),
+        format_documents(20).replace("  name:", "  namespace: b\n  name:"),
+        build_data_config(namespace=LONG),
         OUTPUT,
         id="long-namespace",
     ),
     pytest.param(
         "set-namespace",
-        documents(1, config_kubernetes_io_depends_on="x").replace(
+        format_documents(1, config_kubernetes_io_depends_on="x").replace(
             "config/kubernetes/io/depends/on: 'x'",
             "config.kubernetes.io/depends-on: " + ",".join(["/namespaces/b/ConfigMap/a0"] * 2_000),
         ),
-        data(namespace="n" * KIB),
+        build_data_config(namespace="n" * KIB),
         OUTPUT,
         id="namespace-in-many-dependencies",
     ),
     pytest.param(
         "set-image",
         "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n" + "  - image: x\n" * 500,
-        data(name="x", newName=LONG),
+        build_data_config(name="x", newName=LONG),
         OUTPUT,
         id="long-image-in-many-containers",
     ),
-    pytest.param("delete-annotations", documents(500), data(annotationKeys=",".join(map(str, range(20_000)))), STEPS,
+    pytest.param("delete-annotations", format_documents(500), build_data_config(annotationKeys=",".join(map(str, range(20_000)))), STEPS,
                  id="many-names-of-annotations"),
     pytest.param(
         "upsert-resource",
@@ -202,30 +202,30 @@ ATTACKS = [
     ),
     pytest.param(
         "apply-replacements",
-        fields(1),
-        replacements(*[replacement("y" * 64 * KIB, "data.k0", delimiter=",", index=-1)] * 50),
+        format_config_map(1),
+        build_replacements_config(*[build_replacement("y" * 64 * KIB, "data.k0", delimiter=",", index=-1)] * 50),
         OUTPUT,
         id="replacements-that-append",
     ),
     pytest.param(
-        "apply-replacements", documents(100), replacements(replacement(LONG, "metadata.name")), OUTPUT,
+        "apply-replacements", format_documents(100), build_replacements_config(build_replacement(LONG, "metadata.name")), OUTPUT,
         id="long-value-in-many-resources",
     ),
     pytest.param(
         "apply-replacements",
-        documents(500),
-        replacements(*[replacement("x", "metadata.name")] * 30),
+        format_documents(500),
+        build_replacements_config(*[build_replacement("x", "metadata.name")] * 30),
         STEPS,
         id="many-replacements-of-many-resources",
     ),
     pytest.param(
-        "apply-replacements", HEAD, replacements(replacement("x", "a." * 5_000 + "b", create=True)), "100 parts",
+        "apply-replacements", HEAD, build_replacements_config(build_replacement("x", "a." * 5_000 + "b", create=True)), "100 parts",
         id="field-path-that-is-too-deep",
     ),
     pytest.param(
         "apply-replacements",
-        documents(2),
-        replacements({
+        format_documents(2),
+        build_replacements_config({
             "sourceValue": "x",
             "targets": [{"select": {"name": "((((x{30}){30}){30}){30})"}, "fieldPaths": ["metadata.name"]}],
         }),
@@ -236,10 +236,10 @@ ATTACKS = [
 
 
 @pytest.mark.parametrize(("name", "text", "configuration", "setting"), ATTACKS)
-def test_an_attack_is_a_function_failure_that_costs_little(
+def test_hostile_input_fails_at_low_cost(
     name: str, text: str, configuration: Mapping[str, Any] | None, setting: str
 ) -> None:
-    items(text)  # parsed before anything is measured
+    parse_items(text)  # The items are parsed before the measurement starts.
     tracemalloc.start()
     start = time.process_time()
     try:
@@ -255,8 +255,10 @@ def test_an_attack_is_a_function_failure_that_costs_little(
     assert time.process_time() - start < 20
 
 
-def test_the_message_names_file_object_field_value_limit_setting_and_next_step() -> None:
-    output = call("search-replace", fields(1, LONG), data(by_value_regex="(y+)", put_value="${1}" * 200))
+def test_message_names_file_object_field_value_limit_setting_and_next_step() -> None:
+    output = call(
+        "search-replace", format_config_map(1, LONG), build_data_config(by_value_regex="(y+)", put_value="${1}" * 200)
+    )
 
     (result,) = output.results
     assert output.has_failed
@@ -264,17 +266,19 @@ def test_the_message_names_file_object_field_value_limit_setting_and_next_step()
         assert part in result.message
 
 
-def piped(*functions: str) -> RenderResult:
+def run_pipeline(*functions: str) -> RenderResult:
     listed = "".join(f"  - {function}\n" for function in functions)
     kptfile = KPTFILE + f"pipeline:\n  mutators:\n{listed}"
-    return render_pipelines(tree({"Kptfile": kptfile, "r.yaml": fields(1, "y" * KIB)}), BUILTIN_FUNCTIONS, "safe")
+    return render_pipelines(
+        build_tree({"Kptfile": kptfile, "r.yaml": format_config_map(1, "y" * KIB)}), BUILTIN_FUNCTIONS, "safe"
+    )
 
 
-def test_a_match_that_is_multiplied_again_and_again_fails_and_leaves_the_package_as_it_was() -> None:
+def test_repeated_multiplication_fails_and_leaves_the_package_unchanged() -> None:
     text = "${1}" * 100
     function = f"image: search-replace:v0.2\n    configMap: {{by-value-regex: '(y+)', put-value: '{text}'}}"
 
-    result = piped(*[function] * 4)
+    result = run_pipeline(*[function] * 4)
 
     assert result.failure is not None
     assert result.failure.kind == "failed"
@@ -283,18 +287,18 @@ def test_a_match_that_is_multiplied_again_and_again_fails_and_leaves_the_package
     assert b"y" * (KIB + 1) not in result.files["r.yaml"].data
 
 
-def test_the_limits_hold_for_all_calls_of_a_render_together() -> None:
+def test_limits_apply_to_all_calls_of_a_render_together() -> None:
     function = f"image: set-annotations:v0.1\n    configMap: {{a: '{'z' * KIB}'}}"
     other = f"image: set-annotations:v0.1\n    configMap: {{a: '{'w' * KIB}'}}"
     function_limits = FunctionLimits(output_bytes=64 * KIB)
     kptfile = KPTFILE + "pipeline:\n  mutators:\n" + "".join(f"  - {f}\n" for f in [function, other] * 30)
-    files = tree({"Kptfile": kptfile, "r.yaml": HEAD})
+    files = build_tree({"Kptfile": kptfile, "r.yaml": HEAD})
 
-    def rendered(limits: FunctionLimits) -> RenderResult:
+    def render(limits: FunctionLimits) -> RenderResult:
         return render_pipelines(files, type(BUILTIN_FUNCTIONS)(BUILTIN_FUNCTIONS.load, limits), "safe")
 
-    assert rendered(FunctionLimits()).failure is None
-    assert (failure := rendered(function_limits).failure) is not None
+    assert render(FunctionLimits()).failure is None
+    assert (failure := render(function_limits).failure) is not None
     assert OUTPUT in failure.message
 
 
@@ -304,7 +308,7 @@ def test_the_limits_hold_for_all_calls_of_a_render_together() -> None:
 )
 @example("${a}", "")
 @example("a${x}b${y}", "aabb\nab")
-def test_the_values_that_a_field_shows_are_those_of_greedy_groups(pattern: str, text: str) -> None:
+def test_setter_values_are_the_groups_of_a_greedy_match(pattern: str, text: str) -> None:
     names, parts = find_setter_names(pattern), re2.compile(r"\$\{[^}]*\}").split(pattern)
     match = re2.search("(.*)".join(map(re2.escape, parts)), text)
     groups = match.groups() if match and names else ()
@@ -322,11 +326,11 @@ def test_the_values_that_a_field_shows_are_those_of_greedy_groups(pattern: str, 
         pytest.param({"a": {"b": {"c": "x\n" * 100}}}, 800, id="every-line-is-indented"),
     ],
 )
-def test_the_size_of_data_is_at_least_that_of_its_text(value: Any, number: int) -> None:
+def test_estimated_size_is_at_least_the_size_of_the_text(value: Any, number: int) -> None:
     assert estimate_value_bytes(value) >= number
 
 
-def nested(levels: int) -> Any:
+def build_nested(levels: int) -> Any:
     value: Any = "x"
     for _ in range(levels):
         value = [value]
@@ -334,24 +338,24 @@ def nested(levels: int) -> Any:
 
 
 @pytest.mark.parametrize(("levels", "depth"), [(100, 0), (90, 10)])
-def test_depth(levels: int, depth: int) -> None:
-    assert find_depth_error(nested(levels), depth) == ""
-    assert "100 levels" in find_depth_error(nested(levels + 1), depth)
+def test_depth_limit(levels: int, depth: int) -> None:
+    assert find_depth_error(build_nested(levels), depth) == ""
+    assert "100 levels" in find_depth_error(build_nested(levels + 1), depth)
 
 
 LARGE: list[tuple[str, Callable[[int], str], dict[str, Any]]] = [
-    ("search-replace", fields, data(by_value="x", put_value="z")),
-    ("search-replace", fields, data(by_value="x", put_comment="z")),
-    ("apply-setters", lambda n: fields(n, "x", " # kpt-set: ${a}"), data(a="z")),
+    ("search-replace", format_config_map, build_data_config(by_value="x", put_value="z")),
+    ("search-replace", format_config_map, build_data_config(by_value="x", put_comment="z")),
+    ("apply-setters", lambda n: format_config_map(n, "x", " # kpt-set: ${a}"), build_data_config(a="z")),
 ]
 
 
 @pytest.mark.parametrize(("name", "text", "configuration"), LARGE, ids=["put-value", "put-comment", "apply-setters"])
-def test_the_cost_of_a_large_document_is_proportional_to_its_size(
+def test_cost_of_a_large_document_is_proportional_to_its_size(
     name: str, text: Callable[[int], str], configuration: dict[str, Any]
 ) -> None:
-    def seconds(count: int) -> float:
-        given_items = items(text(count))
+    def measure_seconds(count: int) -> float:
+        given_items = parse_items(text(count))
         start = time.process_time()
         output = BUILTIN_FUNCTIONS.releases[name][-1].function(
             given_items, configuration, FunctionContext("safe", (9, 9, 9))
@@ -360,7 +364,7 @@ def test_the_cost_of_a_large_document_is_proportional_to_its_size(
         assert [item.document.text for item in output.items]
         return time.process_time() - start
 
-    seconds(100)
-    small, large = seconds(400), seconds(3_200)
-    # eight times the fields: 64 times the time if each one looked through all of them
+    measure_seconds(100)
+    small, large = measure_seconds(400), measure_seconds(3_200)
+    # The large document has eight times the fields. A quadratic function would take 64 times as long.
     assert large < 30 * max(small, 0.02)

@@ -1,4 +1,4 @@
-"""list-setters: what a package's setters are."""
+"""Tests of list-setters: the setters of a package."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.packages.functions.function import FunctionContext, Item
 from reconciler.packages.functions.setters import list_setters
-from tests.unit.packages.builders import items, messages, run
+from tests.unit.packages.builders import list_messages, parse_items, run_function
 
 HEAD = "apiVersion: v1\nkind: K\nmetadata:\n  name: me\n"
 
@@ -28,17 +28,17 @@ HEAD = "apiVersion: v1\nkind: K\nmetadata:\n  name: me\n"
         pytest.param("i: b # set\n", ["no setters found"], id="none"),
     ],
 )
-def test_comments(text: str, expected: list[str]) -> None:
-    output = run(list_setters, HEAD + text, None)
+def test_setters_in_comments(text: str, expected: list[str]) -> None:
+    output = run_function(list_setters, HEAD + text, None)
 
-    assert [message for _, message in messages(output)] == expected
+    assert [message for _, message in list_messages(output)] == expected
 
 
-def kptfile(*functions: str) -> Item:
+def build_kptfile(*functions: str) -> Item:
     """Return a Kptfile with these functions."""
     mutators = "".join(f"  - {function}\n" for function in functions)
     text = f"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: p\npipeline:\n  mutators:\n{mutators}"
-    return items(text, "Kptfile")[0]
+    return parse_items(text, "Kptfile")[0]
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def kptfile(*functions: str) -> Item:
         ),
     ],
 )
-def test_pipeline(functions: list[str], expected: list[str]) -> None:
-    resources = items(f"{HEAD}r: 3 # kpt-set: ${{n}}\n")
-    setters = items("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: s\ndata:\n  n: y\n", "s.yaml")
-    output = list_setters([kptfile(*functions), *resources, *setters], None, FunctionContext())
+def test_setters_in_the_pipeline(functions: list[str], expected: list[str]) -> None:
+    resources = parse_items(f"{HEAD}r: 3 # kpt-set: ${{n}}\n")
+    setters = parse_items("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: s\ndata:\n  n: y\n", "s.yaml")
+    output = list_setters([build_kptfile(*functions), *resources, *setters], None, FunctionContext())
 
-    assert [message for _, message in messages(output)] == expected
+    assert [message for _, message in list_messages(output)] == expected

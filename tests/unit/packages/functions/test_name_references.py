@@ -1,4 +1,4 @@
-"""Name references: which fields follow which kind."""
+"""Tests of name references: which fields refer to which kind."""
 
 from __future__ import annotations
 
@@ -78,15 +78,15 @@ ROWS = [
 ]
 
 
-def resource(kind: str, name: str, namespace: str = "", **fields: Any) -> Item:
-    """Return a resource; `kind` is written with its version, as `v1 Pod`."""
+def build_resource(kind: str, name: str, namespace: str = "", **fields: Any) -> Item:
+    """Return a resource. `kind` contains its version, as in `v1 Pod`."""
     api_version, kind_name = kind.split()
     metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
     return Item("", "r.yaml", 0, {"apiVersion": api_version, "kind": kind_name, "metadata": metadata, **fields}, 0)
 
 
-def holding(path: str, value: Any) -> Any:
-    """Return data with a value at a path; every list has one element."""
+def build_nested(path: str, value: Any) -> Any:
+    """Return data with a value at a path. Every list has one element."""
     for part in reversed(path.split(".")):
         name, bracket, _ = part.partition("[")
         value = {name: [value] if bracket else value}
@@ -94,9 +94,9 @@ def holding(path: str, value: Any) -> Any:
 
 
 @pytest.mark.parametrize(("target", "referrer", "path"), [pytest.param(*row, id=" ".join(row)) for row in ROWS])
-def test_references(target: str, referrer: str, path: str) -> None:
-    renamed = resource(target, "old")
-    item = resource(referrer, "me", **holding(path, "old"))
+def test_known_references(target: str, referrer: str, path: str) -> None:
+    renamed = build_resource(target, "old")
+    item = build_resource(referrer, "me", **build_nested(path, "old"))
     renamed_references = find_renamed_references([item], {renamed: "new"}, FunctionBudget())[item]
 
     assert [(format_field_path(at), name) for at, name in renamed_references] == [(path, "new")]
@@ -109,54 +109,54 @@ BINDING, ACCOUNT = f"{RBAC} RoleBinding", "v1 ServiceAccount"
     ("target", "item", "follows"),
     [
         pytest.param(
-            resource("v1 ConfigMap", "old", "a"),
-            resource("v1 Pod", "me", "b", **holding("spec.volumes[0].configMap.name", "old")),
+            build_resource("v1 ConfigMap", "old", "a"),
+            build_resource("v1 Pod", "me", "b", **build_nested("spec.volumes[0].configMap.name", "old")),
             False,
             id="another-namespace",
         ),
         pytest.param(
-            resource("v1 ConfigMap", "old", "default"),
-            resource("v1 Pod", "me", **holding("spec.volumes[0].configMap.name", "old")),
+            build_resource("v1 ConfigMap", "old", "default"),
+            build_resource("v1 Pod", "me", **build_nested("spec.volumes[0].configMap.name", "old")),
             True,
             id="default-is-no-namespace",
         ),
         pytest.param(
-            resource("v1 ConfigMap", "other"),
-            resource("v1 Pod", "me", **holding("spec.volumes[0].configMap.name", "old")),
+            build_resource("v1 ConfigMap", "other"),
+            build_resource("v1 Pod", "me", **build_nested("spec.volumes[0].configMap.name", "old")),
             False,
             id="another-name",
         ),
         pytest.param(
-            resource(ACCOUNT, "old", "a"),
-            resource(BINDING, "me", "b", subjects=[{"kind": "ServiceAccount", "name": "old", "namespace": "a"}]),
+            build_resource(ACCOUNT, "old", "a"),
+            build_resource(BINDING, "me", "b", subjects=[{"kind": "ServiceAccount", "name": "old", "namespace": "a"}]),
             True,
             id="the-namespace-that-a-subject-says",
         ),
         pytest.param(
-            resource(ACCOUNT, "old", "a"),
-            resource(BINDING, "me", "a", subjects=[{"kind": "ServiceAccount", "name": "old", "namespace": "b"}]),
+            build_resource(ACCOUNT, "old", "a"),
+            build_resource(BINDING, "me", "a", subjects=[{"kind": "ServiceAccount", "name": "old", "namespace": "b"}]),
             False,
             id="an-account-elsewhere",
         ),
         pytest.param(
-            resource(ACCOUNT, "old", "a"),
-            resource(BINDING, "me", "a", subjects=[{"kind": "User", "name": "old"}]),
+            build_resource(ACCOUNT, "old", "a"),
+            build_resource(BINDING, "me", "a", subjects=[{"kind": "User", "name": "old"}]),
             False,
             id="a-user-of-that-name",
         ),
         pytest.param(
-            resource(f"{RBAC} Role", "old", "a"),
-            resource(BINDING, "me", "a", roleRef={"kind": "ClusterRole", "name": "old"}),
+            build_resource(f"{RBAC} Role", "old", "a"),
+            build_resource(BINDING, "me", "a", roleRef={"kind": "ClusterRole", "name": "old"}),
             False,
             id="a-cluster-role-of-that-name",
         ),
         pytest.param(
-            resource("serving.knative.dev/v1 Service", "old"),
-            resource("apps/v1 StatefulSet", "me", spec={"serviceName": "old"}),
+            build_resource("serving.knative.dev/v1 Service", "old"),
+            build_resource("apps/v1 StatefulSet", "me", spec={"serviceName": "old"}),
             False,
             id="the-kind-of-another-group",
         ),
     ],
 )
-def test_what_is_meant(target: Item, item: Item, follows: bool) -> None:
+def test_reference_refers_to_the_renamed_resource(target: Item, item: Item, follows: bool) -> None:
     assert bool(find_renamed_references([item], {target: "new"}, FunctionBudget())[item]) is follows

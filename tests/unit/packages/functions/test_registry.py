@@ -1,4 +1,4 @@
-"""The registry: images to implementations."""
+"""Tests of the registry, which maps images to functions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_find(image: str, version: tuple[int, int, int], warns: bool) -> None:
         pytest.param(">=0.1 <0.3", (0, 5, NEWEST), id="ranges-are-not-read"),
     ],
 )
-def test_tag_overrules_the_image(tag: str, version: tuple[int, int, int]) -> None:
+def test_tag_has_priority_over_the_image(tag: str, version: tuple[int, int, int]) -> None:
     function_match = BUILTIN_FUNCTIONS.find(FunctionSpec(image="set-namespace:v0.4.1", tag=tag))
 
     assert function_match is not None
@@ -69,7 +69,7 @@ def test_tag_overrules_the_image(tag: str, version: tuple[int, int, int]) -> Non
         pytest.param("gcr.io/kpt-fn/set-image:v0.3.0", "set_image", True, id="a-release-to-come"),
     ],
 )
-def test_functions_by_image(image: str, name: str, warns: bool) -> None:
+def test_function_by_image(image: str, name: str, warns: bool) -> None:
     function_match = BUILTIN_FUNCTIONS.find(FunctionSpec(image=image))
 
     assert function_match is not None
@@ -83,5 +83,5 @@ def test_functions_by_image(image: str, name: str, warns: bool) -> None:
         pytest.param(FunctionSpec(exec="sed -e s/a/b/"), id="exec"),
     ],
 )
-def test_nothing_here_can_run(spec: FunctionSpec) -> None:
+def test_unknown_functions_are_not_found(spec: FunctionSpec) -> None:
     assert BUILTIN_FUNCTIONS.find(spec) is None

@@ -1,4 +1,4 @@
-"""remove-local-config-resources: which resources go."""
+"""Tests of remove-local-config-resources: which resources are removed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from reconciler.packages.functions.function import FunctionContext
 from reconciler.packages.functions.resources import remove_local_config_resources
 from reconciler.packages.kptfile import Profile
-from tests.unit.packages.builders import KPTFILE, items, messages, run
+from tests.unit.packages.builders import KPTFILE, list_messages, parse_items, run_function
 
 NOTHING = ("warning", "Found no resources to prune with the local config annotation")
 GONE = [("info", "Number of resources pruned: 1"), ("info", "Resource name: [a]")]
@@ -25,9 +25,9 @@ GONE = [("info", "Number of resources pruned: 1"), ("info", "Resource name: [a]"
 def test_remove_local_config_resources(value: str, expected: list[tuple[str, str]]) -> None:
     text = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n"
     marked = f"{text}  annotations:\n    config.kubernetes.io/local-config: {value}\n"
-    output = run(remove_local_config_resources, f"{marked}---\n{text}", None)
+    output = run_function(remove_local_config_resources, f"{marked}---\n{text}", None)
 
-    assert messages(output) == expected
+    assert list_messages(output) == expected
     assert len(output.items) == (1 if expected == GONE else 2)
 
 
@@ -35,8 +35,8 @@ def test_remove_local_config_resources(value: str, expected: list[tuple[str, str
     ("profile", "remaining"),
     [pytest.param("safe", 1, id="safe"), pytest.param("compat", 0, id="upstream-does-not")],
 )
-def test_a_kptfile(profile: Profile, remaining: int) -> None:
+def test_local_config_kptfile(profile: Profile, remaining: int) -> None:
     text = f"{KPTFILE}  annotations:\n    config.kubernetes.io/local-config: 'true'\n"
-    output = remove_local_config_resources(items(text, "Kptfile"), None, FunctionContext(profile))
+    output = remove_local_config_resources(parse_items(text, "Kptfile"), None, FunctionContext(profile))
 
     assert len(output.items) == remaining

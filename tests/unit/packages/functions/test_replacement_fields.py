@@ -1,4 +1,4 @@
-"""Field paths of replacements: how they are read and where they lead."""
+"""Tests of field paths of replacements: how they are parsed and what they refer to."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_parse_path(text: str, expected: tuple[Any, ...]) -> None:
     assert parse_replacement_path(text) == expected
 
 
-def test_an_empty_path_is_refused() -> None:
+def test_empty_path_is_refused() -> None:
     with pytest.raises(ReplacementPathError):
         parse_replacement_path("")
 
@@ -67,7 +67,7 @@ def test_find(path: str, expected: list[Any]) -> None:
         pytest.param("l.1", {"l": [0, 1]}, id="index-behind-the-end"),
     ],
 )
-def test_create(path: str, expected: dict[str, Any]) -> None:
+def test_create_missing_fields(path: str, expected: dict[str, Any]) -> None:
     data: dict[str, Any] = {"l": [0]} if path.startswith("l") else {}
 
     for reference in find_references(data, parse_replacement_path(path), create=True):
@@ -76,7 +76,7 @@ def test_create(path: str, expected: dict[str, Any]) -> None:
     assert data == expected
 
 
-def test_regular_expressions_match_anywhere() -> None:
+def test_regular_expressions_match_any_part() -> None:
     data = {"l": [{"k": "app"}, {"k": "app-2"}]}
 
     assert (
@@ -87,7 +87,7 @@ def test_regular_expressions_match_anywhere() -> None:
         find_references(data, parse_replacement_path("l.[k=(].k"), matching=ElementMatching(by_pattern=True))
 
 
-def test_only_the_first_element() -> None:
+def test_only_the_first_matching_element_is_found() -> None:
     data = {"l": [{"k": "a", "v": 1}, {"k": "a", "v": 2}]}
     first = ElementMatching(every=False)
 

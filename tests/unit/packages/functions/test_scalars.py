@@ -1,4 +1,4 @@
-"""Scalars: what text means, and what it becomes in the place of another scalar."""
+"""Tests of scalars: the value of a text, and its form when it replaces another scalar."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reconciler.packages.functions.field_edits import (
     quote_like,
 )
 from reconciler.packages.functions.field_specs import get_resource_scope
-from tests.unit.packages.builders import items
+from tests.unit.packages.builders import parse_items
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from tests.unit.packages.builders import items
         pytest.param("", "", id="empty"),
     ],
 )
-def test_resolved(text: str, expected: Any) -> None:
+def test_parse_plain_scalar(text: str, expected: Any) -> None:
     assert parse_plain_scalar(text) == expected
     assert type(parse_plain_scalar(text)) is type(expected)
 
@@ -48,7 +48,7 @@ def test_resolved(text: str, expected: Any) -> None:
     ],
 )
 def test_is_quoted(line: str, expected: bool) -> None:
-    assert is_quoted_scalar(items(f"x: y\n{line}\n")[0].document, ("v",)) is expected
+    assert is_quoted_scalar(parse_items(f"x: y\n{line}\n")[0].document, ("v",)) is expected
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_is_quoted(line: str, expected: bool) -> None:
         pytest.param("v: 1", "it's", id="number"),
     ],
 )
-def test_in_quotes(line: str, expected: str) -> None:
-    assert quote_like("it's", items(line + "\n")[0].document, ("v",)) == expected
+def test_quote_like(line: str, expected: str) -> None:
+    assert quote_like("it's", parse_items(line + "\n")[0].document, ("v",)) == expected
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_in_quotes(line: str, expected: str) -> None:
         pytest.param("v: 'x'", "2", "2", id="quoted"),
     ],
 )
-def test_retyped(line: str, text: str, expected: Any) -> None:
-    assert convert_scalar_type(text, items(line + "\n")[0].document, ("v",)) == expected
+def test_convert_scalar_type(line: str, text: str, expected: Any) -> None:
+    assert convert_scalar_type(text, parse_items(line + "\n")[0].document, ("v",)) == expected
 
 
 @pytest.mark.parametrize(
@@ -86,5 +86,5 @@ def test_retyped(line: str, text: str, expected: Any) -> None:
         pytest.param("batch/v9", "Job", "namespaced", id="any-version"),
     ],
 )
-def test_scope_of(api_version: str, kind: str, expected: str) -> None:
-    assert get_resource_scope(items(f"apiVersion: {api_version}\nkind: {kind}\n")[0]) == expected
+def test_resource_scope(api_version: str, kind: str, expected: str) -> None:
+    assert get_resource_scope(parse_items(f"apiVersion: {api_version}\nkind: {kind}\n")[0]) == expected

@@ -1,11 +1,11 @@
-"""search-replace: what is found and what becomes of it."""
+"""Tests of search-replace: matching fields and their new values."""
 
 from __future__ import annotations
 
 import pytest
 
 from reconciler.packages.functions.search_replace import matches_path_pattern, search_replace
-from tests.unit.packages.builders import config, messages, run, shown
+from tests.unit.packages.builders import build_config, format_items, list_messages, run_function
 
 HEAD = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n"
 
@@ -44,10 +44,10 @@ HEAD = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n"
     ],
 )
 def test_search_replace(search: dict[str, str], before: str, after: str) -> None:
-    output = run(search_replace, HEAD + before, config("ConfigMap", search))
+    output = run_function(search_replace, HEAD + before, build_config("ConfigMap", search))
 
     assert not output.has_failed
-    assert shown(output.items) == HEAD + after
+    assert format_items(output.items) == HEAD + after
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,10 @@ def test_path_matches(path: str, pattern: str, expected: bool) -> None:
     ],
 )
 def test_failures(search: dict[str, str], message: str) -> None:
-    output = run(search_replace, HEAD + "b: x\n", config("ConfigMap", search))
+    output = run_function(search_replace, HEAD + "b: x\n", build_config("ConfigMap", search))
 
     assert output.has_failed
-    assert message in messages(output)[0][1]
+    assert message in list_messages(output)[0][1]
 
 
 @pytest.mark.parametrize(
@@ -107,6 +107,6 @@ def test_failures(search: dict[str, str], message: str) -> None:
     ],
 )
 def test_results(search: dict[str, str], text: str, message: str, field: str) -> None:
-    output = run(search_replace, HEAD + text, config("ConfigMap", search))
+    output = run_function(search_replace, HEAD + text, build_config("ConfigMap", search))
 
     assert [(result.severity, result.message, result.field) for result in output.results] == [("info", message, field)]

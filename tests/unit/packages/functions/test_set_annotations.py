@@ -1,4 +1,4 @@
-"""set-annotations: where annotations go."""
+"""Tests of set-annotations: which fields receive annotations."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pytest
 
 from reconciler.packages.functions.function import get_value_at
 from reconciler.packages.functions.labels_and_annotations import set_annotations
-from tests.unit.packages.builders import config, messages, run
+from tests.unit.packages.builders import build_config, list_messages, run_function
 
 COLOR = {"color": "red"}
-COLORED = config("ConfigMap", COLOR)
+COLORED = build_config("ConfigMap", COLOR)
 
 
 @pytest.mark.parametrize(
@@ -30,8 +30,8 @@ COLORED = config("ConfigMap", COLOR)
         ),
     ],
 )
-def test_places(text: str, path: str) -> None:
-    output = run(set_annotations, text, config("ConfigMap", COLOR))
+def test_annotated_fields(text: str, path: str) -> None:
+    output = run_function(set_annotations, text, build_config("ConfigMap", COLOR))
 
     assert get_value_at(output.items[0].data, tuple(path.split("."))) == COLOR
     assert path in [result.field for result in output.results]
@@ -40,38 +40,46 @@ def test_places(text: str, path: str) -> None:
 @pytest.mark.parametrize(
     ("configuration", "failed"),
     [
-        pytest.param(config("SetAnnotations", {"annotations": COLOR}), False, id="own-kind"),
+        pytest.param(build_config("SetAnnotations", {"annotations": COLOR}), False, id="own-kind"),
         pytest.param(
-            config("SetAnnotationConfig", {"annotations": COLOR, "fieldSpecs": [{"path": "a"}]}), False, id="legacy"
+            build_config("SetAnnotationConfig", {"annotations": COLOR, "fieldSpecs": [{"path": "a"}]}),
+            False,
+            id="legacy",
         ),
-        pytest.param(config("SetAnnotations", {"annotations": COLOR}, "v1"), True, id="own-kind-of-no-group"),
-        pytest.param(config("ConfigMap", {}), True, id="empty"),
+        pytest.param(build_config("SetAnnotations", {"annotations": COLOR}, "v1"), True, id="own-kind-of-no-group"),
+        pytest.param(build_config("ConfigMap", {}), True, id="empty"),
         pytest.param(None, True, id="none"),
         pytest.param(
-            config("SetAnnotations", {"annotations": COLOR, "fieldSpecs": [{}], "additionalAnnotationFields": [{}]}),
+            build_config(
+                "SetAnnotations", {"annotations": COLOR, "fieldSpecs": [{}], "additionalAnnotationFields": [{}]}
+            ),
             True,
             id="two-spellings-of-fields",
         ),
     ],
 )
 def test_configuration(configuration: dict[str, Any] | None, failed: bool) -> None:
-    output = run(set_annotations, "apiVersion: v1\nkind: A\nmetadata: {name: a}\n", configuration)
+    output = run_function(set_annotations, "apiVersion: v1\nkind: A\nmetadata: {name: a}\n", configuration)
 
     assert output.has_failed is failed
     assert bool(output.items[0].annotations) is not failed
 
 
 def test_message() -> None:
-    output = run(
-        set_annotations, "apiVersion: v1\nkind: A\nmetadata: {name: a}\n", config("ConfigMap", {"b": "2", "a": "1"})
+    output = run_function(
+        set_annotations,
+        "apiVersion: v1\nkind: A\nmetadata: {name: a}\n",
+        build_config("ConfigMap", {"b": "2", "a": "1"}),
     )
 
-    assert messages(output) == [("info", 'set annotations: {"a":"1","b":"2"}')]
+    assert list_messages(output) == [("info", 'set annotations: {"a":"1","b":"2"}')]
 
 
-def test_results_are_sorted_by_place() -> None:
+def test_results_are_sorted_by_position() -> None:
     deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n"
-    output = run(set_annotations, f"{deployment}---\napiVersion: v1\nkind: A\nmetadata: {{name: a}}\n", COLORED)
+    output = run_function(
+        set_annotations, f"{deployment}---\napiVersion: v1\nkind: A\nmetadata: {{name: a}}\n", COLORED
+    )
 
     assert [(result.index, result.field) for result in output.results] == [
         (0, "metadata.annotations"),
@@ -84,10 +92,10 @@ def test_results_are_sorted_by_place() -> None:
 def test_additional_fields(key: str) -> None:
     fields = [{"kind": "A", "path": "spec/notes", "create": True}]
     text = "apiVersion: v1\nkind: A\nmetadata: {name: a}\n---\napiVersion: v1\nkind: B\nmetadata: {name: b}\n"
-    output = run(set_annotations, text, config("SetAnnotations", {"annotations": COLOR, key: fields}))
+    output = run_function(set_annotations, text, build_config("SetAnnotations", {"annotations": COLOR, key: fields}))
 
     assert [get_value_at(item.data, ("spec", "notes")) for item in output.items] == [COLOR, None]
 
 
 def test_nothing_to_annotate() -> None:
-    assert messages(run(set_annotations, "", COLORED)) == [("info", "no annotations applied")]
+    assert list_messages(run_function(set_annotations, "", COLORED)) == [("info", "no annotations applied")]

@@ -1,11 +1,11 @@
-"""set-enforcement-action: which objects, which actions."""
+"""Tests of set-enforcement-action: which objects and which actions it supports."""
 
 from __future__ import annotations
 
 import pytest
 
 from reconciler.packages.functions.google_cloud import set_enforcement_action
-from tests.unit.packages.builders import config, messages, run, shown
+from tests.unit.packages.builders import build_config, format_items, list_messages, run_function
 
 CONSTRAINT = "apiVersion: constraints.gatekeeper.sh/v1beta1\nkind: A\nmetadata:\n  name: a\n"
 
@@ -22,18 +22,18 @@ CONSTRAINT = "apiVersion: constraints.gatekeeper.sh/v1beta1\nkind: A\nmetadata:\
     ],
 )
 def test_set_enforcement_action(before: str, after: str) -> None:
-    output = run(set_enforcement_action, before, config("ConfigMap", {"enforcementAction": "warn"}))
+    output = run_function(set_enforcement_action, before, build_config("ConfigMap", {"enforcementAction": "warn"}))
 
-    assert shown(output.items) == after
-    assert messages(output) == [("info", "Number of policies set to [warn]: 1"), ("info", "Policy name: [a]")]
+    assert format_items(output.items) == after
+    assert list_messages(output) == [("info", "Number of policies set to [warn]: 1"), ("info", "Policy name: [a]")]
 
 
-def test_other_objects() -> None:
+def test_other_objects_are_unchanged() -> None:
     text = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\nspec:\n  enforcementAction: deny\n"
-    output = run(set_enforcement_action, text, config("ConfigMap", {"enforcementAction": "dryrun"}))
+    output = run_function(set_enforcement_action, text, build_config("ConfigMap", {"enforcementAction": "dryrun"}))
 
-    assert shown(output.items) == text
-    assert messages(output) == [("warning", "Found no policy to set to [dryrun]")]
+    assert format_items(output.items) == text
+    assert list_messages(output) == [("warning", "Found no policy to set to [dryrun]")]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_other_objects() -> None:
     ],
 )
 def test_configuration_errors(data: dict[str, str], reason: str) -> None:
-    output = run(set_enforcement_action, CONSTRAINT, config("ConfigMap", data))
+    output = run_function(set_enforcement_action, CONSTRAINT, build_config("ConfigMap", data))
 
     assert output.has_failed
     assert reason in output.results[0].message

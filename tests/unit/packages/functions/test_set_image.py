@@ -1,4 +1,4 @@
-"""set-image: which images, and what becomes of them in each profile."""
+"""Tests of set-image: which images match, and their new values in each profile."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from reconciler.packages.functions.function import get_value_at
 from reconciler.packages.functions.set_image import set_image
 from reconciler.packages.kptfile import Profile
-from tests.unit.packages.builders import config, messages, run
+from tests.unit.packages.builders import build_config, list_messages, run_function
 
 DIGEST = f"sha256:{'a' * 64}"
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec:\n  {list}:\n  - image: {image}\n"
@@ -38,10 +38,10 @@ def test_images(wish: dict[str, str], before: str, safe: str, compat: str) -> No
     profiles: tuple[tuple[Profile, str], ...] = (("safe", safe), ("compat", compat))
     for profile, after in profiles:
         text = POD.format(list="containers", image=before)
-        output = run(set_image, text, config("ConfigMap", {"name": "nginx", **wish}), profile)
+        output = run_function(set_image, text, build_config("ConfigMap", {"name": "nginx", **wish}), profile)
 
         assert get_value_at(output.items[0].data, ("spec", "containers", 0, "image")) == after
-        assert messages(output) == [("info", f"summary: updated a total of {int(after != before)} image(s)")]
+        assert list_messages(output) == [("info", f"summary: updated a total of {int(after != before)} image(s)")]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_kinds(kind: str, path: str, profiles: str) -> None:
         value = f"{{{key}: {value}}}"
     text = f"apiVersion: {api_version}\nkind: {name}\nmetadata: {{name: a}}\n{value[1:-1]}\n"
     for profile in ("safe", "compat"):
-        output = run(set_image, text, config("ConfigMap", {"name": "nginx", "newTag": "2"}), profile)
+        output = run_function(set_image, text, build_config("ConfigMap", {"name": "nginx", "newTag": "2"}), profile)
 
         changed = get_value_at(output.items[0].data, (*keys, 0, "image")) == "nginx:2"
         assert changed == (profile in profiles.split())
@@ -72,9 +72,9 @@ def test_kinds(kind: str, path: str, profiles: str) -> None:
 
 def test_additional_fields() -> None:
     fields = [{"kind": "My", "path": "spec/engine/image"}]
-    wish = config("SetImage", {"image": {"name": "nginx", "newName": "a"}, "additionalImageFields": fields})
+    wish = build_config("SetImage", {"image": {"name": "nginx", "newName": "a"}, "additionalImageFields": fields})
     text = "apiVersion: x/v1\nkind: My\nmetadata: {name: a}\nspec: {engine: {image: nginx:1}}\n"
-    output = run(set_image, text, wish, "compat")
+    output = run_function(set_image, text, wish, "compat")
 
     assert get_value_at(output.items[0].data, ("spec", "engine", "image")) == "a:1"
 
@@ -83,13 +83,13 @@ def test_additional_fields() -> None:
     ("configuration", "reason"),
     [
         pytest.param(None, "must be a ConfigMap or a SetImage", id="none"),
-        pytest.param(config("ConfigMap", {"newTag": "1"}), "must specify `name`", id="no-name"),
-        pytest.param(config("ConfigMap", {"name": "a"}), "must specify one of", id="nothing-new"),
-        pytest.param(config("ConfigMap", {"tag": "a"}), "wrong field name tag", id="unknown-field"),
+        pytest.param(build_config("ConfigMap", {"newTag": "1"}), "must specify `name`", id="no-name"),
+        pytest.param(build_config("ConfigMap", {"name": "a"}), "must specify one of", id="nothing-new"),
+        pytest.param(build_config("ConfigMap", {"tag": "a"}), "wrong field name tag", id="unknown-field"),
     ],
 )
 def test_configuration_errors(configuration: dict[str, Any] | None, reason: str) -> None:
-    output = run(set_image, POD.format(list="containers", image="nginx"), configuration)
+    output = run_function(set_image, POD.format(list="containers", image="nginx"), configuration)
 
     assert output.has_failed
     assert reason in output.results[0].message

@@ -1,4 +1,4 @@
-"""set-labels: where labels are repeated, and how the count is made."""
+"""Tests of set-labels: which fields receive labels, and how results are counted."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 from reconciler.packages.functions.function import FunctionVersion, get_value_at
 from reconciler.packages.functions.labels_and_annotations import set_labels
 from reconciler.packages.kptfile import Profile
-from tests.unit.packages.builders import config, messages, run
+from tests.unit.packages.builders import build_config, list_messages, run_function
 
-TIER = config("ConfigMap", {"tier": "web"})
+TIER = build_config("ConfigMap", {"tier": "web"})
 WEB = {"tier": "web"}
 HEAD, V1 = (0, 2, 4), (0, 1, 5)
 
 
-def resource(api_version: str, kind: str, spec: str) -> str:
+def format_resource(api_version: str, kind: str, spec: str) -> str:
     return f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: a}}\nspec: {spec}\n"
 
 
@@ -37,38 +37,41 @@ AFFINITY_LABELS = (
 @pytest.mark.parametrize(
     ("text", "path", "expected"),
     [
-        pytest.param(resource("v1", "ConfigMap", "{}"), (), {}, id="only-metadata"),
+        pytest.param(format_resource("v1", "ConfigMap", "{}"), (), {}, id="only-metadata"),
         pytest.param(
-            resource("v1", "Service", "{selector: {app: a}}"), ("selector",), {"app": "a", **WEB}, id="service"
+            format_resource("v1", "Service", "{selector: {app: a}}"), ("selector",), {"app": "a", **WEB}, id="service"
         ),
-        pytest.param(resource("v1", "Service", "{ports: []}"), ("selector",), None, id="headless-service"),
+        pytest.param(format_resource("v1", "Service", "{ports: []}"), ("selector",), None, id="headless-service"),
         pytest.param(
-            resource("apps/v1", "Deployment", "{}"), ("selector", "matchLabels"), WEB, id="deployment-selector"
+            format_resource("apps/v1", "Deployment", "{}"), ("selector", "matchLabels"), WEB, id="deployment-selector"
         ),
-        pytest.param(resource("apps/v1", "Deployment", "{}"), ("template",), None, id="no-template-is-invented"),
+        pytest.param(format_resource("apps/v1", "Deployment", "{}"), ("template",), None, id="no-template-is-invented"),
         pytest.param(
-            resource("apps/v1", "Deployment", "{template: {}}"), ("template", "metadata", "labels"), WEB, id="template"
+            format_resource("apps/v1", "Deployment", "{template: {}}"),
+            ("template", "metadata", "labels"),
+            WEB,
+            id="template",
         ),
         pytest.param(
-            resource("batch/v1", "Job", "{selector: {matchLabels: {a: b}}}"),
+            format_resource("batch/v1", "Job", "{selector: {matchLabels: {a: b}}}"),
             ("selector", "matchLabels"),
             {"a": "b"},
             id="job-selector-only-updates",
         ),
         pytest.param(
-            resource("batch/v1", "Job", "{selector: {matchLabels: {tier: b}}}"),
+            format_resource("batch/v1", "Job", "{selector: {matchLabels: {tier: b}}}"),
             ("selector", "matchLabels"),
             WEB,
             id="job-selector-updated",
         ),
         pytest.param(
-            resource("batch/v1", "CronJob", "{jobTemplate: {spec: {template: {}}}}"),
+            format_resource("batch/v1", "CronJob", "{jobTemplate: {spec: {template: {}}}}"),
             ("jobTemplate", "spec", "template", "metadata", "labels"),
             WEB,
             id="cron-job",
         ),
         pytest.param(
-            resource(
+            format_resource(
                 "networking.k8s.io/v1",
                 "NetworkPolicy",
                 "{ingress: [{from: [{podSelector: {matchLabels: {tier: x}}}]}]}",
@@ -78,16 +81,16 @@ AFFINITY_LABELS = (
             id="network-policy",
         ),
         pytest.param(
-            resource("apps/v1", "StatefulSet", "{volumeClaimTemplates: [{metadata: {name: d}}]}"),
+            format_resource("apps/v1", "StatefulSet", "{volumeClaimTemplates: [{metadata: {name: d}}]}"),
             ("volumeClaimTemplates", 0, "metadata", "labels"),
             WEB,
             id="volume-claims",
         ),
-        pytest.param(resource("apps/v1", "Deployment", AFFINITY), AFFINITY_LABELS, WEB, id="affinity"),
+        pytest.param(format_resource("apps/v1", "Deployment", AFFINITY), AFFINITY_LABELS, WEB, id="affinity"),
     ],
 )
-def test_safe_places(text: str, path: tuple[str | int, ...], expected: Any) -> None:
-    output = run(set_labels, text, TIER)
+def test_labelled_fields_in_safe(text: str, path: tuple[str | int, ...], expected: Any) -> None:
+    output = run_function(set_labels, text, TIER)
 
     assert output.items[0].labels == WEB
     assert get_value_at(output.items[0].data["spec"], path) == expected
@@ -97,47 +100,57 @@ def test_safe_places(text: str, path: tuple[str | int, ...], expected: Any) -> N
     ("profile", "version", "text", "path", "expected"),
     [
         pytest.param(
-            "compat", HEAD, resource("v1", "Service", "{ports: []}"), ("selector",), WEB, id="selector-invented"
+            "compat", HEAD, format_resource("v1", "Service", "{ports: []}"), ("selector",), WEB, id="selector-invented"
         ),
         pytest.param(
             "compat",
             HEAD,
-            resource("apps/v1", "Deployment", AFFINITY),
+            format_resource("apps/v1", "Deployment", AFFINITY),
             AFFINITY_LABELS,
             {"tier": "x"},
             id="affinity-never-reached",
         ),
         pytest.param(
-            "compat", V1, resource("apps/v1", "Deployment", AFFINITY), AFFINITY_LABELS, WEB, id="v0.1-affinity"
+            "compat", V1, format_resource("apps/v1", "Deployment", AFFINITY), AFFINITY_LABELS, WEB, id="v0.1-affinity"
         ),
         pytest.param(
             "compat",
             V1,
-            resource("apps/v1", "DaemonSet", AFFINITY),
+            format_resource("apps/v1", "DaemonSet", AFFINITY),
             AFFINITY_LABELS,
             {"tier": "x"},
             id="v0.1-affinity-of-two-kinds",
         ),
         pytest.param(
-            "safe", V1, resource("apps/v1", "DaemonSet", AFFINITY), AFFINITY_LABELS, WEB, id="safe-affinity-of-all"
+            "safe",
+            V1,
+            format_resource("apps/v1", "DaemonSet", AFFINITY),
+            AFFINITY_LABELS,
+            WEB,
+            id="safe-affinity-of-all",
         ),
         pytest.param(
-            "compat", V1, resource("v1", "Service", "{ports: []}"), ("selector",), WEB, id="v0.1-selector-invented"
+            "compat",
+            V1,
+            format_resource("v1", "Service", "{ports: []}"),
+            ("selector",),
+            WEB,
+            id="v0.1-selector-invented",
         ),
         pytest.param(
             "safe",
             V1,
-            resource("batch/v1", "Job", "{selector: {matchLabels: {a: b}}}"),
+            format_resource("batch/v1", "Job", "{selector: {matchLabels: {a: b}}}"),
             ("selector", "matchLabels"),
             {"a": "b", **WEB},
             id="v0.1-adds-where-the-mapping-is",
         ),
     ],
 )
-def test_versions(
+def test_labelled_fields_of_each_version(
     profile: Profile, version: FunctionVersion, text: str, path: tuple[str | int, ...], expected: Any
 ) -> None:
-    output = run(set_labels, text, TIER, profile, version)
+    output = run_function(set_labels, text, TIER, profile, version)
 
     assert get_value_at(output.items[0].data["spec"], path) == expected
 
@@ -145,10 +158,10 @@ def test_versions(
 @pytest.mark.parametrize(
     ("version", "expected"), [pytest.param(HEAD, {}, id="head-skips"), pytest.param(V1, WEB, id="v0.1-includes")]
 )
-def test_local_config(version: FunctionVersion, expected: dict[str, str]) -> None:
+def test_local_config_resources(version: FunctionVersion, expected: dict[str, str]) -> None:
     text = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n  annotations: {config.kubernetes.io/local-config: 'true'}\n"
 
-    assert run(set_labels, text, TIER, version=version).items[0].labels == expected
+    assert run_function(set_labels, text, TIER, version=version).items[0].labels == expected
 
 
 @pytest.mark.parametrize(
@@ -156,15 +169,17 @@ def test_local_config(version: FunctionVersion, expected: dict[str, str]) -> Non
     [
         pytest.param(TIER, False, ("info", "set 1 labels in total"), id="count"),
         pytest.param(None, True, ("info", "`FunctionConfig` is not given"), id="none"),
-        pytest.param(config("ConfigMap", {}), True, ("info", "`FunctionConfig` is not given"), id="empty-config-map"),
         pytest.param(
-            config("SetLabels", {}),
+            build_config("ConfigMap", {}), True, ("info", "`FunctionConfig` is not given"), id="empty-config-map"
+        ),
+        pytest.param(
+            build_config("SetLabels", {}),
             False,
             ("warning", "no `labels` arguments are given in FunctionConfig"),
             id="no-labels",
         ),
         pytest.param(
-            config("Bad", {}),
+            build_config("Bad", {}),
             True,
             ("error", "unknown FunctionConfig `Bad.fn.kpt.dev`, expect `SetLabels.fn.kpt.dev` or `ConfigMap.v1`"),
             id="kind",
@@ -172,6 +187,6 @@ def test_local_config(version: FunctionVersion, expected: dict[str, str]) -> Non
     ],
 )
 def test_configuration(configuration: dict[str, Any] | None, failed: bool, values: tuple[str, str]) -> None:
-    output = run(set_labels, resource("v1", "ConfigMap", "{}"), configuration)
+    output = run_function(set_labels, format_resource("v1", "ConfigMap", "{}"), configuration)
 
-    assert (output.has_failed, messages(output)) == (failed, [values])
+    assert (output.has_failed, list_messages(output)) == (failed, [values])

@@ -1,4 +1,4 @@
-"""set-name-prefix: which names change, and what follows."""
+"""Tests of set-name-prefix: which names and which references change."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from reconciler.packages.functions.resource_names import set_name_prefix
-from tests.unit.packages.builders import config, messages, run, shown
+from tests.unit.packages.builders import build_config, format_items, list_messages, run_function
 
-PREFIX = config("ConfigMap", {"prefix": "shop"})
+PREFIX = build_config("ConfigMap", {"prefix": "shop"})
 NOTED = "  annotations:\n    config.kubernetes.io/depends-on: "
 CONTEXT = """\
 apiVersion: v1
@@ -23,7 +23,7 @@ data:
 """
 
 
-def head(name: str, kind: str = "A") -> str:
+def format_head(name: str, kind: str = "A") -> str:
     """Return the first lines of a resource."""
     return f"apiVersion: v1\nkind: {kind}\nmetadata:\n  name: {name}\n"
 
@@ -31,57 +31,66 @@ def head(name: str, kind: str = "A") -> str:
 @pytest.mark.parametrize(
     ("configuration", "before", "after"),
     [
-        pytest.param(PREFIX, head("packagename"), head("shop"), id="the-whole-name"),
-        pytest.param(PREFIX, head("packagename-db"), head("shop-db"), id="up-to-a-dash"),
-        pytest.param(PREFIX, head("packagenames"), head("packagenames"), id="another-word"),
+        pytest.param(PREFIX, format_head("packagename"), format_head("shop"), id="the-whole-name"),
+        pytest.param(PREFIX, format_head("packagename-db"), format_head("shop-db"), id="up-to-a-dash"),
+        pytest.param(PREFIX, format_head("packagenames"), format_head("packagenames"), id="another-word"),
         pytest.param(
-            PREFIX, head("packagename", "ResourceGroup"), head("packagename", "ResourceGroup"), id="inventory"
+            PREFIX,
+            format_head("packagename", "ResourceGroup"),
+            format_head("packagename", "ResourceGroup"),
+            id="inventory",
         ),
         pytest.param(
-            config("ConfigMap", {"prefix": "shop", "oldPrefix": "x"}), head("x-db"), head("shop-db"), id="old-prefix"
+            build_config("ConfigMap", {"prefix": "shop", "oldPrefix": "x"}),
+            format_head("x-db"),
+            format_head("shop-db"),
+            id="old-prefix",
         ),
         pytest.param(
-            None, f"{CONTEXT}---\n{head('packagename')}", f"{CONTEXT}---\n{head('blog')}", id="package-context"
+            None,
+            f"{CONTEXT}---\n{format_head('packagename')}",
+            f"{CONTEXT}---\n{format_head('blog')}",
+            id="package-context",
         ),
         pytest.param(
             PREFIX,
-            f"{head('packagename-c', 'ConfigMap')}---\n{head('p', 'Pod')}"
+            f"{format_head('packagename-c', 'ConfigMap')}---\n{format_head('p', 'Pod')}"
             "spec:\n  volumes:\n  - configMap:\n      name: packagename-c # why\n",
-            f"{head('shop-c', 'ConfigMap')}---\n{head('p', 'Pod')}"
+            f"{format_head('shop-c', 'ConfigMap')}---\n{format_head('p', 'Pod')}"
             "spec:\n  volumes:\n  - configMap:\n      name: shop-c # why\n",
             id="references",
         ),
         pytest.param(
             PREFIX,
-            f"{head('packagename')}---\n{head('b')}{NOTED}/A/packagename\n",
-            f"{head('shop')}---\n{head('b')}{NOTED}/A/shop\n",
+            f"{format_head('packagename')}---\n{format_head('b')}{NOTED}/A/packagename\n",
+            f"{format_head('shop')}---\n{format_head('b')}{NOTED}/A/shop\n",
             id="depends-on",
         ),
     ],
 )
 def test_set_name_prefix(configuration: dict[str, Any] | None, before: str, after: str) -> None:
-    output = run(set_name_prefix, before, configuration)
+    output = run_function(set_name_prefix, before, configuration)
 
-    assert messages(output) == []
-    assert shown(output.items) == after
+    assert list_messages(output) == []
+    assert format_items(output.items) == after
 
 
-def test_local_configuration_keeps_its_name() -> None:
-    text = f"{head('packagename')}  annotations:\n    config.kubernetes.io/local-config: 'true'\n"
+def test_local_config_resource_keeps_its_name() -> None:
+    text = f"{format_head('packagename')}  annotations:\n    config.kubernetes.io/local-config: 'true'\n"
 
-    assert shown(run(set_name_prefix, text, PREFIX).items) == text
+    assert format_items(run_function(set_name_prefix, text, PREFIX).items) == text
 
 
 @pytest.mark.parametrize(
     ("configuration", "reason"),
     [
         pytest.param(None, "`data.prefix` should not be empty", id="neither-prefix-nor-context"),
-        pytest.param(config("SetPrefix", {"prefix": "x"}), 'not "SetPrefix"', id="kind"),
+        pytest.param(build_config("SetPrefix", {"prefix": "x"}), 'not "SetPrefix"', id="kind"),
     ],
 )
 def test_errors(configuration: dict[str, Any] | None, reason: str) -> None:
-    output = run(set_name_prefix, head("packagename"), configuration)
+    output = run_function(set_name_prefix, format_head("packagename"), configuration)
 
-    assert [severity for severity, _ in messages(output)] == ["error"]
-    assert reason in messages(output)[0][1]
-    assert shown(output.items) == head("packagename")
+    assert [severity for severity, _ in list_messages(output)] == ["error"]
+    assert reason in list_messages(output)[0][1]
+    assert format_items(output.items) == format_head("packagename")

@@ -1,4 +1,4 @@
-"""set-namespace: which fields each generation changes, in both profiles."""
+"""Tests of set-namespace: which fields each version changes, in both profiles."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import yaml
 from reconciler.packages.functions.function import FunctionContext, FunctionOutput, FunctionVersion, get_value_at
 from reconciler.packages.functions.set_namespace import set_namespace
 from reconciler.packages.kptfile import Profile
-from tests.unit.packages.builders import config, messages, run
+from tests.unit.packages.builders import build_config, list_messages, run_function
 
-TO_NEW = config("ConfigMap", {"namespace": "new"})
+TO_NEW = build_config("ConfigMap", {"namespace": "new"})
 API_SERVICE = "apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: a}\n"
 CRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n"
 RBAC = "apiVersion: rbac.authorization.k8s.io/v1\n"
@@ -35,7 +35,7 @@ metadata: {{name: robot, namespace: new}}
 OLD, V3, V41, HEAD = (0, 1, 0), (0, 3, 0), (0, 4, 1), (0, 4, 5)
 
 
-def namespaces(output: FunctionOutput) -> list[Any]:
+def list_namespaces(output: FunctionOutput) -> list[Any]:
     return [item.data["metadata"].get("namespace") for item in output.items]
 
 
@@ -113,7 +113,7 @@ def namespaces(output: FunctionOutput) -> list[Any]:
 )
 @pytest.mark.parametrize("version", [pytest.param(V41, id="v0.4.1"), pytest.param(HEAD, id="head")])
 def test_safe_fields(resource: str, path: str, expected: str | None, version: FunctionVersion) -> None:
-    output = run(set_namespace, resource, TO_NEW, "safe", version)
+    output = run_function(set_namespace, resource, TO_NEW, "safe", version)
 
     assert get_value_at(output.items[0].data, tuple(path.split("."))) == expected
     function_output = set_namespace(output.items, TO_NEW, FunctionContext("safe", version))
@@ -135,7 +135,7 @@ def test_safe_fields(resource: str, path: str, expected: str | None, version: Fu
     ],
 )
 def test_subjects(profile: Profile, version: FunctionVersion, kind: str, expected: list[str | None]) -> None:
-    output = run(set_namespace, BINDING.format(kind=kind), TO_NEW, profile, version)
+    output = run_function(set_namespace, BINDING.format(kind=kind), TO_NEW, profile, version)
 
     assert [subject.get("namespace") for subject in output.items[0].data["subjects"]] == expected
 
@@ -143,24 +143,26 @@ def test_subjects(profile: Profile, version: FunctionVersion, kind: str, expecte
 @pytest.mark.parametrize(
     ("configuration", "expected"),
     [
-        pytest.param(config("ConfigMap", {"namespace": "new"}), "new", id="config-map"),
-        pytest.param(config("SetNamespace", {"namespace": "new"}), "new", id="own-kind"),
+        pytest.param(build_config("ConfigMap", {"namespace": "new"}), "new", id="config-map"),
+        pytest.param(build_config("SetNamespace", {"namespace": "new"}), "new", id="own-kind"),
         pytest.param(
             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kptfile.kpt.dev"}, "data": {"name": "pkg"}},
             "pkg",
             id="package-context",
         ),
         pytest.param(None, "FunctionConfig is missing", id="none"),
-        pytest.param(config("ConfigMap", {"name": "x"}), "`data.namespace` should not be empty", id="empty"),
-        pytest.param(config("SetNamespace", {}), "`namespace` should not be empty", id="own-kind-empty"),
-        pytest.param(config("Other", {}), "unknown functionConfig Kind=Other", id="other-kind"),
+        pytest.param(build_config("ConfigMap", {"name": "x"}), "`data.namespace` should not be empty", id="empty"),
+        pytest.param(build_config("SetNamespace", {}), "`namespace` should not be empty", id="own-kind-empty"),
+        pytest.param(build_config("Other", {}), "unknown functionConfig Kind=Other", id="other-kind"),
     ],
 )
 def test_configuration(configuration: dict[str, Any] | None, expected: str) -> None:
-    output = run(set_namespace, "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: old}\n", configuration)
+    output = run_function(
+        set_namespace, "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: old}\n", configuration
+    )
 
-    values = [message[: len(expected)] for severity, message in messages(output) if severity == "error"]
-    assert (values or namespaces(output)) == [expected]
+    values = [message[: len(expected)] for severity, message in list_messages(output) if severity == "error"]
+    assert (values or list_namespaces(output)) == [expected]
 
 
 TWO = """\
@@ -185,10 +187,14 @@ metadata: {{name: b, namespace: {}}}
         pytest.param("compat", HEAD, {"namespaceMatcher": "y"}, ["x", "new"], id="head-matcher"),
     ],
 )
-def test_matcher(profile: Profile, version: FunctionVersion, extra: dict[str, str], expected: list[str]) -> None:
-    configuration = config("ConfigMap", {"namespace": "new", **extra})
+def test_namespace_matcher(
+    profile: Profile, version: FunctionVersion, extra: dict[str, str], expected: list[str]
+) -> None:
+    configuration = build_config("ConfigMap", {"namespace": "new", **extra})
 
-    assert namespaces(run(set_namespace, TWO.format("x", "y"), configuration, profile, version)) == expected
+    assert (
+        list_namespaces(run_function(set_namespace, TWO.format("x", "y"), configuration, profile, version)) == expected
+    )
 
 
 NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {{name: {}}}\n---\n"
@@ -203,10 +209,10 @@ NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {{name: {}}}\n---\n"
     ],
 )
 def test_one_namespace_is_replaced(text: str, expected: list[str]) -> None:
-    output = run(set_namespace, text, TO_NEW, "compat", V3)
+    output = run_function(set_namespace, text, TO_NEW, "compat", V3)
 
     assert [item.namespace for item in output.items if item.kind == "Service"] == expected
-    assert messages(output) == [("info", "namespace updated")]
+    assert list_messages(output) == [("info", "namespace updated")]
 
 
 UNSET = "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n"
@@ -222,7 +228,10 @@ UNSET = "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n"
     ],
 )
 def test_unset_namespaces(profile: Profile, data: dict[str, str], expected: str) -> None:
-    assert run(set_namespace, UNSET, config("ConfigMap", data), profile, HEAD).items[0].namespace == expected
+    assert (
+        run_function(set_namespace, UNSET, build_config("ConfigMap", data), profile, HEAD).items[0].namespace
+        == expected
+    )
 
 
 CRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n"
@@ -236,10 +245,10 @@ CRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmeta
         pytest.param("safe", HEAD, None, id="safe-does-not"),
     ],
 )
-def test_webhooks_of_definitions(profile: Profile, version: FunctionVersion, expected: str | None) -> None:
+def test_webhooks_of_crds(profile: Profile, version: FunctionVersion, expected: str | None) -> None:
     path = ("spec", "conversion", "webhook", "clientConfig", "service", "namespace")
 
-    assert get_value_at(run(set_namespace, CRD, TO_NEW, profile, version).items[0].data, path) == expected
+    assert get_value_at(run_function(set_namespace, CRD, TO_NEW, profile, version).items[0].data, path) == expected
 
 
 @pytest.mark.parametrize(
@@ -252,11 +261,11 @@ def test_webhooks_of_definitions(profile: Profile, version: FunctionVersion, exp
         pytest.param(HEAD, "old", id="head"),
     ],
 )
-def test_local_config_upstream(version: FunctionVersion, expected: str) -> None:
+def test_local_config_in_compat(version: FunctionVersion, expected: str) -> None:
     noted = "annotations: {config.kubernetes.io/local-config: 'true'}"
     text = f"apiVersion: v1\nkind: Service\nmetadata: {{name: a, namespace: old, {noted}}}\n"
 
-    assert namespaces(run(set_namespace, text, TO_NEW, "compat", version)) == [expected]
+    assert list_namespaces(run_function(set_namespace, text, TO_NEW, "compat", version)) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -268,13 +277,13 @@ def test_local_config_upstream(version: FunctionVersion, expected: str) -> None:
         pytest.param(HEAD, None, id="head"),
     ],
 )
-def test_custom_kinds_upstream(version: FunctionVersion, expected: str | None) -> None:
+def test_custom_kinds_in_compat(version: FunctionVersion, expected: str | None) -> None:
     text = "apiVersion: x.io/v1\nkind: X\nmetadata: {name: a}\n"
 
-    assert namespaces(run(set_namespace, text, TO_NEW, "compat", version)) == [expected]
+    assert list_namespaces(run_function(set_namespace, text, TO_NEW, "compat", version)) == [expected]
 
 
-def test_different_origins_are_an_error() -> None:
+def test_different_original_namespaces_are_an_error() -> None:
     resources = [
         {
             "apiVersion": "v1",
@@ -284,16 +293,16 @@ def test_different_origins_are_an_error() -> None:
         for ns in ("x", "y")
     ]
 
-    output = run(set_namespace, yaml.safe_dump_all(resources), TO_NEW)
-    (severity, message), *rest = messages(output)
+    output = run_function(set_namespace, yaml.safe_dump_all(resources), TO_NEW)
+    (severity, message), *rest = list_messages(output)
 
     assert severity == "error"
     assert "found [x y]. please switch to use `namespaceMatcher`" in message
     assert not rest
-    assert namespaces(output) == [None, None]
+    assert list_namespaces(output) == [None, None]
 
 
-def test_depends_on_follows() -> None:
+def test_depends_on_annotation_is_updated() -> None:
     text = """\
         apiVersion: v1
         kind: Service
@@ -308,11 +317,11 @@ def test_depends_on_follows() -> None:
             config.kubernetes.io/depends-on: /namespaces/old/Service/a,/namespaces/old/Service/elsewhere
         """
 
-    output = run(set_namespace, text, TO_NEW)
+    output = run_function(set_namespace, text, TO_NEW)
 
     annotation = output.items[1].annotations["config.kubernetes.io/depends-on"]
     assert annotation == "/namespaces/new/Service/a,/namespaces/old/Service/elsewhere"
-    assert [message for _, message in messages(output)] == [
+    assert [message for _, message in list_messages(output)] == [
         'namespace [old] updated to "new", 2 value(s) changed',
         '`depends-on` annotation namespace [old] updated to "new", 1 value(s) changed',
     ]
@@ -320,10 +329,10 @@ def test_depends_on_follows() -> None:
 
 def test_additional_fields() -> None:
     fields = [{"kind": "X", "path": "spec/target/namespace", "create": True}]
-    output = run(
+    output = run_function(
         set_namespace,
         "apiVersion: x.io/v1\nkind: X\nmetadata: {name: a}\n",
-        config("SetNamespace", {"namespace": "new", "additionalNamespaceFields": fields}),
+        build_config("SetNamespace", {"namespace": "new", "additionalNamespaceFields": fields}),
     )
 
     assert output.items[0].data["spec"] == {"target": {"namespace": "new"}}

@@ -1,4 +1,4 @@
-"""set-project-id: where a package's project is written."""
+"""Tests of set-project-id: which fields of a package receive the project."""
 
 from __future__ import annotations
 
@@ -8,29 +8,35 @@ import pytest
 
 from reconciler.packages.functions.function import FunctionContext, FunctionOutput
 from reconciler.packages.functions.google_cloud import set_project_id
-from tests.unit.packages.builders import config, items
+from tests.unit.packages.builders import build_config, parse_items
 
 KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: p\n"
 SETTERS = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: s\n"
 
 
 def call(kptfile: str, *, setters: str = SETTERS, project: str = "mine") -> FunctionOutput:
-    """Return what the function makes of a package."""
-    package = [*items(kptfile, "Kptfile"), *items(setters, "s.yaml")] if kptfile else items(setters, "s.yaml")
-    return set_project_id(package, config("ConfigMap", {"project-id": project}), FunctionContext())
+    """Return the output of the function for a package."""
+    package = (
+        [*parse_items(kptfile, "Kptfile"), *parse_items(setters, "s.yaml")]
+        if kptfile
+        else parse_items(setters, "s.yaml")
+    )
+    return set_project_id(package, build_config("ConfigMap", {"project-id": project}), FunctionContext())
 
 
 @pytest.mark.parametrize(("version", "image"), [((0, 1, 0), "v0.1"), ((0, 2, 0), "v0.2")], ids=["older", "newer"])
-def test_the_setter_reaches_the_kptfiles_of_subpackages(version: tuple[int, int, int], image: str) -> None:
+def test_setter_is_written_to_the_kptfiles_of_subpackages(version: tuple[int, int, int], image: str) -> None:
     texts = {
         "": KPTFILE,
         "sub": f"{KPTFILE}pipeline:\n  mutators:\n  - image: apply-setters\n    configPath: s.yaml\n",
         "sub/other": f"{KPTFILE}pipeline:\n  mutators:\n  - image: apply-setters\n    configMap: {{a: b}}\n",
     }
-    package = [replace(items(text, "Kptfile")[0], package=path) for path, text in texts.items()]
-    package.append(replace(items(SETTERS, "s.yaml")[0], package="sub"))
+    package = [replace(parse_items(text, "Kptfile")[0], package=path) for path, text in texts.items()]
+    package.append(replace(parse_items(SETTERS, "s.yaml")[0], package="sub"))
 
-    output = set_project_id(package, config("ConfigMap", {"project-id": "mine"}), FunctionContext("safe", version))
+    output = set_project_id(
+        package, build_config("ConfigMap", {"project-id": "mine"}), FunctionContext("safe", version)
+    )
 
     root, _, other, setters = output.items
     assert root.data["pipeline"]["mutators"] == [
@@ -68,7 +74,7 @@ def test_kptfile(before: str, after: str) -> None:
     assert output.items[0].document.text == after
 
 
-def test_a_file_of_setters() -> None:
+def test_setters_file_is_updated() -> None:
     output = call(f"{KPTFILE}pipeline:\n  mutators:\n  - image: apply-setters\n    configPath: ./s.yaml\n")
 
     assert output.items[1].document.text == f"{SETTERS}data:\n  project-id: mine\n"
@@ -88,7 +94,7 @@ def test_annotations(head: str, expected: str | None) -> None:
     assert output.items[1].annotations.get("cnrm.cloud.google.com/project-id") == expected
 
 
-def test_an_annotation_stays() -> None:
+def test_existing_annotation_stays() -> None:
     text = "apiVersion: s.cnrm.cloud.google.com/v1\nkind: A\nmetadata:\n  name: a\n"
     text += "  annotations:\n    cnrm.cloud.google.com/project-id: x\n"
 

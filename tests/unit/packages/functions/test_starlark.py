@@ -1,4 +1,4 @@
-"""starlark: what scripts can do, what they cannot, and that they end."""
+"""Tests of starlark: supported features, refused features, and limits of run time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from textwrap import dedent
 import pytest
 
 from reconciler.packages.functions.starlark import run_starlark
-from tests.unit.packages.builders import config, messages, run, shown
+from tests.unit.packages.builders import build_config, format_items, list_messages, run_function
 
 RESOURCES = """\
 # a header
@@ -25,8 +25,8 @@ metadata:
 """
 
 
-def script(source: str, **params: str) -> dict[str, object]:
-    return config("StarlarkRun", {"source": dedent(source), "params": params})
+def build_script(source: str, **params: str) -> dict[str, object]:
+    return build_config("StarlarkRun", {"source": dedent(source), "params": params})
 
 
 def test_edits_keep_comments() -> None:
@@ -37,10 +37,10 @@ def test_edits_keep_comments() -> None:
                 r["data"]["new"] = {"b": 1, "a": [True, None]}
         """
 
-    output = run(run_starlark, RESOURCES, script(source))
+    output = run_function(run_starlark, RESOURCES, build_script(source))
 
     added = "  new:\n    a:\n    - true\n    - null\n    b: 1\n"
-    assert shown(output.items[:1]) == RESOURCES.partition("---")[0].replace('"1" # one\n', '"2" # one\n' + added)
+    assert format_items(output.items[:1]) == RESOURCES.partition("---")[0].replace('"1" # one\n', '"2" # one\n' + added)
     assert output.items[1].data is not None
     assert output.items[1].document is output.items[1].base
 
@@ -136,15 +136,15 @@ def test_edits_keep_comments() -> None:
         pytest.param("def f(n):\n  return 1 if n == 0 else n * f(n - 1)\nx = f(5)", 120, id="recursion"),
     ],
 )
-def test_what_scripts_can_do(source: str, expected: object) -> None:
+def test_supported_features(source: str, expected: object) -> None:
     text = f'{source}\nitems[0]["x"] = x\n'
     loads = [line for line in text.splitlines() if line.startswith("load(")]
     rest = [line for line in text.splitlines() if not line.startswith("load(")]
     whole = "\n".join([*loads, 'items = ctx.resource_list["items"]', *rest])
 
-    output = run(run_starlark, RESOURCES, script(whole, p="v"))
+    output = run_function(run_starlark, RESOURCES, build_script(whole, p="v"))
 
-    assert messages(output) == []
+    assert list_messages(output) == []
     assert output.items[0].data["x"] == expected
 
 
@@ -203,36 +203,36 @@ def test_what_scripts_can_do(source: str, expected: object) -> None:
     ],
 )
 def test_failures(source: str, message: str) -> None:
-    output = run(run_starlark, RESOURCES, script(source))
+    output = run_function(run_starlark, RESOURCES, build_script(source))
 
     assert output.has_failed
-    assert [severity for severity, _ in messages(output)] == ["error"]
-    assert message in messages(output)[0][1]
-    assert "\n" not in messages(output)[0][1]
+    assert [severity for severity, _ in list_messages(output)] == ["error"]
+    assert message in list_messages(output)[0][1]
+    assert "\n" not in list_messages(output)[0][1]
 
 
 @pytest.mark.parametrize(
     "configuration",
     [
         pytest.param(None, id="none"),
-        pytest.param(config("StarlarkRun", {}), id="no-source"),
-        pytest.param(config("ConfigMap", {"other": "x"}), id="config-map-without-source"),
-        pytest.param(config("Other", {"source": "x = 1"}), id="other-kind"),
+        pytest.param(build_config("StarlarkRun", {}), id="no-source"),
+        pytest.param(build_config("ConfigMap", {"other": "x"}), id="config-map-without-source"),
+        pytest.param(build_config("Other", {"source": "x = 1"}), id="other-kind"),
     ],
 )
-def test_configuration_is_needed(configuration: dict[str, object] | None) -> None:
-    assert run(run_starlark, RESOURCES, configuration).has_failed
+def test_missing_source_is_an_error(configuration: dict[str, object] | None) -> None:
+    assert run_function(run_starlark, RESOURCES, configuration).has_failed
 
 
-def test_config_map_source_and_what_is_printed() -> None:
-    output = run(run_starlark, RESOURCES, config("ConfigMap", {"source": 'print("a", [1], sep="-")'}))
+def test_config_map_source_and_printed_text() -> None:
+    output = run_function(run_starlark, RESOURCES, build_config("ConfigMap", {"source": 'print("a", [1], sep="-")'}))
 
     assert (output.has_failed, output.log) == (False, "a-[1]")
 
 
-def test_of_what_is_printed_the_first_characters_are_kept() -> None:
-    output = run(
-        run_starlark, RESOURCES, script('for i in range(3):\n  print("abcd" * 1000 + str(i))\nprint("x" * 9000)')
+def test_printed_text_is_truncated() -> None:
+    output = run_function(
+        run_starlark, RESOURCES, build_script('for i in range(3):\n  print("abcd" * 1000 + str(i))\nprint("x" * 9000)')
     )
 
     assert (len(output.log), output.log[4000:4006], output.log[-1]) == (10_000, "0\nabcd", "d")
@@ -241,6 +241,6 @@ def test_of_what_is_printed_the_first_characters_are_kept() -> None:
 def test_results_of_the_script() -> None:
     result = '{"message": "m", "severity": "warning", "field": {"path": "spec.x"}}'
 
-    output = run(run_starlark, RESOURCES, script(f'ctx.resource_list["results"] = [{result}]'))
+    output = run_function(run_starlark, RESOURCES, build_script(f'ctx.resource_list["results"] = [{result}]'))
 
     assert [(r.severity, r.message, r.field) for r in output.results] == [("warning", "m", "spec.x")]

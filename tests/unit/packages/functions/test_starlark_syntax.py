@@ -1,4 +1,6 @@
-"""Nesting: what the interpreter's parser could not survive is refused, what people write is not."""
+"""Tests of the nesting check: it refuses scripts that crash the parser of the interpreter, and accepts ordinary
+ones.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ BLOCKS = "def f():\n" + "".join(" " * (n + 1) + "if x:\n" for n in range(100)) +
         pytest.param("x = 'never ends", id="string-without-end"),
     ],
 )
-def test_what_people_write(source: str) -> None:
+def test_ordinary_script_is_accepted(source: str) -> None:
     assert find_nesting_error(source) is None
 
 
@@ -43,5 +45,5 @@ def test_what_people_write(source: str) -> None:
         pytest.param(BLOCKS, id="blocks"),
     ],
 )
-def test_what_would_take_the_process_down(source: str) -> None:
+def test_script_that_would_crash_the_process_is_refused(source: str) -> None:
     assert find_nesting_error(source) is not None

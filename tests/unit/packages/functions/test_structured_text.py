@@ -1,4 +1,4 @@
-"""Structured text: which texts have a structure, and how they are written again."""
+"""Tests of structured text: which texts are JSON or YAML, and how they are formatted again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reconciler.packages.functions.replacement_fields import format_structured_t
         pytest.param("a: 1\n---\nb: 2\n", None, id="two-documents"),
     ],
 )
-def test_structured(text: str, expected: Any) -> None:
+def test_parse_structured_text(text: str, expected: Any) -> None:
     assert parse_structured_text(text) == expected
 
 
@@ -32,5 +32,5 @@ def test_structured(text: str, expected: Any) -> None:
         pytest.param("# head\nb: 0 # why\na: 1\n", "# head\nb: 2 # why\na: 1\n", id="yaml"),
     ],
 )
-def test_restructured(text: str, expected: str) -> None:
+def test_format_structured_text(text: str, expected: str) -> None:
     assert format_structured_text(text, {"b": 2, "a": 1}) == expected

@@ -1,4 +1,4 @@
-"""Kptfiles: what cannot be read, and edits that change nothing else."""
+"""Tests of Kptfiles: invalid files, and edits that change nothing else."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ custom:
 """
 
 
-def read(text: str) -> Kptfile:
+def parse_kptfile(text: str) -> Kptfile:
     kptfile = read_kptfile(text.encode())
     assert isinstance(kptfile, Kptfile)
     return kptfile
@@ -72,7 +72,7 @@ def read(text: str) -> Kptfile:
         ),
     ],
 )
-def test_what_cannot_be_read(text: str, code: str, part: str) -> None:
+def test_invalid_kptfile_has_a_finding(text: str, code: str, part: str) -> None:
     findings = read_kptfile(text.encode(), "pkg/Kptfile")
 
     assert isinstance(findings, tuple)
@@ -81,7 +81,7 @@ def test_what_cannot_be_read(text: str, code: str, part: str) -> None:
     assert findings[0].location.file == "pkg/Kptfile"
 
 
-def test_findings_name_their_line() -> None:
+def test_finding_contains_its_line() -> None:
     findings = read_kptfile(f"{HEAD}pipeline:\n  mutators:\n  - image: a\n    configMap:\n      a: [1]\n".encode())
 
     assert isinstance(findings, tuple)
@@ -89,7 +89,7 @@ def test_findings_name_their_line() -> None:
 
 
 def test_typed_views() -> None:
-    kptfile = read(COMMENTED)
+    kptfile = parse_kptfile(COMMENTED)
 
     assert kptfile.name == "base"
     assert kptfile.upstream is not None
@@ -116,17 +116,17 @@ def test_typed_views() -> None:
         pytest.param(lambda k: k.with_conditions_and_gates([], []), {}, id="no-conditions-no-change"),
     ],
 )
-def test_edits_touch_only_what_changes(edit: Callable[[Kptfile], Kptfile], changed: dict[str, str]) -> None:
+def test_edit_changes_only_the_edited_fields(edit: Callable[[Kptfile], Kptfile], changed: dict[str, str]) -> None:
     expected = "\n".join(changed.get(line, line) for line in COMMENTED.split("\n"))
 
-    edited = edit(read(COMMENTED))
+    edited = edit(parse_kptfile(COMMENTED))
 
     assert edited.to_bytes().decode() == expected
     assert edit(edited).to_bytes() == edited.to_bytes()
 
 
 def test_with_pipeline_keeps_comments_of_other_functions() -> None:
-    kptfile = read(COMMENTED)
+    kptfile = parse_kptfile(COMMENTED)
     mine = {"image": "example.com/f:v1", "name": "PackageVariant.a.b.0"}
 
     edited = kptfile.with_pipeline([mine, *kptfile.data["pipeline"]["mutators"]], [])
@@ -137,8 +137,8 @@ def test_with_pipeline_keeps_comments_of_other_functions() -> None:
     assert [spec.name for spec in edited.pipeline.mutators] == ["PackageVariant.a.b.0", ""]
 
 
-def test_an_empty_pipeline_is_left_out() -> None:
-    assert "pipeline" not in read(COMMENTED).with_pipeline([], []).data
+def test_empty_pipeline_is_omitted() -> None:
+    assert "pipeline" not in parse_kptfile(COMMENTED).with_pipeline([], []).data
 
 
 def test_conditions_and_gates() -> None:
@@ -155,7 +155,7 @@ status:
 """
     conditions = [Condition("kept", "True", "Now"), Condition("new", "False", "Because", "of that")]
 
-    edited = read(dedent(text)).with_conditions_and_gates(conditions, ["old", "new"])
+    edited = parse_kptfile(dedent(text)).with_conditions_and_gates(conditions, ["old", "new"])
 
     assert edited.conditions == tuple(conditions)
     assert edited.readiness_gates == ("old", "new")
@@ -167,7 +167,7 @@ status:
     }
 
 
-def test_other_fields_of_a_section_stay_when_its_conditions_and_gates_go() -> None:
+def test_other_fields_stay_when_conditions_and_gates_are_removed() -> None:
     info, status = {"description": "kept"}, {"custom": "kept"}
     text = f"""{HEAD}metadata:
   name: a
@@ -175,20 +175,20 @@ info: {{description: kept, readinessGates: [{{conditionType: old}}]}}
 status: {{custom: kept, conditions: [{{type: old, status: "True"}}]}}
 """
 
-    edited = read(dedent(text)).with_conditions_and_gates([], [])
+    edited = parse_kptfile(dedent(text)).with_conditions_and_gates([], [])
 
     assert (edited.data["info"], edited.data["status"]) == (info, status)
 
 
-def test_new_sections_stand_where_upstream_writes_them() -> None:
+def test_new_sections_have_the_order_of_kpt() -> None:
     followed = create_kptfile("app").with_pipeline([{"image": "a"}], []).with_upstream("r", "/d", "main", "c0ffee")
 
     assert list(followed.data) == ["apiVersion", "kind", "metadata", "upstream", "upstreamLock", "pipeline"]
     assert followed.data["upstreamLock"]["git"] == {"repo": "r", "directory": "d", "ref": "main", "commit": "c0ffee"}
 
 
-def test_with_data_touches_only_what_it_says_otherwise() -> None:
-    kptfile = read(COMMENTED)
+def test_with_data_changes_only_different_fields() -> None:
+    kptfile = parse_kptfile(COMMENTED)
     changed = kptfile.with_data({**kptfile.data, "custom": {"unknown": [True, 2]}})
 
     assert kptfile.with_data(dict(kptfile.data)) is kptfile

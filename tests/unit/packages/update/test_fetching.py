@@ -1,4 +1,4 @@
-"""Refs of packages, and what is written of them."""
+"""Tests of the Git refs that a package version can have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merging Kptfiles: what each side changed arrives, nothing else moves, and what both changed is told."""
+"""Tests of merged Kptfiles: changes of both sides are kept, other text stays, and conflicts are reported."""
 
 from __future__ import annotations
 
@@ -19,25 +19,29 @@ OPTIONS = MergeOptions()
 LOCAL_WINS = MergeOptions(rules=replace(SAFE, winner="local"))
 
 
-def read(text: str) -> Kptfile:
+def parse_kptfile(text: str) -> Kptfile:
     kptfile = read_kptfile(text.encode())
     assert isinstance(kptfile, Kptfile), kptfile
     return kptfile
 
 
-def kptfile(body: str) -> Kptfile:
-    return read(HEAD + dedent(body).lstrip("\n"))
+def build_kptfile(body: str) -> Kptfile:
+    return parse_kptfile(HEAD + dedent(body).lstrip("\n"))
 
 
-def pipeline(mutators: str) -> Kptfile:
-    return kptfile(f"pipeline:\n  mutators:\n{indent(dedent(mutators).strip(), '  ')}\n") if mutators else kptfile("")
+def build_pipeline(mutators: str) -> Kptfile:
+    return (
+        build_kptfile(f"pipeline:\n  mutators:\n{indent(dedent(mutators).strip(), '  ')}\n")
+        if mutators
+        else build_kptfile("")
+    )
 
 
-def text_of(merged: Kptfile) -> str:
+def get_text(merged: Kptfile) -> str:
     return merged.to_bytes().decode()
 
 
-def briefly(conflicts: tuple[Conflict, ...]) -> list[tuple[str, str, str]]:
+def summarize_conflicts(conflicts: tuple[Conflict, ...]) -> list[tuple[str, str, str]]:
     return [(conflict.pointer, conflict.rule, conflict.chosen) for conflict in conflicts]
 
 
@@ -89,10 +93,12 @@ OTHERS_NEXT = OTHERS.replace("v1", "v2")
         pytest.param("", OF_A_VARIANT + SPEC_ORIGIN, OF_A_VARIANT, id="only-a-variants-functions-remain"),
     ],
 )
-def test_the_worked_example(updated: str, local: str, merged: str) -> None:
-    result, conflicts = merge_kptfile(pipeline(SPEC_ORIGIN), pipeline(updated), pipeline(local), OPTIONS)
+def test_worked_example(updated: str, local: str, merged: str) -> None:
+    result, conflicts = merge_kptfile(
+        build_pipeline(SPEC_ORIGIN), build_pipeline(updated), build_pipeline(local), OPTIONS
+    )
 
-    assert result.data == pipeline(merged).data
+    assert result.data == build_pipeline(merged).data
     assert conflicts == ()
 
 
@@ -116,13 +122,13 @@ X, Y = "- image: x:v1\n", "- image: y:v1\n"
         pytest.param("", A, A, A, id="both-added-the-same"),
     ],
 )
-def test_functions_come_and_go(origin: str, updated: str, local: str, merged: str) -> None:
-    result, _ = merge_kptfile(pipeline(origin), pipeline(updated), pipeline(local), OPTIONS)
+def test_functions_are_added_and_removed(origin: str, updated: str, local: str, merged: str) -> None:
+    result, _ = merge_kptfile(build_pipeline(origin), build_pipeline(updated), build_pipeline(local), OPTIONS)
 
-    assert result.data == pipeline(merged).data
+    assert result.data == build_pipeline(merged).data
 
 
-def entry(config: str, rest: str = "") -> str:
+def format_entry(config: str, rest: str = "") -> str:
     return f"- image: a:v1\n  configMap: {{{config}}}\n{rest}"
 
 
@@ -130,26 +136,26 @@ def entry(config: str, rest: str = "") -> str:
     ("origin", "updated", "local", "merged", "conflicts"),
     [
         pytest.param(
-            entry("x: p, y: q"), entry("x: p2, y: q"), entry("x: p, y: q2, z: r"), entry("x: p2, y: q2, z: r"), [],
+            format_entry("x: p, y: q"), format_entry("x: p2, y: q"), format_entry("x: p, y: q2, z: r"), format_entry("x: p2, y: q2, z: r"), [],
             id="config-by-field",
         ),
         pytest.param(
-            entry("x: p"), entry("x: u"), entry("x: l"), entry("x: u"),
+            format_entry("x: p"), format_entry("x: u"), format_entry("x: l"), format_entry("x: u"),
             [("/pipeline/mutators/0/configMap/x", "D2", "upstream")],
             id="both-changed-a-field",
         ),
         pytest.param(
-            entry("x: p"), entry("x: u"), OF_A_VARIANT + B + entry("x: l"), OF_A_VARIANT + B + entry("x: u"),
+            format_entry("x: p"), format_entry("x: u"), OF_A_VARIANT + B + format_entry("x: l"), OF_A_VARIANT + B + format_entry("x: u"),
             [("/pipeline/mutators/2/configMap/x", "D2", "upstream")],
             id="a-pointer-counts-all-functions",
         ),
         pytest.param(
-            entry("x: p") + B, B, entry("x: l") + B, entry("x: l") + B,
+            format_entry("x: p") + B, B, format_entry("x: l") + B, format_entry("x: l") + B,
             [("/pipeline/mutators/0", "D3", "local")],
             id="edited-here-removed-upstream",
         ),
         pytest.param(
-            B + entry("x: p"), B + entry("x: u"), B, B,
+            B + format_entry("x: p"), B + format_entry("x: u"), B, B,
             [("/pipeline/mutators/1", "D4", "local")],
             id="removed-here-edited-upstream",
         ),
@@ -160,7 +166,7 @@ def entry(config: str, rest: str = "") -> str:
             id="moved-on-both-sides",
         ),
         pytest.param(
-            "- image: a\n  configPath: p\n", "- image: a\n  configPath: q\n", entry("x: l"),
+            "- image: a\n  configPath: p\n", "- image: a\n  configPath: q\n", format_entry("x: l"),
             "- image: a:v1\n  configPath: q\n",
             [
                 ("/pipeline/mutators/0/configPath", "D2", "upstream"),
@@ -193,14 +199,16 @@ def entry(config: str, rest: str = "") -> str:
         ),
     ],
 )  # fmt: skip
-def test_what_both_sides_changed(
+def test_changes_of_both_sides(
     origin: str, updated: str, local: str, merged: str, conflicts: list[tuple[str, str, str]]
 ) -> None:
-    result, actual_conflicts = merge_kptfile(pipeline(origin), pipeline(updated), pipeline(local), OPTIONS)
+    result, actual_conflicts = merge_kptfile(
+        build_pipeline(origin), build_pipeline(updated), build_pipeline(local), OPTIONS
+    )
 
-    assert result.data == pipeline(merged).data
-    assert briefly(actual_conflicts) == conflicts
-    second_kptfile, none = merge_kptfile(pipeline(updated), pipeline(updated), result, OPTIONS)
+    assert result.data == build_pipeline(merged).data
+    assert summarize_conflicts(actual_conflicts) == conflicts
+    second_kptfile, none = merge_kptfile(build_pipeline(updated), build_pipeline(updated), result, OPTIONS)
     assert (second_kptfile, none) == (result, ())
 
 
@@ -219,24 +227,29 @@ def test_what_both_sides_changed(
     ],
 )  # fmt: skip
 def test_selectors(origin: str, updated: str, local: str, merged: str) -> None:
-    def selecting(selectors: str, value: str) -> Kptfile:
-        return pipeline(entry(f"x: {value}", f"  selectors: {selectors}\n" if selectors else ""))
+    def build_with_selectors(selectors: str, value: str) -> Kptfile:
+        return build_pipeline(format_entry(f"x: {value}", f"  selectors: {selectors}\n" if selectors else ""))
 
-    result, conflicts = merge_kptfile(selecting(origin, "1"), selecting(updated, "2"), selecting(local, "1"), OPTIONS)
+    result, conflicts = merge_kptfile(
+        build_with_selectors(origin, "1"), build_with_selectors(updated, "2"), build_with_selectors(local, "1"), OPTIONS
+    )
 
-    assert result.data == selecting(merged, "2").data
+    assert result.data == build_with_selectors(merged, "2").data
     assert bool(conflicts) == (merged in (updated, local))
 
 
-def test_exclusions_unite_where_there_were_none() -> None:
-    def excluding(kinds: str, value: str) -> Kptfile:
-        return pipeline(entry(f"x: {value}", f"  exclude: {kinds}\n" if kinds else ""))
+def test_added_exclusions_of_both_sides_are_combined() -> None:
+    def build_with_exclusions(kinds: str, value: str) -> Kptfile:
+        return build_pipeline(format_entry(f"x: {value}", f"  exclude: {kinds}\n" if kinds else ""))
 
     result, conflicts = merge_kptfile(
-        excluding("", "1"), excluding("[{kind: A}]", "2"), excluding("[{kind: B}]", "1"), OPTIONS
+        build_with_exclusions("", "1"),
+        build_with_exclusions("[{kind: A}]", "2"),
+        build_with_exclusions("[{kind: B}]", "1"),
+        OPTIONS,
     )
 
-    assert result.data == excluding("[{kind: B}, {kind: A}]", "2").data
+    assert result.data == build_with_exclusions("[{kind: B}, {kind: A}]", "2").data
     assert conflicts == ()
 
 
@@ -296,22 +309,26 @@ def test_exclusions_unite_where_there_were_none() -> None:
         ),
     ],
 )  # fmt: skip
-def test_other_parts(origin: str, updated: str, local: str, merged: str, conflicts: list[tuple[str, str, str]]) -> None:
-    result, actual_conflicts = merge_kptfile(kptfile(origin), kptfile(updated), kptfile(local), OPTIONS)
+def test_other_sections(
+    origin: str, updated: str, local: str, merged: str, conflicts: list[tuple[str, str, str]]
+) -> None:
+    result, actual_conflicts = merge_kptfile(
+        build_kptfile(origin), build_kptfile(updated), build_kptfile(local), OPTIONS
+    )
 
-    assert result.data == kptfile(merged).data
-    assert briefly(actual_conflicts) == conflicts
+    assert result.data == build_kptfile(merged).data
+    assert summarize_conflicts(actual_conflicts) == conflicts
 
 
 def test_labels_and_annotations() -> None:
-    def labelled(labels: str) -> Kptfile:
-        return read(f"{HEAD}  labels: {{{labels}}}\n  annotations: {{{labels}}}\n")
+    def build_with_labels(labels: str) -> Kptfile:
+        return parse_kptfile(f"{HEAD}  labels: {{{labels}}}\n  annotations: {{{labels}}}\n")
 
     result, conflicts = merge_kptfile(
-        labelled("a: o, b: o"), labelled("a: u, b: o"), labelled("a: o, b: l, c: l"), OPTIONS
+        build_with_labels("a: o, b: o"), build_with_labels("a: u, b: o"), build_with_labels("a: o, b: l, c: l"), OPTIONS
     )
 
-    assert result.data == labelled("a: u, b: l, c: l").data
+    assert result.data == build_with_labels("a: u, b: l, c: l").data
     assert conflicts == ()
 
 
@@ -326,30 +343,36 @@ upstreamLock:
 """
 
 
-def followed(name: str, place: str, strategy: str = "resource-merge") -> Kptfile:
-    return read(HEAD.replace("app", name) + UPSTREAM.format(place, strategy).lstrip("\n"))
+def build_with_upstream(name: str, place: str, strategy: str = "resource-merge") -> Kptfile:
+    return parse_kptfile(HEAD.replace("app", name) + UPSTREAM.format(place, strategy).lstrip("\n"))
 
 
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        pytest.param({}, followed("l", "l"), id="local-stays"),
-        pytest.param({"take_upstream": True}, followed("l", "u", "fast-forward"), id="taken"),
-        pytest.param({"whole": True}, followed("u", "u", "fast-forward"), id="merged"),
+        pytest.param({}, build_with_upstream("l", "l"), id="local-stays"),
+        pytest.param({"take_upstream": True}, build_with_upstream("l", "u", "fast-forward"), id="taken"),
+        pytest.param({"whole": True}, build_with_upstream("u", "u", "fast-forward"), id="merged"),
     ],
 )
 def test_name_and_upstream(flags: dict[str, bool], expected: Kptfile) -> None:
     result, _ = merge_kptfile(
-        followed("o", "o"), followed("u", "u", "fast-forward"), followed("l", "l"), OPTIONS, **flags
+        build_with_upstream("o", "o"),
+        build_with_upstream("u", "u", "fast-forward"),
+        build_with_upstream("l", "l"),
+        OPTIONS,
+        **flags,
     )
 
     assert result.data == expected.data
 
 
-def test_a_whole_merge_mixes_no_places_and_tells_what_it_overrules() -> None:
-    _, conflicts = merge_kptfile(followed("o", "o"), followed("u", "u"), followed("l", "l"), OPTIONS, whole=True)
+def test_complete_merge_keeps_upstream_sections_consistent_and_reports_conflicts() -> None:
+    _, conflicts = merge_kptfile(
+        build_with_upstream("o", "o"), build_with_upstream("u", "u"), build_with_upstream("l", "l"), OPTIONS, whole=True
+    )
 
-    assert briefly(conflicts) == [
+    assert summarize_conflicts(conflicts) == [
         ("/metadata/name", "D2", "upstream"),
         ("/upstream/git", "D2", "upstream"),
         ("/upstreamLock", "D2", "upstream"),
@@ -360,20 +383,20 @@ def test_a_whole_merge_mixes_no_places_and_tells_what_it_overrules() -> None:
     "options", [pytest.param(OPTIONS, id="safe"), pytest.param(create_compat_options(), id="compat")]
 )
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_side_without_a_kptfile_says_nothing(options: MergeOptions, whole: bool) -> None:
-    local = pipeline(A)
+def test_missing_kptfile_changes_nothing(options: MergeOptions, whole: bool) -> None:
+    local = build_pipeline(A)
 
-    added, _ = merge_kptfile(None, pipeline(B), local, options, whole=whole)
-    removed, _ = merge_kptfile(pipeline(A), None, local, options, whole=whole)
+    added, _ = merge_kptfile(None, build_pipeline(B), local, options, whole=whole)
+    removed, _ = merge_kptfile(build_pipeline(A), None, local, options, whole=whole)
 
-    assert added.pipeline.mutators == pipeline(A + B).pipeline.mutators
+    assert added.pipeline.mutators == build_pipeline(A + B).pipeline.mutators
     assert (removed.name, removed.pipeline.mutators) == ("app", ())
 
 
-def test_upstream_is_only_taken_where_there_is_one() -> None:
-    local = followed("l", "l")
+def test_upstream_is_taken_only_if_present() -> None:
+    local = build_with_upstream("l", "l")
 
-    assert merge_kptfile(None, kptfile(""), local, OPTIONS, take_upstream=True) == (local, ())
+    assert merge_kptfile(None, build_kptfile(""), local, OPTIONS, take_upstream=True) == (local, ())
     assert merge_kptfile(None, None, local, OPTIONS, take_upstream=True) == (local, ())
 
 
@@ -381,18 +404,18 @@ def test_upstream_is_only_taken_where_there_is_one() -> None:
     ("side", "options"),
     [pytest.param("u", OPTIONS, id="upstream-wins"), pytest.param("l", LOCAL_WINS, id="local-wins")],
 )
-def test_the_winner_decides_fields_on_both_sides(side: str, options: MergeOptions) -> None:
-    def of(who: str) -> Kptfile:
+def test_winner_of_fields_that_both_sides_changed(side: str, options: MergeOptions) -> None:
+    def build_side(who: str) -> Kptfile:
         parts = (
             f"info: {{site: {who}}}",
             f"status: {{renderStatus: {who}}}",
             f"pipeline: {{mutators: [{{image: {who}/a}}]}}",
         )
-        return kptfile("\n".join(parts))
+        return build_kptfile("\n".join(parts))
 
-    result, conflicts = merge_kptfile(of("o"), of("u"), of("l"), options)
+    result, conflicts = merge_kptfile(build_side("o"), build_side("u"), build_side("l"), options)
 
-    assert result.data == of(side).data
+    assert result.data == build_side(side).data
     assert {(conflict.base is ABSENT, conflict.chosen) for conflict in conflicts} == {(False, options.rules.winner)}
     assert len(conflicts) == 3
 
@@ -400,16 +423,16 @@ def test_the_winner_decides_fields_on_both_sides(side: str, options: MergeOption
 @pytest.mark.parametrize(
     ("rules", "updated", "local", "merged"),
     [
-        pytest.param({"keeps_edited_elements": False}, B, entry("x: l") + B, B, id="D3"),
-        pytest.param({"keeps_removals": False}, entry("x: u") + B, B, B, id="D4"),
+        pytest.param({"keeps_edited_elements": False}, B, format_entry("x: l") + B, B, id="D3"),
+        pytest.param({"keeps_removals": False}, format_entry("x: u") + B, B, B, id="D4"),
         pytest.param({"keeps_local_elements": False}, "", OF_A_VARIANT + A + B + X, OF_A_VARIANT, id="D5"),
     ],
 )
-def test_switches(rules: dict[str, Any], updated: str, local: str, merged: str) -> None:
+def test_merge_options(rules: dict[str, Any], updated: str, local: str, merged: str) -> None:
     options = MergeOptions(rules=replace(SAFE, **rules))
-    result, _ = merge_kptfile(pipeline(A + B), pipeline(updated), pipeline(local), options)
+    result, _ = merge_kptfile(build_pipeline(A + B), build_pipeline(updated), build_pipeline(local), options)
 
-    assert result.data == pipeline(merged).data
+    assert result.data == build_pipeline(merged).data
 
 
 @pytest.mark.parametrize(
@@ -418,8 +441,8 @@ def test_switches(rules: dict[str, Any], updated: str, local: str, merged: str) 
         pytest.param(SPEC_ORIGIN, SPEC_UPDATED, SPEC_LOCAL, SPEC_MERGED, id="worked-example"),
         pytest.param(A + B, A + B + C, A + X + B, A + X + B + C, id="new-functions-come-last"),
         pytest.param(A + B, C + A + B, A + X + B, A + X + B + C, id="wherever-upstream-has-them"),
-        pytest.param(entry("x: p"), B, entry("x: p, y: q"), "- configMap: {y: q}\n" + B, id="a-stub"),
-        pytest.param(entry("x: p"), B, entry("x: p"), "- {}\n" + B, id="a-stub-of-nothing"),
+        pytest.param(format_entry("x: p"), B, format_entry("x: p, y: q"), "- configMap: {y: q}\n" + B, id="a-stub"),
+        pytest.param(format_entry("x: p"), B, format_entry("x: p"), "- {}\n" + B, id="a-stub-of-nothing"),
         pytest.param(A + A, A + A + B, A + A + X, A + A + B, id="one-image-twice"),
         pytest.param(
             "- image: r.io:5000/a\n- image: r.io:5000/b\n", B, X, B, id="a-port-makes-images-one"
@@ -429,9 +452,11 @@ def test_switches(rules: dict[str, Any], updated: str, local: str, merged: str) 
     ],
 )  # fmt: skip
 def test_compat(origin: str, updated: str, local: str, merged: str) -> None:
-    result, _ = merge_kptfile(pipeline(origin), pipeline(updated), pipeline(local), create_compat_options())
+    result, _ = merge_kptfile(
+        build_pipeline(origin), build_pipeline(updated), build_pipeline(local), create_compat_options()
+    )
 
-    assert result.data == pipeline(merged).data
+    assert result.data == build_pipeline(merged).data
 
 
 @pytest.mark.parametrize(
@@ -441,33 +466,35 @@ def test_compat(origin: str, updated: str, local: str, merged: str) -> None:
         pytest.param(SPEC_ORIGIN, OF_A_VARIANT + SPEC_LOCAL, OF_A_VARIANT + SPEC_LOCAL, id="unless-upstream-rests"),
     ],
 )
-def test_compat_with_a_name(updated: str, local: str, merged: str) -> None:
-    result, _ = merge_kptfile(pipeline(SPEC_ORIGIN), pipeline(updated), pipeline(local), create_compat_options())
+def test_compat_with_named_functions(updated: str, local: str, merged: str) -> None:
+    result, _ = merge_kptfile(
+        build_pipeline(SPEC_ORIGIN), build_pipeline(updated), build_pipeline(local), create_compat_options()
+    )
 
-    assert result.data == pipeline(merged).data
+    assert result.data == build_pipeline(merged).data
 
 
-def test_compat_fails_where_only_one_side_has_names() -> None:
+def test_compat_fails_if_only_one_side_has_names() -> None:
     with pytest.raises(MergeError, match="conflicting merge keys"):
-        merge_kptfile(pipeline(A), pipeline(A + B), pipeline(OF_A_VARIANT), create_compat_options())
+        merge_kptfile(build_pipeline(A), build_pipeline(A + B), build_pipeline(OF_A_VARIANT), create_compat_options())
 
 
 @pytest.mark.parametrize("local", ["", "pipeline: {}\n"])
 def test_compat_writes_no_empty_list(local: str) -> None:
-    result, _ = merge_kptfile(pipeline(A), pipeline(A), kptfile(local), create_compat_options())
+    result, _ = merge_kptfile(build_pipeline(A), build_pipeline(A), build_kptfile(local), create_compat_options())
 
     assert result.data["pipeline"] == {}
 
 
-def test_compat_drops_what_structs_do_not_write() -> None:
+def test_compat_omits_empty_fields() -> None:
     body = "info: {site: '', emails: []}\npipeline:\n  mutators: [{image: a, configMap: {x: , n: 1}, selectors: []}]\n"
-    result, _ = merge_kptfile(kptfile(body), kptfile(body), kptfile(body), create_compat_options())
+    result, _ = merge_kptfile(build_kptfile(body), build_kptfile(body), build_kptfile(body), create_compat_options())
 
     assert result.data["info"] == {}
     assert result.data["pipeline"] == {"mutators": [{"image": "a", "configMap": {"x": "", "n": "1"}}]}
 
 
-def test_nothing_else_moves() -> None:
+def test_other_text_is_unchanged() -> None:
     local = """\
     # licence
     apiVersion: kpt.dev/v1
@@ -486,28 +513,33 @@ def test_nothing_else_moves() -> None:
         - image: apply-setters:v0.2.0 # last
     """
     updated = SPEC_UPDATED + "- image: gate:v1\n"
-    result, _ = merge_kptfile(pipeline(SPEC_ORIGIN), pipeline(updated), read(dedent(local)), OPTIONS)
+    result, _ = merge_kptfile(
+        build_pipeline(SPEC_ORIGIN), build_pipeline(updated), parse_kptfile(dedent(local)), OPTIONS
+    )
 
     expected = dedent(local).replace("v0.4.1", "v0.4.5") + "    - image: gate:v1\n"
-    assert text_of(result) == expected
+    assert get_text(result) == expected
 
 
-def test_an_untouched_kptfile_takes_upstreams_text() -> None:
-    origin, updated = pipeline(SPEC_ORIGIN), read(HEAD + "# new\npipeline: {mutators: [{image:   a}]} # and this\n")
+def test_unchanged_kptfile_receives_the_text_of_upstream() -> None:
+    origin, updated = (
+        build_pipeline(SPEC_ORIGIN),
+        parse_kptfile(HEAD + "# new\npipeline: {mutators: [{image:   a}]} # and this\n"),
+    )
 
-    assert merge_kptfile(origin, updated, pipeline(SPEC_ORIGIN), OPTIONS)[0].to_bytes() == updated.to_bytes()
+    assert merge_kptfile(origin, updated, build_pipeline(SPEC_ORIGIN), OPTIONS)[0].to_bytes() == updated.to_bytes()
 
 
 @pytest.mark.parametrize("body", ["pipeline:", "pipeline: {}", "pipeline: {mutators: []}", "pipeline: {mutators: }"])
-def test_empty_and_null_stay_where_nothing_happens(body: str) -> None:
-    local = kptfile(body)
+def test_empty_and_null_values_stay_without_a_change(body: str) -> None:
+    local = build_kptfile(body)
 
-    assert merge_kptfile(kptfile("info: {site: a}"), kptfile("info: {site: a}"), local, OPTIONS)[0] is local
-    changed, _ = merge_kptfile(kptfile(""), pipeline(A), local, OPTIONS)
+    assert merge_kptfile(build_kptfile("info: {site: a}"), build_kptfile("info: {site: a}"), local, OPTIONS)[0] is local
+    changed, _ = merge_kptfile(build_kptfile(""), build_pipeline(A), local, OPTIONS)
     assert [function.image for function in changed.pipeline.mutators] == ["a:v1"]
 
 
-def test_comments_come_with_what_they_are_about() -> None:
+def test_comments_stay_with_their_functions_and_fields() -> None:
     origin = """\
       - image: a:v1
       - image: b:v1 # old
@@ -554,34 +586,39 @@ def test_comments_come_with_what_they_are_about() -> None:
       - image: c:v1
         configMap: {x: l, z: q} # and ours
     """
-    result, conflicts = merge_kptfile(pipeline(origin), pipeline(updated), pipeline(local), OPTIONS)
+    result, conflicts = merge_kptfile(build_pipeline(origin), build_pipeline(updated), build_pipeline(local), OPTIONS)
 
-    assert text_of(result) == text_of(pipeline(expected))
+    assert get_text(result) == get_text(build_pipeline(expected))
     assert conflicts == ()
 
 
-def test_a_comment_is_all_that_upstream_changed() -> None:
+def test_changed_comment_of_upstream_is_merged() -> None:
     result, _ = merge_kptfile(
-        kptfile("info: {site: a} # old"), kptfile("info: {site: a} # new"), kptfile("info: {site: b} # old"), OPTIONS
+        build_kptfile("info: {site: a} # old"),
+        build_kptfile("info: {site: a} # new"),
+        build_kptfile("info: {site: b} # old"),
+        OPTIONS,
     )
 
-    assert text_of(result) == text_of(kptfile("info: {site: b} # new"))
+    assert get_text(result) == get_text(build_kptfile("info: {site: b} # new"))
 
 
-def test_comments_stay_with_functions_that_look_like_others() -> None:
-    origin = entry("by: a, put: 1") + entry("by: b, put: 2")
-    local = entry("by: a, put: l") + entry("by: new, put: n") + "# second\n" + entry("by: b, put: l")
+def test_comments_stay_with_functions_that_are_similar_to_others() -> None:
+    origin = format_entry("by: a, put: 1") + format_entry("by: b, put: 2")
+    local = (
+        format_entry("by: a, put: l") + format_entry("by: new, put: n") + "# second\n" + format_entry("by: b, put: l")
+    )
     updated = origin.replace("v1", "v2")
-    result, _ = merge_kptfile(pipeline(origin), pipeline(updated), pipeline(local), OPTIONS)
+    result, _ = merge_kptfile(build_pipeline(origin), build_pipeline(updated), build_pipeline(local), OPTIONS)
 
     expected = local.replace("v1", "v2").replace("a:v2\n  configMap: {by: new", "a:v1\n  configMap: {by: new")
-    assert text_of(result) == text_of(pipeline(expected))
+    assert get_text(result) == get_text(build_pipeline(expected))
 
 
-def test_new_sections_stand_where_they_belong() -> None:
-    updated = read(HEAD + "info: # about it\n  site: s\n" + "status:\n  conditions: []\n")
-    result, _ = merge_kptfile(kptfile(""), updated, pipeline(A), OPTIONS)
+def test_new_sections_have_the_standard_order() -> None:
+    updated = parse_kptfile(HEAD + "info: # about it\n  site: s\n" + "status:\n  conditions: []\n")
+    result, _ = merge_kptfile(build_kptfile(""), updated, build_pipeline(A), OPTIONS)
 
-    assert text_of(result) == text_of(pipeline(A)).replace("pipeline", "info: # about it\n  site: s\npipeline") + (
-        "status:\n  conditions: []\n"
-    )
+    assert get_text(result) == get_text(build_pipeline(A)).replace(
+        "pipeline", "info: # about it\n  site: s\npipeline"
+    ) + ("status:\n  conditions: []\n")

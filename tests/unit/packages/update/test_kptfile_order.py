@@ -1,4 +1,4 @@
-"""The order of merged functions."""
+"""Tests of the order of merged functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from reconciler.packages.update.kptfile_functions import merge_function_order
 
 
-def numbers(letters: str) -> list[int]:
+def convert_to_numbers(letters: str) -> list[int]:
     return [ord(letter) for letter in letters]
 
 
@@ -26,7 +26,9 @@ def numbers(letters: str) -> list[int]:
         pytest.param("abc", "xc", "abc", "xc", False, id="predecessors-gone"),
     ],
 )
-def test_merged_order(origin: str, updated: str, local: str, expected: str, clash: bool) -> None:
-    remaining = numbers(expected)
+def test_merge_function_order(origin: str, updated: str, local: str, expected: str, clash: bool) -> None:
+    remaining = convert_to_numbers(expected)
 
-    assert merge_function_order(numbers(origin), numbers(updated), numbers(local), remaining) == (remaining, clash)
+    assert merge_function_order(
+        convert_to_numbers(origin), convert_to_numbers(updated), convert_to_numbers(local), remaining
+    ) == (remaining, clash)

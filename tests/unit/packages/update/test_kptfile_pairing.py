@@ -1,4 +1,4 @@
-"""Pairing of functions: which one is which on another side."""
+"""Tests of the pairing of functions between the sides of a merge."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from reconciler.packages.update.kptfile_functions import (
 Entry = dict[str, Any]
 
 
-def fn(image: str, name: str = "", **config: str) -> Entry:
+def build_function(image: str, name: str = "", **config: str) -> Entry:
     return {"image": image} | ({"name": name} if name else {}) | ({"configMap": config} if config else {})
 
 
-A, B, C = fn("a:v1"), fn("b:v1"), fn("c:v1")
+A, B, C = build_function("a:v1"), build_function("b:v1"), build_function("c:v1")
 
 
 @pytest.mark.parametrize(
@@ -28,22 +28,47 @@ A, B, C = fn("a:v1"), fn("b:v1"), fn("c:v1")
     [
         pytest.param([], [A], {}, id="nothing-before"),
         pytest.param([A, B], [B, A], {0: 1, 1: 0}, id="order-does-not-matter"),
-        pytest.param([fn("r.io/x/a:v1")], [fn("q.io:5000/a@sha256:0")], {0: 0}, id="registry-tag-digest"),
-        pytest.param([A], [B], {}, id="another-image"),
-        pytest.param([fn("a", "n")], [fn("b", "n")], {0: 0}, id="name-before-image"),
-        pytest.param([fn("a", "n"), A], [A, fn("a", "n")], {0: 1, 1: 0}, id="name-and-none"),
-        pytest.param([A], [fn("a", "new")], {0: 0}, id="gets-a-name"),
-        pytest.param([fn("a", "old")], [A], {0: 0}, id="loses-its-name"),
-        pytest.param([fn("a", "old")], [fn("a", "new")], {}, id="two-names-are-two-functions"),
-        pytest.param([fn("a", "n"), fn("a", "n")], [fn("a", "n"), fn("a", "n")], {0: 0, 1: 1}, id="a-name-twice"),
-        pytest.param([fn("a", x="1"), fn("a", x="2")], [fn("a", x="2")], {0: 1}, id="equal-one-of-two"),
         pytest.param(
-            [fn("a", by="x", put="y")], [fn("a", by="q", put="r"), fn("a", by="x", put="z")], {1: 0}, id="most-alike"
+            [build_function("r.io/x/a:v1")], [build_function("q.io:5000/a@sha256:0")], {0: 0}, id="registry-tag-digest"
         ),
-        pytest.param([fn("a", x="1"), fn("a", x="2")], [fn("a", x="3"), fn("a", x="4")], {0: 0, 1: 1}, id="nearest"),
-        pytest.param([A], [fn("a:v1", "PackageVariant.p.a.0"), fn("a:v2")], {1: 0}, id="a-variants-is-told-by-name"),
+        pytest.param([A], [B], {}, id="another-image"),
+        pytest.param([build_function("a", "n")], [build_function("b", "n")], {0: 0}, id="name-before-image"),
+        pytest.param([build_function("a", "n"), A], [A, build_function("a", "n")], {0: 1, 1: 0}, id="name-and-none"),
+        pytest.param([A], [build_function("a", "new")], {0: 0}, id="gets-a-name"),
+        pytest.param([build_function("a", "old")], [A], {0: 0}, id="loses-its-name"),
+        pytest.param([build_function("a", "old")], [build_function("a", "new")], {}, id="two-names-are-two-functions"),
+        pytest.param(
+            [build_function("a", "n"), build_function("a", "n")],
+            [build_function("a", "n"), build_function("a", "n")],
+            {0: 0, 1: 1},
+            id="a-name-twice",
+        ),
+        pytest.param(
+            [build_function("a", x="1"), build_function("a", x="2")],
+            [build_function("a", x="2")],
+            {0: 1},
+            id="equal-one-of-two",
+        ),
+        pytest.param(
+            [build_function("a", by="x", put="y")],
+            [build_function("a", by="q", put="r"), build_function("a", by="x", put="z")],
+            {1: 0},
+            id="most-alike",
+        ),
+        pytest.param(
+            [build_function("a", x="1"), build_function("a", x="2")],
+            [build_function("a", x="3"), build_function("a", x="4")],
+            {0: 0, 1: 1},
+            id="nearest",
+        ),
+        pytest.param(
+            [A],
+            [build_function("a:v1", "PackageVariant.p.a.0"), build_function("a:v2")],
+            {1: 0},
+            id="a-variants-is-told-by-name",
+        ),
         pytest.param([{"exec": "sed -e x"}], [{"exec": "sed -e y"}, {"exec": "awk"}], {0: 0}, id="command"),
-        pytest.param([{"exec": "sed"}], [fn("sed")], {}, id="command-and-image"),
+        pytest.param([{"exec": "sed"}], [build_function("sed")], {}, id="command-and-image"),
         pytest.param([{"name": "n"}], [{"name": "n"}, {}], {0: 0}, id="neither-image-nor-command"),
     ],
 )
@@ -51,8 +76,8 @@ def test_pair_functions(before: list[Entry], after: list[Entry], pairs: dict[int
     assert pair_functions(before, after) == pairs
 
 
-def test_many_of_one_image_are_paired_by_order() -> None:
-    functions = [fn("a", x=str(number)) for number in range(200)]
+def test_many_functions_of_one_image_are_paired_by_order() -> None:
+    functions = [build_function("a", x=str(number)) for number in range(200)]
 
     assert pair_functions(functions, functions[1:]) == {index: index for index in range(199)}
 
@@ -63,10 +88,12 @@ def test_many_of_one_image_are_paired_by_order() -> None:
         pytest.param([A, B], [B, A], [A], ([0, 1], [1, 0], [0]), id="numbers-of-origin"),
         pytest.param([A], [A, C], [A, B], ([0], [0, 2], [0, 1]), id="additions"),
         pytest.param([], [A, C], [B, A], ([], [1, 2], [0, 1]), id="added-by-both"),
-        pytest.param([A], [fn("a:v2", "n")], [fn("a:v1", "n")], ([0], [0], [0]), id="named-by-both"),
+        pytest.param(
+            [A], [build_function("a:v2", "n")], [build_function("a:v1", "n")], ([0], [0], [0]), id="named-by-both"
+        ),
     ],
 )
-def test_numbered(
+def test_number_functions(
     origin: list[Entry], updated: list[Entry], local: list[Entry], numbers: tuple[list[int], list[int], list[int]]
 ) -> None:
     sides = number_functions(origin, updated, local)
@@ -87,7 +114,7 @@ def test_numbered(
         pytest.param(None, False, id="none"),
     ],
 )
-def test_is_of_a_variant(name: str | None, expected: bool) -> None:
+def test_is_variant_function(name: str | None, expected: bool) -> None:
     assert is_variant_function({"name": name}) is expected
 
 
@@ -100,5 +127,5 @@ def test_is_of_a_variant(name: str | None, expected: bool) -> None:
         pytest.param({"exec": " "}, ("exec", ""), id="blank"),
     ],
 )
-def test_base_name(function: Entry, expected: tuple[str, str]) -> None:
+def test_function_base(function: Entry, expected: tuple[str, str]) -> None:
     assert get_function_base(function) == expected

@@ -1,4 +1,4 @@
-"""Updates of Kustomization files: generators are merged by name, as kyaml's own schema says."""
+"""Tests of updated Kustomization files: generators are merged by name, as in the schema of kyaml."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from reconciler.packages.update import MergeOptions, create_compat_options
-from tests.unit.packages.builders import texts
-from tests.unit.packages.update.builders import SAFE, package, run
+from tests.unit.packages.builders import read_texts
+from tests.unit.packages.update.builders import SAFE, build_package, run_update
 
 NAMED = "metadata:\n  name: k\n"
 ENTRY = {
@@ -18,7 +18,7 @@ ENTRY = {
 }
 
 
-def kustomization(field: str, *entries: str, head: str = "", resources: tuple[str, ...] = ("web.yaml",)) -> str:
+def format_kustomization(field: str, *entries: str, head: str = "", resources: tuple[str, ...] = ("web.yaml",)) -> str:
     lines = f"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n{head}"
     lines += "resources:\n" + "".join(f"- {resource}\n" for resource in resources)
     generators = "".join(ENTRY[entry] for entry in entries)
@@ -26,8 +26,8 @@ def kustomization(field: str, *entries: str, head: str = "", resources: tuple[st
 
 
 def merge(options: MergeOptions, *sides: str) -> object:
-    result = run((package({"kustomization.yaml": side}) for side in sides), options)
-    return yaml.safe_load(texts(result.files)["kustomization.yaml"])
+    result = run_update((build_package({"kustomization.yaml": side}) for side in sides), options)
+    return yaml.safe_load(read_texts(result.files)["kustomization.yaml"])
 
 
 @pytest.mark.parametrize("options", [pytest.param(SAFE, id="safe"), pytest.param(create_compat_options(), id="compat")])
@@ -51,11 +51,11 @@ def test_generators_are_merged_by_name(
     local: list[str],
     expected: list[str],
 ) -> None:
-    sides = [kustomization(field, *entries, head=head) for entries in (origin, updated, local)]
+    sides = [format_kustomization(field, *entries, head=head) for entries in (origin, updated, local)]
 
     result = merge(options, *sides)
 
-    document = yaml.safe_load(kustomization(field, *expected, head=head))
+    document = yaml.safe_load(format_kustomization(field, *expected, head=head))
     assert isinstance(result, dict)
     order = {entry["name"]: entry for entry in result.pop(field)}
     assert order == {entry["name"]: entry for entry in document.pop(field)}
@@ -69,8 +69,8 @@ def test_generators_are_merged_by_name(
         pytest.param(create_compat_options(), None, id="kpt-removes-a-list-that-upstream-removed"),
     ],
 )
-def test_a_list_that_upstream_removed(options: MergeOptions, expected: object) -> None:
-    sides = [kustomization("configMapGenerator", *entries) for entries in (["base"], [], ["base", "local"])]
+def test_list_that_upstream_removed(options: MergeOptions, expected: object) -> None:
+    sides = [format_kustomization("configMapGenerator", *entries) for entries in (["base"], [], ["base", "local"])]
 
     result = merge(options, *sides)
 
@@ -79,11 +79,11 @@ def test_a_list_that_upstream_removed(options: MergeOptions, expected: object) -
 
 
 @pytest.mark.parametrize("options", [pytest.param(SAFE, id="safe"), pytest.param(create_compat_options(), id="compat")])
-def test_other_lists_of_a_kustomization_take_the_side_that_changed(options: MergeOptions) -> None:
+def test_other_lists_take_the_changed_side(options: MergeOptions) -> None:
     sides = [
-        kustomization("configMapGenerator", "base", resources=("web.yaml", "new.yaml")),
-        kustomization("configMapGenerator", "base-2", resources=("web.yaml", "new.yaml")),
-        kustomization("configMapGenerator", "base", resources=("web.yaml", "new.yaml", "mine.yaml")),
+        format_kustomization("configMapGenerator", "base", resources=("web.yaml", "new.yaml")),
+        format_kustomization("configMapGenerator", "base-2", resources=("web.yaml", "new.yaml")),
+        format_kustomization("configMapGenerator", "base", resources=("web.yaml", "new.yaml", "mine.yaml")),
     ]
 
     result = merge(options, *sides)

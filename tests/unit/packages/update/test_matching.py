@@ -1,4 +1,4 @@
-"""Matching: which documents are one resource."""
+"""Tests of matching: which documents are the same resource."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from reconciler.packages.update.matching import (
     match_by_position,
     match_resources,
 )
-from tests.unit.packages.update.builders import thing
+from tests.unit.packages.update.builders import format_resource
 
 
-def entries(path: str, *names: str) -> list[MergeEntry]:
-    file = parse_cached("---\n".join(thing(name) for name in names).encode())
+def build_entries(path: str, *names: str) -> list[MergeEntry]:
+    file = parse_cached("---\n".join(format_resource(name) for name in names).encode())
     assert isinstance(file, YamlFile)
     return [MergeEntry("", path, index, document) for index, document in enumerate(file.documents)]
 
 
-def shown(groups: tuple[ResourceGroup, ...]) -> list[str]:
+def format_groups(groups: tuple[ResourceGroup, ...]) -> list[str]:
     sides = [(group.origin, group.updated, group.local) for group in groups]
     return [" ".join(f"{entry.path}.{entry.name}" if entry else "-" for entry in side) for side in sides]
 
@@ -43,12 +43,12 @@ def shown(groups: tuple[ResourceGroup, ...]) -> list[str]:
         ),
     ],
 )
-def test_match(
+def test_match_resources(
     origin: list[tuple[str, str]], updated: list[tuple[str, str]], local: list[tuple[str, str]], expected: list[str]
 ) -> None:
-    sides = [[entry for path, name in side for entry in entries(path, name)] for side in (origin, updated, local)]
+    sides = [[entry for path, name in side for entry in build_entries(path, name)] for side in (origin, updated, local)]
 
-    assert shown(match_resources(sides, follow_moves=True, use_annotations=False)) == expected
+    assert format_groups(match_resources(sides, follow_moves=True, use_annotations=False)) == expected
 
 
 @pytest.mark.parametrize(
@@ -63,23 +63,23 @@ def test_match(
     ],
 )
 def test_match_by_position(origin: list[str], updated: list[str], local: list[str], expected: list[str]) -> None:
-    sides = [entries("x", *names) if names else [] for names in (origin, updated, local)]
+    sides = [build_entries("x", *names) if names else [] for names in (origin, updated, local)]
 
-    assert shown(match_by_position(match_resources(sides, follow_moves=True, use_annotations=True))) == expected
+    assert format_groups(match_by_position(match_resources(sides, follow_moves=True, use_annotations=True))) == expected
 
 
 def test_documents_without_common_kind_or_name_are_not_matched_by_position() -> None:
-    other = parse_cached(thing("old").replace("kind: ", "kind: Other").encode())
+    other = parse_cached(format_resource("old").replace("kind: ", "kind: Other").encode())
     assert isinstance(other, YamlFile)
-    sides = [entries("x", "new"), [MergeEntry("", "x", 0, other.documents[0])], entries("x", "new")]
+    sides = [build_entries("x", "new"), [MergeEntry("", "x", 0, other.documents[0])], build_entries("x", "new")]
 
-    assert shown(match_by_position(match_resources(sides, follow_moves=True, use_annotations=True))) == [
+    assert format_groups(match_by_position(match_resources(sides, follow_moves=True, use_annotations=True))) == [
         "x.new - x.new",
         "- x.old -",
     ]
 
 
-def test_nameless_documents_are_not_followed() -> None:
+def test_documents_without_names_are_not_matched_across_files() -> None:
     values = parse_cached(b"a: 1\n")
     assert isinstance(values, YamlFile)
     sides = [[MergeEntry("", path, 0, values.documents[0])] for path in "xxy"]
@@ -88,6 +88,8 @@ def test_nameless_documents_are_not_followed() -> None:
 
 
 def test_duplicates() -> None:
-    first, _, third = entries("x", "a", "b", "a")
+    first, _, third = build_entries("x", "a", "b", "a")
 
-    assert list(find_duplicate_entries([*entries("x", "a", "b", "a"), *entries("y", "a")])) == [(first, third)]
+    assert list(find_duplicate_entries([*build_entries("x", "a", "b", "a"), *build_entries("y", "a")])) == [
+        (first, third)
+    ]

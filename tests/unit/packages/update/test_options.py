@@ -1,4 +1,4 @@
-"""Switches: what every deviation changes when it is turned off."""
+"""Tests of merge options: the effect of each deviation when it is disabled."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import pytest
 
 from reconciler.krm.findings import Severity
 from reconciler.packages.update import MergeOptions, create_compat_options
-from tests.unit.packages.builders import texts
-from tests.unit.packages.update.builders import SAFE, package, run, sub, thing
-from tests.unit.packages.update.test_three_way import CRD, custom
+from tests.unit.packages.builders import read_texts
+from tests.unit.packages.update.builders import SAFE, build_package, format_kptfile, format_resource, run_update
+from tests.unit.packages.update.test_three_way import CRD, format_custom_list
 
-A, B = thing("a", "1"), thing("b", "1")
-IDENTIFIED = thing("x\n  annotations:\n    internal.kpt.dev/upstream-identifier: '|ConfigMap|default|a'", "1")
-FOLLOWS = sub("remote", "r d v1", "c1")
+A, B = format_resource("a", "1"), format_resource("b", "1")
+IDENTIFIED = format_resource("x\n  annotations:\n    internal.kpt.dev/upstream-identifier: '|ConfigMap|default|a'", "1")
+FOLLOWS = format_kptfile("remote", "r d v1", "c1")
 Sides = tuple[Mapping[str, str], Mapping[str, str], Mapping[str, str]]
 
 CASES: dict[str, tuple[Sides, Mapping[str, str], Mapping[str, str]]] = {
     "follow_moves": (
-        ({"r.yaml": A}, {"r.yaml": thing("a", "2")}, {"m.yaml": A}),
-        {"m.yaml": thing("a", "2")},
+        ({"r.yaml": A}, {"r.yaml": format_resource("a", "2")}, {"m.yaml": A}),
+        {"m.yaml": format_resource("a", "2")},
         {"m.yaml": A},
     ),
     "match_identifiers": (
-        ({"r.yaml": A}, {"r.yaml": thing("a", "2")}, {"r.yaml": IDENTIFIED}),
+        ({"r.yaml": A}, {"r.yaml": format_resource("a", "2")}, {"r.yaml": IDENTIFIED}),
         {"r.yaml": IDENTIFIED.replace('value: 1', "value: 2")},
         {"r.yaml": IDENTIFIED},
     ),
@@ -46,9 +46,9 @@ CASES: dict[str, tuple[Sides, Mapping[str, str], Mapping[str, str]]] = {
         {"r.yaml": f"{A}---\n{A}"},
     ),
     "crds_of_all_sides": (
-        ({"l.yaml": custom("a")}, {"l.yaml": custom("a", "new"), "crd.yaml": CRD}, {"l.yaml": custom("a", "mine")}),
-        {"l.yaml": custom("a", "mine", "new"), "crd.yaml": CRD.lstrip()},
-        {"l.yaml": custom("a", "new"), "crd.yaml": CRD.lstrip()},
+        ({"l.yaml": format_custom_list("a")}, {"l.yaml": format_custom_list("a", "new"), "crd.yaml": CRD}, {"l.yaml": format_custom_list("a", "mine")}),
+        {"l.yaml": format_custom_list("a", "mine", "new"), "crd.yaml": CRD.lstrip()},
+        {"l.yaml": format_custom_list("a", "new"), "crd.yaml": CRD.lstrip()},
     ),
     "vendored": (
         (
@@ -62,27 +62,27 @@ CASES: dict[str, tuple[Sides, Mapping[str, str], Mapping[str, str]]] = {
 }  # fmt: skip
 
 
-def without_switch(name: str) -> MergeOptions:
+def disable_option(name: str) -> MergeOptions:
     switched: dict[str, Any] = {name: False}
     return replace(SAFE, **switched)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_switch(name: str) -> None:
+def test_option_changes_the_result(name: str) -> None:
     sides, on, off = CASES[name]
-    trees = [package(files) for files in sides]
-    with_it = run(trees)
-    without = run(trees, without_switch(name))
+    trees = [build_package(files) for files in sides]
+    with_it = run_update(trees)
+    without = run_update(trees, disable_option(name))
 
-    assert texts(with_it.files.without_files("Kptfile")) == on
-    assert texts(without.files.without_files("Kptfile")) == off
+    assert read_texts(with_it.files.without_files("Kptfile")) == on
+    assert read_texts(without.files.without_files("Kptfile")) == off
     assert with_it != without
 
 
-def test_a_broken_file_ends_the_update_where_it_is_not_isolated() -> None:
-    trees = [package({"r.yaml": A, "x.yaml": text}) for text in ("a: [", "a: [1", "a: [2")]
+def test_broken_file_stops_the_update_without_isolation() -> None:
+    trees = [build_package({"r.yaml": A, "x.yaml": text}) for text in ("a: [", "a: [1", "a: [2")]
     local = trees[2].with_files({"r.yaml": B.encode()})
-    result = run([*trees[:2], local], replace(SAFE, isolate_broken=False))
+    result = run_update([*trees[:2], local], replace(SAFE, isolate_broken=False))
 
     assert result.files == local
     assert [(finding.code, finding.severity, finding.location.file) for finding in result.findings] == [
@@ -97,36 +97,40 @@ def test_every_deviation_is_off_in_compat() -> None:
     assert not any(getattr(create_compat_options(), name) for name in switches)
 
 
-def test_what_a_local_krmignore_hides_counts_as_deleted_in_compat() -> None:
+def test_resource_in_a_local_krmignore_counts_as_deleted_in_compat() -> None:
     sides = [
-        package({"r.yaml": A}),
-        package({"r.yaml": thing("a", "2")}),
-        package({"r.yaml": A, ".krmignore": "r.yaml\n"}),
+        build_package({"r.yaml": A}),
+        build_package({"r.yaml": format_resource("a", "2")}),
+        build_package({"r.yaml": A, ".krmignore": "r.yaml\n"}),
     ]
-    result = run(sides, create_compat_options())
+    result = run_update(sides, create_compat_options())
 
     assert result.files == sides[2]
 
 
-def test_documents_are_ordered_by_their_merged_number_in_compat() -> None:
-    c = thing("c", "1")
-    sides = [package({"r.yaml": "---\n".join(item)}) for item in ([A, B], [B, A], [A, B, c])]
-    result = run(sides, create_compat_options())
+def test_documents_have_the_order_of_upstream_in_compat() -> None:
+    c = format_resource("c", "1")
+    sides = [build_package({"r.yaml": "---\n".join(item)}) for item in ([A, B], [B, A], [A, B, c])]
+    result = run_update(sides, create_compat_options())
 
-    assert texts(result.files)["r.yaml"] == "---\n".join([B, A, c])
+    assert read_texts(result.files)["r.yaml"] == "---\n".join([B, A, c])
 
 
 @pytest.mark.parametrize("path", [".gitignore", ".github/owners.txt"])
-def test_paths_with_git_in_their_name_stay_in_compat(path: str) -> None:
-    sides = [package({path: text}) for text in "121"]
-    result = run(sides, create_compat_options())
+def test_paths_that_contain_git_stay_in_compat(path: str) -> None:
+    sides = [build_package({path: text}) for text in "121"]
+    result = run_update(sides, create_compat_options())
 
-    assert texts(result.files)[path] == "1"
+    assert read_texts(result.files)[path] == "1"
 
 
-def test_a_kptfile_that_upstream_took_away_stays_without_upstreams_part_in_compat() -> None:
-    kptfile = sub("s") + "info:\n  site: x\n"
-    sides = [package({"s/Kptfile": kptfile, "s/r.yaml": A}), package({"s/r.yaml": A}), package({"s/Kptfile": kptfile})]
-    result = run(sides, create_compat_options())
+def test_kptfile_that_upstream_deleted_stays_without_its_upstream_part_in_compat() -> None:
+    kptfile = format_kptfile("s") + "info:\n  site: x\n"
+    sides = [
+        build_package({"s/Kptfile": kptfile, "s/r.yaml": A}),
+        build_package({"s/r.yaml": A}),
+        build_package({"s/Kptfile": kptfile}),
+    ]
+    result = run_update(sides, create_compat_options())
 
-    assert texts(result.files)["s/Kptfile"] == sub("s") + "info: {}\n"
+    assert read_texts(result.files)["s/Kptfile"] == format_kptfile("s") + "info: {}\n"

@@ -1,4 +1,4 @@
-"""Package diff: what counts as a local change."""
+"""Tests of the package diff: what counts as a local change."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import pytest
 
 from reconciler.catalog.files import File, FileTree
 from reconciler.packages.update.package_diff import is_minimal_kptfile, list_changed_files
-from tests.unit.packages.update.builders import sub, thing
+from tests.unit.packages.update.builders import format_kptfile, format_resource
 
-A = thing("a", "1")
+A = format_resource("a", "1")
 NOTED = "metadata:\n  annotations:\n    {}: x\n"
 
 
@@ -16,7 +16,7 @@ NOTED = "metadata:\n  annotations:\n    {}: x\n"
     ("path", "old", "new", "differs"),
     [
         pytest.param("r.yaml", A, A, False, id="equal"),
-        pytest.param("r.yaml", A, thing("a", "2"), True, id="a-value"),
+        pytest.param("r.yaml", A, format_resource("a", "2"), True, id="a-value"),
         pytest.param("r.yaml", A, "# x\n" + A, True, id="a-comment"),
         pytest.param("r.yaml", A, A.replace("metadata:", "metadata: # kpt-merge: /a"), False, id="merge-comment"),
         pytest.param(
@@ -43,9 +43,17 @@ NOTED = "metadata:\n  annotations:\n    {}: x\n"
         ),
         pytest.param("r.yaml", "a: [", "b: [", True, id="broken"),
         pytest.param("n.txt", "a", "b", True, id="opaque"),
-        pytest.param("Kptfile", sub("app"), sub("site", "r d v1", "c"), False, id="name-and-upstream"),
-        pytest.param("Kptfile", sub("app"), sub("app") + "info:\n  site: x\n", True, id="info"),
-        pytest.param("Kptfile", sub("app"), sub("app") + "status:\n  renderStatus: {}\n", False, id="render-status"),
+        pytest.param(
+            "Kptfile", format_kptfile("app"), format_kptfile("site", "r d v1", "c"), False, id="name-and-upstream"
+        ),
+        pytest.param("Kptfile", format_kptfile("app"), format_kptfile("app") + "info:\n  site: x\n", True, id="info"),
+        pytest.param(
+            "Kptfile",
+            format_kptfile("app"),
+            format_kptfile("app") + "status:\n  renderStatus: {}\n",
+            False,
+            id="render-status",
+        ),
         pytest.param("Kptfile", "a: [", "b: [", True, id="broken-kptfile"),
     ],
 )
@@ -65,8 +73,8 @@ def test_missing_files_and_modes_are_differences() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param(sub("app", "r d v1", "c"), True, id="made-by-a-tool"),
-        pytest.param(sub("app") + "pipeline:\n  mutators: []\n", False, id="with-a-pipeline"),
+        pytest.param(format_kptfile("app", "r d v1", "c"), True, id="made-by-a-tool"),
+        pytest.param(format_kptfile("app") + "pipeline:\n  mutators: []\n", False, id="with-a-pipeline"),
         pytest.param("a: [", False, id="broken"),
     ],
 )

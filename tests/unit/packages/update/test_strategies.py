@@ -1,4 +1,4 @@
-"""Strategies, and which packages an update leaves there (kpt.md 5.2, 5.3)."""
+"""Tests of update strategies, and of the subpackages that an update keeps or deletes."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from reconciler.krm.findings import select_errors
 from reconciler.packages.clone import ResolvedUpstream, clone_package
 from reconciler.packages.kptfile import Strategy
 from reconciler.packages.update import MergeOptions, create_compat_options, update_package
-from tests.unit.packages.builders import texts
-from tests.unit.packages.update.builders import SAFE, package, sub, thing
+from tests.unit.packages.builders import read_texts
+from tests.unit.packages.update.builders import SAFE, build_package, format_kptfile, format_resource
 
-A, B, C = thing("a", "1"), thing("b", "1"), thing("c", "1")
+A, B, C = format_resource("a", "1"), format_resource("b", "1"), format_resource("c", "1")
 LOCK = ResolvedUpstream("https://example.com/blueprints.git", "app", "v2", "c0ffee")
-OLD = {"s/Kptfile": sub("s"), "s/r.yaml": A}
-NEW = {"s/Kptfile": sub("s"), "s/r.yaml": B}
+OLD = {"s/Kptfile": format_kptfile("s"), "s/r.yaml": A}
+NEW = {"s/Kptfile": format_kptfile("s"), "s/r.yaml": B}
 MINE = {**OLD, "s/mine.yaml": C}
-REMOTE_OLD = {"s/Kptfile": sub("s", "r d v1", "c1"), "s/r.yaml": A}
-REMOTE_NEW = {"s/Kptfile": sub("s", "r d v2", "c2"), "s/r.yaml": B}
+REMOTE_OLD = {"s/Kptfile": format_kptfile("s", "r d v1", "c1"), "s/r.yaml": A}
+REMOTE_NEW = {"s/Kptfile": format_kptfile("s", "r d v2", "c2"), "s/r.yaml": B}
 REMOTE_MINE = {**REMOTE_OLD, "s/mine.yaml": C}
-POINTED = {**REMOTE_OLD, "s/Kptfile": sub("s", "r d mine", "c9")}
-UNFETCHED = {"s/Kptfile": sub("s", "r d v1")}
+POINTED = {**REMOTE_OLD, "s/Kptfile": format_kptfile("s", "r d mine", "c9")}
+UNFETCHED = {"s/Kptfile": format_kptfile("s", "r d v1")}
 Files = Mapping[str, str]
 
 
@@ -52,15 +52,15 @@ Files = Mapping[str, str]
     ],
 )
 def test_subpackages(origin: Files, updated: Files, local: Files, expected: Files, rules: list[str]) -> None:
-    result = update_package(package(origin), package(updated), package(local), "resource-merge", SAFE)
+    result = update_package(build_package(origin), build_package(updated), build_package(local), "resource-merge", SAFE)
 
-    assert texts(result.files.without_files("Kptfile")) == expected
+    assert read_texts(result.files.without_files("Kptfile")) == expected
     assert [conflict.rule for conflict in result.conflicts] == rules
     assert not select_errors(result.findings)
 
 
-def test_a_package_that_is_kept_is_told_by_its_trees() -> None:
-    result = update_package(package(OLD), package({}), package(MINE), "resource-merge", SAFE)
+def test_conflict_of_a_kept_package_contains_its_trees() -> None:
+    result = update_package(build_package(OLD), build_package({}), build_package(MINE), "resource-merge", SAFE)
     conflict = result.conflicts[0]
 
     assert (conflict.kind, conflict.file, conflict.chosen) == ("package", "s", "local")
@@ -75,10 +75,12 @@ def test_a_package_that_is_kept_is_told_by_its_trees() -> None:
         pytest.param(UNFETCHED, REMOTE_NEW, REMOTE_MINE, "NoOrigin", id="fetched-on-both-sides"),
     ],
 )
-def test_what_cannot_be_merged(origin: Files, updated: Files, local: Files, code: str) -> None:
-    result = update_package(package(origin), package(updated), package(local), "resource-merge", SAFE)
+def test_update_that_cannot_be_merged_leaves_the_package_unchanged(
+    origin: Files, updated: Files, local: Files, code: str
+) -> None:
+    result = update_package(build_package(origin), build_package(updated), build_package(local), "resource-merge", SAFE)
 
-    assert result.files == package(local)
+    assert result.files == build_package(local)
     assert [(finding.code, finding.location.file) for finding in result.findings] == [(code, "s/Kptfile")]
 
 
@@ -90,21 +92,21 @@ def test_what_cannot_be_merged(origin: Files, updated: Files, local: Files, code
         pytest.param("copy-merge", {"r.yaml": B, "mine.yaml": C, "edited.txt": "new"}, id="copied-over"),
     ],
 )
-def test_a_strategy(strategy: Strategy, expected: Files) -> None:
-    origin = package({"r.yaml": A, "old.yaml": A, "edited.txt": "old"})
-    updated = package({"r.yaml": B, "edited.txt": "new"})
-    local = package({"r.yaml": A, "old.yaml": A, "mine.yaml": C, "edited.txt": "mine"})
+def test_update_strategy(strategy: Strategy, expected: Files) -> None:
+    origin = build_package({"r.yaml": A, "old.yaml": A, "edited.txt": "old"})
+    updated = build_package({"r.yaml": B, "edited.txt": "new"})
+    local = build_package({"r.yaml": A, "old.yaml": A, "mine.yaml": C, "edited.txt": "mine"})
     result = update_package(origin, updated, local, strategy, SAFE)
 
-    assert texts(result.files.without_files("Kptfile")) == expected
+    assert read_texts(result.files.without_files("Kptfile")) == expected
 
 
-def test_fast_forward_takes_upstream_where_only_tools_wrote() -> None:
-    origin = package({"r.yaml": A, **OLD})
+def test_fast_forward_ignores_merge_comments_and_lock_changes() -> None:
+    origin = build_package({"r.yaml": A, **OLD})
     local, _ = clone_package(origin, "site", LOCK, origin)
-    result = update_package(origin, package({"r.yaml": B, **NEW}), local, "fast-forward", SAFE, LOCK)
+    result = update_package(origin, build_package({"r.yaml": B, **NEW}), local, "fast-forward", SAFE, LOCK)
 
-    assert texts(result.files)["r.yaml"] == B.replace("metadata:", "metadata: # kpt-merge: /b")
+    assert read_texts(result.files)["r.yaml"] == B.replace("metadata:", "metadata: # kpt-merge: /b")
     assert result.findings == ()
 
 
@@ -113,43 +115,43 @@ def test_fast_forward_takes_upstream_where_only_tools_wrote() -> None:
     [
         pytest.param({"r.yaml": B}, "r.yaml", id="a-file"),
         pytest.param({"s/mine.txt": "x"}, "s/mine.txt", id="a-file-of-a-subpackage"),
-        pytest.param({"new/Kptfile": sub("new")}, "new (package)", id="a-package"),
-        pytest.param({"Kptfile": sub("app") + "info:\n  site: x\n"}, "Kptfile", id="the-kptfile"),
+        pytest.param({"new/Kptfile": format_kptfile("new")}, "new (package)", id="a-package"),
+        pytest.param({"Kptfile": format_kptfile("app") + "info:\n  site: x\n"}, "Kptfile", id="the-kptfile"),
     ],
 )
 @pytest.mark.parametrize("options", [SAFE, create_compat_options()], ids=["safe", "compat"])
-def test_fast_forward_names_what_was_changed(change: Files, named: str, options: MergeOptions) -> None:
-    origin = package({"r.yaml": A, **OLD})
-    local = package({"r.yaml": A, **OLD, **change})
-    result = update_package(origin, package({"r.yaml": B}), local, "fast-forward", options)
+def test_fast_forward_lists_local_changes(change: Files, named: str, options: MergeOptions) -> None:
+    origin = build_package({"r.yaml": A, **OLD})
+    local = build_package({"r.yaml": A, **OLD, **change})
+    result = update_package(origin, build_package({"r.yaml": B}), local, "fast-forward", options)
 
     assert result.files == local
     assert [finding.code for finding in result.findings] == ["FastForwardLocalChanges"]
     assert f"modified: {named};" in result.findings[0].message
 
 
-def test_fast_forward_clears_the_render_status() -> None:
-    kptfile = sub("app") + "status:\n  conditions:\n  - type: Mine\n    status: 'True'\n"
-    origin = package({"Kptfile": kptfile})
-    local = package({"Kptfile": kptfile + "  renderStatus: {errorSummary: x}\n"})
+def test_fast_forward_removes_the_render_status() -> None:
+    kptfile = format_kptfile("app") + "status:\n  conditions:\n  - type: Mine\n    status: 'True'\n"
+    origin = build_package({"Kptfile": kptfile})
+    local = build_package({"Kptfile": kptfile + "  renderStatus: {errorSummary: x}\n"})
     result = update_package(origin, origin, local, "fast-forward", SAFE)
 
-    assert texts(result.files) == {"Kptfile": kptfile}
+    assert read_texts(result.files) == {"Kptfile": kptfile}
 
 
-def test_the_roots_upstream_is_what_the_caller_says_whatever_the_strategy() -> None:
-    followed = sub("app", "r d v1", "c1", "fast-forward")
-    updated = package({"Kptfile": followed, "r.yaml": B})
-    result = update_package(package({}), updated, package({}), "copy-merge", SAFE, LOCK)
+def test_upstream_of_the_root_comes_from_the_caller_in_every_strategy() -> None:
+    followed = format_kptfile("app", "r d v1", "c1", "fast-forward")
+    updated = build_package({"Kptfile": followed, "r.yaml": B})
+    result = update_package(build_package({}), updated, build_package({}), "copy-merge", SAFE, LOCK)
 
-    assert "updateStrategy" not in texts(result.files)["Kptfile"]
-    assert "commit: c0ffee" in texts(result.files)["Kptfile"]
+    assert "updateStrategy" not in read_texts(result.files)["Kptfile"]
+    assert "commit: c0ffee" in read_texts(result.files)["Kptfile"]
 
 
-def test_a_remote_subpackage_is_updated_by_its_own_strategy() -> None:
-    kptfiles = [sub("s", "r d v1", f"c{n}", "copy-merge") for n in (1, 2)]
-    origin = package({"s/Kptfile": kptfiles[0], "s/n.txt": "1"})
-    updated = package({"s/Kptfile": kptfiles[1], "s/n.txt": "2", "s/in/Kptfile": REMOTE_NEW["s/Kptfile"]})
+def test_remote_subpackage_is_updated_with_its_own_strategy() -> None:
+    kptfiles = [format_kptfile("s", "r d v1", f"c{n}", "copy-merge") for n in (1, 2)]
+    origin = build_package({"s/Kptfile": kptfiles[0], "s/n.txt": "1"})
+    updated = build_package({"s/Kptfile": kptfiles[1], "s/n.txt": "2", "s/in/Kptfile": REMOTE_NEW["s/Kptfile"]})
     result = update_package(origin, updated, origin.with_files({"s/n.txt": b"mine"}), "resource-merge", SAFE)
 
-    assert texts(result.files.without_files("Kptfile")) == texts(updated.without_files("Kptfile"))
+    assert read_texts(result.files.without_files("Kptfile")) == read_texts(updated.without_files("Kptfile"))

@@ -1,4 +1,4 @@
-"""Updates of whole packages in profile safe: what reaches the local package, what stays, and what is told."""
+"""Tests of updates of whole packages in the profile safe: merged files, conflicts and findings."""
 
 from __future__ import annotations
 
@@ -23,12 +23,19 @@ from reconciler.packages.update import (
 )
 from reconciler.packages.update import resource_files as reading
 from reconciler.packages.update import resource_merge as resources
-from tests.unit.packages.builders import texts, tree
-from tests.unit.packages.update.builders import SAFE, merged, package, run, sub, thing
+from tests.unit.packages.builders import build_tree, read_texts
+from tests.unit.packages.update.builders import (
+    SAFE,
+    build_package,
+    format_kptfile,
+    format_resource,
+    run_update,
+    update_resource_file,
+)
 
 LOCK = ResolvedUpstream("https://example.com/blueprints.git", "app", "v2", "c0ffee")
 LOCAL_WINS = replace(SAFE, rules=replace(RULES, winner="local"))
-A, B, C = thing("a", "1"), thing("b", "1"), thing("c", "1")
+A, B, C = format_resource("a", "1"), format_resource("b", "1"), format_resource("c", "1")
 
 
 @pytest.mark.parametrize(
@@ -57,23 +64,23 @@ A, B, C = thing("a", "1"), thing("b", "1"), thing("c", "1")
         ),
         pytest.param(
             A,
-            thing("a", "2"),
-            thing("site-a", "1").replace("metadata:", "metadata: # kpt-merge: /a"),
-            thing("site-a", "2").replace("metadata:", "metadata: # kpt-merge: /a"),
+            format_resource("a", "2"),
+            format_resource("site-a", "1").replace("metadata:", "metadata: # kpt-merge: /a"),
+            format_resource("site-a", "2").replace("metadata:", "metadata: # kpt-merge: /a"),
             id="renamed-here-with-a-merge-comment",
         ),
         pytest.param(
             A,
-            thing("a", "2"),
-            thing("site-a", "1").replace("metadata:", "metadata: # kpt-merge: default/a"),
-            thing("site-a", "2").replace("metadata:", "metadata: # kpt-merge: default/a"),
+            format_resource("a", "2"),
+            format_resource("site-a", "1").replace("metadata:", "metadata: # kpt-merge: default/a"),
+            format_resource("site-a", "2").replace("metadata:", "metadata: # kpt-merge: default/a"),
             id="a-merge-comment-that-says-default",
         ),
         pytest.param(
             A,
-            thing("a", "2"),
-            thing("x\n  annotations:\n    internal.kpt.dev/upstream-identifier: '|ConfigMap|default|a'", "1"),
-            thing("x\n  annotations:\n    internal.kpt.dev/upstream-identifier: '|ConfigMap|default|a'", "2"),
+            format_resource("a", "2"),
+            format_resource("x\n  annotations:\n    internal.kpt.dev/upstream-identifier: '|ConfigMap|default|a'", "1"),
+            format_resource("x\n  annotations:\n    internal.kpt.dev/upstream-identifier: '|ConfigMap|default|a'", "2"),
             id="renamed-here-with-an-identifier",
         ),
         pytest.param("# a\n", "# b\n", "# a\n", "# b\n", id="no-resource-at-all"),
@@ -82,8 +89,8 @@ A, B, C = thing("a", "1"), thing("b", "1"), thing("c", "1")
             "metadata:", "metadata: # kpt-merge: /a"), id="only-a-merge-comment-here"),
     ],
 )  # fmt: skip
-def test_a_resource_file(origin: str, updated: str, local: str, expected: str) -> None:
-    text, result = merged(origin, updated, local)
+def test_merge_of_a_resource_file(origin: str, updated: str, local: str, expected: str) -> None:
+    text, result = update_resource_file(origin, updated, local)
 
     assert text == expected
     assert (result.conflicts, result.findings) == ((), ())
@@ -93,18 +100,38 @@ def test_a_resource_file(origin: str, updated: str, local: str, expected: str) -
     ("origin", "updated", "local", "options", "expected", "values"),
     [
         pytest.param(
-            A, thing("a", "2"), thing("a", "3"), SAFE, thing("a", "2"), ("field", "upstream", "D2"), id="field"
+            A,
+            format_resource("a", "2"),
+            format_resource("a", "3"),
+            SAFE,
+            format_resource("a", "2"),
+            ("field", "upstream", "D2"),
+            id="field",
         ),
         pytest.param(
-            A, thing("a", "2"), thing("a", "3"), LOCAL_WINS, thing("a", "3"), ("field", "local", "D2"), id="field-local"
+            A,
+            format_resource("a", "2"),
+            format_resource("a", "3"),
+            LOCAL_WINS,
+            format_resource("a", "3"),
+            ("field", "local", "D2"),
+            id="field-local",
         ),
         pytest.param(
-            A, "", thing("a", "3"), SAFE, thing("a", "3"), ("resource", "local", "deleted-upstream"), id="gone-upstream"
+            A,
+            "",
+            format_resource("a", "3"),
+            SAFE,
+            format_resource("a", "3"),
+            ("resource", "local", "deleted-upstream"),
+            id="gone-upstream",
         ),
         pytest.param(
             A, "", f"# mine\n{A}", SAFE, f"# mine\n{A}", ("resource", "local", "deleted-upstream"), id="gone-and-noted"
         ),
-        pytest.param(A, thing("a", "2"), "", SAFE, "", ("resource", "local", "deleted-locally"), id="gone-here"),
+        pytest.param(
+            A, format_resource("a", "2"), "", SAFE, "", ("resource", "local", "deleted-locally"), id="gone-here"
+        ),
         pytest.param("a: [", "a: [1", "a: [2", SAFE, "a: [1", ("file", "upstream", "D17"), id="broken"),
         pytest.param("a: [", "a: [1", "a: [2", LOCAL_WINS, "a: [2", ("file", "local", "D17"), id="broken-local"),
         pytest.param(A, "a: [", B, SAFE, B, ("file", "local", "D17"), id="broken-upstream"),
@@ -115,10 +142,10 @@ def test_a_resource_file(origin: str, updated: str, local: str, expected: str) -
         ),
     ],
 )
-def test_what_both_sides_changed(
+def test_changes_of_both_sides(
     origin: str, updated: str, local: str, options: MergeOptions, expected: str, values: tuple[str, str, str]
 ) -> None:
-    text, result = merged(origin, updated, local, options)
+    text, result = update_resource_file(origin, updated, local, options)
 
     assert text == expected
     assert [(conflict.kind, conflict.chosen, conflict.rule) for conflict in result.conflicts] == [values]
@@ -134,13 +161,13 @@ def test_what_both_sides_changed(
     ],
 )
 def test_kpt_cannot_remove_the_last_resources(origin: str, local: str, expected: str) -> None:
-    text, _ = merged(origin, "", local, create_compat_options())
+    text, _ = update_resource_file(origin, "", local, create_compat_options())
 
     assert text == expected
 
 
-def test_a_conflict_names_its_resource_and_the_three_values() -> None:
-    _, result = merged(A, "", thing("a", "3"))
+def test_conflict_contains_its_resource_and_the_three_values() -> None:
+    _, result = update_resource_file(A, "", format_resource("a", "3"))
     conflict = result.conflicts[0]
 
     assert conflict.resource == "ConfigMap/_cluster/a"
@@ -148,31 +175,43 @@ def test_a_conflict_names_its_resource_and_the_three_values() -> None:
     assert conflict.upstream is ABSENT
 
 
-def test_a_resource_that_was_moved_here_gets_upstreams_change_there() -> None:
-    origin, updated = package({"r.yaml": f"{A}---\n{B}"}), package({"r.yaml": f"{thing('a', '2')}---\n{B}"})
+def test_locally_moved_resource_receives_the_change_of_upstream() -> None:
+    origin, updated = (
+        build_package({"r.yaml": f"{A}---\n{B}"}),
+        build_package({"r.yaml": f"{format_resource('a', '2')}---\n{B}"}),
+    )
     result = update_package(
-        origin, updated, package({"r.yaml": B, "mine.yaml": f"{C}---\n{A}"}), "resource-merge", SAFE
+        origin, updated, build_package({"r.yaml": B, "mine.yaml": f"{C}---\n{A}"}), "resource-merge", SAFE
     )
 
-    assert texts(result.files.without_files("Kptfile")) == {"mine.yaml": f"{C}---\n{thing('a', '2')}", "r.yaml": B}
+    assert read_texts(result.files.without_files("Kptfile")) == {
+        "mine.yaml": f"{C}---\n{format_resource('a', '2')}",
+        "r.yaml": B,
+    }
     assert result.conflicts == ()
 
 
-def test_a_changed_resource_that_upstream_moved_goes_with_it() -> None:
-    local = package({"r.yaml": thing("a", "3")})
+def test_locally_changed_resource_moves_with_upstream() -> None:
+    local = build_package({"r.yaml": format_resource("a", "3")})
     result = update_package(
-        package({"r.yaml": A}), package({"new.yaml": f"{B}---\n{A}"}), local, "resource-merge", SAFE
+        build_package({"r.yaml": A}), build_package({"new.yaml": f"{B}---\n{A}"}), local, "resource-merge", SAFE
     )
 
-    assert texts(result.files.without_files("Kptfile")) == {"new.yaml": f"{B}---\n{thing('a', '3')}"}
+    assert read_texts(result.files.without_files("Kptfile")) == {"new.yaml": f"{B}---\n{format_resource('a', '3')}"}
     assert result.conflicts == ()
 
 
-def test_moves_are_not_followed_where_two_files_could_be_meant() -> None:
-    local = package({"b.yaml": A, "c.yaml": A})
-    result = update_package(package({"r.yaml": A}), package({"r.yaml": thing("a", "2")}), local, "resource-merge", SAFE)
+def test_ambiguous_moves_are_not_followed() -> None:
+    local = build_package({"b.yaml": A, "c.yaml": A})
+    result = update_package(
+        build_package({"r.yaml": A}),
+        build_package({"r.yaml": format_resource("a", "2")}),
+        local,
+        "resource-merge",
+        SAFE,
+    )
 
-    assert texts(result.files.without_files("Kptfile")) == {"b.yaml": A, "c.yaml": A}
+    assert read_texts(result.files.without_files("Kptfile")) == {"b.yaml": A, "c.yaml": A}
     assert [conflict.rule for conflict in result.conflicts] == ["deleted-locally"]
 
 
@@ -188,19 +227,19 @@ def test_moves_are_not_followed_where_two_files_could_be_meant() -> None:
         pytest.param(None, "1", "1", "1", [], id="added-alike"),
     ],
 )
-def test_an_opaque_file(
+def test_merge_of_an_opaque_file(
     origin: str | None, updated: str | None, local: str | None, expected: str | None, rules: list[str]
 ) -> None:
-    sides = (package({"notes.txt": text} if text else {}) for text in (origin, updated, local))
-    result = run(sides, LOCAL_WINS)
+    sides = (build_package({"notes.txt": text} if text else {}) for text in (origin, updated, local))
+    result = run_update(sides, LOCAL_WINS)
 
-    assert texts(result.files).get("notes.txt") == expected
+    assert read_texts(result.files).get("notes.txt") == expected
     assert [conflict.rule for conflict in result.conflicts] == rules
 
 
 @pytest.mark.parametrize("path", ["run.sh", "r.yaml"])
-def test_the_executable_bit_is_the_sides_that_changed_it(path: str) -> None:
-    origin, updated, local = (package({path: text}) for text in (A, A + "# end\n", A + "# end\n"))
+def test_executable_bit_comes_from_the_changed_side(path: str) -> None:
+    origin, updated, local = (build_package({path: text}) for text in (A, A + "# end\n", A + "# end\n"))
     executable = origin.with_files({path: File(A.encode(), executable=True)})
 
     assert update_package(origin, executable, local, "resource-merge", SAFE).files[path] == File(local[path].data, True)
@@ -209,7 +248,7 @@ def test_the_executable_bit_is_the_sides_that_changed_it(path: str) -> None:
     )
 
 
-def test_files_that_one_side_left_alone_are_never_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_without_changes_on_one_side_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[object] = []
     for module, reader in (
         (reading, "parse_entries"),
@@ -217,21 +256,21 @@ def test_files_that_one_side_left_alone_are_never_read(monkeypatch: pytest.Monke
         (resources, "add_comments_to_content"),
     ):
         monkeypatch.setattr(module, reader, lambda *arguments: read.extend(arguments))
-    origin = package({"here.yaml": A, "there.yaml": A, "both.yaml": A, "new-here.yaml": A, "same.yaml": A})
+    origin = build_package({"here.yaml": A, "there.yaml": A, "both.yaml": A, "new-here.yaml": A, "same.yaml": A})
     updated = origin.with_files({"there.yaml": B.encode(), "both.yaml": B.encode(), "new.yaml": B.encode()})
     local = origin.with_files({"here.yaml": B.encode(), "both.yaml": B.encode(), "mine.yaml": b"a: ["})
     result = update_package(origin, updated, local, "resource-merge", SAFE)
 
     assert read == []
-    assert texts(result.files) == texts(updated.with_files({"here.yaml": B.encode(), "mine.yaml": b"a: ["}))
+    assert read_texts(result.files) == read_texts(updated.with_files({"here.yaml": B.encode(), "mine.yaml": b"a: ["}))
 
 
-def test_a_file_that_any_side_hides_is_opaque() -> None:
+def test_file_that_one_side_ignores_is_opaque() -> None:
     template = "name: {{ x }}\n"
-    origin = package({".krmignore": "t.yaml\n", "t.yaml": template})
+    origin = build_package({".krmignore": "t.yaml\n", "t.yaml": template})
     result = update_package(origin, origin.with_files({"t.yaml": b"name: {{ y }}\n"}), origin, "resource-merge", SAFE)
 
-    assert texts(result.files)["t.yaml"] == "name: {{ y }}\n"
+    assert read_texts(result.files)["t.yaml"] == "name: {{ y }}\n"
     assert result.findings == ()
 
 
@@ -257,37 +296,44 @@ spec:
 """
 
 
-def custom(*peers: str) -> str:
+def format_custom_list(*peers: str) -> str:
     items = "".join(f"  - id: {peer}\n" for peer in peers)
     return f"apiVersion: example.com/v1\nkind: List\nmetadata:\n  name: l\nspec:\n  peers:\n{items}"
 
 
 @pytest.mark.parametrize("side", [0, 1, 2])
 def test_list_keys_come_from_the_crds_of_any_side(side: int) -> None:
-    files = [{"l.yaml": custom("a")}, {"l.yaml": custom("a", "new")}, {"l.yaml": custom("a", "mine")}]
+    files = [
+        {"l.yaml": format_custom_list("a")},
+        {"l.yaml": format_custom_list("a", "new")},
+        {"l.yaml": format_custom_list("a", "mine")},
+    ]
     files[side]["crd.yaml"] = CRD
-    result = run(package(file) for file in files)
+    result = run_update(build_package(file) for file in files)
 
-    assert texts(result.files)["l.yaml"] == custom("a", "mine", "new")
+    assert read_texts(result.files)["l.yaml"] == format_custom_list("a", "mine", "new")
     assert result.conflicts == ()
 
 
-def test_the_lock_and_the_merge_comments_are_written() -> None:
-    origin, updated = package({"r.yaml": A, "old.yaml": B}), package({"r.yaml": A, "new.yaml": C, "old.yaml": B})
+def test_lock_and_merge_comments_are_written() -> None:
+    origin, updated = (
+        build_package({"r.yaml": A, "old.yaml": B}),
+        build_package({"r.yaml": A, "new.yaml": C, "old.yaml": B}),
+    )
     result = update_package(origin, updated, origin, "resource-merge", SAFE, LOCK)
     kptfile = read_kptfile(result.files["Kptfile"].data)
 
     assert isinstance(kptfile, Kptfile)
     assert kptfile.data["upstreamLock"]["git"]["commit"] == "c0ffee"
     assert kptfile.data["upstream"]["git"]["ref"] == "v2"
-    # what the update did not touch stays as people have it
-    assert texts(result.files)["r.yaml"] == A
-    assert texts(result.files)["new.yaml"] == C.replace("metadata:", "metadata: # kpt-merge: /c")
+    # Files that the update does not change keep their local text.
+    assert read_texts(result.files)["r.yaml"] == A
+    assert read_texts(result.files)["new.yaml"] == C.replace("metadata:", "metadata: # kpt-merge: /c")
 
 
-def test_a_package_without_a_kptfile_cannot_be_locked() -> None:
-    local = tree({"r.yaml": A})
-    result = update_package(tree({"r.yaml": A}), tree({"r.yaml": B}), local, "resource-merge", SAFE, LOCK)
+def test_package_without_kptfile_cannot_have_a_lock() -> None:
+    local = build_tree({"r.yaml": A})
+    result = update_package(build_tree({"r.yaml": A}), build_tree({"r.yaml": B}), local, "resource-merge", SAFE, LOCK)
 
     assert [finding.code for finding in result.findings] == ["KptfileMissing"]
     assert result.files == local
@@ -296,55 +342,58 @@ def test_a_package_without_a_kptfile_cannot_be_locked() -> None:
 @pytest.mark.parametrize(
     ("local", "updated", "rules", "codes"),
     [
-        pytest.param("kind: [", sub("app") + "info: {}\n", [], ["KptfileSyntax"], id="the-roots-own"),
-        pytest.param(sub("app") + "info: {}\n", "kind: [", ["D17"], ["KptfileSyntax"], id="upstreams"),
+        pytest.param("kind: [", format_kptfile("app") + "info: {}\n", [], ["KptfileSyntax"], id="the-roots-own"),
+        pytest.param(format_kptfile("app") + "info: {}\n", "kind: [", ["D17"], ["KptfileSyntax"], id="upstreams"),
     ],
 )
-def test_a_kptfile_that_cannot_be_read(local: str, updated: str, rules: list[str], codes: list[str]) -> None:
-    sides = (tree({"Kptfile": text}) for text in (sub("app"), updated, local))
-    result = run(sides)
+def test_unreadable_kptfile(local: str, updated: str, rules: list[str], codes: list[str]) -> None:
+    sides = (build_tree({"Kptfile": text}) for text in (format_kptfile("app"), updated, local))
+    result = run_update(sides)
 
-    assert texts(result.files)["Kptfile"] == local
+    assert read_texts(result.files)["Kptfile"] == local
     assert [conflict.rule for conflict in result.conflicts] == rules
     assert [finding.code for finding in result.findings] == codes
 
 
-def test_conflicts_in_a_kptfile_name_the_file() -> None:
-    files = [tree({"Kptfile": sub("app"), "sub/Kptfile": f"{sub('sub')}info:\n  site: {item}\n"}) for item in "abc"]
-    result = run(files)
+def test_conflicts_in_a_kptfile_contain_the_file() -> None:
+    files = [
+        build_tree({"Kptfile": format_kptfile("app"), "sub/Kptfile": f"{format_kptfile('sub')}info:\n  site: {item}\n"})
+        for item in "abc"
+    ]
+    result = run_update(files)
 
     assert [(conflict.file, conflict.pointer) for conflict in result.conflicts] == [("sub/Kptfile", "/info/site")]
 
 
-def test_two_sides_of_one_package_are_merged_whole() -> None:
-    base = package({"r.yaml": A, "sub/Kptfile": sub("sub"), "sub/r.yaml": A})
-    theirs = base.without_files("sub/Kptfile", "sub/r.yaml").with_files({"Kptfile": sub("renamed").encode()})
+def test_merge_packages_merges_two_versions_completely() -> None:
+    base = build_package({"r.yaml": A, "sub/Kptfile": format_kptfile("sub"), "sub/r.yaml": A})
+    theirs = base.without_files("sub/Kptfile", "sub/r.yaml").with_files({"Kptfile": format_kptfile("renamed").encode()})
     ours = base.with_files({"r.yaml": B.encode(), "sub/notes.txt": b"mine"})
     result = merge_packages(base, theirs, ours, SAFE)
 
-    assert texts(result.files) == {"Kptfile": sub("renamed"), "r.yaml": B, "sub/notes.txt": "mine"}
+    assert read_texts(result.files) == {"Kptfile": format_kptfile("renamed"), "r.yaml": B, "sub/notes.txt": "mine"}
     assert result.conflicts == ()
 
 
 def test_packages_that_both_sides_added_are_merged() -> None:
-    base = package({})
-    theirs = package({"sub/Kptfile": sub("sub"), "sub/r.yaml": A, "sub/theirs.yaml": C})
-    ours = package({"sub/Kptfile": sub("sub"), "sub/r.yaml": f"{A}---\n{B}"})
+    base = build_package({})
+    theirs = build_package({"sub/Kptfile": format_kptfile("sub"), "sub/r.yaml": A, "sub/theirs.yaml": C})
+    ours = build_package({"sub/Kptfile": format_kptfile("sub"), "sub/r.yaml": f"{A}---\n{B}"})
     result = merge_packages(base, theirs, ours, SAFE)
 
-    assert texts(result.files)["sub/r.yaml"] == f"{A}---\n{B}"
-    assert texts(result.files)["sub/theirs.yaml"] == C
+    assert read_texts(result.files)["sub/r.yaml"] == f"{A}---\n{B}"
+    assert read_texts(result.files)["sub/theirs.yaml"] == C
     assert result.conflicts == ()
 
 
 @pytest.mark.parametrize(
     ("kptfile", "expected"),
     [
-        pytest.param(sub("app"), "resource-merge", id="nothing-said"),
-        pytest.param(sub("app", "r / v1", strategy="copy-merge"), "copy-merge", id="said"),
+        pytest.param(format_kptfile("app"), "resource-merge", id="nothing-said"),
+        pytest.param(format_kptfile("app", "r / v1", strategy="copy-merge"), "copy-merge", id="said"),
     ],
 )
-def test_strategy_of(kptfile: str, expected: str) -> None:
+def test_update_strategy_of_an_upstream(kptfile: str, expected: str) -> None:
     read = read_kptfile(kptfile.encode())
 
     assert isinstance(read, Kptfile)
@@ -352,8 +401,8 @@ def test_strategy_of(kptfile: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("edited", ["updated", "local"])
-def test_a_package_that_one_side_left_alone_is_not_parsed(monkeypatch: pytest.MonkeyPatch, edited: str) -> None:
-    origin = package({f"{name}.yaml": f"{A}data: {{untouched: {name}}}\n" for name in "abc"})
+def test_package_that_one_side_did_not_change_is_not_parsed(monkeypatch: pytest.MonkeyPatch, edited: str) -> None:
+    origin = build_package({f"{name}.yaml": f"{A}data: {{untouched: {name}}}\n" for name in "abc"})
     changed = origin.with_files({"b.yaml": B.encode(), "new.yaml": B.encode()}).without_files("c.yaml")
     updated, local = (changed, origin) if edited == "updated" else (origin, changed)
     parses: list[str] = []

@@ -1,4 +1,4 @@
-"""What one config comes to against another, package by package."""
+"""Tests of the comparison of two plans, package by package."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ ONE, TWO = {"a.yaml": format_deployment(1)}, {"a.yaml": format_deployment(2)}
 STALLED = Condition("Stalled", "True", "Missing", "it is not there")
 
 
-def plan(*outcomes: Any, **more: Any) -> FleetPlan:
+def build_plan(*outcomes: Any, **more: Any) -> FleetPlan:
     return build_fleet_plan(build_target_plan(*outcomes, **more))
 
 
-def standing(desired_draft: Draft) -> Any:
-    """Return what a draft is once it was offered: unchanged, with the tree and the review of its record."""
+def build_drafted(desired_draft: Draft) -> Any:
+    """Return the outcome of an offered draft: unchanged, with the tree and the review of its record."""
     return replace(
         build_unchanged(desired_draft.variant, "drafted"),
         record=replace(desired_draft.record, review_digest=desired_draft.rendered.review_digest),
     )
 
 
-def told(base: FleetPlan, head: FleetPlan) -> list[tuple[str, str, str]]:
+def list_changes(base: FleetPlan, head: FleetPlan) -> list[tuple[str, str, str]]:
     return [
         (package_impact.target_name, package_impact.before.kind, package_impact.after.kind)
         for package_impact in compare_plans(base, head)
@@ -52,99 +52,99 @@ def told(base: FleetPlan, head: FleetPlan) -> list[tuple[str, str, str]]:
 
 
 FIRST, SECOND = build_draft({}, ONE), build_draft({}, TWO)
-GONE = plan(leaving=[build_removal(package="gw")])
+GONE = build_plan(leaving=[build_removal(package="gw")])
 
 
 @pytest.mark.parametrize(
     ("base", "head", "expected"),
     [
-        pytest.param(plan(FIRST), plan(FIRST), [], id="the-same"),
-        pytest.param(plan(FIRST), plan(standing(FIRST)), [], id="drafted-or-to-be-drafted-is-the-same"),
-        pytest.param(plan(FIRST), plan(SECOND), [("eu-1/gw", "wanted", "wanted")], id="another-tree"),
-        pytest.param(plan(), plan(FIRST), [("eu-1/gw", "none", "wanted")], id="new"),
-        pytest.param(plan(FIRST), plan(build_blocked(build_variant())), [("eu-1/gw", "wanted", "blocked")], id="blocked"),
-        pytest.param(plan(build_blocked(build_variant())), plan(build_blocked(build_variant())), [], id="blocked-as-before"),
+        pytest.param(build_plan(FIRST), build_plan(FIRST), [], id="the-same"),
+        pytest.param(build_plan(FIRST), build_plan(build_drafted(FIRST)), [], id="drafted-or-to-be-drafted-is-the-same"),
+        pytest.param(build_plan(FIRST), build_plan(SECOND), [("eu-1/gw", "wanted", "wanted")], id="another-tree"),
+        pytest.param(build_plan(), build_plan(FIRST), [("eu-1/gw", "none", "wanted")], id="new"),
+        pytest.param(build_plan(FIRST), build_plan(build_blocked(build_variant())), [("eu-1/gw", "wanted", "blocked")], id="blocked"),
+        pytest.param(build_plan(build_blocked(build_variant())), build_plan(build_blocked(build_variant())), [], id="blocked-as-before"),
         pytest.param(
-            plan(build_blocked(build_variant(), "a")), plan(build_blocked(build_variant(), "b")), [("eu-1/gw", "blocked", "blocked")],
+            build_plan(build_blocked(build_variant(), "a")), build_plan(build_blocked(build_variant(), "b")), [("eu-1/gw", "blocked", "blocked")],
             id="blocked-for-another-reason",
         ),
-        pytest.param(plan(FIRST), GONE, [("eu-1/gw", "wanted", "leaving")], id="leaving"),
-        pytest.param(GONE, plan(FIRST), [("eu-1/gw", "leaving", "wanted")], id="not-leaving-any-more"),
+        pytest.param(build_plan(FIRST), GONE, [("eu-1/gw", "wanted", "leaving")], id="leaving"),
+        pytest.param(GONE, build_plan(FIRST), [("eu-1/gw", "leaving", "wanted")], id="not-leaving-any-more"),
         pytest.param(
-            GONE, plan(leaving=[build_removal(how="orphaned", package="gw")]),
+            GONE, build_plan(leaving=[build_removal(how="orphaned", package="gw")]),
             [("eu-1/gw", "leaving", "leaving")], id="leaving-in-another-way",
         ),
-        pytest.param(plan(FIRST), plan(holding=[build_held_removal("gw")]), [("eu-1/gw", "wanted", "held")], id="held"),
+        pytest.param(build_plan(FIRST), build_plan(holding=[build_held_removal("gw")]), [("eu-1/gw", "wanted", "held")], id="held"),
         pytest.param(
-            plan(FIRST), plan(build_unchanged(build_variant(), "declined")), [("eu-1/gw", "wanted", "declined")], id="declined"
+            build_plan(FIRST), build_plan(build_unchanged(build_variant(), "declined")), [("eu-1/gw", "wanted", "declined")], id="declined"
         ),
     ],
 )  # fmt: skip
-def test_a_package_is_told_where_it_comes_to_something_else(
+def test_package_is_listed_if_its_outcome_differs(
     base: FleetPlan, head: FleetPlan, expected: list[tuple[str, str, str]]
 ) -> None:
-    assert told(base, head) == expected
+    assert list_changes(base, head) == expected
 
 
-def known(target_plan: TargetPlan) -> TargetPlan:
+def add_record(target_plan: TargetPlan) -> TargetPlan:
     record = PackageRecord(build_owner(), is_owned=True)
     return replace(target_plan, next_state=replace(target_plan.next_state, packages={"gw": record}))
 
 
-def of_owner(**more: Any) -> ControllerResult:
+def build_controller_result(**more: Any) -> ControllerResult:
     return ControllerResult(**more)
 
 
 @pytest.mark.parametrize(
     ("head", "reason"),
     [
-        pytest.param(build_fleet_plan(known(build_target_plan())), "Kept", id="nobody-says-why"),
+        pytest.param(build_fleet_plan(add_record(build_target_plan())), "Kept", id="nobody-says-why"),
         pytest.param(
-            build_fleet_plan(known(build_target_plan()), room=of_owner(stalled=(StalledVariant(build_owner(), (STALLED,), ()),))),
+            build_fleet_plan(add_record(build_target_plan()), room=build_controller_result(stalled=(StalledVariant(build_owner(), (STALLED,), ()),))),
             "Missing", id="its-owner-is-stalled",
         ),
         pytest.param(
             build_fleet_plan(
-                known(build_target_plan()),
-                room=of_owner(findings=(Finding("Odd", "odd", SourceLocation(object=str(build_owner().key))),)),
+                add_record(build_target_plan()),
+                room=build_controller_result(findings=(Finding("Odd", "odd", SourceLocation(object=str(build_owner().key))),)),
             ),
             "Odd", id="something-is-wrong-with-its-owner",
         ),
         pytest.param(
-            build_fleet_plan(known(build_target_plan(findings=[Finding("Unreachable", "no answer")]))), "Unreachable",
+            build_fleet_plan(add_record(build_target_plan(findings=[Finding("Unreachable", "no answer")]))), "Unreachable",
             id="its-destination-cannot-be-read",
         ),
         pytest.param(build_fleet_plan(), TARGET_GONE, id="its-destination-is-gone"),
     ],
 )  # fmt: skip
-def test_a_package_of_which_a_plan_says_nothing_stays_for_a_reason(head: FleetPlan, reason: str) -> None:
-    (package_impact,) = compare_plans(plan(FIRST), head)
+def test_package_without_outcome_stays_for_a_reason(head: FleetPlan, reason: str) -> None:
+    (package_impact,) = compare_plans(build_plan(FIRST), head)
 
     assert package_impact.after.reason == reason
     assert package_impact.owner == build_owner()
 
 
-def test_a_destination_that_gets_its_first_package_is_not_gone_before() -> None:
+def test_first_package_of_a_target_was_not_deleted_before() -> None:
     base = replace(build_fleet_plan(), objects={build_target().key: None})  # type: ignore[dict-item]
 
-    assert told(base, plan(FIRST)) == [("eu-1/gw", "none", "wanted")]
-    assert told(plan(FIRST), base) == [("eu-1/gw", "wanted", "none")]
+    assert list_changes(base, build_plan(FIRST)) == [("eu-1/gw", "none", "wanted")]
+    assert list_changes(build_plan(FIRST), base) == [("eu-1/gw", "wanted", "none")]
 
 
-def test_an_owner_without_any_place_is_told_by_itself_and_only_where_none_of_its_packages_is() -> None:
-    room = of_owner(stalled=(StalledVariant(build_owner(), (STALLED,), ()),))
+def test_owner_without_target_is_listed_only_if_it_has_no_package() -> None:
+    room = build_controller_result(stalled=(StalledVariant(build_owner(), (STALLED,), ()),))
 
     (alone,) = compare_plans(build_fleet_plan(), build_fleet_plan(room=room))
-    (package_impact,) = compare_plans(plan(FIRST), build_fleet_plan(known(build_target_plan()), room=room))
+    (package_impact,) = compare_plans(build_plan(FIRST), build_fleet_plan(add_record(build_target_plan()), room=room))
 
     assert (alone.target_name, alone.after.reason) == ("", "Missing")
     assert (package_impact.target_name, package_impact.after.reason) == ("eu-1/gw", "Missing")
 
 
-def test_two_who_want_one_package_are_told_apart() -> None:
+def test_second_owner_of_a_package_is_blocked() -> None:
     loser = build_blocked(build_variant("other"))
 
-    (package_impact,) = compare_plans(plan(FIRST), plan(FIRST, loser))
+    (package_impact,) = compare_plans(build_plan(FIRST), build_plan(FIRST, loser))
 
     assert (package_impact.before.kind, package_impact.after.kind, package_impact.owner) == (
         "none",
@@ -161,15 +161,17 @@ def test_two_who_want_one_package_are_told_apart() -> None:
         pytest.param({}, {"a": "1"}, ("upstream",), id="as-the-draft-says-where-nothing-was-asked-before"),
     ],
 )
-def test_the_causes_are_what_was_answered_otherwise(
+def test_causes_are_the_changed_dependencies(
     before: dict[str, str], after: dict[str, str], expected: tuple[str, ...]
 ) -> None:
-    (package_impact,) = compare_plans(plan(build_draft({}, ONE, trace=before)), plan(build_draft({}, TWO, trace=after)))
+    (package_impact,) = compare_plans(
+        build_plan(build_draft({}, ONE, trace=before)), build_plan(build_draft({}, TWO, trace=after))
+    )
 
     assert package_impact.causes == expected
 
 
-def test_effects_stand_by_place() -> None:
+def test_impacts_are_sorted_by_target() -> None:
     plans = [
         build_target_plan(build_draft({}, ONE, desired_variant=build_variant(repository=name)), name=name)
         for name in ("b", "a")

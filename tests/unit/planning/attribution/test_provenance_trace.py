@@ -1,4 +1,4 @@
-"""Trails: which step made each value of a resource, wherever it stood before, and whatever went on the way."""
+"""Tests of provenance traces: each value has the step that set it, also after moves, renames and deletions."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ FILE = "web.yaml"
 MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web{more}}}\ndata: {data}\n"
 
 
-def text(data: str, more: str = "") -> str:
+def format_config_map(data: str, more: str = "") -> str:
     return MAP.format(data=data, more=more)
 
 
-def tracks(stages: Sequence[Mapping[str, str]], *more: RenderStage) -> tuple[ResourceTrace, ...]:
-    """Return tracks; the trees are as it came, with the branch's edits, with the draft's, and as rendered."""
+def trace_stages(stages: Sequence[Mapping[str, str]], *more: RenderStage) -> tuple[ResourceTrace, ...]:
+    """Return the traces. The trees are: source, branch edits, draft edits, rendered."""
     came, merged, drafted, files = map(build_tree, stages)
     remaining = (*more, FilesStage("room", files))
     return trace_resources(PackageRender(files, source=PackageSource(drafted, merged, came), stages=remaining))
 
 
-def layers(stages: Sequence[Mapping[str, str]], path: DataPath) -> list[str]:
-    (track,) = (resource_trace for resource_trace in tracks(stages) if resource_trace.data is not ABSENT)
+def list_layers(stages: Sequence[Mapping[str, str]], path: DataPath) -> list[str]:
+    (track,) = (resource_trace for resource_trace in trace_stages(stages) if resource_trace.data is not ABSENT)
     return [change.state.cause.layer for change in track.list_changes(path)]
 
 
@@ -58,42 +58,49 @@ def layers(stages: Sequence[Mapping[str, str]], path: DataPath) -> list[str]:
         ),
     ],
 )  # fmt: skip
-def test_who_made_a_value(stages: list[str], path: DataPath, expected: list[str]) -> None:
-    assert layers([{FILE: text(stage)} for stage in stages], ("data", *path)) == expected
+def test_layers_of_a_value(stages: list[str], path: DataPath, expected: list[str]) -> None:
+    assert list_layers([{FILE: format_config_map(stage)} for stage in stages], ("data", *path)) == expected
 
 
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        pytest.param({FILE: text("{a: 1}")}, {"moved.yaml": text("{a: 1}")}, ["source"], id="moved-file"),
-        pytest.param({FILE: text("{a: 1}")}, {FILE: text("{a: 1}", ", namespace: x")}, ["source"], id="namespace"),
-        pytest.param({FILE: text("{a: 1}")}, {FILE: text("{a: 1}").replace("web", "app")}, ["source"], id="renamed"),
-        pytest.param({FILE: text("{a: 1}")}, {"b.yaml": text("{a: 1}", ", namespace: x")}, ["room"], id="both"),
-        pytest.param({}, {FILE: text("{a: 1}")}, ["room"], id="new"),
+        pytest.param({FILE: format_config_map("{a: 1}")}, {"moved.yaml": format_config_map("{a: 1}")}, ["source"], id="moved-file"),
+        pytest.param({FILE: format_config_map("{a: 1}")}, {FILE: format_config_map("{a: 1}", ", namespace: x")}, ["source"], id="namespace"),
+        pytest.param({FILE: format_config_map("{a: 1}")}, {FILE: format_config_map("{a: 1}").replace("web", "app")}, ["source"], id="renamed"),
+        pytest.param({FILE: format_config_map("{a: 1}")}, {"b.yaml": format_config_map("{a: 1}", ", namespace: x")}, ["room"], id="both"),
+        pytest.param({}, {FILE: format_config_map("{a: 1}")}, ["room"], id="new"),
         pytest.param(
-            {FILE: f"{text('{b: 1}').replace('web', 'app')}---\n{text('{a: 1}')}"}, {FILE: text("{a: 1}")},
+            {FILE: f"{format_config_map('{b: 1}').replace('web', 'app')}---\n{format_config_map('{a: 1}')}"}, {FILE: format_config_map("{a: 1}")},
             ["source"], id="the-one-before-it-went",
         ),
     ],
 )  # fmt: skip
-def test_which_resource_of_the_source_it_is(before: dict[str, str], after: dict[str, str], expected: list[str]) -> None:
-    assert layers([before, before, before, after], ("data", "a")) == expected
+def test_resource_is_matched_with_its_source(
+    before: dict[str, str], after: dict[str, str], expected: list[str]
+) -> None:
+    assert list_layers([before, before, before, after], ("data", "a")) == expected
 
 
-def test_a_copy_is_new_and_what_was_copied_stays() -> None:
-    came, mapping = {FILE: text("{a: 1}")}, {"copy.yaml": text("{a: 1}"), FILE: text("{a: 1}")}
+def test_copied_resource_is_new_and_the_original_stays() -> None:
+    came, mapping = (
+        {FILE: format_config_map("{a: 1}")},
+        {"copy.yaml": format_config_map("{a: 1}"), FILE: format_config_map("{a: 1}")},
+    )
 
     fields = {
         resource_trace.location[0]: resource_trace.states[0].cause.layer
-        for resource_trace in tracks([came, came, came, mapping])
+        for resource_trace in trace_stages([came, came, came, mapping])
     }
 
     assert fields == {FILE: "source", "copy.yaml": "room"}
 
 
-def test_what_is_gone_is_told_with_who_took_it() -> None:
-    stages = [{FILE: text(item)} for item in ("{a: 1, b: [x, y]}", "{b: [x, y]}", "{b: [x, y]}", "{b: [y]}")]
-    (track,) = tracks(stages)
+def test_deleted_value_has_the_step_that_deleted_it() -> None:
+    stages = [
+        {FILE: format_config_map(item)} for item in ("{a: 1, b: [x, y]}", "{b: [x, y]}", "{b: [x, y]}", "{b: [y]}")
+    ]
+    (track,) = trace_stages(stages)
 
     deleted = {
         changes[-1].path: [traced_change.state.cause.layer for traced_change in changes]
@@ -103,8 +110,8 @@ def test_what_is_gone_is_told_with_who_took_it() -> None:
     assert deleted == {("data", "a"): ["source", "edit"], ("data", "b", 0): ["source", "room"]}
 
 
-def test_a_resource_that_is_taken_away_ends_its_track() -> None:
-    (track,) = tracks([{FILE: text("{a: 1}")}] * 3 + [{}])
+def test_deletion_of_a_resource_ends_its_trace() -> None:
+    (track,) = trace_stages([{FILE: format_config_map("{a: 1}")}] * 3 + [{}])
 
     assert track.data is ABSENT
     assert [traced_change.state.cause.layer for traced_change in track.list_changes(("data", "a"))] == [
@@ -113,7 +120,7 @@ def test_a_resource_that_is_taken_away_ends_its_track() -> None:
     ]
 
 
-def items(files: Mapping[str, str]) -> list[Item]:
+def build_items(files: Mapping[str, str]) -> list[Item]:
     result = enumerate(Package(build_tree(files)).resources)
     return [
         Item(
@@ -128,15 +135,15 @@ def items(files: Mapping[str, str]) -> list[Item]:
     ]
 
 
-def test_functions_are_followed_by_what_they_were_given() -> None:
-    came = {FILE: f"{text('{a: 1}')}---\n{text('{a: 2}').replace('web', 'app')}"}
-    item, two = items(came)
+def test_function_changes_are_matched_with_their_input() -> None:
+    came = {FILE: f"{format_config_map('{a: 1}')}---\n{format_config_map('{a: 2}').replace('web', 'app')}"}
+    item, two = build_items(came)
     renamed = two.with_values([(("metadata", "name"), "other"), (("data", "a"), 3)]).with_location("other.yaml", 0)
     first = FunctionStage("", 0, FunctionSpec(image="rename:v1"), (renamed, item))
     second = FunctionStage("", 1, FunctionSpec(image="drop:v1"), (renamed,))
     files = {"other.yaml": renamed.document.text}
 
-    known = tracks([came, came, came, files], first, second)
+    known = trace_stages([came, came, came, files], first, second)
 
     mapping = {
         track.last_data["metadata"]["name"]: [
@@ -152,16 +159,16 @@ def test_functions_are_followed_by_what_they_were_given() -> None:
 
 
 def test_each_item_of_a_policy_is_a_step() -> None:
-    came, mapping = {FILE: text("{a: 1}")}, {FILE: text("{a: 3}")}
+    came, mapping = {FILE: format_config_map("{a: 1}")}, {FILE: format_config_map("{a: 3}")}
     (resource,) = Package(build_tree(came)).resources
 
-    def turn(by: str, where: str, value: Any) -> OverrideStage:
+    def build_stage(by: str, where: str, value: Any) -> OverrideStage:
         return OverrideStage(by, where, {**resource.data, "data": {"a": value}})
 
-    turns = (turn("", "", 1), turn("P/site", "x[0]", 2), turn("P/site", "x[1]", 3))
+    turns = (build_stage("", "", 1), build_stage("P/site", "x[0]", 2), build_stage("P/site", "x[1]", 3))
     stage = PolicyStage((OverriddenResource(resource, resource.document, stages=turns),))
 
-    (track,) = tracks([came, came, came, mapping], stage)
+    (track,) = trace_stages([came, came, came, mapping], stage)
 
     assert [
         (traced_change.state.cause.policy_item, traced_change.before, traced_change.after)
@@ -183,5 +190,5 @@ def test_each_item_of_a_policy_is_a_step() -> None:
         pytest.param({"a": [1]}, {"a": [1]}, ("a", 7), None, id="not-there"),
     ],
 )
-def test_where_a_value_was_before(before: Any, after: Any, path: DataPath, expected: DataPath | None) -> None:
+def test_find_previous_path(before: Any, after: Any, path: DataPath, expected: DataPath | None) -> None:
     assert find_previous_path(before, after, path) == expected

@@ -1,14 +1,14 @@
-"""Who gets a place that several want, and who counts as gone."""
+"""Tests of target claims: which variant wins a package, and which owners count as deleted."""
 
 import pytest
 
 from reconciler.controllers.results import Variant
 from reconciler.planning.decide.target_inputs import TargetClaims, resolve_claims
-from tests.unit.planning.values import owner, record, state, variant
+from tests.unit.planning.builders import build_owner, build_record, build_state, build_variant
 
 
-def claims(*variants: Variant, alive: str = "", unplaced: str = "", complete: bool = True) -> TargetClaims:
-    keys = [frozenset(owner(name).key for name in names.split()) for names in (alive, unplaced)]
+def build_claims(*variants: Variant, alive: str = "", unplaced: str = "", complete: bool = True) -> TargetClaims:
+    keys = [frozenset(build_owner(name).key for name in names.split()) for names in (alive, unplaced)]
     return TargetClaims(variants, keys[0], keys[1], complete)
 
 
@@ -23,43 +23,43 @@ def claims(*variants: Variant, alive: str = "", unplaced: str = "", complete: bo
         pytest.param([("a", "gw"), ("b", "gw2")], {}, {"gw": "a", "gw2": "b"}, id="beside"),
     ],
 )
-def test_each_place_has_one_winner(
+def test_each_package_has_one_winner(
     expected: list[tuple[str, str]], recorded: dict[str, str], winners: dict[str, str]
 ) -> None:
-    known = state(packages={place: record(owner=owner(name)) for place, name in recorded.items()})
-    variants = [variant(name, place) for name, place in expected]
+    known = build_state(packages={place: build_record(owner=build_owner(name)) for place, name in recorded.items()})
+    variants = [build_variant(name, place) for name, place in expected]
 
     for order in (variants, variants[::-1]):
-        mapping, losers = resolve_claims(claims(*order), known)
+        mapping, losers = resolve_claims(build_claims(*order), known)
         assert {place: item.owner.key.name for place, item in mapping.items()} == winners
         assert len(mapping) + len(losers) == len(expected)
         assert {finding.code for blocked in losers for finding in blocked.findings} <= {"DownstreamConflict"}
 
 
-def test_an_owner_that_never_had_the_place_has_no_right_to_it() -> None:
-    known = state(packages={"gw": record(owner=owner("b"), is_owned=False)})
+def test_owner_of_a_record_that_is_not_owned_has_no_priority() -> None:
+    known = build_state(packages={"gw": build_record(owner=build_owner("b"), is_owned=False)})
 
-    mapping, _ = resolve_claims(claims(variant("a"), variant("b")), known)
+    mapping, _ = resolve_claims(build_claims(build_variant("a"), build_variant("b")), known)
 
-    assert mapping["gw"].owner == owner("a")
+    assert mapping["gw"].owner == build_owner("a")
 
 
 @pytest.mark.parametrize(
     ("value", "has", "keeps"),
     [
-        pytest.param(owner("here"), True, False, id="alive"),
-        pytest.param(owner("lost"), True, True, id="alive-but-unplaced"),
-        pytest.param(owner("gone"), False, False, id="gone"),
+        pytest.param(build_owner("here"), True, False, id="alive"),
+        pytest.param(build_owner("lost"), True, True, id="alive-but-unplaced"),
+        pytest.param(build_owner("gone"), False, False, id="gone"),
     ],
 )
-def test_who_is_there(value: object, has: bool, keeps: bool) -> None:
-    all_claims = claims(alive="here lost", unplaced="lost")
+def test_existing_and_unresolved_owners(value: object, has: bool, keeps: bool) -> None:
+    all_claims = build_claims(alive="here lost", unplaced="lost")
 
     assert (all_claims.has_owner(value), all_claims.is_unresolved(value)) == (has, keeps)  # type: ignore[arg-type]
 
 
-def test_what_a_failed_set_made_counts_as_there() -> None:
-    package_owner = owner("made", made_by="maker")
+def test_children_of_a_failed_set_count_as_existing() -> None:
+    package_owner = build_owner("made", made_by="maker")
     assert package_owner.parent
     failed = TargetClaims((), frozenset(), frozenset({package_owner.parent}), is_complete=True)
 

@@ -1,4 +1,4 @@
-"""Deciding: one row for each situation of a package, by what is remembered and what stands on the branches."""
+"""Tests of the decision about one package, one row for each combination of record and branch content."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -21,25 +21,33 @@ from reconciler.planning.decide.package_decision import (
 from reconciler.planning.model.outcomes import Blocked, Draft, PackageOutcome, PackageRender, Unchanged
 from reconciler.planning.model.sources import PackageSource, PackageTooLargeError, RenderInputs
 from reconciler.planning.model.state import ObservedPackage, PackageRecord, RenderedVersion
-from tests.unit.planning.values import offer, owner, record, tree, upstream, variant, with_upstream
+from tests.unit.planning.builders import (
+    build_owner,
+    build_record,
+    build_tree_id,
+    build_upstream,
+    build_variant,
+    build_version,
+    replace_upstream,
+)
 
 ANSWERS = DependencyReader(read_catalog(FileTree(), {}))
-GW = variant()
+GW = build_variant()
 OUTPUT = FileTree({"a.yaml": File(b"a: 1\n")})
 REVIEW = PackageRender(OUTPUT).review_digest
-UP_NOW = {**upstream().as_data(), "seconds": 0}
+UP_NOW = {**build_upstream().as_data(), "seconds": 0}
 
 
-def content(name: str) -> FileTree:
+def build_files(name: str) -> FileTree:
     return FileTree({"name": File(name.encode())})
 
 
-UP1 = content("up1").id
+UP1 = build_files("up1").id
 
 
 @dataclass
-class Kitchen:
-    """Sources and renderer in one: a tree's files are one file that names it, every render gives the same output."""
+class FakeRenderer:
+    """Sources and renderer. Each tree has one file with its name, and every render returns the same output."""
 
     output: FileTree = OUTPUT
     findings: tuple[Finding, ...] = ()
@@ -52,17 +60,17 @@ class Kitchen:
 
     def read_upstream(self, upstream: UpstreamPackage) -> FileTree:
         self.sources.append(upstream.tree)
-        return content(upstream.tree)
+        return build_files(upstream.tree)
 
     def read_tree(self, tree: TreeId) -> FileTree:
         self.sources.append(tree)
-        return content(tree)
+        return build_files(tree)
 
     def is_ancestor(self, upstream: UpstreamPackage, commit: CommitId) -> bool:
         return commit in self.history
 
     def find_locked_tree(self, files: FileTree) -> TreeId | None:
-        return tree(self.locks) if self.locks else None
+        return build_tree_id(self.locks) if self.locks else None
 
     def read_function_fingerprint(self, name: str) -> str:
         return self.functions.get(name, ABSENT_FINGERPRINT)
@@ -78,32 +86,32 @@ class Kitchen:
         return PackageRender(self.output, findings=self.findings, source=source)
 
 
-def made(name: str = "", **fields: object) -> RenderedVersion:
-    """The offer of today's output, or of another."""
-    return replace(offer(name or OUTPUT.id, base=UP1), review=REVIEW, **fields)
+def build_current_version(name: str = "", **fields: object) -> RenderedVersion:
+    """Return a version with the current output, or with another output."""
+    return replace(build_version(name or OUTPUT.id, base=UP1), review=REVIEW, **fields)
 
 
-def known(**fields: object) -> PackageRecord:
-    """A record whose trace is up to date."""
+def build_current_record(**fields: object) -> PackageRecord:
+    """Return a record whose trace is up to date."""
     before = {"kind": "drafted", "conditions": [], "findings": [], "upstream": UP_NOW}
     whole = {"trace": GW.dependencies, "desired_tree": OUTPUT.id, "review_digest": REVIEW, "outcome": before, **fields}
-    return record(**whole)
+    return build_record(**whole)
 
 
-def stale(**fields: object) -> PackageRecord:
-    """A record from before something it depends on changed: what was wanted then is another tree."""
-    return known(**{"trace": {}, "desired_tree": tree("old"), **fields})
+def build_stale_record(**fields: object) -> PackageRecord:
+    """Return a record with an outdated trace and another desired tree."""
+    return build_current_record(**{"trace": {}, "desired_tree": build_tree_id("old"), **fields})
 
 
-def asked(
+def decide(
     known: PackageRecord | None, observed_package: ObservedPackage, value: Variant = GW, **fields: object
-) -> tuple[PackageOutcome, Kitchen]:
-    kitchen = Kitchen()
+) -> tuple[PackageOutcome, FakeRenderer]:
+    kitchen = FakeRenderer()
     question = DecisionInput(value, known, observed_package, **fields)  # type: ignore[arg-type]
     return decide_package(question, ANSWERS, kitchen, kitchen.render), kitchen
 
 
-def told(outcome: PackageOutcome) -> str:
+def describe_outcome(outcome: PackageOutcome) -> str:
     match outcome:
         case Draft(task=task):
             return f"draft {task}"
@@ -117,9 +125,9 @@ def told(outcome: PackageOutcome) -> str:
             )
 
 
-OLD = made("old")
-NOW = made()
-ELSE = tree("people's")
+OLD = build_current_version("old")
+NOW = build_current_version()
+ELSE = build_tree_id("people's")
 
 
 @pytest.mark.parametrize(
@@ -128,104 +136,136 @@ ELSE = tree("people's")
         pytest.param(None, ObservedPackage(), "draft clone", id="never-seen"),
         pytest.param(None, ObservedPackage(ELSE), "DownstreamExists", id="foreign-on-the-branch"),
         pytest.param(None, ObservedPackage(None, ELSE), "DownstreamExists", id="foreign-on-the-draft"),
-        pytest.param(known(draft_version=NOW), ObservedPackage(None, OUTPUT.id), "drafted", id="drafted"),
-        pytest.param(known(published_version=NOW), ObservedPackage(OUTPUT.id), "published", id="published"),
         pytest.param(
-            known(published_version=OLD), ObservedPackage(OUTPUT.id), "published with edits", id="published-with-edits"
+            build_current_record(draft_version=NOW), ObservedPackage(None, OUTPUT.id), "drafted", id="drafted"
         ),
-        pytest.param(known(published_version=NOW), ObservedPackage(ELSE), "draft edit", id="edited-and-overruled"),
         pytest.param(
-            known(published_version=NOW, draft_version=OLD),
-            ObservedPackage(OUTPUT.id, tree("old")),
+            build_current_record(published_version=NOW), ObservedPackage(OUTPUT.id), "published", id="published"
+        ),
+        pytest.param(
+            build_current_record(published_version=OLD),
+            ObservedPackage(OUTPUT.id),
+            "published with edits",
+            id="published-with-edits",
+        ),
+        pytest.param(
+            build_current_record(published_version=NOW), ObservedPackage(ELSE), "draft edit", id="edited-and-overruled"
+        ),
+        pytest.param(
+            build_current_record(published_version=NOW, draft_version=OLD),
+            ObservedPackage(OUTPUT.id, build_tree_id("old")),
             "published, withdrawn",
             id="overtaken",
         ),
         pytest.param(
-            known(published_version=NOW, draft_version=OLD),
+            build_current_record(published_version=NOW, draft_version=OLD),
             ObservedPackage(OUTPUT.id, ELSE),
             "published",
             id="overtaken-but-edited",
         ),
         pytest.param(
-            known(published_version=NOW, draft_version=OLD),
-            ObservedPackage(OUTPUT.id, tree("old"), is_frozen=True),
+            build_current_record(published_version=NOW, draft_version=OLD),
+            ObservedPackage(OUTPUT.id, build_tree_id("old"), is_frozen=True),
             "published",
             id="overtaken-but-frozen",
         ),
         pytest.param(
-            known(published_version=NOW, draft_version=OLD),
-            ObservedPackage(OUTPUT.id, tree("old"), is_stuck=True),
+            build_current_record(published_version=NOW, draft_version=OLD),
+            ObservedPackage(OUTPUT.id, build_tree_id("old"), is_stuck=True),
             "published",
             id="overtaken-but-stuck",
         ),
         pytest.param(
-            known(published_version=OLD, declined_trees=(OUTPUT.id,)),
-            ObservedPackage(tree("old")),
+            build_current_record(published_version=OLD, declined_trees=(OUTPUT.id,)),
+            ObservedPackage(build_tree_id("old")),
             "declined",
             id="declined",
         ),
-        pytest.param(known(), ObservedPackage(OUTPUT.id), "adopted", id="adopted"),
-        pytest.param(known(is_owned=False), ObservedPackage(OUTPUT.id), "DownstreamExists", id="not-its-own-yet"),
-        pytest.param(known(), ObservedPackage(), "draft clone", id="gone-from-the-branch"),
-        pytest.param(stale(published_version=OLD), ObservedPackage(tree("old")), "draft edit", id="input-changed"),
+        pytest.param(build_current_record(), ObservedPackage(OUTPUT.id), "adopted", id="adopted"),
         pytest.param(
-            stale(draft_version=OLD), ObservedPackage(None, tree("old")), "draft mutate", id="input-changed-while-open"
+            build_current_record(is_owned=False), ObservedPackage(OUTPUT.id), "DownstreamExists", id="not-its-own-yet"
         ),
-        pytest.param(stale(published_version=OLD), ObservedPackage(ELSE), "draft edit", id="edited-on-the-branch"),
+        pytest.param(build_current_record(), ObservedPackage(), "draft clone", id="gone-from-the-branch"),
         pytest.param(
-            stale(published_version=OLD, draft_version=OLD),
-            ObservedPackage(tree("old"), ELSE),
+            build_stale_record(published_version=OLD),
+            ObservedPackage(build_tree_id("old")),
+            "draft edit",
+            id="input-changed",
+        ),
+        pytest.param(
+            build_stale_record(draft_version=OLD),
+            ObservedPackage(None, build_tree_id("old")),
+            "draft mutate",
+            id="input-changed-while-open",
+        ),
+        pytest.param(
+            build_stale_record(published_version=OLD), ObservedPackage(ELSE), "draft edit", id="edited-on-the-branch"
+        ),
+        pytest.param(
+            build_stale_record(published_version=OLD, draft_version=OLD),
+            ObservedPackage(build_tree_id("old"), ELSE),
             "draft mutate",
             id="edited-on-the-draft",
         ),
-        pytest.param(stale(), ObservedPackage(None, ELSE), "draft mutate", id="a-draft-of-unknown-origin"),
+        pytest.param(build_stale_record(), ObservedPackage(None, ELSE), "draft mutate", id="a-draft-of-unknown-origin"),
         pytest.param(
-            known(draft_version=OLD), ObservedPackage(None, OUTPUT.id), "drafted", id="drafted-by-people-as-it-would-be"
+            build_current_record(draft_version=OLD),
+            ObservedPackage(None, OUTPUT.id),
+            "drafted",
+            id="drafted-by-people-as-it-would-be",
         ),
         pytest.param(
-            stale(draft_version=OLD),
-            ObservedPackage(None, tree("old"), is_frozen=True),
+            build_stale_record(draft_version=OLD),
+            ObservedPackage(None, build_tree_id("old"), is_frozen=True),
             "DownstreamProposed",
             id="proposed",
         ),
         pytest.param(
-            stale(published_version=OLD), ObservedPackage(tree("old"), is_stuck=True), "DraftEdited", id="stuck"
+            build_stale_record(published_version=OLD),
+            ObservedPackage(build_tree_id("old"), is_stuck=True),
+            "DraftEdited",
+            id="stuck",
         ),
         pytest.param(
-            stale(published_version=NOW), ObservedPackage(OUTPUT.id), "published", id="input-changed-output-did-not"
+            build_stale_record(published_version=NOW),
+            ObservedPackage(OUTPUT.id),
+            "published",
+            id="input-changed-output-did-not",
         ),
         pytest.param(
-            stale(published_version=replace(OLD, merged=tree("m"))),
-            ObservedPackage(tree("old")),
+            build_stale_record(published_version=replace(OLD, merged=build_tree_id("m"))),
+            ObservedPackage(build_tree_id("old")),
             "draft edit",
             id="edits-on-this-upstream",
         ),
         pytest.param(
-            stale(published_version=replace(OLD, base=content("up0").id, merged=tree("m"))),
-            ObservedPackage(tree("old")),
+            build_stale_record(published_version=replace(OLD, base=build_files("up0").id, merged=build_tree_id("m"))),
+            ObservedPackage(build_tree_id("old")),
             "draft upgrade",
             id="edits-on-another-upstream",
         ),
     ],
 )
-def test_every_situation(remembered: PackageRecord | None, observed_package: ObservedPackage, expected: str) -> None:
-    outcome, _ = asked(remembered, observed_package)
+def test_decision_of_every_situation(
+    remembered: PackageRecord | None, observed_package: ObservedPackage, expected: str
+) -> None:
+    outcome, _ = decide(remembered, observed_package)
 
-    assert told(outcome) == expected
+    assert describe_outcome(outcome) == expected
 
 
 @pytest.mark.parametrize(
     "remembered",
     [
-        pytest.param(known(draft_version=NOW), id="drafted"),
-        pytest.param(known(published_version=NOW, declined_trees=(OUTPUT.id,)), id="published"),
+        pytest.param(build_current_record(draft_version=NOW), id="drafted"),
+        pytest.param(build_current_record(published_version=NOW, declined_trees=(OUTPUT.id,)), id="published"),
     ],
 )
-def test_nothing_is_rendered_while_all_answers_are_the_same(remembered: PackageRecord) -> None:
+def test_nothing_is_rendered_while_dependencies_are_unchanged(remembered: PackageRecord) -> None:
     assert remembered
     observed_package = ObservedPackage(OUTPUT.id, OUTPUT.id)
 
-    _, kitchen = asked(replace(remembered, observed=observed_package), observed_package)
+    _, kitchen = decide(replace(remembered, observed=observed_package), observed_package)
 
     assert kitchen.made == []
 
@@ -239,26 +279,30 @@ def test_nothing_is_rendered_while_all_answers_are_the_same(remembered: PackageR
         pytest.param("up1", "gw/v1", "draft edit", id="the-same"),
     ],
 )
-def test_the_task_tells_an_upgrade_from_an_edit(content: str, ref: str, task: str) -> None:
-    outcome, _ = asked(stale(published_version=OLD), ObservedPackage(tree("old")), with_upstream(GW, content, ref))
+def test_task_distinguishes_upgrade_and_edit(content: str, ref: str, task: str) -> None:
+    outcome, _ = decide(
+        build_stale_record(published_version=OLD),
+        ObservedPackage(build_tree_id("old")),
+        replace_upstream(GW, content, ref),
+    )
 
-    assert told(outcome) == task
+    assert describe_outcome(outcome) == task
 
 
-def test_a_head_that_moved_without_the_package_keeps_the_lock() -> None:
-    later = replace(GW, source=replace(upstream(), commit="later"))
+def test_new_upstream_commit_with_equal_content_keeps_the_lock() -> None:
+    later = replace(GW, source=replace(build_upstream(), commit="later"))
 
-    outcome, _ = asked(stale(published_version=OLD), ObservedPackage(tree("old")), later)
+    outcome, _ = decide(build_stale_record(published_version=OLD), ObservedPackage(build_tree_id("old")), later)
 
     assert outcome.variant.source.commit == "at-up1"
 
 
-def test_another_repository_of_equal_content_is_locked_at_its_own_commit() -> None:
-    moved = replace(GW, source=replace(upstream(), repo="https://git.example/new.git", commit="new"))
+def test_new_upstream_repository_with_equal_content_changes_the_lock() -> None:
+    moved = replace(GW, source=replace(build_upstream(), repo="https://git.example/new.git", commit="new"))
 
-    outcome, _ = asked(stale(published_version=OLD), ObservedPackage(tree("old")), moved)
+    outcome, _ = decide(build_stale_record(published_version=OLD), ObservedPackage(build_tree_id("old")), moved)
 
-    assert (outcome.variant.source.commit, told(outcome)) == ("new", "draft upgrade")
+    assert (outcome.variant.source.commit, describe_outcome(outcome)) == ("new", "draft upgrade")
 
 
 @pytest.mark.parametrize(
@@ -268,14 +312,16 @@ def test_another_repository_of_equal_content_is_locked_at_its_own_commit() -> No
         pytest.param(False, "OwnershipConflict", id="owner-alive"),
     ],
 )
-def test_a_package_passes_on_only_when_its_owner_is_gone(deleted: bool, expected: str) -> None:
-    outcome, _ = asked(
-        known(owner=owner("former"), published_version=NOW), ObservedPackage(OUTPUT.id), is_owner_gone=deleted
+def test_package_changes_its_owner_only_after_the_owner_is_deleted(deleted: bool, expected: str) -> None:
+    outcome, _ = decide(
+        build_current_record(owner=build_owner("former"), published_version=NOW),
+        ObservedPackage(OUTPUT.id),
+        is_owner_gone=deleted,
     )
 
-    assert told(outcome) == expected
+    assert describe_outcome(outcome) == expected
     assert outcome.record
-    assert outcome.record.owner == (owner() if deleted else owner("former"))
+    assert outcome.record.owner == (build_owner() if deleted else build_owner("former"))
 
 
 @pytest.mark.parametrize(
@@ -286,37 +332,37 @@ def test_a_package_passes_on_only_when_its_owner_is_gone(deleted: bool, expected
         pytest.param(None, "MergeBaseMissing", id="an-upstream-that-is-gone"),
     ],
 )
-def test_adoption_takes_what_stands_as_the_source(locked: str | None, expected: str) -> None:
-    kitchen = Kitchen(locks=locked)
+def test_adoption_uses_the_published_content_as_source(locked: str | None, expected: str) -> None:
+    kitchen = FakeRenderer(locks=locked)
     willing = DecisionInput(replace(GW, adoption="adoptExisting"), None, ObservedPackage(ELSE))
 
     outcome = decide_package(willing, ANSWERS, kitchen, kitchen.render)
 
-    assert told(outcome) == expected
+    assert describe_outcome(outcome) == expected
     assert ELSE in kitchen.sources
     bases = [render_inputs.published.base for render_inputs in kitchen.made if render_inputs.published]
-    assert bases == ([content(locked)] if locked else [])
+    assert bases == ([build_files(locked)] if locked else [])
     assert [render_inputs.previous_render for render_inputs in kitchen.made] == [None for _ in bases]
 
 
-def test_adoption_takes_what_lies_on_the_draft_alone() -> None:
-    kitchen = Kitchen(locks="up1")
+def test_adoption_uses_the_draft_content_if_nothing_is_published() -> None:
+    kitchen = FakeRenderer(locks="up1")
     willing = DecisionInput(replace(GW, adoption="adoptExisting"), None, ObservedPackage(None, ELSE))
 
     outcome = decide_package(willing, ANSWERS, kitchen, kitchen.render)
 
-    assert told(outcome) == "draft adopt"
+    assert describe_outcome(outcome) == "draft adopt"
     assert ELSE in kitchen.sources
 
 
 def test_nested_packages_are_refused() -> None:
-    outcome, _ = asked(None, ObservedPackage(), nested_packages=("gw/inner",))
+    outcome, _ = decide(None, ObservedPackage(), nested_packages=("gw/inner",))
 
-    assert told(outcome) == "DownstreamConflict"
+    assert describe_outcome(outcome) == "DownstreamConflict"
 
 
-def test_an_error_while_rendering_blocks_and_is_asked_again_only_when_something_changes() -> None:
-    kitchen = Kitchen(findings=(Finding("InjectionFailed", "no object for endpoints"),))
+def test_failed_render_is_repeated_only_after_a_dependency_changes() -> None:
+    kitchen = FakeRenderer(findings=(Finding("InjectionFailed", "no object for endpoints"),))
 
     blocked = decide_package(DecisionInput(GW, None, ObservedPackage()), ANSWERS, kitchen, kitchen.render)
 
@@ -329,43 +375,45 @@ def test_an_error_while_rendering_blocks_and_is_asked_again_only_when_something_
         "conditions": [condition.as_data() for condition in blocked.conditions],
         "findings": [serialize_finding(finding) for finding in blocked.findings],
     }
-    package_record = known(outcome=remembered, trace=blocked.trace, observed=ObservedPackage(), desired_tree=None)
-    silent, quiet = asked(package_record, ObservedPackage())
-    assert (told(silent), quiet.made) == ("InjectionFailed", [])
-    changed, busy = asked(package_record, ObservedPackage(None, ELSE))
-    assert (told(changed), len(busy.made)) == ("draft update", 1)
+    package_record = build_current_record(
+        outcome=remembered, trace=blocked.trace, observed=ObservedPackage(), desired_tree=None
+    )
+    silent, quiet = decide(package_record, ObservedPackage())
+    assert (describe_outcome(silent), quiet.made) == ("InjectionFailed", [])
+    changed, busy = decide(package_record, ObservedPackage(None, ELSE))
+    assert (describe_outcome(changed), len(busy.made)) == ("draft update", 1)
 
 
 @pytest.mark.parametrize(
     ("package_record", "observed_package", "places"),
     [
-        pytest.param(record(), ObservedPackage(ELSE), (), id="adopted-is-not-edited"),
-        pytest.param(record(published_version=OLD), ObservedPackage(tree("old")), (), id="untouched"),
-        pytest.param(record(published_version=OLD), ObservedPackage(None), (), id="deleted-is-not-edited"),
-        pytest.param(record(published_version=OLD), ObservedPackage(ELSE), ("the target branch",), id="branch"),
+        pytest.param(build_record(), ObservedPackage(ELSE), (), id="adopted-is-not-edited"),
+        pytest.param(build_record(published_version=OLD), ObservedPackage(build_tree_id("old")), (), id="untouched"),
+        pytest.param(build_record(published_version=OLD), ObservedPackage(None), (), id="deleted-is-not-edited"),
+        pytest.param(build_record(published_version=OLD), ObservedPackage(ELSE), ("the target branch",), id="branch"),
         pytest.param(
-            record(draft_version=OLD),
-            ObservedPackage(ELSE, tree("old")),
+            build_record(draft_version=OLD),
+            ObservedPackage(ELSE, build_tree_id("old")),
             ("the target branch",),
             id="beside-a-first-draft",
         ),
-        pytest.param(record(draft_version=OLD), ObservedPackage(None, ELSE), ("its draft",), id="draft"),
+        pytest.param(build_record(draft_version=OLD), ObservedPackage(None, ELSE), ("its draft",), id="draft"),
         pytest.param(
-            record(published_version=OLD, draft_version=OLD),
+            build_record(published_version=OLD, draft_version=OLD),
             ObservedPackage(ELSE, ELSE),
             ("the target branch", "its draft"),
             id="both",
         ),
     ],
 )
-def test_where_people_edited(
+def test_branches_with_local_changes(
     package_record: PackageRecord, observed_package: ObservedPackage, places: tuple[str, ...]
 ) -> None:
     assert list_edited_branches(package_record, observed_package) == places
 
 
 @pytest.mark.parametrize("severity", list(Severity), ids=lambda value: str(value.value))
-def test_findings_come_back_from_state_as_they_were(severity: Severity) -> None:
+def test_findings_are_restored_from_state(severity: Severity) -> None:
     where = SourceLocation("Kptfile", 2, "Site/x", "spec", "berlin/gw", "PackageVariant/default/gw")
     finding = Finding("Code", "a message", where, severity)
     data: Mapping[str, str | int] = serialize_finding(finding)
@@ -373,27 +421,30 @@ def test_findings_come_back_from_state_as_they_were(severity: Severity) -> None:
     assert parse_finding(data) == finding
 
 
-def test_a_draft_shows_what_it_replaces() -> None:
-    outcome, kitchen = asked(stale(published_version=OLD, draft_version=OLD), ObservedPackage(tree("old"), tree("old")))
+def test_draft_contains_the_files_that_it_replaces() -> None:
+    outcome, kitchen = decide(
+        build_stale_record(published_version=OLD, draft_version=OLD),
+        ObservedPackage(build_tree_id("old"), build_tree_id("old")),
+    )
 
     assert isinstance(outcome, Draft)
-    assert outcome.previous_files == content("old")
+    assert outcome.previous_files == build_files("old")
     assert kitchen.sources[-1] == "old"
 
 
-def test_an_offer_names_the_tree_of_the_files_that_were_read() -> None:
-    outcome, _ = asked(None, ObservedPackage())
+def test_draft_contains_the_tree_of_the_source_files() -> None:
+    outcome, _ = decide(None, ObservedPackage())
 
     assert isinstance(outcome, Draft)
     assert (outcome.base_tree, outcome.merged_tree) == (UP1, UP1)
 
 
-def test_a_package_that_is_too_large_to_read_spoils_itself_only() -> None:
-    class Full(Kitchen):
+def test_too_large_package_blocks_only_itself() -> None:
+    class OversizedSource(FakeRenderer):
         def read_upstream(self, upstream: UpstreamPackage) -> FileTree:
             raise PackageTooLargeError("tree 1 must have at most 5 entries")
 
-    kitchen = Full()
+    kitchen = OversizedSource()
     outcome = decide_package(DecisionInput(GW, None, ObservedPackage()), ANSWERS, kitchen, kitchen.render)
 
     assert isinstance(outcome, Blocked)
@@ -404,8 +455,8 @@ def test_a_package_that_is_too_large_to_read_spoils_itself_only() -> None:
     }
 
 
-def test_an_interrupted_function_is_to_be_tried_again() -> None:
-    kitchen = Kitchen(interrupted="/bin/x took longer than 5 seconds and was ended")
+def test_interrupted_function_is_retried() -> None:
+    kitchen = FakeRenderer(interrupted="/bin/x took longer than 5 seconds and was ended")
     outcome = decide_package(DecisionInput(GW, None, ObservedPackage()), ANSWERS, kitchen, kitchen.render)
 
     assert isinstance(outcome, Blocked)
@@ -434,9 +485,9 @@ PROGRAM = "function exec /bin/x"
         pytest.param({PROGRAM: ""}, 0, id="cannot-be-told"),
     ],
 )
-def test_a_changed_function_is_a_reason_to_render(today: dict[str, str], renders: int) -> None:
-    kitchen = Kitchen(functions=today)
-    remembered = known(draft_version=NOW, trace={**GW.dependencies, PROGRAM: "1"})
+def test_changed_function_causes_a_render(today: dict[str, str], renders: int) -> None:
+    kitchen = FakeRenderer(functions=today)
+    remembered = build_current_record(draft_version=NOW, trace={**GW.dependencies, PROGRAM: "1"})
 
     decide_package(DecisionInput(GW, remembered, ObservedPackage(None, OUTPUT.id)), ANSWERS, kitchen, kitchen.render)
 

@@ -24,11 +24,11 @@ metadata: {{name: all}}
 SET = ObjectKey(PORCH_GROUP, "PackageVariantSet", "default", "all")
 
 
-def told(where: SourceLocation) -> SourceLocation:
+def find_finding_location(where: SourceLocation) -> SourceLocation:
     owners = [
-        PackageOwner(_key("mine"), API_VERSION),
-        PackageOwner(_key("all-x"), API_VERSION, SET),
-        PackageOwner(_key("gone"), API_VERSION),
+        PackageOwner(_build_key("mine"), API_VERSION),
+        PackageOwner(_build_key("all-x"), API_VERSION, SET),
+        PackageOwner(_build_key("gone"), API_VERSION),
     ]
     room = ControllerResult(stalled=tuple(StalledVariant(package_owner, (), ()) for package_owner in owners))
     objects = read_catalog(FileTree({"a.yaml": File(CONFIG.encode())})).objects
@@ -36,7 +36,7 @@ def told(where: SourceLocation) -> SourceLocation:
     return finding.location
 
 
-def _key(name: str) -> ObjectKey:
+def _build_key(name: str) -> ObjectKey:
     return ObjectKey(PORCH_GROUP, "PackageVariant", "default", name)
 
 
@@ -64,5 +64,7 @@ MINE, MADE, GONE = (f"PackageVariant/default/{name}" for name in ("mine", "all-x
         pytest.param(SourceLocation(), SourceLocation(), id="no-object"),
     ],
 )
-def test_what_is_about_an_object_has_its_place_in_the_config(where: SourceLocation, expected: SourceLocation) -> None:
-    assert told(where) == expected
+def test_finding_about_an_object_has_its_location_in_the_config(
+    where: SourceLocation, expected: SourceLocation
+) -> None:
+    assert find_finding_location(where) == expected

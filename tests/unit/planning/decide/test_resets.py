@@ -1,4 +1,4 @@
-"""The error of a reset target prints the annotation that acknowledges it, as YAML that is read back as a string."""
+"""Tests of target resets: the error prints the annotation that acknowledges it, and YAML parses it as a string."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BERLIN = Target(KEY, "/fleet.git", "./fleet.git", "clusters/berlin", "", True, S
         pytest.param("123456789e12", id="like-a-float"),
     ],
 )
-def test_the_printed_annotation_acknowledges_the_reset(start: str) -> None:
+def test_printed_annotation_acknowledges_the_reset(start: str) -> None:
     known = KnownHead("/fleet.git", "clusters/berlin", CommitId(start + "0" * 28))
 
     finding = check_repository_reset(BERLIN, known, {})
@@ -42,14 +42,14 @@ def test_the_printed_annotation_acknowledges_the_reset(start: str) -> None:
     assert check_repository_reset(BERLIN, known, annotations) is None
 
 
-def test_one_annotation_may_acknowledge_several_resets() -> None:
+def test_one_annotation_can_acknowledge_several_resets() -> None:
     known = KnownHead("/fleet.git", "clusters/berlin", CommitId("3f1c2a9b8d7e" + "0" * 28))
 
     assert check_repository_reset(BERLIN, known, {ACK_RESET_ANNOTATION: "0123456789ab, 3f1c2a9b8d7e"}) is None
 
 
 @pytest.mark.parametrize("value", ["", "3f1c2a9b8d7", "3f1c2a9b8d7e0", "000000000000"])
-def test_another_value_does_not_acknowledge_it(value: str) -> None:
+def test_another_value_does_not_acknowledge_the_reset(value: str) -> None:
     known = KnownHead("/fleet.git", "clusters/berlin", CommitId("3f1c2a9b8d7e" + "0" * 28))
 
     assert check_repository_reset(BERLIN, known, {ACK_RESET_ANNOTATION: value})

@@ -1,4 +1,4 @@
-"""The proposal to the config: one row for each situation of a revision, its offer and its branch."""
+"""Tests of the config proposal, one row for each combination of revision, recorded revision and branch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BRANCH = "drafts/config"
 OURS = CommitId("ours")
 
 
-def pin(written: str | int | None = "v1", named: str | int | None = "v2", **more: object) -> RevisionPin:
+def build_pin(written: str | int | None = "v1", named: str | int | None = "v2", **more: object) -> RevisionPin:
     whole = {
         "key": KEY, "file": "gw.yaml", "line": 1, "path": ("spec", "upstream"), "package": "catalog/gateway",
         "tag": "stable", "written_revision": written, "tagged_revision": named, "location": SourceLocation("gw.yaml", 3), **more,
@@ -38,18 +38,18 @@ def pin(written: str | int | None = "v1", named: str | int | None = "v2", **more
     return RevisionPin(**whole)  # type: ignore[arg-type]
 
 
-ID = pin().id
+ID = build_pin().id
 
 
-def state(offers: Mapping[str, ProposedRevision] | None = None, head: str | None = "ours") -> ProposalState:
+def build_state(offers: Mapping[str, ProposedRevision] | None = None, head: str | None = "ours") -> ProposalState:
     return ProposalState(BRANCH, CommitId(head) if head else None, CommitId("base"), offers or {})
 
 
-def offered(revision: str | int = "v2", stage: str = "offered") -> dict[str, ProposedRevision]:
+def build_recorded_revision(revision: str | int = "v2", stage: str = "offered") -> dict[str, ProposedRevision]:
     return {ID: ProposedRevision(revision, stage)}  # type: ignore[arg-type]
 
 
-def ground(
+def build_snapshot(
     known: ProposalState | None = None, head: str | None = None, content: bytes = TEXT, **more: object
 ) -> ConfigBranchSnapshot:
     files = FileTree({"gw.yaml": File(content)})
@@ -61,7 +61,7 @@ def ground(
     return ConfigBranchSnapshot(**whole)  # type: ignore[arg-type]
 
 
-def told(config_proposal: ConfigProposal) -> tuple[str, dict[str, str]]:
+def describe_proposal(config_proposal: ConfigProposal) -> tuple[str, dict[str, str]]:
     return config_proposal.action, {
         name: f"{offer.stage} {offer.revision}" for name, offer in config_proposal.state.revisions.items()
     }
@@ -70,86 +70,91 @@ def told(config_proposal: ConfigProposal) -> tuple[str, dict[str, str]]:
 @pytest.mark.parametrize(
     ("revision_pin", "around", "layout", "stage"),
     [
-        pytest.param(pin(), ground(), "write", "offered v2", id="a-move-is-proposed"),
-        pytest.param(pin("v2", is_same_package=True), ground(), "keep", None, id="what-holds-needs-nothing"),
-        pytest.param(pin("2.0", is_same_package=True), ground(), "keep", None, id="nor-does-another-name-of-the-same-package"),
-        pytest.param(pin(), ground(state(offered()), "ours"), "keep", "offered v2", id="a-standing-offer-stays"),
+        pytest.param(build_pin(), build_snapshot(), "write", "offered v2", id="a-move-is-proposed"),
+        pytest.param(build_pin("v2", is_same_package=True), build_snapshot(), "keep", None, id="what-holds-needs-nothing"),
+        pytest.param(build_pin("2.0", is_same_package=True), build_snapshot(), "keep", None, id="nor-does-another-name-of-the-same-package"),
+        pytest.param(build_pin(), build_snapshot(build_state(build_recorded_revision()), "ours"), "keep", "offered v2", id="a-standing-offer-stays"),
         pytest.param(
-            pin(named="v3"), ground(state(offered()), "ours"), "write", "offered v3", id="the-tag-moves-on"
+            build_pin(named="v3"), build_snapshot(build_state(build_recorded_revision()), "ours"), "write", "offered v3", id="the-tag-moves-on"
         ),
         pytest.param(
-            pin("v2", is_same_package=True), ground(state(offered()), "ours"), "end", "taken v2", id="merged-so-the-branch-ends"
+            build_pin("v2", is_same_package=True), build_snapshot(build_state(build_recorded_revision()), "ours"), "end", "taken v2", id="merged-so-the-branch-ends"
         ),
         pytest.param(
-            pin("v2", is_same_package=True), ground(state(offered())), "keep", "taken v2", id="merged-and-its-branch-went"
+            build_pin("v2", is_same_package=True), build_snapshot(build_state(build_recorded_revision())), "keep", "taken v2", id="merged-and-its-branch-went"
         ),
         pytest.param(
-            pin(2, 2, is_same_package=True), ground(state(offered())), "keep", "taken v2", id="merged-in-another-spelling"
+            build_pin(2, 2, is_same_package=True), build_snapshot(build_state(build_recorded_revision())), "keep", "taken v2", id="merged-in-another-spelling"
         ),
-        pytest.param(pin(), ground(state(offered())), "keep", "declined v2", id="a-deleted-branch-declines"),
+        pytest.param(build_pin(), build_snapshot(build_state(build_recorded_revision())), "keep", "declined v2", id="a-deleted-branch-declines"),
         pytest.param(
-            pin(), ground(state(offered(stage="taken"), None)), "keep", "declined v2", id="a-reverted-merge-declines"
-        ),
-        pytest.param(
-            pin("v0"), ground(state(offered(stage="declined"), None)), "keep", "declined v2", id="it-stays-declined"
+            build_pin(), build_snapshot(build_state(build_recorded_revision(stage="taken"), None)), "keep", "declined v2", id="a-reverted-merge-declines"
         ),
         pytest.param(
-            pin(named="v3"), ground(state(offered(stage="declined"), None)), "write", "offered v3",
+            build_pin("v0"), build_snapshot(build_state(build_recorded_revision(stage="declined"), None)), "keep", "declined v2", id="it-stays-declined"
+        ),
+        pytest.param(
+            build_pin(named="v3"), build_snapshot(build_state(build_recorded_revision(stage="declined"), None)), "write", "offered v3",
             id="until-the-tag-moves-on",
         ),
         pytest.param(
-            pin("v1", "v1", is_same_package=True), ground(state(offered()), "ours"), "end", None, id="a-tag-that-returned"
+            build_pin("v1", "v1", is_same_package=True), build_snapshot(build_state(build_recorded_revision()), "ours"), "end", None, id="a-tag-that-returned"
         ),
         pytest.param(
-            pin("v1", is_same_package=True), ground(state(offered()), "ours"), "end", None, id="retagged-to-the-same-package"
+            build_pin("v1", is_same_package=True), build_snapshot(build_state(build_recorded_revision()), "ours"), "end", None, id="retagged-to-the-same-package"
         ),
         pytest.param(
-            pin(named=None), ground(state(offered()), "ours"), "keep", "offered v2", id="nobody-can-say-now"
+            build_pin(named=None), build_snapshot(build_state(build_recorded_revision()), "ours"), "keep", "offered v2", id="nobody-can-say-now"
         ),
-        pytest.param(pin(named=None), ground(), "keep", None, id="nobody-could-ever-say"),
+        pytest.param(build_pin(named=None), build_snapshot(), "keep", None, id="nobody-could-ever-say"),
         pytest.param(
-            pin(named=None, settling=SettlingReference(9, "soon")), ground(state(offered()), "ours"), "keep", "offered v2",
+            build_pin(named=None, settling=SettlingReference(9, "soon")), build_snapshot(build_state(build_recorded_revision()), "ours"), "keep", "offered v2",
             id="a-move-that-settles-leaves-the-offer",
         ),
         pytest.param(
-            pin(named=None), ground(state(offered())), "keep", "declined v2", id="declined-while-nobody-can-say"
+            build_pin(named=None), build_snapshot(build_state(build_recorded_revision())), "keep", "declined v2", id="declined-while-nobody-can-say"
         ),
         pytest.param(
-            pin(), ground(state(offered()), "ours", read_base_blob=lambda path: BlobId("old")), "write", "offered v2",
+            build_pin(), build_snapshot(build_state(build_recorded_revision()), "ours", read_base_blob=lambda path: BlobId("old")), "write", "offered v2",
             id="the-file-changed-below-the-proposal",
         ),
         pytest.param(
-            pin(), ground(state(offered()), "ours", read_base_blob=lambda path: None), "write", "offered v2",
+            build_pin(), build_snapshot(build_state(build_recorded_revision()), "ours", read_base_blob=lambda path: None), "write", "offered v2",
             id="the-config-was-rewritten-below-the-proposal",
         ),
         pytest.param(
-            pin(named="v3"), ground(state(offered()), "theirs"), "keep", "offered v2", id="people-work-on-the-branch"
+            build_pin(named="v3"), build_snapshot(build_state(build_recorded_revision()), "theirs"), "keep", "offered v2", id="people-work-on-the-branch"
         ),
-        pytest.param(pin(), ground(None, "theirs"), "keep", None, id="a-branch-that-nobody-remembers"),
+        pytest.param(build_pin(), build_snapshot(None, "theirs"), "keep", None, id="a-branch-that-nobody-remembers"),
         pytest.param(
-            pin(), ground(replace(state(offered()), branch="drafts/other")), "write", "offered v2",
+            build_pin(), build_snapshot(replace(build_state(build_recorded_revision()), branch="drafts/other")), "write", "offered v2",
             id="another-name-for-the-branch-declines-nothing",
         ),
     ],
 )  # fmt: skip
-def test_what_becomes_of_an_offer(
+def test_action_and_stage_of_a_proposal(
     revision_pin: RevisionPin, around: ConfigBranchSnapshot, layout: str, stage: str | None
 ) -> None:
-    assert told(plan_proposal([revision_pin], around)) == (layout, {ID: stage} if stage else {})
+    assert describe_proposal(plan_proposal([revision_pin], around)) == (layout, {ID: stage} if stage else {})
 
 
-def test_an_object_that_is_gone_takes_its_offer_along() -> None:
-    assert told(plan_proposal([], ground(state(offered()), "ours"))) == ("end", {})
+def test_revision_of_a_deleted_object_is_removed() -> None:
+    assert describe_proposal(plan_proposal([], build_snapshot(build_state(build_recorded_revision()), "ours"))) == (
+        "end",
+        {},
+    )
 
 
-def test_an_object_whose_file_cannot_be_read_is_not_gone() -> None:
-    around = ground(state(offered()), "ours", is_complete=False)
+def test_revision_of_an_object_in_an_unreadable_file_stays() -> None:
+    around = build_snapshot(build_state(build_recorded_revision()), "ours", is_complete=False)
 
-    assert told(plan_proposal([], around)) == ("keep", {ID: "offered v2"})
+    assert describe_proposal(plan_proposal([], around)) == ("keep", {ID: "offered v2"})
 
 
-def test_a_branch_that_went_is_forgotten() -> None:
-    assert plan_proposal([pin()], ground(state(offered()))).state.proposal_head is None
+def test_deleted_branch_is_removed_from_the_state() -> None:
+    assert (
+        plan_proposal([build_pin()], build_snapshot(build_state(build_recorded_revision()))).state.proposal_head is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -183,17 +188,21 @@ def test_a_branch_that_went_is_forgotten() -> None:
         ),
     ],
 )  # fmt: skip
-def test_only_the_revision_changes(before: bytes, after: bytes, written: str | int | None, named: str | int) -> None:
-    proposal = plan_proposal([pin(written, named, line=parse_yaml(before).documents[0].line)], ground(content=before))
+def test_only_the_revision_is_changed(before: bytes, after: bytes, written: str | int | None, named: str | int) -> None:
+    proposal = plan_proposal(
+        [build_pin(written, named, line=parse_yaml(before).documents[0].line)], build_snapshot(content=before)
+    )
 
     assert proposal.files_after["gw.yaml"].data.decode() == after.decode()
 
 
-def test_two_objects_of_one_file_and_an_upstream_in_a_list() -> None:
+def test_two_objects_in_one_file_and_an_upstream_in_a_list() -> None:
     content = TEXT + b"---\nspec:\n  upstreams:\n    - {tag: x}\n    - {revision: v7, tag: stable}\n"
     lines = [document.line for document in parse_yaml(content).documents]
-    other = pin("v7", "v8", line=lines[1], path=("spec", "upstreams", 1), key=KEY._replace(kind="PackageVariantSet"))
-    proposal = plan_proposal([pin(), other], ground(content=content))
+    other = build_pin(
+        "v7", "v8", line=lines[1], path=("spec", "upstreams", 1), key=KEY._replace(kind="PackageVariantSet")
+    )
+    proposal = plan_proposal([build_pin(), other], build_snapshot(content=content))
 
     assert proposal.files_after["gw.yaml"].data == content.replace(b"v1", b"v2").replace(b"v7", b"v8")
     assert other.id == "PackageVariantSet/default/gw spec.upstreams.1"
@@ -202,43 +211,52 @@ def test_two_objects_of_one_file_and_an_upstream_in_a_list() -> None:
 @pytest.mark.parametrize(
     ("revision_pin", "around", "codes"),
     [
-        pytest.param(pin(), ground(), ["RevisionProposed"], id="proposed"),
-        pytest.param(pin(), ground(state(offered())), ["RevisionDeclined"], id="declined"),
-        pytest.param(pin(), ground(None, "theirs"), ["ProposalEdited"], id="edited"),
+        pytest.param(build_pin(), build_snapshot(), ["RevisionProposed"], id="proposed"),
         pytest.param(
-            pin("v2", is_same_package=True), ground(None, "theirs"), [], id="nothing-to-propose-on-peoples-branch"
+            build_pin(), build_snapshot(build_state(build_recorded_revision())), ["RevisionDeclined"], id="declined"
+        ),
+        pytest.param(build_pin(), build_snapshot(None, "theirs"), ["ProposalEdited"], id="edited"),
+        pytest.param(
+            build_pin("v2", is_same_package=True),
+            build_snapshot(None, "theirs"),
+            [],
+            id="nothing-to-propose-on-peoples-branch",
         ),
     ],
 )
-def test_what_is_told(revision_pin: RevisionPin, around: ConfigBranchSnapshot, codes: list[str]) -> None:
+def test_findings_of_a_proposal(revision_pin: RevisionPin, around: ConfigBranchSnapshot, codes: list[str]) -> None:
     assert [finding.code for finding in plan_proposal([revision_pin], around).findings] == codes
 
 
 @pytest.mark.parametrize(
     ("revision_pin", "message"),
     [
-        pytest.param(pin(), "tag stable of catalog/gateway names v2; spec.upstream.revision is v1; ", id="moved"),
+        pytest.param(build_pin(), "tag stable of catalog/gateway names v2; spec.upstream.revision is v1; ", id="moved"),
         pytest.param(
-            pin("v3", is_downgrade=True),
+            build_pin("v3", is_downgrade=True),
             "tag stable of catalog/gateway names v2, which is older; spec.upstream.revision is v3; ",
             id="moved-back",
         ),
         pytest.param(
-            pin(None), "tag stable of catalog/gateway names v2, and spec.upstream.revision is missing; ", id="missing"
+            build_pin(None),
+            "tag stable of catalog/gateway names v2, and spec.upstream.revision is missing; ",
+            id="missing",
         ),
-        pytest.param(pin(1, 2), "tag stable of catalog/gateway names v2; spec.upstream.revision is v1; ", id="numbers"),
+        pytest.param(
+            build_pin(1, 2), "tag stable of catalog/gateway names v2; spec.upstream.revision is v1; ", id="numbers"
+        ),
     ],
 )
-def test_the_words_of_a_move(revision_pin: RevisionPin, message: str) -> None:
+def test_message_of_a_moved_tag(revision_pin: RevisionPin, message: str) -> None:
     content = TEXT if revision_pin.written_revision else TEXT.replace(b"revision: v1, ", b"")
-    (finding,) = plan_proposal([revision_pin], ground(content=content)).findings
+    (finding,) = plan_proposal([revision_pin], build_snapshot(content=content)).findings
 
     assert finding.message == message + f"the change is proposed on branch {BRANCH}"
 
 
-def test_a_folder_is_only_told() -> None:
+def test_plain_folder_has_only_a_finding() -> None:
     proposal = plan_manual_proposal(
-        [pin(), pin("v2", is_same_package=True), pin(named=None)], ground().files, parse_yaml
+        [build_pin(), build_pin("v2", is_same_package=True), build_pin(named=None)], build_snapshot().files, parse_yaml
     )
 
     assert [finding.code for finding in proposal.findings] == ["ProposalNotPossible"]
@@ -246,8 +264,8 @@ def test_a_folder_is_only_told() -> None:
     assert proposal.files_after["gw.yaml"].data == TEXT.replace(b"v1", b"v2")
 
 
-def test_the_state_is_read_as_it_was_written() -> None:
-    known = state({**offered(3), "another": ProposedRevision("v1", "declined")})
+def test_state_is_restored() -> None:
+    known = build_state({**build_recorded_revision(3), "another": ProposedRevision("v1", "declined")})
 
     assert parse_proposal_state(serialize_proposal_state(known)) == known
 
@@ -261,6 +279,6 @@ def test_the_state_is_read_as_it_was_written() -> None:
         pytest.param({"config.json": b'{"format": 1, "offers": []}'}, StateUnreadableError, id="not-ours"),
     ],
 )
-def test_a_state_that_is_not_ours_is_left_alone(files: dict[str, bytes], error: type[Exception]) -> None:
+def test_invalid_state_is_refused(files: dict[str, bytes], error: type[Exception]) -> None:
     with pytest.raises(error):
         parse_proposal_state(files)

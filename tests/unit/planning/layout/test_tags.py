@@ -1,4 +1,4 @@
-"""Which revisions lack a tag, what it is called, and what is remembered of those that are made."""
+"""Tests of revision tags: which tags are missing, their names, and their records."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ from reconciler.catalog.files import ObjectId
 from reconciler.controllers.results import PackageTarget
 from reconciler.planning.layout.refs import TagPolicy, find_missing_tags, record_tags
 from reconciler.planning.model.state import PublishedRevision
-from tests.unit.planning.values import commit, destination, offer, record, state
+from tests.unit.planning.builders import build_commit_id, build_record, build_state, build_target, build_version
 
-ONE, TWO = PublishedRevision(1, commit("b1"), offer("v1")), PublishedRevision(2, commit("b2"), offer("v2"))
-KNOWN = state(packages={"gw": record(revisions=(ONE, TWO)), "web": record(revisions=(ONE,)), "new": record()})
+ONE, TWO = (
+    PublishedRevision(1, build_commit_id("b1"), build_version("v1")),
+    PublishedRevision(2, build_commit_id("b2"), build_version("v2")),
+)
+KNOWN = build_state(
+    packages={"gw": build_record(revisions=(ONE, TWO)), "web": build_record(revisions=(ONE,)), "new": build_record()}
+)
 USED = TagPolicy("used", frozenset({PackageTarget("default", "berlin", "gw")}))
 
 
@@ -30,8 +35,8 @@ USED = TagPolicy("used", frozenset({PackageTarget("default", "berlin", "gw")}))
         ),
     ],
 )
-def test_whose_revisions_lack_a_tag(tagging: TagPolicy, expected: list[str]) -> None:
-    missing = find_missing_tags(destination(tag_prefix="berlin/"), KNOWN, tagging)
+def test_missing_tags_of_each_tagging_mode(tagging: TagPolicy, expected: list[str]) -> None:
+    missing = find_missing_tags(build_target(tag_prefix="berlin/"), KNOWN, tagging)
 
     assert [missing_tag.name for missing_tag in missing] == expected
 
@@ -44,19 +49,19 @@ def test_whose_revisions_lack_a_tag(tagging: TagPolicy, expected: list[str]) -> 
         pytest.param({"tag_prefix": "a/", "directory": "base"}, "a/gw/v1", id="the-directory-is-no-part"),
     ],
 )
-def test_what_a_tag_is_called(fields: dict[str, Any], expected: str) -> None:
-    assert find_missing_tags(destination(**fields), KNOWN, USED)[0].name == expected
+def test_name_of_a_tag(fields: dict[str, Any], expected: str) -> None:
+    assert find_missing_tags(build_target(**fields), KNOWN, USED)[0].name == expected
 
 
-def test_what_has_a_tag_lacks_none() -> None:
+def test_recorded_tag_is_not_missing() -> None:
     noted = record_tags(KNOWN, {("gw", 2): ObjectId("t2")})
 
     assert noted.packages["gw"].revisions == (ONE, replace(TWO, tag="t2"))
     assert noted.packages["web"] == KNOWN.packages["web"]
-    assert [missing_tag.revision.number for missing_tag in find_missing_tags(destination(), noted, USED)] == [1]
+    assert [missing_tag.revision.number for missing_tag in find_missing_tags(build_target(), noted, USED)] == [1]
 
 
-def test_a_tag_that_is_known_is_not_forgotten_with_the_next() -> None:
+def test_recorded_tag_stays_when_the_next_tag_is_recorded() -> None:
     noted = record_tags(record_tags(KNOWN, {("gw", 1): ObjectId("t1")}), {("gw", 2): ObjectId("t2")})
 
     assert [published_revision.tag for published_revision in noted.packages["gw"].revisions] == ["t1", "t2"]

@@ -1,4 +1,4 @@
-"""Approvals by annotation, as a table: what annotations say, and what leaves a draft to people."""
+"""Tests of approvals by annotation: parsed policies, and the drafts that still require a person."""
 
 from __future__ import annotations
 
@@ -20,18 +20,29 @@ from reconciler.planning.lifecycle.transitions import (
 from reconciler.planning.model.outcomes import APPROVAL_DELAY_ANNOTATION, APPROVAL_POLICY_ANNOTATION, Blocked, Unchanged
 from reconciler.planning.model.state import PackageRecord, PublishedRevision
 from reconciler.planning.observe.target_snapshot import TargetHeads
-from tests.unit.planning.values import commit, destination, offer, record, state, tree, variant
+from tests.unit.planning.builders import (
+    build_commit_id,
+    build_record,
+    build_state,
+    build_target,
+    build_tree_id,
+    build_variant,
+    build_version,
+)
 
 INITIAL, ALWAYS = ApprovalPolicy("initial"), ApprovalPolicy("always")
-HEAD, OLD = commit("d1"), commit("d0")
+HEAD, OLD = build_commit_id("d1"), build_commit_id("d0")
 GATE = BlockingReason("GateNotMet", "gw: tested is not reported")
 FAULT = BlockingReason("RenderFailed", "gw: Rendered is False")
-NEW = record(draft_version=offer("t1"), draft_branch="drafts/berlin")
-UPDATE = record(
-    draft_version=offer("t2", "t1"), published_version=offer("t1"), last_revision=1, draft_branch="drafts/berlin"
+NEW = build_record(draft_version=build_version("t1"), draft_branch="drafts/berlin")
+UPDATE = build_record(
+    draft_version=build_version("t2", "t1"),
+    published_version=build_version("t1"),
+    last_revision=1,
+    draft_branch="drafts/berlin",
 )
-GW = DraftedPackage("gw", NEW, None, tree("t1"), {})
-DB = DraftedPackage("db", record(), None, tree("t9"), {})
+GW = DraftedPackage("gw", NEW, None, build_tree_id("t1"), {})
+DB = DraftedPackage("db", build_record(), None, build_tree_id("t9"), {})
 PATHS = tuple(DraftedFile(path, ObjectId("f1"), FILE_MODE, True) for path in (".reconciler/gw.yaml", "db/x", "gw/x"))
 
 
@@ -67,14 +78,14 @@ PATHS = tuple(DraftedFile(path, ObjectId("f1"), FILE_MODE, True) for path in (".
         ),
     ],
 )
-def test_what_annotations_say(annotations: dict[str, str], expected: ApprovalPolicy | str | None) -> None:
+def test_parse_approval_policy(annotations: dict[str, str], expected: ApprovalPolicy | str | None) -> None:
     assert parse_approval_policy(annotations) == expected
 
 
 @pytest.mark.parametrize(
     ("delay", "seconds"), [("", 0), ("0", 0), ("0s", 0), ("10m", 600), ("1h30m", 5400), ("1500ms", 2)]
 )
-def test_a_delay_in_seconds(delay: str, seconds: int) -> None:
+def test_delay_in_seconds(delay: str, seconds: int) -> None:
     assert ApprovalPolicy("always", delay).delay_seconds == seconds
 
 
@@ -84,21 +95,21 @@ def test_a_delay_in_seconds(delay: str, seconds: int) -> None:
         pytest.param(NEW, True, id="never-published"),
         pytest.param(UPDATE, False, id="published"),
         pytest.param(replace(NEW, last_revision=3), False, id="published-once-and-gone"),
-        pytest.param(record(draft_version=offer("t2", "t1")), False, id="adopted"),
+        pytest.param(build_record(draft_version=build_version("t2", "t1")), False, id="adopted"),
     ],
 )
-def test_initial_is_about_what_was_never_published(known: PackageRecord, is_initial: bool) -> None:
+def test_initial_policy_applies_to_unpublished_packages(known: PackageRecord, is_initial: bool) -> None:
     assert INITIAL.applies_to(known) is is_initial
     assert ALWAYS.applies_to(known)
 
 
-def draft(drafted_package: DraftedPackage = GW, deploys: bool = True, **fields: object) -> OpenDraft:
+def build_draft(drafted_package: DraftedPackage = GW, deploys: bool = True, **fields: object) -> OpenDraft:
     whole = OpenDraft(
-        destination(is_deployment=deploys),
+        build_target(is_deployment=deploys),
         "drafts/berlin",
         HEAD,
-        commit("b0"),
-        commit("b1"),
+        build_commit_id("b0"),
+        build_commit_id("b1"),
         None,
         False,
         (DB, drafted_package),
@@ -107,62 +118,74 @@ def draft(drafted_package: DraftedPackage = GW, deploys: bool = True, **fields: 
     return replace(whole, **fields)  # type: ignore[arg-type]
 
 
-def package(**fields: object) -> DraftedPackage:
+def build_package(**fields: object) -> DraftedPackage:
     return replace(GW, **fields)  # type: ignore[arg-type]
 
 
 CLASH = (*PATHS[:2], replace(PATHS[2], is_mergeable=False))
-CONFLICTED = package(record=replace(NEW, conflicts=({"kind": "field"},)))
+CONFLICTED = build_package(record=replace(NEW, conflicts=({"kind": "field"},)))
 
 
 @pytest.mark.parametrize(
     ("open_draft", "policy", "expected"),
     [
-        pytest.param(draft(), INITIAL, "gw", id="initial"),
-        pytest.param(draft(), ALWAYS, "gw", id="always"),
-        pytest.param(draft(package(record=UPDATE, published_tree=tree("t1"))), ALWAYS, "gw", id="always-an-update"),
+        pytest.param(build_draft(), INITIAL, "gw", id="initial"),
+        pytest.param(build_draft(), ALWAYS, "gw", id="always"),
         pytest.param(
-            draft(package(published_tree=tree("t0"))), INITIAL, "PublishedBefore", id="initial-over-something"
+            build_draft(build_package(record=UPDATE, published_tree=build_tree_id("t1"))),
+            ALWAYS,
+            "gw",
+            id="always-an-update",
         ),
-        pytest.param(draft(proposed_head=HEAD), ALWAYS, "Proposed", id="proposed"),
-        pytest.param(draft(proposed_head=OLD), ALWAYS, "Proposed", id="proposed-and-moved-since"),
-        pytest.param(draft(is_edited=True), ALWAYS, "Edited", id="people-on-the-branch"),
-        pytest.param(draft(package(is_edited=True)), ALWAYS, "Edited", id="people-in-the-package"),
-        pytest.param(draft(package(status={"conflicts": [{}]})), ALWAYS, "ConflictsNotAccepted", id="conflicts-told"),
-        pytest.param(draft(CONFLICTED), ALWAYS, "ConflictsNotAccepted", id="conflicts-remembered"),
-        pytest.param(draft(package(unmet_gates=(GATE,))), ALWAYS, "GateNotMet", id="a-gate"),
-        pytest.param(draft(package(unmet_gates=(GATE,)), deploys=False), ALWAYS, "GateNotMet", id="a-gate-anywhere"),
-        pytest.param(draft(package(errors=(FAULT,))), ALWAYS, "RenderFailed", id="a-fault"),
-        pytest.param(draft(files=CLASH), ALWAYS, "BranchMoved", id="both-changed-a-file"),
-        pytest.param(draft(files=PATHS[1:2]), ALWAYS, "NothingOffered", id="nothing-offered"),
-        pytest.param(draft(package(drafted_tree=None)), ALWAYS, "RemovalDraft", id="a-removal"),
+        pytest.param(
+            build_draft(build_package(published_tree=build_tree_id("t0"))),
+            INITIAL,
+            "PublishedBefore",
+            id="initial-over-something",
+        ),
+        pytest.param(build_draft(proposed_head=HEAD), ALWAYS, "Proposed", id="proposed"),
+        pytest.param(build_draft(proposed_head=OLD), ALWAYS, "Proposed", id="proposed-and-moved-since"),
+        pytest.param(build_draft(is_edited=True), ALWAYS, "Edited", id="people-on-the-branch"),
+        pytest.param(build_draft(build_package(is_edited=True)), ALWAYS, "Edited", id="people-in-the-package"),
+        pytest.param(
+            build_draft(build_package(status={"conflicts": [{}]})), ALWAYS, "ConflictsNotAccepted", id="conflicts-told"
+        ),
+        pytest.param(build_draft(CONFLICTED), ALWAYS, "ConflictsNotAccepted", id="conflicts-remembered"),
+        pytest.param(build_draft(build_package(unmet_gates=(GATE,))), ALWAYS, "GateNotMet", id="a-gate"),
+        pytest.param(
+            build_draft(build_package(unmet_gates=(GATE,)), deploys=False), ALWAYS, "GateNotMet", id="a-gate-anywhere"
+        ),
+        pytest.param(build_draft(build_package(errors=(FAULT,))), ALWAYS, "RenderFailed", id="a-fault"),
+        pytest.param(build_draft(files=CLASH), ALWAYS, "BranchMoved", id="both-changed-a-file"),
+        pytest.param(build_draft(files=PATHS[1:2]), ALWAYS, "NothingOffered", id="nothing-offered"),
+        pytest.param(build_draft(build_package(drafted_tree=None)), ALWAYS, "RemovalDraft", id="a-removal"),
     ],
 )
-def test_what_leaves_a_draft_to_people(open_draft: OpenDraft, policy: ApprovalPolicy, expected: str) -> None:
+def test_draft_that_a_person_must_approve(open_draft: OpenDraft, policy: ApprovalPolicy, expected: str) -> None:
     decided = decide_approval(open_draft, open_draft.packages[1], policy)
 
-    assert told(decided) == expected
+    assert describe_decision(decided) == expected
 
 
 @pytest.mark.parametrize(("word", "expected"), [("is_rejected", "Rejected"), ("has_approved_request", "Proposed")])
-def test_the_word_of_people_stands(word: str, expected: str) -> None:
-    assert told(decide_approval(draft(), GW, ALWAYS, **{word: True})) == expected
+def test_proposal_or_rejection_of_a_person_has_priority(word: str, expected: str) -> None:
+    assert describe_decision(decide_approval(build_draft(), GW, ALWAYS, **{word: True})) == expected
 
 
-def told(decided: PublishDraft | BlockingReason) -> str:
+def describe_decision(decided: PublishDraft | BlockingReason) -> str:
     if isinstance(decided, BlockingReason):
         return decided.reason
     assert [drafted_file.path for drafted_file in decided.files] == [".reconciler/gw.yaml", "gw/x"]
     return " ".join(drafted_package.package for drafted_package in decided.packages)
 
 
-def plan(known: PackageRecord, *outcomes: Unchanged | Blocked) -> TargetPlan:
-    after = state(packages={"gw": known})
-    return TargetPlan(destination(), TargetHeads(), after, after, outcomes)
+def build_plan(known: PackageRecord, *outcomes: Unchanged | Blocked) -> TargetPlan:
+    after = build_state(packages={"gw": known})
+    return TargetPlan(build_target(), TargetHeads(), after, after, outcomes)
 
 
-DRAFTED = Unchanged(variant(), NEW, "drafted")
-BLOCKED = Blocked(variant(), NEW, (), (), NEW.observed)
+DRAFTED = Unchanged(build_variant(), NEW, "drafted")
+BLOCKED = Blocked(build_variant(), NEW, (), (), NEW.observed)
 
 
 @pytest.mark.parametrize(
@@ -173,17 +196,19 @@ BLOCKED = Blocked(variant(), NEW, (), (), NEW.observed)
         pytest.param(replace(NEW, draft_version=None), DRAFTED, {}, id="nothing-offered"),
     ],
 )
-def test_whose_drafts_are_looked_at(
+def test_packages_with_approvable_drafts(
     known: PackageRecord, outcome: Unchanged | Blocked, expected: dict[str, ApprovalPolicy]
 ) -> None:
     assert (
-        find_approvable_packages(plan(replace(known, annotations={APPROVAL_POLICY_ANNOTATION: "always"}), outcome))
+        find_approvable_packages(
+            build_plan(replace(known, annotations={APPROVAL_POLICY_ANNOTATION: "always"}), outcome)
+        )
         == expected
     )
 
 
-def test_without_an_owner_nothing_is_looked_at() -> None:
-    assert find_approvable_packages(plan(replace(NEW, annotations={APPROVAL_POLICY_ANNOTATION: "always"}))) == {}
+def test_package_without_outcome_is_not_approvable() -> None:
+    assert find_approvable_packages(build_plan(replace(NEW, annotations={APPROVAL_POLICY_ANNOTATION: "always"}))) == {}
 
 
 @pytest.mark.parametrize(
@@ -194,14 +219,16 @@ def test_without_an_owner_nothing_is_looked_at() -> None:
         pytest.param(UPDATE, "always", ["ApprovalAhead"], id="always"),
         pytest.param(NEW, "never", ["ApprovalPolicyInvalid"], id="invalid"),
         pytest.param(
-            replace(NEW, draft_version=None, revisions=(PublishedRevision(1, HEAD, offer("t1")),)),
+            replace(NEW, draft_version=None, revisions=(PublishedRevision(1, HEAD, build_version("t1")),)),
             "never",
             [],
             id="no-draft",
         ),
     ],
 )
-def test_what_is_told_of_policies(known: PackageRecord, policy: str, codes: list[str]) -> None:
-    findings = list_approval_findings(plan(replace(known, annotations={APPROVAL_POLICY_ANNOTATION: policy}), DRAFTED))
+def test_findings_of_approval_policies(known: PackageRecord, policy: str, codes: list[str]) -> None:
+    findings = list_approval_findings(
+        build_plan(replace(known, annotations={APPROVAL_POLICY_ANNOTATION: policy}), DRAFTED)
+    )
 
     assert [finding.code for finding in findings] == codes

@@ -1,4 +1,4 @@
-"""The last mile: what is asked of clusters and policies, and when another answer is a reason to render again."""
+"""Tests of cluster overrides: which dependencies they record, and which changes cause a new render."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,27 +28,27 @@ KINDS = "selectors apps/Deployment"
 NAMED = "OverridePolicy/shop/sizing#replicas"
 
 
-def policy(*rules: Mapping[str, Any], name: str = "sizing", **spec: Any) -> str:
+def format_policy(*rules: Mapping[str, Any], name: str = "sizing", **spec: Any) -> str:
     metadata = {"name": name, "namespace": "shop"}
     whole = {"overrideRules": [*rules], **spec}
     return emit({"apiVersion": API, "kind": "OverridePolicy", "metadata": metadata, "spec": whole})
 
 
-def catalog(*documents: str) -> Catalog:
+def build_catalog(*documents: str) -> Catalog:
     return read_catalog(FileTree({f"{number}.yaml": File(text.encode()) for number, text in enumerate(documents)}))
 
 
-def mile(actual_catalog: Catalog, region: str = "eu", closed: str = "") -> ClusterOverrides:
+def build_overrides(actual_catalog: Catalog, region: str = "eu", closed: str = "") -> ClusterOverrides:
     rules = {rule: frozenset({"berlin"}) for rule in [parse_rule_id(closed)] if rule}
     return ClusterOverrides(
         read_override_policies(actual_catalog), {"berlin": Cluster("berlin", {"region": region})}, closed_clusters=rules
     )
 
 
-def overridden(
+def override_resources(
     actual_catalog: Catalog, text: str = WEB, had: PreviousOverrides | None = None, **fields: Any
 ) -> tuple[OverriddenPackage, dict[str, str]]:
-    cluster_overrides = mile(actual_catalog, **fields)
+    cluster_overrides = build_overrides(actual_catalog, **fields)
     view = CatalogView(DependencyReader(actual_catalog, cluster_overrides.build_dependency_functions()))
     result = cluster_overrides.override(
         FileTree({"all.yaml": File(text.encode())}), "berlin", view, had or PreviousOverrides()
@@ -56,89 +56,97 @@ def overridden(
     return result, view.trace
 
 
-def moved(trace: Mapping[str, str], actual_catalog: Catalog, **fields: Any) -> tuple[str, ...]:
+def list_changed_dependencies(trace: Mapping[str, str], actual_catalog: Catalog, **fields: Any) -> tuple[str, ...]:
     return find_changed_dependencies(
-        trace, {}, DependencyReader(actual_catalog, mile(actual_catalog, **fields).build_dependency_functions())
+        trace,
+        {},
+        DependencyReader(actual_catalog, build_overrides(actual_catalog, **fields).build_dependency_functions()),
     )
 
 
-def test_what_is_asked() -> None:
-    result, trace = overridden(catalog(policy(RULE)))
+def test_recorded_dependencies() -> None:
+    result, trace = override_resources(build_catalog(format_policy(RULE)))
 
     assert b"replicas: 5" in result.files["all.yaml"].data
     assert sorted(trace) == ["cluster berlin", POLICY, KINDS]
 
 
-def test_a_package_without_policies_does_not_depend_on_its_cluster() -> None:
-    _, trace = overridden(catalog(policy(RULE)), SERVICE)
+def test_package_without_policies_does_not_depend_on_its_cluster() -> None:
+    _, trace = override_resources(build_catalog(format_policy(RULE)), SERVICE)
 
     assert trace == {"selectors /Service": "absent"}
 
 
-def test_a_package_without_resources_depends_on_nothing() -> None:
-    assert overridden(catalog(policy(RULE)), "some: text\n")[1] == {}
+def test_package_without_resources_has_no_dependencies() -> None:
+    assert override_resources(build_catalog(format_policy(RULE)), "some: text\n")[1] == {}
 
 
 ELSEWHERE = {**RULE, "targetClusters": {"clusters": ["oslo"]}}
 STAGED = {**RULE, "name": "replicas", "rollout": {"waves": [{"clusters": ["oslo"]}]}}
-OTHER = policy(RULE, name="other")
-CHOOSING = policy(RULE, name="other", resourceSelectors=[{"apiVersion": "apps/v1", "kind": "Deployment"}])
-CHOOSING_OTHERS = policy(RULE, name="other", resourceSelectors=[{"apiVersion": "v1", "kind": "Service"}])
+OTHER = format_policy(RULE, name="other")
+CHOOSING = format_policy(RULE, name="other", resourceSelectors=[{"apiVersion": "apps/v1", "kind": "Deployment"}])
+CHOOSING_OTHERS = format_policy(RULE, name="other", resourceSelectors=[{"apiVersion": "v1", "kind": "Service"}])
 
 
 @pytest.mark.parametrize(
     ("documents", "region", "expected"),
     [
-        pytest.param([policy(RULE)], "eu", (), id="nothing"),
-        pytest.param([policy(RULE), OTHER], "eu", (), id="a-policy-that-it-does-not-name"),
-        pytest.param([policy()], "eu", (POLICY,), id="its-policy"),
-        pytest.param([policy(RULE, ELSEWHERE)], "eu", (), id="its-policy-where-that-is-for-others"),
-        pytest.param([policy(RULE, ELSEWHERE | STAGED)], "eu", (POLICY,), id="its-policy-where-that-goes-in-waves"),
-        pytest.param([policy(ELSEWHERE, RULE)], "eu", (POLICY,), id="the-number-of-a-rule"),
-        pytest.param([policy(RULE | {"name": "five"})], "eu", (POLICY,), id="the-name-of-a-rule"),
-        pytest.param([policy(RULE).replace("spec:", "spec:\n  other: 1")], "eu", (POLICY,), id="it-is-invalid"),
-        pytest.param([policy(RULE)] * 2, "eu", (POLICY,), id="it-stands-twice"),
+        pytest.param([format_policy(RULE)], "eu", (), id="nothing"),
+        pytest.param([format_policy(RULE), OTHER], "eu", (), id="a-policy-that-it-does-not-name"),
+        pytest.param([format_policy()], "eu", (POLICY,), id="its-policy"),
+        pytest.param([format_policy(RULE, ELSEWHERE)], "eu", (), id="its-policy-where-that-is-for-others"),
+        pytest.param(
+            [format_policy(RULE, ELSEWHERE | STAGED)], "eu", (POLICY,), id="its-policy-where-that-goes-in-waves"
+        ),
+        pytest.param([format_policy(ELSEWHERE, RULE)], "eu", (POLICY,), id="the-number-of-a-rule"),
+        pytest.param([format_policy(RULE | {"name": "five"})], "eu", (POLICY,), id="the-name-of-a-rule"),
+        pytest.param([format_policy(RULE).replace("spec:", "spec:\n  other: 1")], "eu", (POLICY,), id="it-is-invalid"),
+        pytest.param([format_policy(RULE)] * 2, "eu", (POLICY,), id="it-stands-twice"),
         pytest.param([], "eu", (POLICY,), id="its-policy-is-gone"),
-        pytest.param([policy(RULE)], "us", ("cluster berlin",), id="the-labels-of-its-cluster"),
-        pytest.param([policy(RULE), CHOOSING], "eu", (KINDS,), id="a-policy-that-may-choose-it"),
-        pytest.param([policy(RULE), CHOOSING_OTHERS], "eu", (), id="a-policy-that-chooses-other-kinds"),
+        pytest.param([format_policy(RULE)], "us", ("cluster berlin",), id="the-labels-of-its-cluster"),
+        pytest.param([format_policy(RULE), CHOOSING], "eu", (KINDS,), id="a-policy-that-may-choose-it"),
+        pytest.param([format_policy(RULE), CHOOSING_OTHERS], "eu", (), id="a-policy-that-chooses-other-kinds"),
     ],
 )
-def test_what_is_a_reason_to_render_again(documents: list[str], region: str, expected: tuple[str, ...]) -> None:
-    _, trace = overridden(catalog(policy(RULE)))
+def test_changes_that_cause_a_render(documents: list[str], region: str, expected: tuple[str, ...]) -> None:
+    _, trace = override_resources(build_catalog(format_policy(RULE)))
 
-    assert moved(trace, catalog(*documents), region=region) == expected
+    assert list_changed_dependencies(trace, build_catalog(*documents), region=region) == expected
 
 
-def test_a_policy_that_is_gone_may_be_in_a_file_that_cannot_be_read() -> None:
-    result, trace = overridden(catalog())
-    broken = catalog("a: [")
+def test_missing_policy_can_be_in_an_unreadable_file() -> None:
+    result, trace = override_resources(build_catalog())
+    broken = build_catalog("a: [")
 
     assert [finding.code for finding in result.findings] == ["PolicyNotFound"]
-    assert moved(trace, broken) == ("whole",)
+    assert list_changed_dependencies(trace, broken) == ("whole",)
 
 
-def test_a_policy_that_it_had_is_not_taken_for_gone_while_a_file_cannot_be_read() -> None:
-    had = PreviousOverrides(tuple(read_override_policies(catalog(CHOOSING)).valid))
+def test_previous_policy_is_not_treated_as_deleted_while_a_file_is_unreadable() -> None:
+    had = PreviousOverrides(tuple(read_override_policies(build_catalog(CHOOSING)).valid))
     plain = WEB.replace("    kubeadmiral.io/override-policy-name: sizing\n", "")
 
-    assert [finding.code for finding in overridden(catalog("a: ["), plain, had)[0].findings] == ["PolicyNotFound"]
-    assert overridden(catalog(), plain, had)[0].findings == ()
+    assert [finding.code for finding in override_resources(build_catalog("a: ["), plain, had)[0].findings] == [
+        "PolicyNotFound"
+    ]
+    assert override_resources(build_catalog(), plain, had)[0].findings == ()
 
 
-def test_a_rule_that_has_not_arrived_goes_by_what_the_package_had() -> None:
-    actual_catalog = catalog(policy(STAGED))
-    before, _ = overridden(catalog(policy(STAGED | {"overriders": {"labels": [{"value": {"app": "old"}}]}})))
+def test_closed_rule_keeps_its_previous_text() -> None:
+    actual_catalog = build_catalog(format_policy(STAGED))
+    before, _ = override_resources(
+        build_catalog(format_policy(STAGED | {"overriders": {"labels": [{"value": {"app": "old"}}]}}))
+    )
     had = PreviousOverrides(rule_texts={name: text for name, text in before.rule_texts.items() if text})
 
-    never, trace = overridden(actual_catalog, closed=NAMED)
-    later, _ = overridden(actual_catalog, had=had, closed=NAMED)
+    never, trace = override_resources(actual_catalog, closed=NAMED)
+    later, _ = override_resources(actual_catalog, had=had, closed=NAMED)
 
     assert b"replicas: 2" in never.files["all.yaml"].data
     assert b"app: old" in later.files["all.yaml"].data
     assert trace[f"rollout {NAMED} berlin"] == "closed"
-    assert moved(trace, actual_catalog, closed=NAMED) == ()
-    assert moved(trace, actual_catalog) == (f"rollout {NAMED} berlin",)
+    assert list_changed_dependencies(trace, actual_catalog, closed=NAMED) == ()
+    assert list_changed_dependencies(trace, actual_catalog) == (f"rollout {NAMED} berlin",)
 
 
 @pytest.mark.parametrize(
@@ -151,23 +159,25 @@ def test_a_rule_that_has_not_arrived_goes_by_what_the_package_had() -> None:
         pytest.param("rollout x berlin", id="no-rule"),
     ],
 )
-def test_a_question_that_nobody_asked_has_another_answer(question: str) -> None:
-    assert moved({question: "sha256:1"}, catalog(policy(STAGED))) == (question,)
+def test_unknown_dependency_counts_as_changed(question: str) -> None:
+    assert list_changed_dependencies({question: "sha256:1"}, build_catalog(format_policy(STAGED))) == (question,)
 
 
-def test_reviewers_are_told_which_policies_had_an_effect() -> None:
-    conditions = build_overridden_condition(overridden(catalog(policy(RULE)))[0])
+def test_condition_lists_the_policies_with_an_effect() -> None:
+    conditions = build_overridden_condition(override_resources(build_catalog(format_policy(RULE)))[0])
 
     assert [(condition.type, condition.status, condition.reason) for condition in conditions] == [
         ("Overridden", "True", "OverridePolicyApplied")
     ]
     assert conditions[0].message.endswith("OverridePolicy/shop/sizing")
-    assert build_overridden_condition(overridden(catalog(policy()))[0]) == ()
+    assert build_overridden_condition(override_resources(build_catalog(format_policy()))[0]) == ()
 
 
-def test_a_warning_that_is_taken_for_an_error_withholds_the_package() -> None:
-    actual_catalog = catalog(policy({"overriders": {"jsonpatch": [{"path": "/spec/paused", "value": True}]}}))
-    cluster_overrides = replace(mile(actual_catalog), strict_codes=frozenset({"ReplaceCreatedMember"}))
+def test_warning_treated_as_error_leaves_the_files_unchanged() -> None:
+    actual_catalog = build_catalog(
+        format_policy({"overriders": {"jsonpatch": [{"path": "/spec/paused", "value": True}]}})
+    )
+    cluster_overrides = replace(build_overrides(actual_catalog), strict_codes=frozenset({"ReplaceCreatedMember"}))
     files = FileTree({"all.yaml": File(WEB.encode())})
 
     result = cluster_overrides.override(
@@ -189,8 +199,10 @@ def test_a_warning_that_is_taken_for_an_error_withholds_the_package() -> None:
         pytest.param(SERVICE, NAMED, [], id="no-resource-has-the-policy"),
     ],
 )
-def test_where_nobody_knows_what_a_package_had_it_is_withheld(text: str, closed: str, codes: list[str]) -> None:
-    result, _ = overridden(catalog(policy(STAGED)), text, had=PreviousOverrides(is_known=False), closed=closed)
+def test_unknown_previous_overrides_block_the_package(text: str, closed: str, codes: list[str]) -> None:
+    result, _ = override_resources(
+        build_catalog(format_policy(STAGED)), text, had=PreviousOverrides(is_known=False), closed=closed
+    )
 
     assert [finding.code for finding in result.findings if finding.code == "RuleTextUnknown"] == codes
     assert (result.files["all.yaml"].data == text.encode()) == (text == SERVICE or bool(closed))

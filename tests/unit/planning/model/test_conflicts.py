@@ -1,4 +1,4 @@
-"""Conflicts as data: what state and status files keep of them, and that it comes back."""
+"""Tests of serialized conflicts in the state and in status files."""
 
 from dataclasses import replace
 
@@ -47,17 +47,17 @@ REPLICAS = Conflict("field", "/spec/replicas", 2, 5, 3, "upstream", "D2", "web.y
         ),
     ],
 )
-def test_the_sides_of_a_conflict(conflict: Conflict, expected: dict[str, object]) -> None:
+def test_sides_of_a_conflict(conflict: Conflict, expected: dict[str, object]) -> None:
     data = serialize_conflict(conflict)
 
     assert {side: data[side] for side in ("base", "local", "upstream") if side in data} == expected
 
 
-def test_a_conflict_comes_back_from_state() -> None:
+def test_conflict_is_restored_from_state() -> None:
     assert parse_conflict(serialize_conflict(REPLICAS)) == REPLICAS
 
 
-def test_what_does_not_apply_is_left_out() -> None:
+def test_absent_sides_are_omitted() -> None:
     whole = Conflict("file", "", b"x", ABSENT, b"y", "local", "D16", "logo.png")
 
     assert serialize_conflict(whole) == {
@@ -79,7 +79,7 @@ ENV = replace(REPLICAS, pointer="/spec/env", base=[], local=[{"name": "A"}], ups
         pytest.param(replace(REPLICAS, base=1), replace(REPLICAS, base=True), 2, id="another-type"),
     ],
 )
-def test_a_conflict_is_told_once(first: Conflict, second: Conflict, number: int) -> None:
+def test_equal_conflicts_are_listed_once(first: Conflict, second: Conflict, number: int) -> None:
     assert len(deduplicate_conflicts([first, second])) == number
 
 
@@ -104,7 +104,7 @@ GONE = replace(KEPT, local=ABSENT, upstream=True)
         pytest.param(replace(KEPT, kind="element", pointer="/spec/x/0"), True, True, id="elements-are-not-looked-at"),
     ],
 )
-def test_a_conflict_stands_until_people_settle_it(conflict: Conflict, there: bool, empty: bool) -> None:
+def test_conflict_stays_until_people_change_its_outcome(conflict: Conflict, there: bool, empty: bool) -> None:
     package = FileTree({"web.yaml": File(WEB.encode()), "sub/Kptfile": File(b"")})
 
     assert (has_conflict_outcome(conflict, package), has_conflict_outcome(conflict, FileTree())) == (there, empty)

@@ -1,4 +1,4 @@
-"""Who has which destination: every process says the same, whatever it knows of the others."""
+"""Tests of shards: every process assigns the same shard to a target without communication."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.planning.model.shard import MAX_SHARDS, Shard, parse_shard
-from tests.unit.planning.values import destination
+from tests.unit.planning.builders import build_target
 
-FLEET = [destination(f"edge-{number:04}") for number in range(2_000)]
-# an answer that is another one tomorrow would move clusters between daemons of two versions
+FLEET = [build_target(f"edge-{number:04}") for number in range(2_000)]
+# Another assignment would move clusters between daemons of two versions.
 EXPECTED = {"berlin": [2], "lisbon": [1], "oslo": [5], "züri": [2]}
 COUNTS = st.integers(1, 9)
 NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789-.", min_size=1, max_size=40)
 
 
-def holder(name: str, count: int) -> list[int]:
-    target = destination(name)
+def list_shards(name: str, count: int) -> list[int]:
+    target = build_target(name)
     return [index for index in range(1, count + 1) if Shard(index, count).is_responsible_for(target)]
 
 
 @given(NAMES, COUNTS)
-def test_every_destination_is_exactly_one_shards(name: str, count: int) -> None:
-    assert len(holder(name, count)) == 1
+def test_every_target_has_exactly_one_shard(name: str, count: int) -> None:
+    assert len(list_shards(name, count)) == 1
 
 
 @given(NAMES, COUNTS)
-def test_one_shard_more_takes_from_the_others_and_moves_nothing_between_them(name: str, count: int) -> None:
-    (before,), (after,) = holder(name, count), holder(name, count + 1)
+def test_additional_shard_moves_targets_only_to_itself(name: str, count: int) -> None:
+    (before,), (after,) = list_shards(name, count), list_shards(name, count + 1)
 
     assert after in (before, count + 1)
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 8])
-def test_shards_have_about_the_same(count: int) -> None:
+def test_shards_have_similar_sizes(count: int) -> None:
     sizes = [sum(Shard(index, count).is_responsible_for(target) for target in FLEET) for index in range(1, count + 1)]
 
     share = len(FLEET) / count
@@ -55,11 +55,11 @@ def test_only_the_share_of_the_new_shard_moves(count: int) -> None:
     assert share * 0.8 < moved < share * 1.2
 
 
-def test_it_goes_by_the_name_of_refs_and_by_nothing_else() -> None:
+def test_shard_depends_only_on_the_target_name() -> None:
     spellings = [
-        destination("berlin"),
-        destination("berlin", url="https://example.com/fleet.git", branch="main", directory="a"),
-        destination("berlin", namespace="team", is_deployment=False),
+        build_target("berlin"),
+        build_target("berlin", url="https://example.com/fleet.git", branch="main", directory="a"),
+        build_target("berlin", namespace="team", is_deployment=False),
     ]
 
     assert (
@@ -67,11 +67,11 @@ def test_it_goes_by_the_name_of_refs_and_by_nothing_else() -> None:
     )
 
 
-def test_equal_on_every_machine() -> None:
-    assert {name: holder(name, 5) for name in EXPECTED} == EXPECTED
+def test_shards_are_equal_on_every_machine() -> None:
+    assert {name: list_shards(name, 5) for name in EXPECTED} == EXPECTED
 
 
-def test_another_process_says_the_same() -> None:
+def test_another_process_computes_the_same_shards() -> None:
     code = "from reconciler.planning.model.shard import _get_shard_index; print([_get_shard_index(f'edge-{n:04}', 7) for n in range(50)])"
     values = {
         subprocess.run(
@@ -84,7 +84,7 @@ def test_another_process_says_the_same() -> None:
     assert values == {f"{mine}\n".encode()}
 
 
-def test_one_of_one_has_it_all() -> None:
+def test_single_shard_has_all_targets() -> None:
     assert Shard() == Shard(1, 1)
     assert all(Shard().is_responsible_for(target) for target in FLEET)
     assert (Shard().is_alone, Shard().is_leader, Shard(1, 2).is_alone, Shard(1, 2).is_leader) == (
@@ -103,7 +103,7 @@ def test_one_of_one_has_it_all() -> None:
         pytest.param(f"{MAX_SHARDS}/{MAX_SHARDS}", Shard(MAX_SHARDS, MAX_SHARDS), id="the-most"),
     ],
 )
-def test_a_text(text: str, expected: Shard) -> None:
+def test_parse_shard(text: str, expected: Shard) -> None:
     assert parse_shard(text) == expected
     assert str(expected) == text
 
@@ -125,6 +125,6 @@ def test_a_text(text: str, expected: Shard) -> None:
         pytest.param("1/99999999999", id="far-too-many"),
     ],
 )
-def test_a_text_that_is_none(text: str) -> None:
+def test_invalid_shard_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"must be i/n, shard i of n with 1 <= i <= n <= 1,000"):
         parse_shard(text)

@@ -1,4 +1,4 @@
-"""State: written and read back without loss, and only by engines that know its form."""
+"""Tests of the state: it is written and read without loss, and only by versions that know its format."""
 
 import json
 from dataclasses import replace
@@ -26,7 +26,14 @@ from reconciler.planning.model.state import (
     serialize_state,
     serialize_state_changes,
 )
-from tests.unit.planning.values import commit, offer, owner, record, state, tree
+from tests.unit.planning.builders import (
+    build_commit_id,
+    build_owner,
+    build_record,
+    build_state,
+    build_tree_id,
+    build_version,
+)
 
 COUNT = RuleId(ObjectKey("core.kubeadmiral.io", "ClusterOverridePolicy", "", "site"), "count")
 NAMES = st.text('abc/é"\\', min_size=1, max_size=6)
@@ -34,7 +41,7 @@ IDS = st.text("0123456789abcdef", min_size=1, max_size=8)
 OFFERS = st.builds(RenderedVersion, IDS, IDS, IDS, IDS, IDS, IDS, st.none() | IDS)
 RECORDS = st.builds(
     PackageRecord,
-    owner=st.builds(owner, NAMES, st.just("") | NAMES),
+    owner=st.builds(build_owner, NAMES, st.just("") | NAMES),
     is_owned=st.booleans(),
     labels=st.dictionaries(NAMES, NAMES, max_size=2),
     annotations=st.dictionaries(NAMES, NAMES, max_size=2),
@@ -69,12 +76,12 @@ STATES = st.builds(
 
 
 @given(STATES)
-def test_what_was_written_is_read_back(one: TargetState) -> None:
+def test_written_state_is_read_back(one: TargetState) -> None:
     assert parse_state(serialize_state(one)) == one
 
 
 @given(STATES, STATES, st.data())
-def test_what_is_written_anew_makes_the_files_of_one_state_of_those_of_another(
+def test_incremental_write_produces_the_same_files_as_a_full_write(
     one: TargetState, other: TargetState, data: st.DataObject
 ) -> None:
     shared = data.draw(st.sets(st.sampled_from(sorted(one.packages)))) if one.packages else set()
@@ -88,7 +95,7 @@ def test_what_is_written_anew_makes_the_files_of_one_state_of_those_of_another(
 
 
 @given(STATES)
-def test_equal_states_are_equal_bytes_whatever_their_order(one: TargetState) -> None:
+def test_equal_states_have_equal_bytes_in_any_order(one: TargetState) -> None:
     turned = TargetState(
         one.url, one.branch, one.directory, one.observed_commit,
         dict(reversed(one.drafts.items())), dict(reversed(one.packages.items())),
@@ -97,62 +104,71 @@ def test_equal_states_are_equal_bytes_whatever_their_order(one: TargetState) -> 
     assert sorted(serialize_state(turned).items()) == sorted(serialize_state(one).items())
 
 
-def test_each_package_has_a_file_of_its_own() -> None:
-    files = serialize_state(state(packages={"gw": record(), "team/probe": record()}))
+def test_each_package_has_its_own_file() -> None:
+    files = serialize_state(build_state(packages={"gw": build_record(), "team/probe": build_record()}))
 
     assert sorted(files) == ["destination.json", "packages/gw.json", "packages/team/probe.json"]
 
 
-def test_a_newer_form_is_refused() -> None:
-    files = serialize_state(state())
+def test_newer_format_is_refused() -> None:
+    files = serialize_state(build_state())
     newer: dict[str, Any] = {**json.loads(files["destination.json"]), "format": 2}
 
     with pytest.raises(EngineTooOldError, match="format 2, this version supports up to 1"):
         parse_state({**files, "destination.json": json.dumps(newer).encode()})
 
 
-def test_every_tree_that_is_needed_again_is_kept() -> None:
-    package_record = record(
-        published_version=offer("o", base="b"), draft_version=offer("p", merged="m"), unpublished_versions=(offer("q"),)
+def test_all_referenced_trees_are_collected() -> None:
+    package_record = build_record(
+        published_version=build_version("o", base="b"),
+        draft_version=build_version("p", merged="m"),
+        unpublished_versions=(build_version("q"),),
     )
 
-    assert state(packages={"gw": package_record}).collect_trees() == {"o", "b", "p", "m", "q", "up1"}
+    assert build_state(packages={"gw": package_record}).collect_trees() == {"o", "b", "p", "m", "q", "up1"}
 
 
-def test_only_the_last_offers_are_remembered_each_once() -> None:
-    package_record = record()
+def test_only_the_last_unpublished_versions_are_kept() -> None:
+    package_record = build_record()
     for number in [*range(MAX_UNPUBLISHED_VERSIONS + 5), MAX_UNPUBLISHED_VERSIONS]:
-        package_record = package_record.with_draft_version(offer(f"t{number}"), "drafts/berlin")
+        package_record = package_record.with_draft_version(build_version(f"t{number}"), "drafts/berlin")
 
     assert len(package_record.unpublished_versions) == MAX_UNPUBLISHED_VERSIONS
     assert (package_record.unpublished_versions[-1].rendered, package_record.draft_version) == (
-        tree(f"t{MAX_UNPUBLISHED_VERSIONS}"),
+        build_tree_id(f"t{MAX_UNPUBLISHED_VERSIONS}"),
         package_record.unpublished_versions[-1],
     )
     assert package_record.last_workspace == 1
 
 
-def test_a_new_draft_gets_the_next_workspace_number() -> None:
-    assert record(last_workspace=3).with_draft_version(offer("a"), "d").last_workspace == 4
-    assert record(last_workspace=3, draft_version=offer("b")).with_draft_version(offer("a"), "d").last_workspace == 3
-
-
-def test_of_a_package_that_was_given_up_its_numbers_alone_are_left() -> None:
-    package_record = record(
-        last_workspace=4,
-        last_revision=3,
-        published_version=offer("v3"),
-        unpublished_versions=(offer("v4"),),
-        declined_trees=(tree("v2"),),
+def test_new_draft_has_the_next_workspace_number() -> None:
+    assert build_record(last_workspace=3).with_draft_version(build_version("a"), "d").last_workspace == 4
+    assert (
+        build_record(last_workspace=3, draft_version=build_version("b"))
+        .with_draft_version(build_version("a"), "d")
+        .last_workspace
+        == 3
     )
 
-    assert package_record.to_tombstone() == PackageRecord(owner(), is_owned=False, last_workspace=4, last_revision=3)
+
+def test_tombstone_keeps_only_the_numbers() -> None:
+    package_record = build_record(
+        last_workspace=4,
+        last_revision=3,
+        published_version=build_version("v3"),
+        unpublished_versions=(build_version("v4"),),
+        declined_trees=(build_tree_id("v2"),),
+    )
+
+    assert package_record.to_tombstone() == PackageRecord(
+        build_owner(), is_owned=False, last_workspace=4, last_revision=3
+    )
     assert package_record.to_tombstone().collect_trees() == frozenset()
 
 
-def test_a_revision_that_an_earlier_engine_wrote_is_known_without_workspace_and_tag() -> None:
-    revision = PublishedRevision(1, commit("b1"), offer("v1"))
-    files = serialize_state(state(packages={"gw": record(revisions=(revision,))}))
+def test_revision_of_an_earlier_version_has_no_workspace_and_no_tag() -> None:
+    revision = PublishedRevision(1, build_commit_id("b1"), build_version("v1"))
+    files = serialize_state(build_state(packages={"gw": build_record(revisions=(revision,))}))
     data = json.loads(files["packages/gw.json"])
     for name in ("workspace", "tag"):
         del data["revisions"][0][name]
@@ -163,12 +179,12 @@ def test_a_revision_that_an_earlier_engine_wrote_is_known_without_workspace_and_
     assert read.packages["gw"].revisions == (revision,)
 
 
-def test_the_texts_of_rules_are_kept_once_and_by_digest() -> None:
+def test_rule_texts_are_stored_once_by_digest() -> None:
     rule = RuleId(ObjectKey("core.kubeadmiral.io", "OverridePolicy", "shop", "sizing"), "0")
     resources = {"apps/Deployment": ["web.yaml Deployment/shop/web"]}
     used = {"OverridePolicy/shop/sizing": {"resources": resources, "rules": [0]}}
-    package_record = record(rule_texts={rule: '{"overriders": {}}'}, policy_usage=used)
-    known = state(packages={"a": package_record, "b": package_record})
+    package_record = build_record(rule_texts={rule: '{"overriders": {}}'}, policy_usage=used)
+    known = build_state(packages={"a": package_record, "b": package_record})
     files = serialize_state(known)
 
     assert parse_state(files) == known
@@ -177,85 +193,88 @@ def test_the_texts_of_rules_are_kept_once_and_by_digest() -> None:
     ]
 
 
-def test_a_rule_whose_text_is_lost_makes_the_state_unreadable() -> None:
+def test_missing_rule_text_makes_the_state_unreadable() -> None:
     rule = RuleId(ObjectKey("core.kubeadmiral.io", "OverridePolicy", "shop", "sizing"), "0")
-    files = serialize_state(state(packages={"a": record(rule_texts={rule: "{}"})}))
+    files = serialize_state(build_state(packages={"a": build_record(rule_texts={rule: "{}"})}))
     left = {path: content for path, content in files.items() if not path.startswith("texts/")}
 
     with pytest.raises(StateUnreadableError):
         parse_state(left)
 
 
-def test_the_texts_of_what_was_offered_are_read_back() -> None:
-    was = replace(offer("was"), rules={COUNT: "{was}"})
-    put = replace(offer("put"), rules={COUNT: "{put}"})
-    package_record = record(
+def test_rule_texts_of_versions_are_read_back() -> None:
+    was = replace(build_version("was"), rules={COUNT: "{was}"})
+    put = replace(build_version("put"), rules={COUNT: "{put}"})
+    package_record = build_record(
         published_version=was,
         draft_version=put,
         unpublished_versions=(put,),
-        revisions=(PublishedRevision(1, commit("c1"), was),),
+        revisions=(PublishedRevision(1, build_commit_id("c1"), was),),
         rule_texts={COUNT: "{now}"},
     )
 
-    read = parse_state(serialize_state(state(packages={"a": package_record})))
+    read = parse_state(serialize_state(build_state(packages={"a": package_record})))
 
     assert read.packages["a"] == package_record
 
 
 WAS, NOW = {COUNT: "{was}"}, {COUNT: "{now}"}
-OURS = replace(offer("was"), rules=WAS)
+OURS = replace(build_version("was"), rules=WAS)
 
 
 @pytest.mark.parametrize(
     ("fields", "published", "expected"),
     [
         pytest.param({}, None, {}, id="nothing-was-ever-there"),
-        pytest.param({"desired_tree": tree("now")}, None, {}, id="what-is-only-drafted-is-not-there"),
+        pytest.param({"desired_tree": build_tree_id("now")}, None, {}, id="what-is-only-drafted-is-not-there"),
         pytest.param(
-            {"desired_tree": tree("was"), "published_version": OURS},
+            {"desired_tree": build_tree_id("was"), "published_version": OURS},
             "was",
             NOW,
             id="what-is-there-is-what-was-wanted-last",
         ),
         pytest.param(
-            {"desired_tree": tree("now"), "published_version": OURS}, "was", WAS, id="a-draft-of-more-has-not-arrived"
+            {"desired_tree": build_tree_id("now"), "published_version": OURS},
+            "was",
+            WAS,
+            id="a-draft-of-more-has-not-arrived",
         ),
         pytest.param(
-            {"desired_tree": tree("was"), "published_version": OURS},
+            {"desired_tree": build_tree_id("was"), "published_version": OURS},
             "edited",
             NOW,
             id="edits-of-people-change-nothing-in-that",
         ),
         pytest.param(
-            {"desired_tree": tree("both"), "published_version": OURS},
+            {"desired_tree": build_tree_id("both"), "published_version": OURS},
             "both",
             NOW,
             id="nor-do-edits-that-are-wanted-since",
         ),
-        pytest.param({"desired_tree": tree("now")}, "now", NOW, id="adopted-as-it-was-wanted"),
+        pytest.param({"desired_tree": build_tree_id("now")}, "now", NOW, id="adopted-as-it-was-wanted"),
         pytest.param(
-            {"desired_tree": tree("now"), "revisions": (PublishedRevision(1, commit("c1"), OURS),)},
+            {"desired_tree": build_tree_id("now"), "revisions": (PublishedRevision(1, build_commit_id("c1"), OURS),)},
             None,
             WAS,
             id="people-deleted-it",
         ),
     ],
 )
-def test_the_texts_that_have_arrived(fields: dict[str, Any], published: str | None, expected: object) -> None:
-    package_record = record(rule_texts=NOW, **fields)
+def test_published_rule_texts(fields: dict[str, Any], published: str | None, expected: object) -> None:
+    package_record = build_record(rule_texts=NOW, **fields)
 
-    assert package_record.find_published_rule_texts(tree(published) if published else None) == expected
+    assert package_record.find_published_rule_texts(build_tree_id(published) if published else None) == expected
 
 
-def test_records_share_what_they_have_in_common() -> None:
+def test_records_share_equal_values() -> None:
     mapping = {"kind": "drafted", "conditions": [{"type": "Ready", "status": "True"}], "findings": []}
-    package_record = record(
+    package_record = build_record(
         outcome=mapping,
         trace={"engine": "1.0 safe"},
-        draft_version=offer("a"),
-        unpublished_versions=(offer("b"), offer("a")),
+        draft_version=build_version("a"),
+        unpublished_versions=(build_version("b"), build_version("a")),
     )
-    files = serialize_state(state(packages={"gw": package_record, "web": package_record}))
+    files = serialize_state(build_state(packages={"gw": package_record, "web": package_record}))
 
     first, second = parse_state(files).packages.values()
 
@@ -266,8 +285,10 @@ def test_records_share_what_they_have_in_common() -> None:
 
 
 @pytest.mark.parametrize("where", ["put", "seen"])
-def test_a_field_that_nobody_knows_is_not_lost(where: str) -> None:
-    files = serialize_state(state(packages={"gw": record(draft_version=offer("a"), unpublished_versions=())}))
+def test_unknown_field_is_refused(where: str) -> None:
+    files = serialize_state(
+        build_state(packages={"gw": build_record(draft_version=build_version("a"), unpublished_versions=())})
+    )
     data = json.loads(files["packages/gw.json"])
     data[where]["more"] = "of a newer engine"
 

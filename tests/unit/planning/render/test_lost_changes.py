@@ -1,4 +1,4 @@
-"""Local changes that a render did not keep: each gets a conflict record, and what was kept gets none."""
+"""Tests of local changes that a render loses: each has a conflict record, and kept changes have none."""
 
 import pytest
 
@@ -10,23 +10,25 @@ from reconciler.planning.render.local_changes import LostChanges, find_lost_chan
 BEFORE = b"kind: A\ndata:\n  a: 1\n"
 
 
-def tree(content: bytes | File | None, path: str = "a.yaml") -> FileTree:
+def build_tree(content: bytes | File | None, path: str = "a.yaml") -> FileTree:
     if content is None:
         return FileTree()
     return FileTree({path: content if isinstance(content, File) else File(content)})
 
 
-def standing(before: FileTree, now: FileTree, *conflicts: Conflict) -> BranchPackage:
+def build_branch_package(before: FileTree, now: FileTree, *conflicts: Conflict) -> BranchPackage:
     return BranchPackage(now, before, before, before, before, conflicts)
 
 
-def published(
+def find_published_losses(
     now: bytes | File | None, result: FileTree, *known: Conflict, before: bytes | None = BEFORE
 ) -> LostChanges:
-    return find_lost_changes(RenderInputs(FileTree(), standing(tree(before), tree(now))), result, known)
+    return find_lost_changes(
+        RenderInputs(FileTree(), build_branch_package(build_tree(before), build_tree(now))), result, known
+    )
 
 
-def field(local: object, file: str = "a.yaml") -> Conflict:
+def build_field_conflict(local: object, file: str = "a.yaml") -> Conflict:
     return Conflict("field", "/data/a", 1, local, 3, "upstream", "D2", file=file)
 
 
@@ -46,8 +48,8 @@ ITEMS = b"kind: A\nitems: [one, two]\n"
 
 
 @pytest.mark.parametrize(("now", "result"), KEPT)
-def test_a_local_change_that_is_kept_gets_no_record(now: bytes | File | None, result: bytes | File | None) -> None:
-    assert published(now, tree(result)) == LostChanges()
+def test_kept_local_change_has_no_record(now: bytes | File | None, result: bytes | File | None) -> None:
+    assert find_published_losses(now, build_tree(result)) == LostChanges()
 
 
 LOST = [
@@ -66,8 +68,8 @@ LOST = [
 
 
 @pytest.mark.parametrize(("now", "result"), LOST)
-def test_a_local_change_that_is_lost_gets_a_record(now: bytes | File | None, result: bytes | File | None) -> None:
-    (conflict,) = published(now, tree(result)).published_conflicts
+def test_lost_local_change_has_a_record(now: bytes | File | None, result: bytes | File | None) -> None:
+    (conflict,) = find_published_losses(now, build_tree(result)).published_conflicts
 
     assert (conflict.kind, conflict.file, conflict.chosen, conflict.rule) == (
         "file",
@@ -87,51 +89,56 @@ def test_a_local_change_that_is_lost_gets_a_record(now: bytes | File | None, res
         pytest.param(b"others: [two, three, four]\n", False, id="of-another-field"),
     ],
 )
-def test_a_list_in_one_line_is_kept_with_all_edits_of_its_items(result: bytes, is_kept: bool) -> None:
-    lost_changes = published(b"kind: A\nitems: [two, three]\n", tree(b"kind: A\n" + result), before=ITEMS)
+def test_flow_list_is_kept_only_with_all_changes_of_its_items(result: bytes, is_kept: bool) -> None:
+    lost_changes = find_published_losses(
+        b"kind: A\nitems: [two, three]\n", build_tree(b"kind: A\n" + result), before=ITEMS
+    )
 
     assert (lost_changes == LostChanges()) == is_kept
 
 
-def test_what_moved_to_another_file_is_kept() -> None:
-    assert published(BEFORE + b"# why\n", tree(BEFORE + b"# why\n", "b.yaml")) == LostChanges()
+def test_content_in_another_file_is_kept() -> None:
+    assert find_published_losses(BEFORE + b"# why\n", build_tree(BEFORE + b"# why\n", "b.yaml")) == LostChanges()
 
 
-def test_a_renamed_file_that_an_update_changes_is_kept() -> None:
-    ours = standing(tree(BEFORE), tree(BEFORE, "b.yaml"))
+def test_renamed_file_that_an_update_changes_is_kept() -> None:
+    ours = build_branch_package(build_tree(BEFORE), build_tree(BEFORE, "b.yaml"))
 
     assert (
-        find_lost_changes(RenderInputs(FileTree(), ours), tree(b"kind: A\ndata:\n  a: 2\n", "b.yaml"), ())
+        find_lost_changes(RenderInputs(FileTree(), ours), build_tree(b"kind: A\ndata:\n  a: 2\n", "b.yaml"), ())
         == LostChanges()
     )
 
 
-def test_a_value_that_a_conflict_names_gets_no_second_record() -> None:
-    now, result = b"kind: A\ndata:\n  a: 2\n", tree(b"kind: A\ndata:\n  a: 3\n")
+def test_value_with_a_conflict_has_no_second_record() -> None:
+    now, result = b"kind: A\ndata:\n  a: 2\n", build_tree(b"kind: A\ndata:\n  a: 3\n")
 
-    assert published(now, result, field(2)) == LostChanges()
-    assert published(now, result).published_conflicts
-    assert published(now + b"# why\n", result, field(2)).published_conflicts
+    assert find_published_losses(now, result, build_field_conflict(2)) == LostChanges()
+    assert find_published_losses(now, result).published_conflicts
+    assert find_published_losses(now + b"# why\n", result, build_field_conflict(2)).published_conflicts
 
 
-def test_a_file_that_a_conflict_names_gets_no_second_record() -> None:
+def test_file_with_a_conflict_has_no_second_record() -> None:
     conflict = Conflict("file", "", 1, 2, 3, "upstream", "D17", file="a.yaml")
 
-    assert published(BEFORE + b"# why\n", tree(BEFORE), conflict) == LostChanges()
+    assert find_published_losses(BEFORE + b"# why\n", build_tree(BEFORE), conflict) == LostChanges()
 
 
-def test_an_edit_of_the_draft_counts_alone_and_its_record_is_remembered() -> None:
-    ours = standing(tree(BEFORE), tree(BEFORE + b"# published\n"))
-    edited = standing(tree(BEFORE), tree(BEFORE + b"# drafted\n"))
-    lost_changes = find_lost_changes(RenderInputs(FileTree(), ours, edited), tree(BEFORE), ())
+def test_only_changes_of_the_draft_are_checked_and_recorded_conflicts_are_kept() -> None:
+    ours = build_branch_package(build_tree(BEFORE), build_tree(BEFORE + b"# published\n"))
+    edited = build_branch_package(build_tree(BEFORE), build_tree(BEFORE + b"# drafted\n"))
+    lost_changes = find_lost_changes(RenderInputs(FileTree(), ours, edited), build_tree(BEFORE), ())
     assert (len(lost_changes.published_conflicts), len(lost_changes.draft_conflicts)) == (0, 1)
 
-    unedited = standing(tree(BEFORE), tree(BEFORE), *lost_changes.draft_conflicts)
-    later = find_lost_changes(RenderInputs(FileTree(), None, unedited), tree(BEFORE), ())
+    unedited = build_branch_package(build_tree(BEFORE), build_tree(BEFORE), *lost_changes.draft_conflicts)
+    later = find_lost_changes(RenderInputs(FileTree(), None, unedited), build_tree(BEFORE), ())
     assert later.draft_conflicts == lost_changes.draft_conflicts
 
-    settled = standing(tree(BEFORE), tree(BEFORE + b"# drafted\n"), *lost_changes.draft_conflicts)
+    settled = build_branch_package(
+        build_tree(BEFORE), build_tree(BEFORE + b"# drafted\n"), *lost_changes.draft_conflicts
+    )
     assert (
-        find_lost_changes(RenderInputs(FileTree(), None, settled), tree(BEFORE + b"# drafted\n"), ()) == LostChanges()
+        find_lost_changes(RenderInputs(FileTree(), None, settled), build_tree(BEFORE + b"# drafted\n"), ())
+        == LostChanges()
     )
     assert find_lost_changes(RenderInputs(FileTree(), None, unedited), FileTree(), ()) == LostChanges()

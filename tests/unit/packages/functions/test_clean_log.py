@@ -1,4 +1,4 @@
-"""What functions say must not depend on when and where they ran."""
+"""Tests of cleaned logs, which do not depend on the time and place of the run."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ from reconciler.packages.functions.resource_list import clean_log
         pytest.param("x" * 5_000, "x" * 4_000 + "…", id="long"),
     ],
 )
-def test_words(text: str, expected: str) -> None:
+def test_clean_log(text: str, expected: str) -> None:
     assert clean_log(text, "/tmp/x1") == expected

@@ -1,4 +1,4 @@
-"""Deciding together: what packages are to each other that share templates, and what they are not."""
+"""Tests of decisions about packages with shared templates, and of packages without them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,15 @@ from tests.support.decided_fleet import InMemoryTrees
 from tests.support.templates import kafka, pool
 from tests.support.world import config_map
 from tests.unit.controllers.kafka_templates.template_builders import tree
-from tests.unit.planning.values import Tables, commit, destination, owner, record, state, variant
+from tests.unit.planning.builders import (
+    FakeRepository,
+    build_commit_id,
+    build_owner,
+    build_record,
+    build_state,
+    build_target,
+    build_variant,
+)
 
 Packages = Mapping[str, Mapping[str, str]]
 POD = {"pod": {"priorityClassName": "high"}}
@@ -38,8 +46,8 @@ TWICE, TYPE = "DuplicateObject", "InvalidTemplateType"
 
 
 @dataclass
-class World:
-    """A destination where nothing is published, and what is wanted there: packages that rooms make of these files."""
+class TemplateWorld:
+    """A target without published packages, and generated packages with these files."""
 
     packages: Packages
     is_cluster: bool = True
@@ -51,7 +59,7 @@ class World:
         self.trees = InMemoryTrees()
         self.renderer = PackageRenderer(read_catalog(FileTree(), {}), ClusterOverrides(), RenderEngine("safe"))
 
-    def questions(self) -> list[DecisionInput]:
+    def build_inputs(self) -> list[DecisionInput]:
         return [
             DecisionInput(package, self.records.get(package.target.package), ObservedPackage())
             for package in map(self._variant, self.packages)
@@ -60,7 +68,7 @@ class World:
     def _variant(self, name: str) -> Variant:
         source = GeneratedSource(tree(self.packages[name]))
         facts = {"variant": name, "upstream": source.fingerprint}
-        return replace(variant(name, name, deployment=self.is_cluster), source=source, dependencies=facts)
+        return replace(build_variant(name, name, deployment=self.is_cluster), source=source, dependencies=facts)
 
     def render(self, value: Variant, render_inputs: RenderInputs) -> PackageRender:
         self.rendered[value.target.package] += 1
@@ -68,26 +76,28 @@ class World:
             raise InterruptedFunctionError("the program was stopped")
         return self.renderer(value, render_inputs)
 
-    def together(self) -> PackageDecisions:
-        heads = TargetHeads(commit("b0"), is_absent=True)
-        ground = TargetSnapshot(destination(), state(packages=self.records), heads, Tables({}), "drafts/{repository}")
+    def decide_together(self) -> PackageDecisions:
+        heads = TargetHeads(build_commit_id("b0"), is_absent=True)
+        ground = TargetSnapshot(
+            build_target(), build_state(packages=self.records), heads, FakeRepository({}), "drafts/{repository}"
+        )
         shop = PlanningContext(
             self.renderer.dependency_reader, self.trees, self.render, None, "drafts/{repository}", 0,  # type: ignore[arg-type]
         )  # fmt: skip
         claims = TargetClaims((), frozenset(), frozenset(), is_complete=True)
-        return decide_packages(self.questions(), claims, ground, shop, {})
+        return decide_packages(self.build_inputs(), claims, ground, shop, {})
 
-    def alone(self) -> dict[str, PackageOutcome]:
+    def decide_separately(self) -> dict[str, PackageOutcome]:
         answers = self.renderer.dependency_reader
-        mapping = {decision_input.variant.target.package: decision_input for decision_input in self.questions()}
+        mapping = {decision_input.variant.target.package: decision_input for decision_input in self.build_inputs()}
         return {
             name: decide_package(decision_input, answers, self.trees, self.renderer)
             for name, decision_input in mapping.items()
         }
 
 
-def told(outcome: PackageOutcome) -> str:
-    """Return whether a draft has anything inherited in it, or the errors that withhold a package."""
+def describe_outcome(outcome: PackageOutcome) -> str:
+    """Return whether a draft contains inherited settings, or the errors that block the package."""
     if isinstance(outcome, Draft):
         merged = any(b"materialised-template" in file.data for file in outcome.rendered.files.values())
         return "merged" if merged else "as it is"
@@ -103,10 +113,10 @@ def told(outcome: PackageOutcome) -> str:
         pytest.param({"a": KAFKA, "b": POOL}, False, id="no-cluster"),
     ],
 )
-def test_what_has_no_templates_is_decided_as_if_alone(packages: Packages, is_cluster: bool) -> None:
-    world = World(packages, is_cluster)
+def test_packages_without_templates_are_decided_independently(packages: Packages, is_cluster: bool) -> None:
+    world = TemplateWorld(packages, is_cluster)
 
-    assert world.together().outcomes == world.alone()
+    assert world.decide_together().outcomes == world.decide_separately()
 
 
 @pytest.mark.parametrize(
@@ -122,17 +132,17 @@ def test_what_has_no_templates_is_decided_as_if_alone(packages: Packages, is_clu
         ),
     ],
 )  # fmt: skip
-def test_what_is_withheld_counts_for_nobody(packages: Packages, expected: list[str]) -> None:
-    world = World(packages)
+def test_blocked_package_does_not_affect_the_others(packages: Packages, expected: list[str]) -> None:
+    world = TemplateWorld(packages)
 
-    package_decisions = world.together()
+    package_decisions = world.decide_together()
 
-    assert [told(outcome) for outcome in package_decisions.outcomes.values()] == expected
+    assert [describe_outcome(outcome) for outcome in package_decisions.outcomes.values()] == expected
     assert world.rendered == dict.fromkeys(packages, 1)
 
 
-def test_what_is_withheld_is_asked_again_when_the_others_move() -> None:
-    a = World({"a": {**KAFKA, **FAULTY}, "b": POOL}).together().outcomes["a"]
+def test_blocked_package_is_decided_again_when_the_others_change() -> None:
+    a = TemplateWorld({"a": {**KAFKA, **FAULTY}, "b": POOL}).decide_together().outcomes["a"]
 
     assert isinstance(a, Blocked)
     assert ALL_TEMPLATES_DEPENDENCY in a.trace
@@ -140,12 +150,14 @@ def test_what_is_withheld_is_asked_again_when_the_others_move() -> None:
 
 
 @pytest.mark.parametrize(
-    "known", [{}, {"b": record(owner=owner("b"), trace={ALL_TEMPLATES_DEPENDENCY: "before"})}], ids=["new", "known"]
+    "known",
+    [{}, {"b": build_record(owner=build_owner("b"), trace={ALL_TEMPLATES_DEPENDENCY: "before"})}],
+    ids=["new", "known"],
 )
-def test_a_render_that_was_interrupted_is_not_begun_twice(known: Mapping[str, PackageRecord]) -> None:
-    world = World({"a": KAFKA, "b": POOL}, records=known, broken="b")
+def test_interrupted_render_is_not_repeated_in_the_same_pass(known: Mapping[str, PackageRecord]) -> None:
+    world = TemplateWorld({"a": KAFKA, "b": POOL}, records=known, broken="b")
 
-    b = world.together().outcomes["b"]
+    b = world.decide_together().outcomes["b"]
 
     assert isinstance(b, Blocked)
     assert (world.rendered["b"], b.should_retry) == (1, True)

@@ -1,7 +1,7 @@
-"""Random expressions, evaluated by us and by the reference engine in C++: both give the same value, or both fault.
+"""Tests with random expressions. This engine and the C++ reference engine return the same value, or both an error.
 
-Left out on purpose is what differs: maps of several entries (theirs have no order), texts of times with other than
-three decimals, `base64.encode` of strings, and macros with two variables (theirs are missing).
+Some known differences are excluded: maps with several entries (unordered in the reference engine), time texts without
+exactly three decimals, `base64.encode` of strings, and macros with two variables (missing in the reference engine).
 """
 
 from __future__ import annotations
@@ -57,21 +57,21 @@ FORMS = (
         for name in ("greatest", "least", "bitAnd", "bitXor", "bitShiftLeft", "bitShiftRight")
     ),
     *("%s.hasValue()", "%s.value()", "%s.orValue(%s)", "%s.or(%s)", "%s.optMap(v, [v])", "optional.ofNonZeroValue(%s)"),
-    # of doubles under %d the engines for Go and for C++ write different texts; ours is that for Go
+    # The Go and C++ engines format doubles differently for %d. This engine follows the Go engine.
     *("base64.decode(%s)", "'%%d|%%x'.format([int(%s), %s])", "'%%.2f|%%s'.format([%s, 'a'])", "strings.quote(%s)"),
     *("%s.getFullYear()", "%s.getHours()", "%s.getMilliseconds()", "%s.getDayOfYear('+05:30')"),
 )
 
 
-def _form(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    def filled(form: str) -> st.SearchStrategy[str]:
+def _build_expressions(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    def fill_form(form: str) -> st.SearchStrategy[str]:
         holes = form.replace("%%", "").count("%s")
         return st.tuples(*[parts] * holes).map(lambda texts: form % texts)
 
-    return st.sampled_from(FORMS).flatmap(filled)
+    return st.sampled_from(FORMS).flatmap(fill_form)
 
 
-EXPRESSIONS = st.recursive(st.sampled_from(ATOMS), _form, max_leaves=5)
+EXPRESSIONS = st.recursive(st.sampled_from(ATOMS), _build_expressions, max_leaves=5)
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def engine() -> Iterator[ReferenceEngine]:
 
 @settings(max_examples=200, deadline=None)
 @given(text=EXPRESSIONS)
-def test_we_agree_with_the_reference_engine(engine: ReferenceEngine, text: str) -> None:
+def test_result_is_equal_to_the_reference_engine(engine: ReferenceEngine, text: str) -> None:
     reference = engine.evaluate(text)
     assume(reference != NO_ANSWER)
 

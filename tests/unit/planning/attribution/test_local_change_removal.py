@@ -1,4 +1,4 @@
-"""Doing without an edit: what stands there again, and what other people's edits beside it keep."""
+"""Tests of the removal of one local change: the earlier value returns, and other local changes stay."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ A, B, C = {"name": "a", "v": 1}, {"name": "b", "v": 2}, {"name": "c", "v": 3}
         ),
     ],
 )  # fmt: skip
-def test_undone(before: Any, after: Any, path: DataPath, deleted: bool, expected: Any) -> None:
+def test_undo_change(before: Any, after: Any, path: DataPath, deleted: bool, expected: Any) -> None:
     assert undo_change(before, after, path, is_removed=deleted) == expected
 
 
@@ -54,7 +54,7 @@ ONE, TWO = (f"kind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: b}} # {nam
     ],
 )
 @pytest.mark.parametrize("text", ["branch", "draft"])
-def test_a_resource_that_was_taken_away_is_given_back(
+def test_deleted_resource_is_restored(
     came: dict[str, str], edited: dict[str, str], text: Literal["branch", "draft"]
 ) -> None:
     base, files = build_tree(came), build_tree(edited)
@@ -64,7 +64,7 @@ def test_a_resource_that_was_taken_away_is_given_back(
     assert remove_from_source(source, layer, MergeOptions()).files == base
 
 
-def test_a_comment_that_went_with_an_edit_comes_back() -> None:
+def test_comment_that_was_removed_with_a_change_is_restored() -> None:
     base, files = (
         build_tree({"a.yaml": f"kind: X\nmetadata: {{name: x}}\n{rest}"}) for rest in ("n: 1 # as agreed\n", "")
     )

@@ -1,4 +1,4 @@
-"""The wire format: places, ids and results of what a function gives back."""
+"""Tests of the ResourceList format: paths, IDs and results that a function returns."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import pytest
 
 from reconciler.packages.functions.function import FunctionResult
 from reconciler.packages.functions.resource_list import build_resource_list, read_returned_items, read_returned_results
-from tests.unit.packages.builders import items
+from tests.unit.packages.builders import parse_items
 
 PATH, LEGACY_PATH = "internal.config.kubernetes.io/path", "config.kubernetes.io/path"
 INDEX = "internal.config.kubernetes.io/index"
 ONE = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n"
 
 
-def test_a_round_trip_changes_nothing() -> None:
-    input_items = items(
+def test_round_trip_changes_nothing() -> None:
+    input_items = parse_items(
         ONE + "  annotations: {}\n---\n" + ONE + "  annotations: {own: x, config.kubernetes.io/index: '7'}\n"
     )
 
@@ -28,8 +28,8 @@ def test_a_round_trip_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("text", ["resources: [a.yaml]\n", "metadata:\nresources: []\n", "metadata: {}\na: 1\n"])
-def test_what_has_no_metadata_has_a_place_too(text: str) -> None:
-    input_items = items(text)
+def test_resource_without_metadata_receives_a_path(text: str) -> None:
+    input_items = parse_items(text)
     wire = build_resource_list(input_items, None)
     returned = read_returned_items(input_items, wire)
 
@@ -46,7 +46,7 @@ def test_what_has_no_metadata_has_a_place_too(text: str) -> None:
     ],
 )
 def test_new_keys_come_last(order: list[str], *, sorts: bool) -> None:
-    input_items = items(ONE)
+    input_items = parse_items(ONE)
     wire = build_resource_list(input_items, None)
     wire["items"][0] = {"z": 1, "a": 2, **wire["items"][0]}
 
@@ -67,8 +67,8 @@ def test_new_keys_come_last(order: list[str], *, sorts: bool) -> None:
         pytest.param({INDEX: 3}, ("r.yaml", 3), id="index-as-a-number"),
     ],
 )
-def test_places(annotations: dict[str, Any], place: tuple[str, int]) -> None:
-    input_items = items(ONE)
+def test_returned_paths(annotations: dict[str, Any], place: tuple[str, int]) -> None:
+    input_items = parse_items(ONE)
     wire = build_resource_list(input_items, None)
     wire["items"][0]["metadata"]["annotations"].update(annotations)
 
@@ -86,8 +86,8 @@ def test_places(annotations: dict[str, Any], place: tuple[str, int]) -> None:
         pytest.param("  annotations: {}\n", False, id="one-that-was-there-and-empty"),
     ],
 )
-def test_emptied_annotations(own: str, *, emptied: bool) -> None:
-    input_items = items(ONE + own)
+def test_empty_annotations(own: str, *, emptied: bool) -> None:
+    input_items = parse_items(ONE + own)
     wire = build_resource_list(input_items, None)
     wire["items"][0]["metadata"]["annotations"] = {"config.k8s.io/id": "0"}
     returned = read_returned_items(input_items, wire)
@@ -101,8 +101,8 @@ def test_emptied_annotations(own: str, *, emptied: bool) -> None:
     assert "annotations" not in new[0].data["metadata"]
 
 
-def test_a_copy_is_new() -> None:
-    input_items = items(ONE)
+def test_copied_item_is_new() -> None:
+    input_items = parse_items(ONE)
     wire = build_resource_list(input_items, None)
     wire["items"].append(wire["items"][0])
 
@@ -122,7 +122,7 @@ def test_a_copy_is_new() -> None:
         pytest.param({"items": [{"a": [{1: 2}]}]}, "must be strings", id="number-as-key"),
     ],
 )
-def test_what_cannot_be_written(returned: Any, message: str) -> None:
+def test_invalid_items_are_refused(returned: Any, message: str) -> None:
     assert message in str(read_returned_items([], returned))
 
 

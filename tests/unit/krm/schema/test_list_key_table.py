@@ -1,4 +1,4 @@
-"""The key table: what people say about lists overrules every schema (D22)."""
+"""Tests of the list key table in the settings, which has priority over every schema."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from reconciler.krm.schema import ListKeys, MergeSchemas, load_builtin_merge_sch
 from reconciler.krm.schema.merge_schemas import ATOMIC_SCHEMA, UNKNOWN_SCHEMA, MergeSchema
 
 
-def overruled(table: dict[str, Any]) -> MergeSchemas:
+def build_schemas_with_table(table: dict[str, Any]) -> MergeSchemas:
     rows, problems = read_list_key_table(table)
     assert not problems
     return load_builtin_merge_schemas().with_list_keys(rows)
 
 
-def shape_at(shapes: MergeSchemas, api_version: str, kind: str, path: str) -> MergeSchema:
+def find_schema_at(shapes: MergeSchemas, api_version: str, kind: str, path: str) -> MergeSchema:
     shape = shapes.find_schema(api_version, kind)
     for step in path.split("/"):
         shape = shape.element_schema if step == "[]" else shape.find_field(step)
@@ -46,18 +46,20 @@ def shape_at(shapes: MergeSchemas, api_version: str, kind: str, path: str) -> Me
         pytest.param({"Pod": {"spec/containers": None}}, "v1", "Pod", "spec/containers", None, id="as-a-whole"),
     ],
 )
-def test_of(table: dict[str, Any], api_version: str, kind: str, path: str, keys: tuple[str, ...] | None) -> None:
-    assert shape_at(overruled(table), api_version, kind, path).keys == keys
+def test_keys_from_the_table(
+    table: dict[str, Any], api_version: str, kind: str, path: str, keys: tuple[str, ...] | None
+) -> None:
+    assert find_schema_at(build_schemas_with_table(table), api_version, kind, path).keys == keys
 
 
-def test_a_list_merged_as_a_whole_is_not_inferred() -> None:
-    shapes = overruled({"a.org/G": {"spec/l": None}})
+def test_atomic_list_is_not_inferred() -> None:
+    shapes = build_schemas_with_table({"a.org/G": {"spec/l": None}})
 
-    assert shape_at(shapes, "a.org/v1", "G", "spec/l") == ATOMIC_SCHEMA
-    assert shape_at(shapes, "a.org/v1", "G", "spec/other") is UNKNOWN_SCHEMA
+    assert find_schema_at(shapes, "a.org/v1", "G", "spec/l") == ATOMIC_SCHEMA
+    assert find_schema_at(shapes, "a.org/v1", "G", "spec/other") is UNKNOWN_SCHEMA
 
 
-def test_the_table_overrules_definitions_whenever_they_come() -> None:
+def test_table_has_priority_over_definitions_in_any_order() -> None:
     schema = {
         "properties": {"l": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["id"]}}
     }
@@ -71,15 +73,15 @@ def test_the_table_overrules_definitions_whenever_they_come() -> None:
         },
     }
 
-    assert overruled({"a.org/G": {"l": ["name"]}}).with_crds(crd).find_schema("a.org/v1", "G").find_field("l").keys == (
-        "name",
-    )
-    assert overruled({"a.org/G": {"m": ["name"]}}).with_crds(crd).find_schema("a.org/v1", "G").find_field("l").keys == (
-        "id",
-    )
+    assert build_schemas_with_table({"a.org/G": {"l": ["name"]}}).with_crds(crd).find_schema(
+        "a.org/v1", "G"
+    ).find_field("l").keys == ("name",)
+    assert build_schemas_with_table({"a.org/G": {"m": ["name"]}}).with_crds(crd).find_schema(
+        "a.org/v1", "G"
+    ).find_field("l").keys == ("id",)
 
 
-def test_the_last_word_wins_and_shapes_are_made_once() -> None:
+def test_last_row_has_priority_and_schemas_are_built_once() -> None:
     row = ListKeys("a.org", "G", ("l",), ("name",))
     shapes = (
         load_builtin_merge_schemas().with_list_keys([row]).with_list_keys([ListKeys("a.org", "G", ("l",), ("id",))])
@@ -103,14 +105,14 @@ def test_the_last_word_wins_and_shapes_are_made_once() -> None:
         pytest.param({"G": {"l": ["a", "a"]}}, "G: the keys of l must be a list of unique field names", id="twice"),
     ],
 )
-def test_read_key_table_says_what_is_wrong(data: Any, problem: str) -> None:
+def test_invalid_table_is_reported(data: Any, problem: str) -> None:
     rows, problems = read_list_key_table(data)
 
     assert rows == ()
     assert [text.startswith(problem) for text in problems] == [True]
 
 
-def test_a_wrong_row_does_not_cost_the_others() -> None:
+def test_invalid_row_does_not_remove_the_others() -> None:
     rows, problems = read_list_key_table({"G": {"l": ["name"], "m": 3}})
 
     assert rows == (ListKeys("", "G", ("l",), ("name",)),)

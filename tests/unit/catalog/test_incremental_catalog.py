@@ -1,4 +1,4 @@
-"""A catalog that is read again, with what the last one has: the same as one that is read for the first time."""
+"""Tests of incremental catalogs: the result is equal to a catalog that is read without a previous one."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ FILES = st.dictionaries(
 )
 
 
-def tree(files: Mapping[str, str]) -> FileTree:
+def build_tree(files: Mapping[str, str]) -> FileTree:
     return FileTree({path: File(text.encode()) for path, text in files.items()})
 
 
-def told(catalog: Catalog) -> list[object]:
-    """All that a catalog tells of its config, objects by what they say and where."""
+def describe_catalog(catalog: Catalog) -> list[object]:
+    """Return all data of a catalog, with the content and location of its objects."""
     objects = [
         (key, config_object.file, config_object.document.line, config_object.data)
         for key, config_object in catalog.objects.items()
@@ -52,22 +52,22 @@ def told(catalog: Catalog) -> list[object]:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(FILES, min_size=2, max_size=5))
-def test_reading_again_comes_to_the_same(configs: list[dict[str, str]]) -> None:
+def test_incremental_catalog_is_equal_to_a_full_catalog(configs: list[dict[str, str]]) -> None:
     memory: ParseCache = {}
     last: Catalog | None = None
 
     for files in configs:
-        last = read_catalog(tree(files), memory, previous=last)
+        last = read_catalog(build_tree(files), memory, previous=last)
 
-        assert told(last) == told(read_catalog(tree(files)))
+        assert describe_catalog(last) == describe_catalog(read_catalog(build_tree(files)))
 
 
-def test_what_stands_as_it_stood_is_the_same_object() -> None:
+def test_unchanged_object_is_the_same_object() -> None:
     remaining, moved = (OBJECT.format(group="", kind="ConfigMap", name=name, value=1) for name in "ab")
     memory: ParseCache = {}
-    before = read_catalog(tree({"one.yaml": remaining, "two.yaml": moved}), memory)
+    before = read_catalog(build_tree({"one.yaml": remaining, "two.yaml": moved}), memory)
 
-    after = read_catalog(tree({"one.yaml": remaining, "three.yaml": moved}), memory, previous=before)
+    after = read_catalog(build_tree({"one.yaml": remaining, "three.yaml": moved}), memory, previous=before)
 
     a, b = (ObjectKey("", "ConfigMap", "", name) for name in "ab")
     assert after.objects[a] is before.objects[a]

@@ -1,4 +1,4 @@
-"""Comments on lines of their own: what they stand above, and how they are set together with those beside."""
+"""Tests of leading comments: the value that they belong to, and how they are set together with line comments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from reconciler.krm.yaml import Document, parse_yaml
 
 
-def read(text: str) -> Document:
+def parse_document(text: str) -> Document:
     return parse_yaml(text).documents[0]
 
 
@@ -40,8 +40,8 @@ def read(text: str) -> Document:
         pytest.param("a: 1\nb: 1\n", {}, id="none"),
     ],
 )
-def test_heads(text: str, expected: dict[Any, tuple[str, ...]]) -> None:
-    assert read(text).leading_comments() == expected
+def test_leading_comments(text: str, expected: dict[Any, tuple[str, ...]]) -> None:
+    assert parse_document(text).leading_comments() == expected
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,10 @@ def test_heads(text: str, expected: dict[Any, tuple[str, ...]]) -> None:
 def test_with_comments(
     text: str, beside: dict[Any, str | None], above: dict[Any, tuple[str, ...]], expected: str
 ) -> None:
-    assert read(text).with_comments(beside, above).text == expected
+    assert parse_document(text).with_comments(beside, above).text == expected
 
 
-def test_no_comments_to_set_change_nothing() -> None:
-    document = read("a: 1 # x\n")
+def test_empty_comments_change_nothing() -> None:
+    document = parse_document("a: 1 # x\n")
 
     assert document.with_comments({}, {}) is document

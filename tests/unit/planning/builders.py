@@ -1,4 +1,4 @@
-"""Values for the tests of planning: short names for trees, a repository of tables, a variant."""
+"""Builders for the tests of planning: short names for trees, a fake repository, and a variant."""
 
 from __future__ import annotations
 
@@ -26,35 +26,37 @@ GROUP = "config.porch.kpt.dev"
 API = f"{GROUP}/v1alpha1"
 
 
-def tree(name: str) -> TreeId:
+def build_tree_id(name: str) -> TreeId:
     return TreeId(name)
 
 
-def commit(name: str) -> CommitId:
+def build_commit_id(name: str) -> CommitId:
     return CommitId(name)
 
 
-def owner(name: str = "gw", made_by: str = "") -> PackageOwner:
+def build_owner(name: str = "gw", made_by: str = "") -> PackageOwner:
     maker = ObjectKey(GROUP, "PackageVariantSet", "default", made_by) if made_by else None
     return PackageOwner(ObjectKey(GROUP, "PackageVariant", "default", name), API, maker)
 
 
-def unmutated(files: FileTree, view: CatalogView, earlier: PreviousRender | None = None) -> MutationResult:
+def keep_files(files: FileTree, view: CatalogView, earlier: PreviousRender | None = None) -> MutationResult:
     return MutationResult(files)
 
 
-def upstream(content: str = "up1", ref: str = "gw/v1") -> UpstreamPackage:
+def build_upstream(content: str = "up1", ref: str = "gw/v1") -> UpstreamPackage:
     repo = "https://git.example/catalog.git"
-    return UpstreamPackage("default", "catalog", repo, repo, "gw", "gw", ref, commit(f"at-{content}"), tree(content))
+    return UpstreamPackage(
+        "default", "catalog", repo, repo, "gw", "gw", ref, build_commit_id(f"at-{content}"), build_tree_id(content)
+    )
 
 
-def variant(name: str = "gw", package: str = "gw", **fields: Any) -> Variant:
-    source = fields.pop("upstream", upstream())
+def build_variant(name: str = "gw", package: str = "gw", **fields: Any) -> Variant:
+    source = fields.pop("upstream", build_upstream())
     facts = {"variant": name, "upstream": source.fingerprint}
-    return Variant(owner(name), PackageTarget("default", "berlin", package), source, unmutated, facts, **fields)
+    return Variant(build_owner(name), PackageTarget("default", "berlin", package), source, keep_files, facts, **fields)
 
 
-def destination(name: str = "berlin", **fields: Any) -> Target:
+def build_target(name: str = "berlin", **fields: Any) -> Target:
     key = ObjectKey(GROUP, "Repository", fields.pop("namespace", "default"), name)
     url = fields.pop("url", "https://git.example/fleet.git")
     whole = {
@@ -67,26 +69,32 @@ def destination(name: str = "berlin", **fields: Any) -> Target:
     return Target(key, url, url, **whole)
 
 
-def offer(name: str, against: str | None = None, base: str = "up1", merged: str = "") -> RenderedVersion:
-    """An offer whose trees and status are named after it."""
-    entered = tree(merged or base)
+def build_version(name: str, against: str | None = None, base: str = "up1", merged: str = "") -> RenderedVersion:
+    """Return a version whose trees and status are named after it."""
+    entered = build_tree_id(merged or base)
     return RenderedVersion(
-        tree(name), BlobId(f"status-{name}"), tree(base), entered, entered, "r", tree(against) if against else None
+        build_tree_id(name),
+        BlobId(f"status-{name}"),
+        build_tree_id(base),
+        entered,
+        entered,
+        "r",
+        build_tree_id(against) if against else None,
     )
 
 
-def record(**fields: Any) -> PackageRecord:
-    return PackageRecord(**{"owner": owner(), "is_owned": True, **fields})
+def build_record(**fields: Any) -> PackageRecord:
+    return PackageRecord(**{"owner": build_owner(), "is_owned": True, **fields})
 
 
-def state(*, text: str | None = "b0", **fields: Any) -> TargetState:
+def build_state(*, text: str | None = "b0", **fields: Any) -> TargetState:
     known = {"url": "https://git.example/fleet.git", "branch": "clusters/berlin", "directory": ""}
     return TargetState(**{**known, "observed_commit": text, **fields})
 
 
 @dataclass
-class Tables:
-    """A repository: package trees and status blobs by commit, and the first-parent line of the cluster branch."""
+class FakeRepository:
+    """A repository: package trees and status blobs by commit, and the first-parent history of the target branch."""
 
     packages: Mapping[str, Mapping[str, str | None]]
     line: Sequence[str] = ()
@@ -100,7 +108,7 @@ class Tables:
 
     def find_tree_at(self, commit: CommitId, path: str) -> TreeId | None:
         result = self.packages.get(commit, {}).get(path)
-        return tree(result) if result else None
+        return build_tree_id(result) if result else None
 
     def find_blob_at(self, commit: CommitId, path: str) -> BlobId | None:
         package = path.removeprefix(".reconciler/").removesuffix(".yaml")
@@ -146,6 +154,6 @@ class Tables:
         return self.more
 
 
-def with_upstream(value: Variant, content: str, ref: str) -> Variant:
-    source = upstream(content, ref)
+def replace_upstream(value: Variant, content: str, ref: str) -> Variant:
+    source = build_upstream(content, ref)
     return replace(value, source=source, dependencies={**value.dependencies, "upstream": source.fingerprint})

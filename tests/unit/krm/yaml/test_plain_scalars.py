@@ -1,4 +1,4 @@
-"""The resolver profile, scalar by scalar (dependencies 2.2)."""
+"""Tests of the resolution of plain scalars, tags and keys."""
 
 from __future__ import annotations
 
@@ -115,5 +115,5 @@ def test_tags_that_contradict_their_text(text: str) -> None:
         pytest.param(math.nan, ".nan", id="nan"),
     ],
 )
-def test_keys_are_spelt_as_kubernetes_spells_them(value: Any, expected: str) -> None:
+def test_keys_have_the_spelling_of_kubernetes(value: Any, expected: str) -> None:
     assert convert_key_to_text(value) == expected

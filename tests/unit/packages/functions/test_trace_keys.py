@@ -1,4 +1,4 @@
-"""A function's name in a trace says which entry of a pipeline it stands for."""
+"""Tests of function names in traces, which identify the entry of a pipeline."""
 
 import pytest
 
@@ -19,16 +19,16 @@ from reconciler.packages.kptfile import FunctionSpec
         pytest.param(FunctionSpec(image="a/x", tag="v1"), "function image a/x v1", id="with-a-tag-field"),
     ],
 )
-def test_names(spec: FunctionSpec, name: str) -> None:
+def test_trace_key_of_a_function(spec: FunctionSpec, name: str) -> None:
     assert format_function_trace_key(spec) == name
     assert parse_function_trace_key(name) == spec
     assert is_function_trace_key(name)
 
 
 @pytest.mark.parametrize("name", ["function", "function ", "function shell x", "function exec", "variant", ""])
-def test_what_nobody_wrote_names_nothing(name: str) -> None:
+def test_invalid_trace_key_is_an_empty_function(name: str) -> None:
     assert parse_function_trace_key(name) == FunctionSpec()
 
 
-def test_other_facts() -> None:
+def test_other_trace_keys() -> None:
     assert not is_function_trace_key("object v1 ConfigMap default function")

@@ -1,4 +1,4 @@
-"""What a function outside this process reads, and what its answer comes to."""
+"""Tests of the exchange with external functions: the request, and how the response is read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reconciler.packages.functions.resource_list import (
     format_request,
     read_response,
 )
-from tests.unit.packages.builders import config, items, messages, shown
+from tests.unit.packages.builders import build_config, format_items, list_messages, parse_items
 
 MOST = 1_000_000
 COMMENTED = """\
@@ -35,24 +35,24 @@ data:
 """
 
 
-def answer(text: str, reply: str, code: int = 0, log: str = "") -> Any:
-    return read_response(items(text), ProcessResponse(code, reply.encode(), log), MOST)
+def read_reply(text: str, reply: str, code: int = 0, log: str = "") -> Any:
+    return read_response(parse_items(text), ProcessResponse(code, reply.encode(), log), MOST)
 
 
-def echoed(text: str, old: str = "", new: str = "") -> str:
-    """Return the documents of a text after a function that only replaced text."""
-    input_items = items(text)
+def run_text_replacement(text: str, old: str = "", new: str = "") -> str:
+    """Return the documents of a text after a function that replaces only text."""
+    input_items = parse_items(text)
     output = read_response(
         input_items, ProcessResponse(0, format_request(input_items, None).replace(old, new).encode()), MOST
     )
     assert not output.has_failed, output.error
-    return shown(output.items)
+    return format_items(output.items)
 
 
-def test_what_a_function_reads() -> None:
-    text = format_request(items(COMMENTED), config("ConfigMap", {"a": "b"}))
+def test_request_contains_items_and_configuration() -> None:
+    text = format_request(parse_items(COMMENTED), build_config("ConfigMap", {"a": "b"}))
 
-    assert yaml.safe_load(text) == build_resource_list(items(COMMENTED), config("ConfigMap", {"a": "b"}))
+    assert yaml.safe_load(text) == build_resource_list(parse_items(COMMENTED), build_config("ConfigMap", {"a": "b"}))
     assert text == (
         "apiVersion: config.kubernetes.io/v1\n"
         "kind: ResourceList\n"
@@ -87,7 +87,7 @@ def test_what_a_function_reads() -> None:
     )
 
 
-def test_nothing_to_read() -> None:
+def test_request_without_items() -> None:
     assert yaml.safe_load(format_request([], None)) == {
         "apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": [], "functionConfig": {},
     }  # fmt: skip
@@ -113,8 +113,8 @@ ONE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n"
         pytest.param("metadata: 1\n", id="no-resource"),
     ],
 )
-def test_a_function_that_changes_nothing(text: str) -> None:
-    input_items = items(text)
+def test_unchanged_response_keeps_all_documents(text: str) -> None:
+    input_items = parse_items(text)
     wire = format_request(input_items, None)
 
     assert parse_yaml(wire).documents[0].data == build_resource_list(input_items, None)
@@ -137,35 +137,35 @@ def test_a_function_that_changes_nothing(text: str) -> None:
     ],
 )  # fmt: skip
 def test_comments(old: str, new: str, expected: str) -> None:
-    assert echoed(COMMENTED, old, new) == expected
+    assert run_text_replacement(COMMENTED, old, new) == expected
 
 
-def test_a_comment_never_ends_up_on_another_resource() -> None:
+def test_comment_is_never_moved_to_another_resource() -> None:
     text = ONE + "  k: v # mine\n---\n" + ONE.replace("name: a", "name: b") + "  k: v\n"
 
-    reply = yaml.safe_load(format_request(items(text), None))
+    reply = yaml.safe_load(format_request(parse_items(text), None))
     reply["items"].reverse()
 
-    assert shown(answer(text, yaml.safe_dump(reply)).items).count("# mine") == 1
-    assert answer(text, yaml.safe_dump(reply)).items[1].document.text == items(text)[0].document.text
+    assert format_items(read_reply(text, yaml.safe_dump(reply)).items).count("# mine") == 1
+    assert read_reply(text, yaml.safe_dump(reply)).items[1].document.text == parse_items(text)[0].document.text
 
 
-def test_new_items_bring_their_comments() -> None:
+def test_new_items_keep_their_comments() -> None:
     entry = "".join(f"  {line}\n" for line in f"{ONE}  k: v # x".splitlines())
     reply = format_request([], None).replace("items: []\n", f"items:\n-\n{entry}")
 
-    (item,) = answer("", reply).items
+    (item,) = read_reply("", reply).items
 
     assert (item.id, item.path, item.index) == (None, "", -1)
     assert "  k: v # x\n" in item.document.text
 
 
-def resource_list_of(*entries: Any, **more: Any) -> str:
+def format_resource_list(*entries: Any, **more: Any) -> str:
     return json.dumps({"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": [*entries], **more})
 
 
-def list_with(items: str) -> str:
-    return resource_list_of().replace("[]", items)
+def format_list_with_items(items: str) -> str:
+    return format_resource_list().replace("[]", items)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def list_with(items: str) -> str:
         pytest.param("panic: no", 'not "None None"', id="prose"),
         pytest.param("- 1", "it must be a mapping, not list", id="a-list"),
         pytest.param("a: [", "this is not YAML", id="broken"),
-        pytest.param(resource_list_of() + "\n---\n" + resource_list_of(), "one document, not 2", id="two"),
+        pytest.param(format_resource_list() + "\n---\n" + format_resource_list(), "one document, not 2", id="two"),
         pytest.param('{"kind": "ResourceList", "items": []}', 'not "None ResourceList"', id="no-version"),
         pytest.param(
             '{"kind": "ResourceList", "apiVersion": "v1", "items": []}', 'not "v1 ResourceList"', id="version"
@@ -183,12 +183,12 @@ def list_with(items: str) -> str:
         pytest.param(
             '{"kind": "ResourceList", "apiVersion": "config.kubernetes.io/v1"}', "items are mappings", id="no-items"
         ),
-        pytest.param(resource_list_of(1), "items are mappings", id="a-number-for-an-item"),
-        pytest.param(list_with("[{1: 2, a: .nan}]"), "must be finite", id="nan"),
-        pytest.param(list_with('[{"a": NaN}]'), "NaN is not JSON", id="json-nan"),
-        pytest.param(list_with('[{"a": 1, "a": 2}]'), 'key "a" is repeated in one mapping', id="a-key-twice"),
-        pytest.param(list_with('[{"a": "\\ud800"}]'), "surrogates not allowed", id="half-a-character"),
-        pytest.param(list_with('[{"a": ' + "[" * 200 + "]" * 200 + "}]"), "levels", id="deep"),
+        pytest.param(format_resource_list(1), "items are mappings", id="a-number-for-an-item"),
+        pytest.param(format_list_with_items("[{1: 2, a: .nan}]"), "must be finite", id="nan"),
+        pytest.param(format_list_with_items('[{"a": NaN}]'), "NaN is not JSON", id="json-nan"),
+        pytest.param(format_list_with_items('[{"a": 1, "a": 2}]'), 'key "a" is repeated in one mapping', id="a-key-twice"),
+        pytest.param(format_list_with_items('[{"a": "\\ud800"}]'), "surrogates not allowed", id="half-a-character"),
+        pytest.param(format_list_with_items('[{"a": ' + "[" * 200 + "]" * 200 + "}]"), "levels", id="deep"),
         pytest.param("a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
             f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 10)}]\n" for n in range(9)
         ), "alias", id="a-bomb"),
@@ -196,16 +196,16 @@ def list_with(items: str) -> str:
         pytest.param("a: \x00", "is not allowed in YAML", id="control-characters"),
     ],
 )  # fmt: skip
-def test_what_is_refused(reply: str, error: str) -> None:
-    output = answer(ONE + "  k: v\n", reply)
+def test_invalid_response_is_refused(reply: str, error: str) -> None:
+    output = read_reply(ONE + "  k: v\n", reply)
 
     assert output.has_failed
     assert output.exit_code == 1
     assert error in output.error
-    assert shown(output.items) == ONE + "  k: v\n"
+    assert format_items(output.items) == ONE + "  k: v\n"
 
 
-def test_bytes_that_are_no_text() -> None:
+def test_response_that_is_not_utf8() -> None:
     assert "UTF-8" in read_response([], ProcessResponse(0, b"a: \xff"), MOST).error
 
 
@@ -217,22 +217,22 @@ def test_bytes_that_are_no_text() -> None:
         pytest.param("x" * 600, f"it ended with exit code 3: {'x' * 500}…", id="many-words"),
     ],
 )
-def test_an_exit_code(log: str, error: str) -> None:
-    output = answer(ONE, "{}" if log else "", 3, log)
+def test_nonzero_exit_code_is_a_failure(log: str, error: str) -> None:
+    output = read_reply(ONE, "{}" if log else "", 3, log)
 
     assert (output.has_failed, output.exit_code, output.error, output.log) == (True, 3, error, log)
 
 
-def test_one_that_says_why_on_its_output() -> None:
-    assert answer(ONE, "2024/05/06 07:08:09 unknown flag", 1).error == "it ended with exit code 1: unknown flag"
+def test_error_message_from_the_output() -> None:
+    assert read_reply(ONE, "2024/05/06 07:08:09 unknown flag", 1).error == "it ended with exit code 1: unknown flag"
 
 
-def test_results_of_a_failure_count_and_its_items_do_not() -> None:
-    reply = resource_list_of(results=[{"message": "no", "severity": "error"}])
+def test_failed_function_keeps_its_results_and_not_its_items() -> None:
+    reply = format_resource_list(results=[{"message": "no", "severity": "error"}])
 
-    output = answer(ONE + "  k: v\n", reply, 1)
+    output = read_reply(ONE + "  k: v\n", reply, 1)
 
-    assert messages(output) == [("error", "no")]
+    assert list_messages(output) == [("error", "no")]
     assert len(output.items) == 1
 
 
@@ -241,7 +241,7 @@ trees = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st
 
 
 @given(trees, st.sampled_from([json.dumps, yaml.safe_dump]))
-def test_whatever_comes_back_can_be_written(tree: Any, dump: Any) -> None:
+def test_every_accepted_response_can_be_written(tree: Any, dump: Any) -> None:
     entry = {"apiVersion": "v1", "kind": "A", "metadata": {"name": "a", "annotations": tree}, "spec": tree}
     reply = dump({"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": [entry], "results": tree})
 

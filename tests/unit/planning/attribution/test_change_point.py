@@ -1,4 +1,4 @@
-"""Where something turned among many versions, and how few are looked at."""
+"""Tests of the binary search for the version with a change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LONG = 1_000
 
 
 @pytest.mark.parametrize("turn", [1, 2, 499, 500, 999, LONG], ids=str)
-def test_the_turn_is_found_in_few_looks(turn: int) -> None:
+def test_change_point_is_found_with_few_reads(turn: int) -> None:
     looks: list[int] = []
 
     def is_new(at: int) -> bool:
@@ -22,7 +22,7 @@ def test_the_turn_is_found_in_few_looks(turn: int) -> None:
     assert {0, LONG}.isdisjoint(looks)
 
 
-def test_neighbours_are_not_looked_at() -> None:
+def test_adjacent_versions_need_no_reads() -> None:
     assert find_change_point(3, 4, lambda at: None) == (3, 4)
 
 
@@ -35,7 +35,7 @@ def test_neighbours_are_not_looked_at() -> None:
         pytest.param("onoonn", [(0, 1), (3, 4)], id="it-turned-more-than-once"),
     ],
 )
-def test_what_lies_between_says_nothing_or_is_new(versions: str, turns: list[tuple[int, int]]) -> None:
+def test_unknown_versions_between_are_skipped(versions: str, turns: list[tuple[int, int]]) -> None:
     mapping = {"o": False, "n": True, "?": None}
 
     assert find_change_point(0, len(versions) - 1, lambda at: mapping[versions[at]]) in turns

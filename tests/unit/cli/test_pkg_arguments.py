@@ -28,7 +28,7 @@ from tests.support.git_repositories import git, make_bare
         pytest.param("https://h/x.gitlab/r.git/a", None, None, ("https://h/x.gitlab/r.git", "/a", ""), id="only-like"),
     ],
 )
-def test_sources(text: str, directory: str | None, ref: str | None, expected: tuple[str, str, str]) -> None:
+def test_upstream_arguments(text: str, directory: str | None, ref: str | None, expected: tuple[str, str, str]) -> None:
     source = parse_upstream(text, directory, ref)
 
     assert (source.repo, source.directory, source.ref) == expected
@@ -42,7 +42,7 @@ def test_sources(text: str, directory: str | None, ref: str | None, expected: tu
         pytest.param("./tree/a@v1", "tree", id="a-work-tree"),
     ],
 )
-def test_a_repository_of_this_machine_is_named_by_its_whole_path(
+def test_local_repository_has_its_absolute_path(
     text: str, repo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_bare(tmp_path / "bare.git")
@@ -68,7 +68,7 @@ def test_a_repository_of_this_machine_is_named_by_its_whole_path(
         pytest.param("https://h/r.git", "a/../../b", "must be inside its repository", id="out-of-it-apart"),
     ],
 )
-def test_sources_that_cannot_be_used(
+def test_invalid_upstream_arguments_are_refused(
     text: str, directory: str | None, content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -79,7 +79,7 @@ def test_sources_that_cannot_be_used(
     assert "hunter" not in str(error.value)
 
 
-def test_a_ref_in_two_places_is_a_usage_error() -> None:
+def test_second_ref_is_a_usage_error() -> None:
     with pytest.raises(click.UsageError, match="a ref is given twice"):
         parse_upstream("https://h/r.git/a@v1", None, "v2")
 
@@ -94,7 +94,9 @@ def test_a_ref_in_two_places_is_a_usage_error() -> None:
         pytest.param("odd@name@v2", ("odd@name", "v2"), id="such-a-folder-at-a-ref"),
     ],
 )
-def test_places(text: str, expected: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_target_arguments(
+    text: str, expected: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "odd@name").mkdir()
     monkeypatch.chdir(tmp_path)
 

@@ -1,4 +1,4 @@
-"""Entries and items that an edit takes over from another document, and items that only move."""
+"""Tests of edits that reuse the formatting of another document, and of moved list items."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 from reconciler.krm.yaml import Document, FormattingSource, parse_yaml
 
 
-def read(text: str) -> Document:
+def parse_document(text: str) -> Document:
     return parse_yaml(text).documents[0]
 
 
-def edited(text: str, data: Any, source: str, places: dict[Any, FormattingSource]) -> str:
-    return read(text).with_data(data, read(source).reuse_formatting(places)).text
+def edit_text(text: str, data: Any, source: str, places: dict[Any, FormattingSource]) -> str:
+    return parse_document(text).with_data(data, parse_document(source).reuse_formatting(places)).text
 
 
 A, B = FormattingSource(("a",)), FormattingSource(("b",))
@@ -36,8 +36,8 @@ ANEW = FormattingSource(("b",), whole=False)
         pytest.param("a: 'x'\n", "z: 1\nb: x\n", id="afresh-where-nothing-is"),
     ],
 )
-def test_a_scalar(source: str, expected: str) -> None:
-    assert edited("z: 1\n", {"z": 1, "b": "x"}, source, {("b",): B}) == expected
+def test_scalar_from_another_document(source: str, expected: str) -> None:
+    assert edit_text("z: 1\n", {"z": 1, "b": "x"}, source, {("b",): B}) == expected
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,10 @@ def test_a_scalar(source: str, expected: str) -> None:
         ),
     ],
 )
-def test_places(text: str, data: Any, source: str, places: dict[Any, FormattingSource], expected: str) -> None:
-    assert edited(text, data, source, places) == expected
+def test_values_from_another_document(
+    text: str, data: Any, source: str, places: dict[Any, FormattingSource], expected: str
+) -> None:
+    assert edit_text(text, data, source, places) == expected
 
 
 @pytest.mark.parametrize(
@@ -143,5 +145,5 @@ def test_places(text: str, data: Any, source: str, places: dict[Any, FormattingS
         pytest.param("- &x 'b'\n- c\n- d\n- *x\n", ["c", "d", "b"], "- c\n- d\n- b\n", id="afresh-with-an-anchor"),
     ],
 )
-def test_an_item_that_moves(text: str, data: Any, expected: str) -> None:
-    assert read(text).with_data(data).text == expected
+def test_moved_item(text: str, data: Any, expected: str) -> None:
+    assert parse_document(text).with_data(data).text == expected

@@ -1,4 +1,4 @@
-"""A cluster branch must not be one of those that the reconciler writes itself."""
+"""Tests of reserved branches: a target branch must not be a branch that the reconciler writes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ DEFAULT = {"drafts.branch": "drafts/{repository}", "drafts.removals_branch": "re
 NAMES = {"status.branch": "reconciler/status", "drafts.config_branch": "drafts/config"}
 
 
-def destination(name: str, branch: str, url: str = "/fleet.git") -> Target:
+def build_target(name: str, branch: str, url: str = "/fleet.git") -> Target:
     key = ObjectKey("config.porch.kpt.dev", "Repository", "default", name)
     return Target(key, url, url, branch, "", True, SourceLocation())
 
 
-def used(branch: str, templates: dict[str, str] | None = None, names: dict[str, str] | None = None) -> str:
-    target = destination("berlin", branch)
+def find_reserved_use(branch: str, templates: dict[str, str] | None = None, names: dict[str, str] | None = None) -> str:
+    target = build_target("berlin", branch)
     return (
         ReservedBranches(templates or DEFAULT, NAMES if names is None else names)
         .find_reserved_uses([target])
@@ -45,12 +45,12 @@ def used(branch: str, templates: dict[str, str] | None = None, names: dict[str, 
     ],
 )
 def test_branches_of_the_reconciler_are_reserved(branch: str) -> None:
-    assert used(branch)
+    assert find_reserved_use(branch)
 
 
 @pytest.mark.parametrize("branch", ["clusters/berlin", "main", "draft/berlin", "draftsmen", "prod/drafts/berlin"])
-def test_other_branches_are_free(branch: str) -> None:
-    assert used(branch) == ""
+def test_other_branches_are_not_reserved(branch: str) -> None:
+    assert find_reserved_use(branch) == ""
 
 
 @pytest.mark.parametrize(
@@ -64,13 +64,13 @@ def test_other_branches_are_free(branch: str) -> None:
         pytest.param("{branch}-next", "release-next", False, id="only-looks-like-a-draft"),
     ],
 )
-def test_templates_of_the_settings_count(template: str, branch: str, is_reserved: bool) -> None:
-    assert bool(used(branch, {"drafts.branch": template}, {})) is is_reserved
+def test_templates_of_the_settings_reserve_branches(template: str, branch: str, is_reserved: bool) -> None:
+    assert bool(find_reserved_use(branch, {"drafts.branch": template}, {})) is is_reserved
 
 
-def test_the_draft_of_another_cluster_in_the_same_repository_is_reserved() -> None:
-    berlin, twin = destination("berlin", "prod"), destination("twin", "prod-next")
-    elsewhere = destination("elsewhere", "prod-next", url="/other.git")
+def test_draft_branch_of_another_cluster_in_the_same_repository_is_reserved() -> None:
+    berlin, twin = build_target("berlin", "prod"), build_target("twin", "prod-next")
+    elsewhere = build_target("elsewhere", "prod-next", url="/other.git")
 
     uses = ReservedBranches({"drafts.branch": "{branch}-next"}, {}).find_reserved_uses([berlin, twin, elsewhere])
 

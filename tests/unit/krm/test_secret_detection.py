@@ -1,4 +1,4 @@
-"""Secrets: what counts as one, wherever it stands."""
+"""Tests of the detection of secrets in objects, lists and texts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from reconciler.redaction import (
 )
 
 
-def secret(**fields: Any) -> dict[str, Any]:
+def build_secret(**fields: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Secret", **fields}
 
 
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        pytest.param(secret(), True, id="a-core-secret"),
+        pytest.param(build_secret(), True, id="a-core-secret"),
         pytest.param({"kind": "Secret"}, True, id="one-without-apiversion-to-be-safe"),
         pytest.param({"apiVersion": "x.io/v1", "kind": "Secret"}, False, id="another-groups-kind"),
         pytest.param({"apiVersion": "v1", "kind": "ConfigMap"}, False, id="a-configmap"),
@@ -36,13 +36,13 @@ def test_is_secret(data: object, expected: bool) -> None:
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        pytest.param({"kind": "List", "items": [secret()]}, True, id="in-a-list"),
+        pytest.param({"kind": "List", "items": [build_secret()]}, True, id="in-a-list"),
         pytest.param({"data": {"m.yaml": "kind: Secret\ndata: {}"}}, True, id="as-the-text-of-a-manifest"),
         pytest.param({"data": {"m.yaml": "kind: SecretStore"}}, False, id="another-kind-that-begins-so"),
         pytest.param([1, None, "x"], False, id="nothing-of-the-kind"),
     ],
 )
-def test_holds_secret(data: object, expected: bool) -> None:
+def test_contains_secret(data: object, expected: bool) -> None:
     assert contains_secret(data) is expected
 
 
@@ -55,20 +55,24 @@ def test_holds_secret(data: object, expected: bool) -> None:
         pytest.param("# kind: Secret", id="commented-out"),
     ],
 )
-def test_a_text_may_be_a_secret(text: str) -> None:
+def test_text_can_be_a_secret(text: str) -> None:
     assert is_secret_manifest_text(text)
 
 
-HELD = {"kind": "Kit", "spec": {"template": secret(data={"p": "x"})}, "items": [secret(stringData={"p": "x"})]}
+HELD = {
+    "kind": "Kit",
+    "spec": {"template": build_secret(data={"p": "x"})},
+    "items": [build_secret(stringData={"p": "x"})],
+}
 
 
 @pytest.mark.parametrize(
     ("data", "path", "expected"),
     [
-        pytest.param(secret(data={"p": "x"}), ["data", "p"], True, id="its-data"),
-        pytest.param(secret(), ["stringData"], True, id="what-is-gone-from-it"),
-        pytest.param(secret(), ["metadata", "annotations", LAST_APPLIED_ANNOTATION], True, id="kubectls-copy"),
-        pytest.param(secret(), ["metadata", "name"], False, id="its-name"),
+        pytest.param(build_secret(data={"p": "x"}), ["data", "p"], True, id="its-data"),
+        pytest.param(build_secret(), ["stringData"], True, id="what-is-gone-from-it"),
+        pytest.param(build_secret(), ["metadata", "annotations", LAST_APPLIED_ANNOTATION], True, id="kubectls-copy"),
+        pytest.param(build_secret(), ["metadata", "name"], False, id="its-name"),
         pytest.param(HELD, ["items", 0, "stringData", "p"], True, id="of-an-item"),
         pytest.param(HELD, ["spec", "template", "data", "p"], True, id="of-one-inside"),
         pytest.param(HELD, ["spec", "data", "p"], False, id="beside-one"),
@@ -76,5 +80,5 @@ HELD = {"kind": "Kit", "spec": {"template": secret(data={"p": "x"})}, "items": [
         pytest.param(HELD, ["items", 7, "data"], False, id="no-such-item"),
     ],
 )
-def test_which_values_are_those_of_a_secret(data: object, path: list[str | int], expected: bool) -> None:
+def test_is_secret_value(data: object, path: list[str | int], expected: bool) -> None:
     assert is_secret_value(data, path) is expected

@@ -1,4 +1,4 @@
-"""Equality as YAML sees it."""
+"""Tests of equality in the sense of YAML."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from reconciler.krm.yaml.compare import is_equal_data
 
 
-class Word(StrEnum):
+class StringSubclass(StrEnum):
     A = "a"
 
 
@@ -27,12 +27,12 @@ class Word(StrEnum):
         pytest.param({"a": None}, {}, False, id="null-and-absent"),
         pytest.param([1, 2], [2, 1], False, id="order-of-items"),
         pytest.param([1], (1,), False, id="a-tuple-is-no-list"),
-        pytest.param("a", Word.A, True, id="an-enumerated-word-is-its-text"),
+        pytest.param("a", StringSubclass.A, True, id="an-enumerated-word-is-its-text"),
         pytest.param(None, False, False, id="null-and-false"),
         pytest.param("", None, False, id="empty-and-null"),
         pytest.param([], {}, False, id="empty-collections"),
     ],
 )
-def test_same(left: Any, right: Any, expected: bool) -> None:
+def test_is_equal_data(left: Any, right: Any, expected: bool) -> None:
     assert is_equal_data(left, right) is expected
     assert is_equal_data(right, left) is expected
