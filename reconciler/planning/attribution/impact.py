@@ -161,7 +161,7 @@ class UnknownImpact:
 def find_unknown_impact(plans: Sequence[FleetPlan], unread: Mapping[Target, Finding]) -> UnknownImpact:
     """Find data that is missing for the comparison of plans.
 
-    Two plans without the same data are equal. Therefore, equal plans do not prove that there is no impact.
+    If the same data is missing for both plans, the plans are equal. Equal plans do not prove that there is no impact.
 
     Args:
         plans: The compared plans.

@@ -21,14 +21,14 @@ from reconciler.planning.model.outcomes import Blocked, Draft, PackageOutcome, U
 from reconciler.planning.model.state import TargetState
 from reconciler.planning.render.templates import has_template_dependencies, has_template_rules_dependency
 
-# Fields that follow from the `facts` and the dependencies of a variant. They are functions and cannot be compared.
+# Objects that the controller builds from the other fields. They are not compared.
 _DERIVED_FIELDS = ("mutation", "provenance")
 
 
 def has_same_result(decided: DecidedTarget, claims: TargetClaims, dependency_reader: DependencyReader) -> bool:
     """Return whether a decided target has the same outcomes with the claims and dependencies of another config.
 
-    The result is True only if each requested package belongs to its owner, each variant has the same facts, and each
+    The result is True only if each requested package belongs to its owner, each variant has the same fields, and each
     dependency has the same fingerprint. It is False if the target has templates, because they depend on all packages of
     a cluster, or if it has a package that is no longer requested.
     """
