@@ -64,7 +64,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
 @pytest.mark.parametrize(
     ("texts", "code", "message", "line"),
     [
-        # 1
+        # Step 1: references to definitions and addons.
         pytest.param(
             [type_with_addons(definition="none")],
             "DefinitionNotFound",
@@ -93,7 +93,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
             8,
             id="1-no-version",
         ),
-        # 2
+        # Step 2: roles that can use an addon.
         pytest.param(
             [annotator("a", "developer"), type_with_addons(A)],
             "AddonNotAllowed",
@@ -108,7 +108,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
             10,
             id="2-for-engineers-alone",
         ),
-        # 3
+        # Step 3: instance IDs and keys.
         pytest.param(
             [annotator("a"), type_with_addons(platform("a"), A)],
             "InstanceIdMissing",
@@ -137,7 +137,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
             10,
             id="3-no-key",
         ),
-        # 4
+        # Step 4: values of addons.
         pytest.param(
             [annotator("a"), type_with_addons(platform("a", "x", {"n": 1}))],
             "UnknownField",
@@ -214,7 +214,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
             10,
             id="4-rule",
         ),
-        # 5
+        # Step 5: compatible targets.
         pytest.param(
             [addon_with_targets("a", {"resourceType": "Job"}), type_with_addons(A)],
             "AddonIncompatible",
@@ -250,7 +250,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
             9,
             id="5-what-developers-addons-create-may-be-absent",
         ),
-        # 6
+        # Step 6: requirements and conflicts.
         pytest.param(
             [annotator("a", requires=["b"]), type_with_addons(A)],
             "AddonRequirementMissing",
@@ -300,7 +300,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
             13,
             id="6-an-allowed-one-excludes-a-platform-addon",
         ),
-        # 7
+        # Step 7: order.
         pytest.param(
             [addon_with_order("a", before=["b"]), addon_with_order("b", before=["a"]), type_with_addons(A, B)],
             "AddonOrderCycle",
@@ -348,7 +348,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
             5,
             id="7-an-allowed-one-before-a-platform-addon",
         ),
-        # 8
+        # Step 8: keys in the developer schema.
         pytest.param(
             [
                 annotator("a-b", "developer"),

@@ -184,5 +184,5 @@ def test_flattened_definition_renders_the_same_objects(drawn: tuple[FlattenSetup
 
     early = world.render_flattened({}, {"count": count, **below}, baked)
     event("rendered" if isinstance(late, str) else "a render that fails")
-    # what fails late may have been in a value that another addon takes away: that is never in the definition
+    # An error can be in a value that a later addon removes. The flattened definition does not contain this value.
     assert early == late or not isinstance(late, str)

@@ -42,7 +42,7 @@ from tests.unit.controllers.components.component_builders import (
     write_object,
 )
 
-# many times what the slowest of these takes, and less than they take when something is compared with all else
+# This is many times the duration of the slowest test, and less than the duration with quadratic work.
 SECONDS = 30
 NUMBERS = schema({"l": "[]integer"})
 

@@ -1,4 +1,4 @@
-"""Names: of the catalogue, of the kinds that types make, and of components (openchoreo 2, design 10.2, 10.22)."""
+"""Tests of names: of definitions, addons, types, environments, components and builds, and of reserved kinds."""
 
 from __future__ import annotations
 
@@ -39,46 +39,46 @@ LAMP = annotator("lamp")
 LIT = component_type(platform("lamp", "x"))
 
 
-def kinds_of(result: ControllerResult) -> list[str]:
+def list_status_kinds(result: ControllerResult) -> list[str]:
     return sorted({config_status.key.kind for config_status in result.statuses})
 
 
-def duplicates(result: ControllerResult) -> list[Finding]:
+def list_duplicate_findings(result: ControllerResult) -> list[Finding]:
     return [item for item in list_findings(result) if item.code == "DuplicateObject"]
 
 
-def a_definition(namespace: str) -> str:
+def definition_in(namespace: str) -> str:
     return definition(namespace=namespace)
 
 
-def an_addon(namespace: str) -> str:
+def addon_in(namespace: str) -> str:
     return write_object("Addon", "lamp", {"patches": [annotate("lamp")]}, namespace=namespace)
 
 
-def a_type(namespace: str) -> str:
+def type_in(namespace: str) -> str:
     return component_type(platform("lamp", "x"), namespace=namespace)
 
 
-def an_environment(namespace: str) -> str:
+def environment_in(namespace: str) -> str:
     return environment(namespace=namespace)
 
 
 CATALOGUE = {
-    "ComponentDefinition": (a_definition, "DefinitionNotFound"),
-    "Addon": (an_addon, "AddonNotFound"),
-    "ComponentType": (a_type, "DuplicateObject"),
+    "ComponentDefinition": (definition_in, "DefinitionNotFound"),
+    "Addon": (addon_in, "AddonNotFound"),
+    "ComponentType": (type_in, "DuplicateObject"),
 }
 
 
-def world_with(kind: str, *texts: str) -> list[str]:
+def config_without_kind(kind: str, *texts: str) -> list[str]:
     whole = {"ComponentDefinition": definition(), "Addon": LAMP, "ComponentType": LIT}
     return full_config(*(text for of, text in whole.items() if of != kind), *texts)
 
 
 @pytest.mark.parametrize("kind", CATALOGUE)
 @pytest.mark.parametrize("namespace", ["", "square", "elsewhere"])
-def test_the_catalogue_is_found_in_whatever_namespace(kind: str, namespace: str) -> None:
-    result = reconcile(world_with(kind, CATALOGUE[kind][0](namespace)))
+def test_definitions_are_found_in_any_namespace(kind: str, namespace: str) -> None:
+    result = reconcile(config_without_kind(kind, CATALOGUE[kind][0](namespace)))
 
     assert list_codes(result) == []
     assert len(result.variants) == 1
@@ -86,12 +86,12 @@ def test_the_catalogue_is_found_in_whatever_namespace(kind: str, namespace: str)
 
 @pytest.mark.parametrize("kind", CATALOGUE)
 @pytest.mark.parametrize("namespaces", [("a", "b"), ("", "square")])
-def test_one_name_in_two_namespaces_counts_for_nothing(kind: str, namespaces: tuple[str, str]) -> None:
+def test_same_name_in_two_namespaces_is_unusable(kind: str, namespaces: tuple[str, str]) -> None:
     make, reason = CATALOGUE[kind]
-    result = reconcile(world_with(kind, *map(make, namespaces)))
+    result = reconcile(config_without_kind(kind, *map(make, namespaces)))
 
-    assert [duplicate.location.file for duplicate in duplicates(result)] == ["04.yaml", "05.yaml"]
-    both = {duplicate.message for duplicate in duplicates(result)}
+    assert [duplicate.location.file for duplicate in list_duplicate_findings(result)] == ["04.yaml", "05.yaml"]
+    both = {duplicate.message for duplicate in list_duplicate_findings(result)}
     assert len(both) == 1
     assert "must be declared once across all namespaces" in both.pop()
     assert read_ready(result, "MarketStall", "bread") == ("False", "ComponentTypeNotReady")
@@ -104,27 +104,27 @@ def test_one_name_in_two_namespaces_counts_for_nothing(kind: str, namespaces: tu
 
 
 @pytest.mark.parametrize("kind", CATALOGUE)
-def test_one_object_in_two_places_is_told_by_the_catalog_and_counts_for_nothing(kind: str) -> None:
+def test_object_in_two_files_is_unusable(kind: str) -> None:
     make, reason = CATALOGUE[kind]
-    files = name_files(world_with(kind, make("a"), make("a")))
+    files = name_files(config_without_kind(kind, make("a"), make("a")))
     result = reconcile(files)
 
     assert [item.code for item in catalog_of(files).findings] == ["DuplicateObject", "DuplicateObject"]
-    assert duplicates(result) == []
+    assert list_duplicate_findings(result) == []
     assert read_ready(result, "ComponentType", "market-stall") == ("False", reason)
     assert read_ready(result, "MarketStall", "bread") == ("False", "ComponentTypeNotReady")
     assert find_stalled(result).conditions[0].reason == "ComponentTypeNotReady"
 
 
-def test_copies_in_one_namespace_spoil_the_one_in_another() -> None:
-    result = reconcile(world_with("Addon", an_addon("a"), an_addon("a"), an_addon("b")))
+def test_duplicates_in_one_namespace_conflict_with_another_namespace() -> None:
+    result = reconcile(config_without_kind("Addon", addon_in("a"), addon_in("a"), addon_in("b")))
 
-    assert len(duplicates(result)) == 3
+    assert len(list_duplicate_findings(result)) == 3
     assert read_ready(result, "ComponentType", "market-stall") == ("False", "AddonNotFound")
 
 
-def test_a_name_of_the_catalogue_that_cannot_be_used_says_so() -> None:
-    result = reconcile(world_with("Addon", write_object("Addon", "lamp", {"wat": 1})))
+def test_unusable_name_has_a_reason() -> None:
+    result = reconcile(config_without_kind("Addon", write_object("Addon", "lamp", {"wat": 1})))
 
     assert list_codes(result) == ["AddonNotFound", "ComponentTypeNotReady", "UnknownField"]
     assert find_finding(result, "AddonNotFound").message == "Addon lamp is invalid"
@@ -141,7 +141,7 @@ def test_kinds_of_this_group_are_reserved(name: str) -> None:
     assert read_ready(result, "ComponentType", name) == ("False", "GeneratedKindReserved")
 
 
-def test_kinds_that_rooms_read_are_reserved() -> None:
+def test_kinds_that_controllers_read_are_reserved() -> None:
     result = reconcile([definition(), component_type(name="plugin-preset")], reserved_kinds=frozenset({"PluginPreset"}))
 
     assert list_codes(result) == ["GeneratedKindReserved"]
@@ -152,14 +152,14 @@ def test_kinds_that_rooms_read_are_reserved() -> None:
     ("name", "kind"),
     [("market-stall", "MarketStall"), ("stall", "Stall"), ("a.b-c", "ABC"), ("oauth2-proxy", "Oauth2Proxy")],
 )
-def test_the_kind_that_a_type_makes(name: str, kind: str) -> None:
+def test_kind_of_a_type(name: str, kind: str) -> None:
     result = reconcile(full_config(definition(), component_type(name=name), of=component(kind=kind)))
 
     assert list_codes(result) == []
 
 
 @pytest.mark.parametrize("name", ["3-stall", "s" * 64])
-def test_a_name_that_makes_no_kind(name: str) -> None:
+def test_type_name_without_a_valid_kind_is_an_error(name: str) -> None:
     result = reconcile([definition(), component_type(name=name)])
 
     assert list_codes(result) == ["ComponentTypeInvalid"]
@@ -169,7 +169,7 @@ def test_a_name_that_makes_no_kind(name: str) -> None:
     )
 
 
-def test_two_types_that_make_one_kind() -> None:
+def test_two_types_with_the_same_kind_are_refused() -> None:
     types = [component_type(name="market-stall"), component_type(name="market.stall")]
     result = reconcile(full_config(definition(), *types))
 
@@ -182,8 +182,8 @@ def test_two_types_that_make_one_kind() -> None:
 @pytest.mark.parametrize(
     ("kind", "hint"), [("Other", ""), ("MarketStal", "; did you mean MarketStall?"), ("marketStall", "; did you mean")]
 )
-def test_a_kind_that_no_type_makes(kind: str, hint: str) -> None:
-    """openchoreo 12.1; bound or not."""
+def test_component_of_an_unknown_kind_is_reported(kind: str, hint: str) -> None:
+    """The result does not depend on a binding."""
     result = reconcile([definition(), component_type(), component(kind=kind)])
 
     assert list_codes(result) == ["ComponentTypeNotFound"]
@@ -195,14 +195,14 @@ def test_a_kind_that_no_type_makes(kind: str, hint: str) -> None:
     assert read_ready(result, kind, "bread") == ("False", "ComponentTypeNotFound")
 
 
-def test_a_binding_of_such_a_kind_waits() -> None:
+def test_binding_of_an_unknown_kind_is_stalled() -> None:
     result = reconcile(full_config(definition(), of=component()))
 
     assert list_codes(result) == ["ComponentTypeNotFound"]
     assert find_stalled(result).conditions[0].reason == "ComponentTypeNotFound"
 
 
-def test_a_type_that_is_not_ready_stops_its_components_and_nobody_else() -> None:
+def test_type_that_is_not_ready_stops_only_its_components() -> None:
     texts = [
         definition(), component_type(), component_type(name="broken", definition="none"), component(),
         component(name="cake", kind="Broken"), binding(component="cake"),
@@ -218,7 +218,7 @@ def test_a_type_that_is_not_ready_stops_its_components_and_nobody_else() -> None
     )
 
 
-def test_components_of_one_name_whatever_their_kind() -> None:
+def test_components_of_two_kinds_cannot_share_a_name() -> None:
     types = [component_type(), component_type(name="other-stall")]
     result = reconcile(full_config(definition(), *types, component(kind="OtherStall")))
 
@@ -230,7 +230,7 @@ def test_components_of_one_name_whatever_their_kind() -> None:
     )
 
 
-def test_components_of_one_name_in_several_namespaces() -> None:
+def test_components_in_two_namespaces_can_share_a_name() -> None:
     items = [component(namespace="alley"), binding(namespace="alley")]
     result = reconcile(full_config(definition(), component_type(), *items))
 
@@ -240,7 +240,7 @@ def test_components_of_one_name_in_several_namespaces() -> None:
     ]  # fmt: skip
 
 
-def test_a_component_that_stands_twice_counts_for_nothing() -> None:
+def test_duplicate_component_is_unusable() -> None:
     result = reconcile(full_config(definition(), component_type(), component()))
 
     assert list_codes(result) == ["EnvBindingOwnerUnresolved"]
@@ -254,7 +254,7 @@ def test_a_component_that_stands_twice_counts_for_nothing() -> None:
         pytest.param(untyped_component(wat=1), "Component", "UnknownField", id="without-a-type"),
     ],
 )
-def test_a_component_that_cannot_be_read_has_a_status(text: str, kind: str, reason: str) -> None:
+def test_invalid_component_has_a_status(text: str, kind: str, reason: str) -> None:
     result = reconcile([definition(), component_type(), text])
 
     assert list_codes(result) == [reason]
@@ -262,7 +262,7 @@ def test_a_component_that_cannot_be_read_has_a_status(text: str, kind: str, reas
 
 
 @pytest.mark.parametrize("namespace", ["", "square", "elsewhere"])
-def test_environments_are_found_by_name_alone(namespace: str) -> None:
+def test_environments_are_found_in_any_namespace(namespace: str) -> None:
     texts = [text for text in full_config(definition(), component_type()) if "kind: Environment" not in text]
     result = reconcile([*texts, environment(namespace=namespace)])
 
@@ -271,8 +271,8 @@ def test_environments_are_found_by_name_alone(namespace: str) -> None:
 
 
 @pytest.mark.parametrize("namespace", ["square", "elsewhere"])
-def test_an_environment_in_two_namespaces_counts_for_nothing(namespace: str) -> None:
-    """Even where one is in the namespace of the binding."""
+def test_environment_in_two_namespaces_is_unusable(namespace: str) -> None:
+    """This applies even if one of them is in the namespace of the binding."""
     result = reconcile(full_config(definition(), component_type(), environment(namespace=namespace)))
 
     assert list_codes(result) == ["DuplicateObject", "EnvironmentNotFound"]
@@ -280,7 +280,7 @@ def test_an_environment_in_two_namespaces_counts_for_nothing(namespace: str) -> 
     assert [stalled_variant.owner.key.name for stalled_variant in result.stalled] == ["bread-fair"]
 
 
-def test_an_environment_that_stands_twice() -> None:
+def test_duplicate_environment_is_unusable() -> None:
     result = reconcile(full_config(definition(), component_type(), environment()))
 
     assert list_codes(result) == ["EnvironmentNotFound"]
@@ -295,7 +295,7 @@ BUILD_OF: dict[str, Callable[[], str]] = {
 
 
 @pytest.mark.parametrize("which", BUILD_OF)
-def test_a_build_that_may_be_there_keeps_what_is_there(which: str) -> None:
+def test_unusable_build_keeps_the_package(which: str) -> None:
     more = [build()] if which == "for-the-environment" else []
     result = reconcile(full_config(definition(), component_type(), BUILD_OF[which](), *more))
 
@@ -306,7 +306,7 @@ def test_a_build_that_may_be_there_keeps_what_is_there(which: str) -> None:
     assert condition.message == f"the package is kept, because Build/square/{name} cannot be used"
 
 
-def test_an_unreadable_file_takes_nothing_away() -> None:
+def test_unreadable_file_keeps_the_package() -> None:
     files = name_files(full_config(definition(), component_type()))
     result = reconcile({**files, "broken.yaml": UNREADABLE})
 
@@ -314,7 +314,7 @@ def test_an_unreadable_file_takes_nothing_away() -> None:
     assert list_codes(result) == []
 
 
-def test_a_broken_build_of_another_environment_does_not_matter() -> None:
+def test_invalid_build_of_another_environment_is_ignored() -> None:
     shown = definition(values=schema({"a": "string | default=x"}))
     other = write_object("Build", "bread.daily", {"workload": 3}, namespace="square", api=GLUE)
     result = reconcile(full_config(shown, component_type(), other))

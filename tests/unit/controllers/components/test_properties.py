@@ -1,4 +1,4 @@
-"""What holds of the room whatever is written: orders that do not matter, addons that do nothing, memory."""
+"""Property tests of the component controller: order of files and lists, addons without effect, and the cache."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ VALUES = schema(STALL, {"most": "integer | default=5"})
 SHOWN = resource(manifest(data={"all": "${spec}", "build": "${build}", "env": "${env}"}))
 NAMES = ("a", "b", "c", "d")
 
-# what may stand in each file: what is sound first, then what is not, or is there in another way
+# The possible content of each file: the valid content first, then invalid content and other variants.
 FILES: Mapping[str, tuple[str, ...]] = {
     "clusters": (
         f"{cluster('east', {'kind': 'edge'})}---\n{cluster('west')}",
@@ -119,14 +119,14 @@ FILES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def worlds() -> st.SearchStrategy[dict[str, str]]:
-    """Return worlds of files; the sound ones more often than the others."""
+def draw_files() -> st.SearchStrategy[dict[str, str]]:
+    """Draw config files. Most files are valid."""
     kinds = {f"{name}.yaml": st.sampled_from((texts[0], *texts)) for name, texts in FILES.items()}
     return st.fixed_dictionaries(kinds)
 
 
-def outcome(result: ControllerResult) -> Any:
-    """Return everything that a pass comes to."""
+def summarize(result: ControllerResult) -> Any:
+    """Return the complete result of a pass in a comparable form."""
     return (
         bytes_of(result),
         [
@@ -144,8 +144,8 @@ def outcome(result: ControllerResult) -> Any:
     )
 
 
-def coarse(result: ControllerResult) -> Any:
-    """Return what a pass comes to, places in files aside."""
+def summarize_without_locations(result: ControllerResult) -> Any:
+    """Return the result of a pass without locations in files."""
     variants = [(variant.owner, variant.target) for variant in result.variants]
     output = sorted((finding.code, finding.severity, finding.location.object) for finding in list_findings(result))
     return bytes_of(result), variants, [stalled_variant.owner for stalled_variant in result.stalled], output
@@ -155,7 +155,7 @@ EXAMPLES = settings(max_examples=25, deadline=None, suppress_health_check=[Healt
 
 
 @EXAMPLES
-@given(worlds(), st.randoms(use_true_random=False))
+@given(draw_files(), st.randoms(use_true_random=False))
 def test_the_order_of_files_does_not_matter(files: dict[str, str], shuffle: random.Random) -> None:
     texts = list(files.values())
     mixed = list(texts)
@@ -163,34 +163,37 @@ def test_the_order_of_files_does_not_matter(files: dict[str, str], shuffle: rand
 
     before, after = reconcile(name_files(texts)), reconcile(name_files(mixed))
 
-    assert coarse(before) == coarse(after)
+    assert summarize_without_locations(before) == summarize_without_locations(after)
 
 
 @EXAMPLES
 @given(st.data())
-def test_the_order_of_lists_that_have_none_does_not_matter(data: st.DataObject) -> None:
-    """Addons of a type and of a component work by name, whatever order they are listed in; so do clusters."""
+def test_order_of_unordered_lists_does_not_matter(data: st.DataObject) -> None:
+    """Addons run in the order of their names, in any order of the list. Clusters have no order."""
     wishes = st.lists(st.sampled_from(NAMES), unique=True, max_size=2)
     orders = {name: {"after": data.draw(wishes), "before": data.draw(wishes)} for name in NAMES}
     sides = {name: data.draw(st.sampled_from(("both", "developer", "platform-engineer"))) for name in NAMES}
     of_type = [platform(name, "x") for name in NAMES if sides[name] != "developer"]
     of_people = [name for name in NAMES if sides[name] != "platform-engineer"]
 
-    def world(mix: Any) -> list[str]:
-        def ordered(name: str) -> str:
+    def build_texts(mix: Any) -> list[str]:
+        def build_addon(name: str) -> str:
             order = {key: mix(names) for key, names in orders[name].items()}
             return addon(name, {**LAMP, "dependencies": {"loadOrder": order}}, side=sides[name])
 
         return [
-            *map(ordered, NAMES), cluster("east"), cluster("west"), environment(clusters=mix(["east", "west"])),
+            *map(build_addon, NAMES), cluster("east"), cluster("west"), environment(clusters=mix(["east", "west"])),
             definition(SHOWN, values=VALUES), component({name: {} for name in of_people}), binding(),
             component_type(*mix(of_type), allow=mix([allowed(name) for name in of_people])),
             untyped_component(*mix([platform(name, "y") for name in of_people]), name="cake"), binding(component="cake"),
         ]  # fmt: skip
 
-    before, after = reconcile(world(list)), reconcile(world(lambda items: data.draw(st.permutations(items))))
+    before, after = (
+        reconcile(build_texts(list)),
+        reconcile(build_texts(lambda items: data.draw(st.permutations(items)))),
+    )
 
-    assert coarse(before) == coarse(after)
+    assert summarize_without_locations(before) == summarize_without_locations(after)
 
 
 NOTHING = (
@@ -207,9 +210,9 @@ NOTHING = (
 
 
 @EXAMPLES
-@given(worlds(), st.sampled_from(NOTHING))
-def test_an_addon_that_does_nothing_changes_nothing(files: dict[str, str], idle: str) -> None:
-    """It is listed, and that is all."""
+@given(draw_files(), st.sampled_from(NOTHING))
+def test_addon_without_effect_changes_no_file(files: dict[str, str], idle: str) -> None:
+    """The addon is only in the list of addons."""
     files = {**files, "idle.yaml": idle, "bread.yaml": component({"size": 2})}
     listed = [platform("a", "x"), platform("c", "z")]
     kinds = component_type(*listed), component_type(*listed, platform("idle", "x"))
@@ -220,16 +223,16 @@ def test_an_addon_that_does_nothing_changes_nothing(files: dict[str, str], idle:
 
 
 @EXAMPLES
-@given(worlds(), st.data())
-def test_a_pass_that_remembers_comes_to_what_one_does_that_does_not(files: dict[str, str], data: st.DataObject) -> None:
-    """Whatever is edited between passes, and whatever has been published."""
+@given(draw_files(), st.data())
+def test_pass_with_cache_equals_pass_without_cache(files: dict[str, str], data: st.DataObject) -> None:
+    """This applies to any changes between passes and to any published packages."""
     memory, branches = ComponentCache(), PublishedPackages()
     catalog = None
     for _ in range(data.draw(st.integers(2, 4))):
         catalog = catalog_of(files, catalog)
         fresh = reconcile_catalog(catalog, branches)
 
-        assert outcome(reconcile_catalog(catalog, branches, memory)) == outcome(fresh)
+        assert summarize(reconcile_catalog(catalog, branches, memory)) == summarize(fresh)
 
         branches = data.draw(st.sampled_from((branches, PublishedPackages.from_result(fresh))))
         for name in data.draw(st.lists(st.sampled_from(sorted(FILES)), max_size=2)):
@@ -237,32 +240,32 @@ def test_a_pass_that_remembers_comes_to_what_one_does_that_does_not(files: dict[
 
 
 @EXAMPLES
-@given(worlds())
-def test_what_is_published_changes_nothing_of_what_is_wanted(files: dict[str, str]) -> None:
+@given(draw_files())
+def test_published_packages_do_not_change_the_desired_state(files: dict[str, str]) -> None:
     first = reconcile(files)
 
     second = reconcile(files, PublishedPackages.from_result(first))
 
-    assert coarse(first) == coarse(second)
+    assert summarize_without_locations(first) == summarize_without_locations(second)
 
 
 @EXAMPLES
-@given(worlds(), st.data())
-def test_one_component_that_is_spoiled_spoils_no_other(files: dict[str, str], data: st.DataObject) -> None:
-    """Tenet 6: the cake does not depend on anything that is of the bread alone."""
+@given(draw_files(), st.data())
+def test_invalid_component_does_not_change_other_components(files: dict[str, str], data: st.DataObject) -> None:
+    """The cake does not depend on objects of the bread."""
     files = {**files, "cake.yaml": component(name="cake"), "cake-daily.yaml": binding("daily", "cake")}
     of_bread = ("bread", "bread-fair", "build")
     changed = {f"{name}.yaml": data.draw(st.sampled_from(FILES[name])) for name in of_bread}
 
     before, after = reconcile(files), reconcile({**files, **changed})
 
-    def cakes(result: ControllerResult) -> dict[str, bytes]:
+    def select_cake_files(result: ControllerResult) -> dict[str, bytes]:
         return {path: text for path, text in bytes_of(result).items() if "/cake/" in path}
 
-    assert cakes(before) == cakes(after)
+    assert select_cake_files(before) == select_cake_files(after)
 
 
-def test_the_worlds_are_not_all_broken() -> None:
+def test_first_version_of_each_file_is_valid() -> None:
     sound = reconcile({f"{name}.yaml": texts[0] for name, texts in FILES.items()})
 
     assert len(sound.variants) == 3

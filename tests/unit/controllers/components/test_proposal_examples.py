@@ -1,4 +1,4 @@
-"""The seed's own examples, read in the seed: both stages, order, runtime composition, expressions, the complete one."""
+"""Tests of the examples in the original proposal, if the file is available: both stages, order and expressions."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from tests.unit.controllers.components.component_builders import (
 )
 
 FOLDER = Path(__file__).resolve().parents[4] / "../shared/seeds"
-SEEDS = sorted(FOLDER.glob("002_*.txt"))
-pytestmark = pytest.mark.skipif(not SEEDS, reason="the seeds are not beside this project")
+PROPOSALS = sorted(FOLDER.glob("002_*.txt"))
+pytestmark = pytest.mark.skipif(not PROPOSALS, reason="the proposal is not on this machine")
 
 VOLUMES = "/spec/template/spec/volumes/-"
 MOUNTS = "/spec/template/spec/containers/[?(@.name=='app')]/volumeMounts/-"
@@ -101,27 +101,27 @@ SIDECAR = addon(
 )  # fmt: skip
 
 
-def blocks(heading: str, language: str = "yaml") -> list[str]:
-    """Return the examples between a heading of the seed and the next one."""
-    (seed,) = SEEDS
-    text = seed.read_text()
+def read_code_blocks(heading: str, language: str = "yaml") -> list[str]:
+    """Return the code blocks between a heading of the proposal and the next heading."""
+    (proposal,) = PROPOSALS
+    text = proposal.read_text()
     after = text[text.index(f"\n{heading}\n") + len(heading) + 1 :]
     end = re.search(r"^##+ ", after[1:], re.MULTILINE)
     return re.findall(rf"```{language}\n(.*?)```", after[: end.start() if end else None], re.DOTALL)
 
 
-def read(heading: str, number: int = 0) -> dict[str, Any]:
-    data: dict[str, Any] = parse_yaml(blocks(heading)[number].encode()).documents[0].data
+def read_example(heading: str, number: int = 0) -> dict[str, Any]:
+    data: dict[str, Any] = parse_yaml(read_code_blocks(heading)[number].encode()).documents[0].data
     return data
 
 
-def in_namespace(data: dict[str, Any]) -> str:
-    """Return an object of the seed, which says no namespace, in one."""
+def add_namespace(data: dict[str, Any]) -> str:
+    """Return an object of the proposal as YAML, with a namespace."""
     return emit({**data, "metadata": {**data["metadata"], "namespace": "shop"}})
 
 
-def whole(data: dict[str, Any]) -> str:
-    """Return a definition of the seed with what its template leaves out."""
+def complete_definition(data: dict[str, Any]) -> str:
+    """Return a definition of the proposal with a complete template."""
     data["spec"]["resources"][0]["template"] = manifest("Deployment", spec={
         "replicas": "${spec.replicas}",
         "template": {"spec": {"containers": [{"name": "app", "image": "${build.image}"}]}},
@@ -129,39 +129,39 @@ def whole(data: dict[str, Any]) -> str:
     return emit(data)
 
 
-def running(name: str) -> str:
-    """Return the binding of a component to the environment that the seed speaks of."""
+def binding_to_production(name: str) -> str:
+    """Return the binding of a component to the environment of the proposal."""
     spec = {"owner": {"componentName": name}, "environment": "production"}
     return write_object("EnvBinding", f"{name}-here", spec, namespace="shop")
 
 
-def both_stages() -> ControllerResult:
+def reconcile_both_stages() -> ControllerResult:
     return reconcile([
         cluster(), environment("production"), build("customer-portal", {"image": "portal:1"}, "shop"),
-        whole(read("#### 2. Load ComponentDefinition")), DISK, POLICY, FILES, SIDECAR,
-        emit(read("#### 1. PE Defines ComponentType")),
-        in_namespace(read("## Stage 2: Component Instance Creation")), in_namespace(read("## EnvBinding Overrides")),
+        complete_definition(read_example("#### 2. Load ComponentDefinition")), DISK, POLICY, FILES, SIDECAR,
+        emit(read_example("#### 1. PE Defines ComponentType")),
+        add_namespace(read_example("## Stage 2: Component Instance Creation")), add_namespace(read_example("## EnvBinding Overrides")),
     ])  # fmt: skip
 
 
-def test_its_own_definitions_are_short() -> None:
-    """The seed leaves out what must be there: such an object cannot be rendered (openchoreo 1.1)."""
-    short = read("#### 2. Load ComponentDefinition")
+def test_incomplete_definition_is_an_error() -> None:
+    """The definition in the proposal has no complete template, so its objects cannot be rendered."""
+    short = read_example("#### 2. Load ComponentDefinition")
     of = write_object("ProductionWebApp", "portal", {}, namespace="shop")
     kind = component_type(name="production-web-app", definition="web-app")
-    result = reconcile([cluster(), environment("production"), emit(short), kind, of, running("portal")])
+    result = reconcile([cluster(), environment("production"), emit(short), kind, of, binding_to_production("portal")])
 
     assert list_codes(result) == ["RenderedObjectInvalid"]
     assert result.variants == ()
 
 
-def test_stage_1() -> None:
-    result = both_stages()
+def test_stage_1_compiles_the_type() -> None:
+    result = reconcile_both_stages()
 
     config_status = find_status(result, "ComponentType", "production-web-app")
-    expected = read("#### 7. Generate ComponentType")["status"]
+    expected = read_example("#### 7. Generate ComponentType")["status"]
     assert config_status.fields["generatedCRD"] == expected["generatedCRD"]
-    # the seed lists them as they are written, the spec as they work
+    # The proposal lists addons in the order of the type, and the status lists them in the order of execution.
     applied: Any = config_status.fields["appliedPlatformAddons"]
     listed = [{"name": item["name"], "version": item["version"]} for item in applied]
     assert listed == sorted(expected["appliedPlatformAddons"], key=lambda value: str(value["name"]))
@@ -169,13 +169,13 @@ def test_stage_1() -> None:
     assert [{"type": ready.type, "status": ready.status}] == expected["conditions"]
 
 
-def test_what_developers_see() -> None:
-    files = find_status(both_stages(), "ComponentType", "production-web-app").files
+def test_developer_schema() -> None:
+    files = find_status(reconcile_both_stages(), "ComponentType", "production-web-app").files
 
     assert files is not None
     properties = parse_yaml(files["schema.json"]).documents[0].data["properties"]
-    (shown,) = blocks("#### 6. Merge Developer Addon Schemas", "json")
-    # the seed's numbers are integers (openchoreo 18), and its JSON has a comment
+    (shown,) = read_code_blocks("#### 6. Merge Developer Addon Schemas", "json")
+    # The type `number` of the proposal is an integer here, and the JSON of the proposal contains a comment.
     expected = parse_yaml(re.sub(r"^ *//.*\n", "", shown, flags=re.MULTILINE).replace("number", "integer").encode())
     for name, item in expected.documents[0].data["properties"].items():
         assert properties[name]["type"] == item["type"]
@@ -187,9 +187,9 @@ def test_what_developers_see() -> None:
     assert not {"persistentVolume", "networkPolicy"} & properties.keys()
 
 
-def test_stage_2_and_what_its_environment_overrides() -> None:
-    """The binding names no owner; by its own name it is that of the component (openchoreo 1.5)."""
-    result = both_stages()
+def test_stage_2_renders_the_component_with_overrides() -> None:
+    """The binding names no owner, so the component is derived from its name."""
+    result = reconcile_both_stages()
 
     assert list_codes(result) == ["EnvBindingOwnerGuessed"]
     output = read_objects(result, "east/components/production/shop/customer-portal")
@@ -204,15 +204,15 @@ def test_stage_2_and_what_its_environment_overrides() -> None:
     assert "configmap-customer-portal-app-config.yaml" in output
 
 
-def test_one_addon_twice() -> None:
-    """The note on instances, under both of which the addon works."""
-    listed = read("#### 1. PE Defines ComponentType", 1)["platformAddons"]
-    stall = whole(read("#### 2. Load ComponentDefinition"))
+def test_two_instances_of_one_addon() -> None:
+    """Both instances of the addon patch the workload."""
+    listed = read_example("#### 1. PE Defines ComponentType", 1)["platformAddons"]
+    stall = complete_definition(read_example("#### 2. Load ComponentDefinition"))
     of = write_object("ProductionWebApp", "portal", {}, namespace="shop")
     result = reconcile([
         cluster(), environment("production"), build("portal", {"image": "a"}, "shop"), stall, DISK, of,
         component_type(*listed, name="production-web-app", definition="web-app"),
-        running("portal"),
+        binding_to_production("portal"),
     ])  # fmt: skip
 
     assert list_codes(result) == []
@@ -222,11 +222,11 @@ def test_one_addon_twice() -> None:
     assert pod["volumes"] == [{"name": "app-data"}, {"name": "cache-data"}]
 
 
-def test_strategy_2() -> None:
-    output = read("### Strategy 2: Runtime Composition (Optional)")
+def test_component_without_type() -> None:
+    output = read_example("### Strategy 2: Runtime Composition (Optional)")
     result = reconcile([
-        cluster(), environment("production"), build("my-app", {"image": "a"}, "shop"), DISK, in_namespace(output),
-        whole(read("#### 2. Load ComponentDefinition")), running("my-app"),
+        cluster(), environment("production"), build("my-app", {"image": "a"}, "shop"), DISK, add_namespace(output),
+        complete_definition(read_example("#### 2. Load ComponentDefinition")), binding_to_production("my-app"),
     ])  # fmt: skip
 
     assert list_codes(result) == []
@@ -234,10 +234,10 @@ def test_strategy_2() -> None:
     assert found["persistentvolumeclaim-my-app-data.yaml"]["spec"]["resources"]["requests"] == {"storage": "50Gi"}
 
 
-def test_dependencies() -> None:
-    """The order that the seed works out beside its example, which its own code does not give (openchoreo 10, 18)."""
-    declared = read("### Dependency Declaration")["spec"]["dependencies"]
-    text = blocks("### Dependency Declaration")[0]
+def test_order_of_dependencies() -> None:
+    """The order is the one that the proposal describes next to its example."""
+    declared = read_example("### Dependency Declaration")["spec"]["dependencies"]
+    text = read_code_blocks("### Dependency Declaration")[0]
     init = addon("database-init", {"patches": [annotate("x")], "dependencies": declared})
     assert "database-init" in text
     names = ["tls-certificate", "persistent-volume", "database-init"]
@@ -275,9 +275,9 @@ SPEC = {
         pytest.param(4, "CelArrowFunction", id="reduce-is-no-cel"),
     ],
 )
-def test_expressions(number: int, expected: Any) -> None:
-    """openchoreo 5.6: what the seed writes, and what becomes of it."""
-    (text,) = blocks("### Example Evaluations", "javascript")
+def test_example_expressions(number: int, expected: Any) -> None:
+    """Two of the example expressions are not valid CEL."""
+    (text,) = read_code_blocks("### Example Evaluations", "javascript")
     template = re.findall(r'^"(\$\{.*)";$', text, re.MULTILINE)[number]
     types = {
         "Endpoint": {"name": "string", "port": "integer", "visibility": "string"},
@@ -288,7 +288,7 @@ def test_expressions(number: int, expected: Any) -> None:
         cluster(), environment("production"), component_type(),
         definition(resource(manifest(data=template)), values=schema(fields, types=types)),
         write_object("MarketStall", "my-app", SPEC, namespace="shop"),
-        running("my-app"),
+        binding_to_production("my-app"),
     ])  # fmt: skip
 
     if isinstance(expected, str) and expected.startswith("Cel"):
@@ -300,9 +300,9 @@ def test_expressions(number: int, expected: Any) -> None:
         assert shown == expected
 
 
-def test_the_complete_composition() -> None:
-    """The end of the seed: what its generated definition would render is what addons make of the input."""
-    stall = read("### Input")
+def test_complete_composition() -> None:
+    """The addons produce the same resources as the definition that the proposal generates."""
+    stall = read_example("### Input")
     stall["spec"]["resources"][0]["template"] |= {
         "apiVersion": "apps/v1", "metadata": {"name": "${metadata.name}", "namespace": "${metadata.namespace}"},
     }  # fmt: skip
@@ -312,7 +312,7 @@ def test_the_complete_composition() -> None:
     result = reconcile([
         cluster(), environment("production"), emit(stall), DISK, SIDECAR, output,
         write_object("Build", "my-app", {"image": "registry.example.org/my-app:1"}, namespace="shop", api=GLUE),
-        running("my-app"),
+        binding_to_production("my-app"),
     ])  # fmt: skip
 
     assert list_codes(result) == []

@@ -1,4 +1,4 @@
-"""Provenance of components: who made each value, of which parameters, and where it is in the end (design 10.28)."""
+"""Tests of the provenance of components: the layer of each value, its parameters and its final location."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ PODS = "/spec/template/spec"
 Entry = Mapping[str, Any]
 
 
-def layers(*texts: str) -> dict[tuple[str, str], list[Entry]]:
-    """Return the steps of every place, by file and pointer."""
+def read_layers(*texts: str) -> dict[tuple[str, str], list[Entry]]:
+    """Return the provenance steps of each location, by file and JSON pointer."""
     result = reconcile(list(texts))
     assert not result.stalled, result.stalled
     provenance = variant_of(result).provenance
@@ -46,30 +46,30 @@ def layers(*texts: str) -> dict[tuple[str, str], list[Entry]]:
     return {(layer["file"], layer["pointer"]): layer["steps"] for layer in provenance.list_layers()}
 
 
-def written(steps: list[Entry]) -> list[tuple[Any, ...]]:
-    """Return who did what, by which expression."""
+def format_steps(steps: list[Entry]) -> list[tuple[Any, ...]]:
+    """Return layer, field, value and expression of each step."""
     return [
         (step.get("instance", step["layer"]), step["where"], step.get("after"), step.get("expression"))
         for step in steps
     ]
 
 
-def givers(steps: list[Entry]) -> list[str]:
-    """Return who gave what the last step read."""
+def format_value_sources(steps: list[Entry]) -> list[str]:
+    """Return the sources of the values that the last step reads."""
     return [
         " ".join(value[part] for part in ("name", "layer", "by", "where") if part in value)
         for value in steps[-1].get("values", ())
     ]
 
 
-def test_a_template_is_told_for_each_object_and_an_expression_for_each_value() -> None:
-    result = layers(
+def test_object_has_its_template_and_value_has_its_expression() -> None:
+    result = read_layers(
         *full_config(definition(resource(manifest(data={"a": "x", "b": "${metadata.name}!"}))), component_type())
     )
 
     assert sorted(pointer for _, pointer in result) == ["", "/data/b", "/metadata/name", "/metadata/namespace"]
-    assert written(result[FILE, ""]) == [("definition", "spec.resources[0].template", None, None)]
-    assert written(result[FILE, "/data/b"]) == [
+    assert format_steps(result[FILE, ""]) == [("definition", "spec.resources[0].template", None, None)]
+    assert format_steps(result[FILE, "/data/b"]) == [
         ("definition", "spec.resources[0].template.data.b", "bread!", "${metadata.name}!")
     ]
 
@@ -126,24 +126,24 @@ DEFINITION = "ComponentDefinition/_cluster/stall"
                      [f"spec.free component {BREAD} spec.free"], id="free-form"),
     ],
 )  # fmt: skip
-def test_who_gave_a_parameter(spec: Any, overrides: Any, key: str, expected: list[str]) -> None:
-    result = layers(*full_config(SHOWN, component_type(), of=component(spec), on=binding(overrides=overrides)))
+def test_source_of_a_parameter(spec: Any, overrides: Any, key: str, expected: list[str]) -> None:
+    result = read_layers(*full_config(SHOWN, component_type(), of=component(spec), on=binding(overrides=overrides)))
 
-    assert givers(result[FILE, f"/data/{key}"]) == expected
+    assert format_value_sources(result[FILE, f"/data/{key}"]) == expected
 
 
-def test_a_parameter_that_nobody_gives_is_told_as_such() -> None:
+def test_missing_parameter_has_no_source() -> None:
     shown = definition(
         resource(manifest(data={"a": "${has(spec.a) ? spec.a : 'none'}"})), values=schema({"a": "string"})
     )
 
-    assert givers(layers(*full_config(shown, component_type()))[FILE, "/data/a"]) == ["spec.a unset"]
+    assert format_value_sources(read_layers(*full_config(shown, component_type()))[FILE, "/data/a"]) == ["spec.a unset"]
 
 
-def test_the_whole_of_the_values_is_told_field_by_field() -> None:
-    result = layers(*full_config(SHOWN, component_type(), of=component({"free": {}, "size": 2})))
+def test_sources_of_all_values_are_listed_by_field() -> None:
+    result = read_layers(*full_config(SHOWN, component_type(), of=component({"free": {}, "size": 2})))
 
-    assert [giver.split()[:2] for giver in givers(result[FILE, "/data/all"])] == [
+    assert [giver.split()[:2] for giver in format_value_sources(result[FILE, "/data/all"])] == [
         ["spec.free", "component"], ["spec.size", "component"], ["spec.crust", "default"], ["spec.oven", "default"],
     ]  # fmt: skip
 
@@ -171,14 +171,14 @@ FACTS = manifest(
         pytest.param("team", f"metadata.labels.team component {BREAD} metadata.labels.team", id="metadata"),
     ],
 )
-def test_who_gave_what_is_injected(key: str, expected: str) -> None:
+def test_source_of_an_injected_value(key: str, expected: str) -> None:
     texts = full_config(
         definition(resource(FACTS)), component_type(), build(spec={"image": "b:1", "workload": {"port": 80}}),
         of=component(labels={"team": "ovens"}), on=binding(endpoints=[{"name": "a", "host": "b"}]),
     )  # fmt: skip
     texts[1] = environment(context={"zone": "north"})
 
-    assert givers(layers(*texts)[FILE, f"/data/{key}"]) == [expected]
+    assert format_value_sources(read_layers(*texts)[FILE, f"/data/{key}"]) == [expected]
 
 
 LAMP = addon(
@@ -209,12 +209,14 @@ TYPE = "ComponentType/_cluster/market-stall"
         pytest.param("by", f"addon.name platform {TYPE} spec.platformAddons[0].name", id="its-name"),
     ],
 )
-def test_who_gave_a_parameter_of_a_platform_addon(key: str, expected: str) -> None:
+def test_source_of_a_platform_addon_parameter(key: str, expected: str) -> None:
     of = component_type(platform(instance="left", config={"colour": "red"}))
-    result = layers(*full_config(definition(), LAMP, of, on=binding(platformAddonOverrides={"lamp": {"watts": 9}})))
+    result = read_layers(
+        *full_config(definition(), LAMP, of, on=binding(platformAddonOverrides={"lamp": {"watts": 9}}))
+    )
 
-    assert givers(result["configmap-bread-left.yaml", f"/data/{key}"]) == [expected]
-    assert f"instanceId platform {TYPE} spec.platformAddons[0].instanceId" in givers(
+    assert format_value_sources(result["configmap-bread-left.yaml", f"/data/{key}"]) == [expected]
+    assert f"instanceId platform {TYPE} spec.platformAddons[0].instanceId" in format_value_sources(
         result["configmap-bread-left.yaml", "/metadata/name"]
     )
 
@@ -229,71 +231,71 @@ def test_who_gave_a_parameter_of_a_platform_addon(key: str, expected: str) -> No
                      id="default-of-the-addon"),
     ],
 )  # fmt: skip
-def test_who_gave_a_parameter_of_a_developers_addon(lamp: Any, key: str, expected: str) -> None:
+def test_source_of_a_developer_addon_parameter(lamp: Any, key: str, expected: str) -> None:
     of = component_type(allow=[allowed(defaults={"colour": "blue"})])
-    result = layers(*full_config(definition(), LAMP, of, of=component({"lamp": lamp})))
+    result = read_layers(*full_config(definition(), LAMP, of, of=component({"lamp": lamp})))
 
-    assert givers(result["configmap-bread-default.yaml", f"/data/{key}"]) == [expected]
+    assert format_value_sources(result["configmap-bread-default.yaml", f"/data/{key}"]) == [expected]
 
 
-def test_who_gave_a_parameter_of_an_addon_that_a_component_lists() -> None:
-    result = layers(
+def test_source_of_a_parameter_in_a_component_without_type() -> None:
+    result = read_layers(
         *full_config(definition(), LAMP, of=untyped_component(platform(instance="left", config={"colour": "red"})))
     )
 
-    assert givers(result["configmap-bread-left.yaml", "/data/colour"]) == [
+    assert format_value_sources(result["configmap-bread-left.yaml", "/data/colour"]) == [
         "spec.colour developer Component/square/bread spec.addons[0].config.colour"
     ]
 
 
-def test_what_is_made_for_each_item_is_told_with_who_gave_the_items() -> None:
+def test_looped_object_has_the_source_of_its_items() -> None:
     shown = resource(manifest(name="${item.name}", data={"a": "${item.a}"}), forEach="${spec.items}")
     values = schema({"items": '[]object | default=[{"name":"x","a":1}]'})
-    result = layers(*full_config(definition(shown, values=values), component_type()))
+    result = read_layers(*full_config(definition(shown, values=values), component_type()))
 
     expected = [f"spec.items default {DEFINITION} spec.schema.parameters.items"]
-    assert givers(result["configmap-x.yaml", "/data/a"]) == expected
-    assert (result["configmap-x.yaml", ""][0]["forEach"], givers(result["configmap-x.yaml", ""])) == (
+    assert format_value_sources(result["configmap-x.yaml", "/data/a"]) == expected
+    assert (result["configmap-x.yaml", ""][0]["forEach"], format_value_sources(result["configmap-x.yaml", ""])) == (
         "${spec.items}",
         expected,
     )
 
 
-# patches
+# Patches.
 
 
-def patched(*patches: Any, containers: tuple[str, ...] = ("one",), values: Any = None, **spec: Any) -> Any:
+def patch_workload(*patches: Any, containers: tuple[str, ...] = ("one",), values: Any = None, **spec: Any) -> Any:
     of = addon("lamp", {"schema": dict(values or {}), "patches": list(patches)})
     texts = full_config(
         definition(resource(pod_manifest(*containers))), of, component_type(platform(instance="left", **spec)),
     )  # fmt: skip
-    return layers(*texts), read_objects(reconcile(texts))[WORKLOAD]
+    return read_layers(*texts), read_objects(reconcile(texts))[WORKLOAD]
 
 
 WHO = schema({"who": "string | default=me"})
 
 
-def test_what_expressions_made_inside_of_a_list_is_told() -> None:
-    value, _ = patched(patch("add", f"{PODS}/volumes/-", {"name": "${instanceId}", "mode": 1}))
+def test_expression_inside_an_added_list_item() -> None:
+    value, _ = patch_workload(patch("add", f"{PODS}/volumes/-", {"name": "${instanceId}", "mode": 1}))
 
     at = "spec.patches[0].patch"
-    assert written(value[WORKLOAD, f"{PODS}/volumes"]) == [("lamp/left", at, [{"name": "left", "mode": 1}], None)]
-    assert written(value[WORKLOAD, f"{PODS}/volumes/0/name"]) == [("lamp/left", at, "left", "${instanceId}")]
+    assert format_steps(value[WORKLOAD, f"{PODS}/volumes"]) == [("lamp/left", at, [{"name": "left", "mode": 1}], None)]
+    assert format_steps(value[WORKLOAD, f"{PODS}/volumes/0/name"]) == [("lamp/left", at, "left", "${instanceId}")]
 
 
-def test_items_of_lists_that_are_merged_keep_their_own_expressions() -> None:
+def test_merged_list_items_keep_their_expressions() -> None:
     value = {"containers": [{"name": "two"}, {"name": "${spec.who}"}]}
-    entry, _ = patched(patch("merge", PODS, value), containers=("zero", "one"), values=WHO)
+    entry, _ = patch_workload(patch("merge", PODS, value), containers=("zero", "one"), values=WHO)
 
-    assert written(entry[WORKLOAD, f"{PODS}/containers/2/name"])[0][2:] == ("two", None)
-    assert written(entry[WORKLOAD, f"{PODS}/containers/3/name"])[0][2:] == ("me", "${spec.who}")
+    assert format_steps(entry[WORKLOAD, f"{PODS}/containers/2/name"])[0][2:] == ("two", None)
+    assert format_steps(entry[WORKLOAD, f"{PODS}/containers/3/name"])[0][2:] == ("me", "${spec.who}")
 
 
-def test_fields_of_one_expression_are_each_told_by_it() -> None:
-    value, _ = patched(patch("merge", "/metadata/labels", '${{"a": spec.who, "b": "x"}}'), values=WHO)
+def test_each_field_of_an_expression_has_the_expression() -> None:
+    value, _ = patch_workload(patch("merge", "/metadata/labels", '${{"a": spec.who, "b": "x"}}'), values=WHO)
 
     for key in ("a", "b"):
-        assert written(value[WORKLOAD, f"/metadata/labels/{key}"])[0][3] == '${{"a": spec.who, "b": "x"}}'
+        assert format_steps(value[WORKLOAD, f"/metadata/labels/{key}"])[0][3] == '${{"a": spec.who, "b": "x"}}'
 
 
 @pytest.mark.parametrize(
@@ -306,27 +308,27 @@ def test_fields_of_one_expression_are_each_told_by_it() -> None:
         pytest.param(patch("replace", f"{PODS}/containers/0", {"name": "zero"}), "1", id="replaced-before"),
     ],
 )
-def test_a_value_is_told_at_the_place_that_it_has_in_the_end(operation: Any, pointer: str) -> None:
+def test_value_has_its_final_location(operation: Any, pointer: str) -> None:
     image = patch("add", f"{PODS}/containers/1/image", "two:1")
-    value, entry = patched(image, operation, containers=("one", "two"))
+    value, entry = patch_workload(image, operation, containers=("one", "two"))
 
     place = f"{PODS}/containers/{pointer}/image"
-    assert written(value[WORKLOAD, place]) == [("lamp/left", "spec.patches[0].patch", "two:1", None)]
+    assert format_steps(value[WORKLOAD, place]) == [("lamp/left", "spec.patches[0].patch", "two:1", None)]
     assert resolve_pointer(entry, parse_pointer(place)) == "two:1"
 
 
-def test_an_item_that_is_gone_is_told_behind_the_last_one() -> None:
+def test_removed_item_is_listed_after_the_last_item() -> None:
     deleted = patch("remove", f"{PODS}/containers/0")
-    value, _ = patched(patch("add", f"{PODS}/containers/0/image", "one:1"), deleted, containers=("one", "two"))
+    value, _ = patch_workload(patch("add", f"{PODS}/containers/0/image", "one:1"), deleted, containers=("one", "two"))
 
     (step,) = value[WORKLOAD, f"{PODS}/containers/-"]
     assert (step["op"], step["before"]) == ("removed", {"name": "one", "image": "one:1"})
     assert not [pointer for _, pointer in value if pointer.startswith(f"{PODS}/containers/0")]
 
 
-def test_a_list_that_is_replaced_tells_nothing_of_what_was_in_the_other() -> None:
+def test_replaced_list_has_no_steps_of_the_old_items() -> None:
     first = patch("add", f"{PODS}/containers/0/image", "one:1")
-    value, _ = patched(first, patch("replace", f"{PODS}/containers", [{"name": "${spec.who}"}]), values=WHO)
+    value, _ = patch_workload(first, patch("replace", f"{PODS}/containers", [{"name": "${spec.who}"}]), values=WHO)
 
     (step,) = value[WORKLOAD, f"{PODS}/containers"]
     assert (step["op"], step["before"], step["after"]) == (
@@ -337,8 +339,8 @@ def test_a_list_that_is_replaced_tells_nothing_of_what_was_in_the_other() -> Non
     ]
 
 
-def test_a_value_has_all_its_steps_the_last_one_last() -> None:
-    value, _ = patched(
+def test_steps_of_a_value_are_in_order() -> None:
+    value, _ = patch_workload(
         patch("add", "/spec/replicas", 2), patch("replace", "/spec/replicas", 3), patch("remove", "/spec/replicas"),
     )  # fmt: skip
 
@@ -347,8 +349,8 @@ def test_a_value_has_all_its_steps_the_last_one_last() -> None:
     ]  # fmt: skip
 
 
-def test_every_pointer_that_has_a_value_in_the_end_leads_to_it() -> None:
-    value, entry = patched(
+def test_each_pointer_resolves_to_its_final_value() -> None:
+    value, entry = patch_workload(
         patch("add", f"{PODS}/containers/0", {"name": "${spec.who}", "env": [{"name": "a", "value": "${spec.who}"}]}),
         patch("remove", f"{PODS}/containers/[?(@.name=='two')]"),
         patch("add", f"{PODS}/containers/0/env/0", {"name": "${spec.who}"}),
@@ -361,13 +363,13 @@ def test_every_pointer_that_has_a_value_in_the_end_leads_to_it() -> None:
             assert resolve_pointer(entry, parse_pointer(pointer)) == steps[-1]["after"], pointer
 
 
-# what is not shown
+# Values that are not shown.
 
 
 SECRET = manifest("Secret", stringData={"password": "pw-${spec.who}", "token": "${'geheim' + spec.who}", "plain": "p"})
 
 
-def test_values_of_secrets_and_what_made_them_are_masked() -> None:
+def test_secret_values_and_their_expressions_are_masked() -> None:
     of = addon(
         "lamp",
         {
@@ -379,27 +381,29 @@ def test_values_of_secrets_and_what_made_them_are_masked() -> None:
         },
     )
     secret = resource(SECRET, forEach="${['verdeckt']}")
-    result = layers(*full_config(definition(secret, values=WHO), of, component_type(platform(instance="left"))))
+    result = read_layers(*full_config(definition(secret, values=WHO), of, component_type(platform(instance="left"))))
 
     file = "secret-bread.yaml"
     assert not [text for text in ("pw-", "geheim", "hunter", "aHVudGVy", "verde") if text in repr(result)]
     assert result[file, "/stringData/password"][0]["expression"] == "*****"
-    assert givers(result[file, "/stringData/password"]) == [f"spec.who default {DEFINITION} spec.schema.parameters.who"]
+    assert format_value_sources(result[file, "/stringData/password"]) == [
+        f"spec.who default {DEFINITION} spec.schema.parameters.who"
+    ]
     assert [item["after"] for item in result[file, "/metadata/name"]] == ["bread"]
 
 
 def test_long_values_are_shortened() -> None:
-    result = layers(*full_config(definition(resource(manifest(data={"a": "${'x'.replace('x', spec.who)}"})), values=schema(
+    result = read_layers(*full_config(definition(resource(manifest(data={"a": "${'x'.replace('x', spec.who)}"})), values=schema(
         {"who": f"string | default={'y' * 5000}"})), component_type()))  # fmt: skip
 
     assert len(result[FILE, "/data/a"][0]["after"]) < 400
 
 
-def test_each_of_many_items_is_told_where_it_is() -> None:
+def test_many_items_have_their_final_locations() -> None:
     insert = patch("add", f"{PODS}/containers/0", {"name": "c${string(item)}", "image": "${string(item)}"})
     of = addon("lamp", {"schema": schema({"n": "[]integer"}), "patches": [{**insert, "forEach": "${spec.n}"}]})
     numbers = platform(instance="left", config={"n": list(range(2000))})
-    result = layers(*full_config(definition(resource(pod_manifest("one"))), of, component_type(numbers)))
+    result = read_layers(*full_config(definition(resource(pod_manifest("one"))), of, component_type(numbers)))
 
     assert [result[WORKLOAD, f"{PODS}/containers/{index}/image"][0]["after"] for index in range(2000)] == [
         str(1999 - index) for index in range(2000)

@@ -1,4 +1,4 @@
-"""Reading the kinds of composition: what each may say, and how people are told what is wrong (openchoreo 1)."""
+"""Tests of the readers of all component kinds: valid fields and the findings about invalid objects."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ LIMITS = ExpressionLimits()
 Spec = Mapping[str, Any]
 
 
-def of_definition(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
+def read_definition_spec(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
     return read_component_definition(
         read_object(write_object("ComponentDefinition", "stall", {"resources": [resource(VALUES_TEMPLATE)], **spec})),
         LIMITS,
     )
 
 
-def of_addon(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
+def read_addon_spec(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
     return read_addon(read_object(write_object("Addon", "lamp", {"patches": [annotate("lamp")], **spec})), LIMITS)
 
 
-def of_type(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
+def read_type_spec(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
     return read_component_type(
         read_object(
             write_object("ComponentType", "market-stall", {"componentDefinitionRef": {"name": "stall"}, **spec})
@@ -56,46 +56,46 @@ def of_type(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
     )
 
 
-def of_component(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
+def read_component_spec(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
     whole = {"componentDefinition": "stall", **spec}
     return read_component(read_object(write_object("Component", "bread", whole, namespace="square")))
 
 
-def of_instance(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
+def read_instance_spec(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
     return read_component(read_object(write_object("MarketStall", "bread", spec, namespace="square")))
 
 
-def of_binding(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
+def read_binding_spec(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
     whole = {"owner": {"componentName": "bread"}, "environment": "fair", **spec}
     return read_binding(read_object(write_object("EnvBinding", "bread-fair", whole, namespace="square")))
 
 
-def of_environment(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
+def read_environment_spec(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
     return read_environment(read_object(write_object("Environment", "fair", spec, api=GLUE)))
 
 
-def of_build(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
+def read_build_spec(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
     return read_build(read_object(write_object("Build", "bread", spec, namespace="square", api=GLUE)))
 
 
 READERS: Mapping[str, Callable[[Spec], tuple[Any, tuple[Finding, ...]]]] = {
-    "ComponentDefinition": of_definition,
-    "Addon": of_addon,
-    "ComponentType": of_type,
-    "Component": of_component,
-    "MarketStall": of_instance,
-    "EnvBinding": of_binding,
-    "Environment": of_environment,
-    "Build": of_build,
+    "ComponentDefinition": read_definition_spec,
+    "Addon": read_addon_spec,
+    "ComponentType": read_type_spec,
+    "Component": read_component_spec,
+    "MarketStall": read_instance_spec,
+    "EnvBinding": read_binding_spec,
+    "Environment": read_environment_spec,
+    "Build": read_build_spec,
 }
 
 
-def said(kind: str, spec: Spec) -> list[tuple[str, str]]:
+def read_findings(kind: str, spec: Spec) -> list[tuple[str, str]]:
     return [(finding.code, finding.message) for finding in READERS[kind](spec)[1]]
 
 
-def refused(kind: str, spec: Spec) -> tuple[str, str]:
-    """Return the code of the only thing that is wrong, and how it is told."""
+def read_only_error(kind: str, spec: Spec) -> tuple[str, str]:
+    """Return code and message of the only finding about an invalid spec."""
     read, findings = READERS[kind](spec)
 
     assert read is None
@@ -106,7 +106,7 @@ def refused(kind: str, spec: Spec) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("kind", READERS)
-def test_the_least_that_an_object_says(kind: str) -> None:
+def test_minimal_object_is_valid(kind: str) -> None:
     read, findings = READERS[kind]({})
 
     assert read is not None
@@ -114,17 +114,17 @@ def test_the_least_that_an_object_says(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [reader for reader in READERS if reader not in ("MarketStall", "Build")])
-def test_what_nobody_knows_is_refused_and_what_is_peoples_own_is_not(kind: str) -> None:
-    assert said(kind, {"x-own": {"any": 1}}) == []
+def test_unknown_field_is_refused_unless_it_starts_with_x(kind: str) -> None:
+    assert read_findings(kind, {"x-own": {"any": 1}}) == []
 
-    code, message = refused(kind, {"wat": 1})
+    code, message = read_only_error(kind, {"wat": 1})
     assert code == "UnknownField"
     assert message.startswith("spec.wat is unknown; allowed are ")
 
 
 @pytest.mark.parametrize("kind", ["MarketStall", "Build"])
-def test_what_has_a_schema_of_its_own_is_not_judged_here(kind: str) -> None:
-    assert said(kind, {"wat": 1}) == []
+def test_spec_with_an_own_schema_is_not_validated_by_the_reader(kind: str) -> None:
+    assert read_findings(kind, {"wat": 1}) == []
 
 
 BARE_READERS: Mapping[str, Callable[..., tuple[Any, tuple[Finding, ...]]]] = {
@@ -139,8 +139,8 @@ BARE_READERS: Mapping[str, Callable[..., tuple[Any, tuple[Finding, ...]]]] = {
 }
 
 
-def whole(kind: str, **changed: Any) -> list[tuple[str, str]]:
-    """Return what is said of an object whose spec is sound, but which differs from others in `changed`."""
+def read_object_findings(kind: str, **changed: Any) -> list[tuple[str, str]]:
+    """Return the findings about a valid object with changed fields."""
     specs: Mapping[str, Spec] = {
         "ComponentDefinition": {"resources": [resource(VALUES_TEMPLATE)]},
         "Addon": {"patches": [annotate("lamp")]},
@@ -167,32 +167,34 @@ INVALID = {
 
 
 @pytest.mark.parametrize("kind", READERS)
-def test_another_version_is_refused(kind: str) -> None:
+def test_unknown_api_version_is_refused(kind: str) -> None:
     group = GLUE.partition("/")[0] if kind in ("Environment", "Build") else "platform"
 
-    assert whole(kind, api=f"{group}/v9") == [(INVALID[kind], f'apiVersion must be {group}/v1alpha1, not "{group}/v9"')]
+    assert read_object_findings(kind, api=f"{group}/v9") == [
+        (INVALID[kind], f'apiVersion must be {group}/v1alpha1, not "{group}/v9"')
+    ]
 
 
 @pytest.mark.parametrize("kind", READERS)
-def test_another_part_than_a_spec_is_refused(kind: str) -> None:
+def test_unknown_top_level_field_is_refused(kind: str) -> None:
     message = "data is unknown; allowed are apiVersion, kind, metadata, spec, status"
 
-    assert whole(kind, data={}) == [("UnknownField", message)]
-    assert whole(kind, status={"any": 1}) == []
+    assert read_object_findings(kind, data={}) == [("UnknownField", message)]
+    assert read_object_findings(kind, status={"any": 1}) == []
 
 
 @pytest.mark.parametrize("kind", READERS)
 @pytest.mark.parametrize("name", ["Bad_Name", "../../etc", "a/b", "n" * 254])
-def test_a_name_that_objects_cannot_have(kind: str, name: str) -> None:
-    ((code, message),) = whole(kind, name=name)
+def test_invalid_object_name_is_refused(kind: str, name: str) -> None:
+    ((code, message),) = read_object_findings(kind, name=name)
 
     assert code == INVALID[kind]
     assert message.startswith(f'metadata.name must be a valid object name: "{name}" must ')
 
 
 @pytest.mark.parametrize("kind", ["Component", "MarketStall"])
-def test_a_component_is_a_segment_of_a_path(kind: str) -> None:
-    ((code, message),) = whole(kind, name="bread.lock")
+def test_component_name_must_be_a_valid_path_segment(kind: str) -> None:
+    ((code, message),) = read_object_findings(kind, name="bread.lock")
 
     assert code == "ComponentInvalid"
     assert 'must not end in ".lock"' in message
@@ -200,27 +202,27 @@ def test_a_component_is_a_segment_of_a_path(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["Component", "MarketStall", "EnvBinding", "Build"])
 def test_a_namespace_must_be_a_valid_name(kind: str) -> None:
-    ((code, message),) = whole(kind, namespace="a.b")
+    ((code, message),) = read_object_findings(kind, namespace="a.b")
     assert code == INVALID[kind]
     assert "must be a valid namespace name" in message
 
 
 @pytest.mark.parametrize("kind", ["ComponentDefinition", "Addon", "ComponentType", "Environment"])
-def test_the_catalogue_has_no_namespaces(kind: str) -> None:
-    assert whole(kind, namespace="") == []
+def test_cluster_scoped_object_needs_no_namespace(kind: str) -> None:
+    assert read_object_findings(kind, namespace="") == []
 
 
 @pytest.mark.parametrize("kind", READERS)
 @pytest.mark.parametrize("spec", [[], [1], "text", 3, True])
-def test_a_spec_is_a_mapping(kind: str, spec: Any) -> None:
-    code, message = whole(kind, spec=spec)[0]
+def test_spec_must_be_a_mapping(kind: str, spec: Any) -> None:
+    code, message = read_object_findings(kind, spec=spec)[0]
 
     assert code == INVALID[kind]
     assert message.startswith("spec must be a mapping, not ")
 
 
 @pytest.mark.parametrize("kind", READERS)
-def test_a_spec_is_there(kind: str) -> None:
+def test_spec_is_required(kind: str) -> None:
     api = GLUE if kind in ("Environment", "Build") else "platform/v1alpha1"
     text = f"apiVersion: {api}\nkind: {kind}\nmetadata: {{name: bread, namespace: square}}\nspec:\n"
     read, findings = BARE_READERS[kind](read_object(text))
@@ -310,28 +312,28 @@ DEFINITION = "ComponentDefinitionInvalid"
         pytest.param({"schema": {"params": {}}}, "UnknownField", "did you mean parameters?", id="section"),
     ],
 )
-def test_definitions_that_are_refused(spec: Spec, code: str, message: str) -> None:
-    result = refused("ComponentDefinition", spec)
+def test_invalid_definition_is_refused(spec: Spec, code: str, message: str) -> None:
+    result = read_only_error("ComponentDefinition", spec)
 
     assert result[0] == code
     assert message in result[1]
 
 
 @pytest.mark.parametrize("name", ["Main", "-a", "a-", "a_b", "a.b", "ä"])
-def test_ids_of_resources(name: str) -> None:
-    (code, message), *_ = said("ComponentDefinition", {"resources": [resource(VALUES_TEMPLATE, name)]})
+def test_invalid_resource_id_is_refused(name: str) -> None:
+    (code, message), *_ = read_findings("ComponentDefinition", {"resources": [resource(VALUES_TEMPLATE, name)]})
 
     assert code == DEFINITION
     assert message.startswith('spec.resources[0].id must be lower-case letters, digits and "-"')
 
 
 @pytest.mark.parametrize("name", ["a", "0", "a-b", "a--b", "0a"])
-def test_ids_of_resources_that_can_be(name: str) -> None:
-    assert said("ComponentDefinition", {"resources": [resource(VALUES_TEMPLATE, name)]}) == []
+def test_valid_resource_id_is_accepted(name: str) -> None:
+    assert read_findings("ComponentDefinition", {"resources": [resource(VALUES_TEMPLATE, name)]}) == []
 
 
-def with_patch(**changed: Any) -> Spec:
-    """Return an addon's spec with a patch, in which these fields are others; None takes one away."""
+def addon_spec_with_patch(**changed: Any) -> Spec:
+    """Return an addon spec with a patch and changed fields of the patch. None removes a field."""
     entry = {"target": ON_WORKLOADS, "patch": annotate("x")["patch"], **changed}
     return {"patches": [{key: value for key, value in entry.items() if value is not None}]}
 
@@ -398,58 +400,81 @@ ADDON = "AddonInvalid"
         ),
         pytest.param({"patches": {}}, ADDON, "spec.patches must be a list, not {}", id="patches"),
         pytest.param(
-            with_patch(operations=[]),
+            addon_spec_with_patch(operations=[]),
             ADDON,
             "spec.patches[0] must have exactly one of the fields patch and",
             id="two-forms",
         ),
         pytest.param(
-            with_patch(patch=None), ADDON, "spec.patches[0] must have exactly one of the fields patch and", id="no-form"
+            addon_spec_with_patch(patch=None),
+            ADDON,
+            "spec.patches[0] must have exactly one of the fields patch and",
+            id="no-form",
         ),
-        pytest.param(with_patch(patch=None, operations={}), ADDON, "operations must be a list, not {}", id="no-list"),
-        pytest.param(with_patch(patch=None, operations=[3]), ADDON, "operations[0] must be a mapping", id="no-mapping"),
-        pytest.param(with_patch(patch=3), ADDON, "spec.patches[0].patch must be a mapping", id="patch-number"),
         pytest.param(
-            with_patch(condition=TRUE, includeWhen=TRUE),
+            addon_spec_with_patch(patch=None, operations={}), ADDON, "operations must be a list, not {}", id="no-list"
+        ),
+        pytest.param(
+            addon_spec_with_patch(patch=None, operations=[3]), ADDON, "operations[0] must be a mapping", id="no-mapping"
+        ),
+        pytest.param(
+            addon_spec_with_patch(patch=3), ADDON, "spec.patches[0].patch must be a mapping", id="patch-number"
+        ),
+        pytest.param(
+            addon_spec_with_patch(condition=TRUE, includeWhen=TRUE),
             ADDON,
             "includeWhen must not be set together with condition",
             id="two-conditions",
         ),
-        pytest.param(with_patch(target=None), "TargetInvalid", "spec.patches[0].target must be", id="no-target"),
         pytest.param(
-            with_patch(target={}), "TargetEmpty", "otherwise it matches every resource", id="target-of-nothing"
+            addon_spec_with_patch(target=None), "TargetInvalid", "spec.patches[0].target must be", id="no-target"
         ),
-        pytest.param(with_patch(onMissing="no"), ADDON, 'must be one of error, skip, not "no"', id="on-missing"),
-        pytest.param(with_patch(patches=[]), "UnknownField", "spec.patches[0].patches is unknown", id="patch-unknown"),
         pytest.param(
-            with_patch(condition="${item}", forEach="${[true]}"),
+            addon_spec_with_patch(target={}),
+            "TargetEmpty",
+            "otherwise it matches every resource",
+            id="target-of-nothing",
+        ),
+        pytest.param(
+            addon_spec_with_patch(onMissing="no"), ADDON, 'must be one of error, skip, not "no"', id="on-missing"
+        ),
+        pytest.param(
+            addon_spec_with_patch(patches=[]), "UnknownField", "spec.patches[0].patches is unknown", id="patch-unknown"
+        ),
+        pytest.param(
+            addon_spec_with_patch(condition="${item}", forEach="${[true]}"),
             "CelUndeclared",
             "undeclared variable 'item'",
             id="condition-of-a-patch-comes-before-its-loop",
         ),
-        pytest.param(with_patch(patch={"op": "add", "path": "/a"}), ADDON, "value must be set for", id="no-value"),
         pytest.param(
-            with_patch(patch={"op": "remove", "path": "/a", "value": 1}), ADDON, "value must not be set for", id="value"
+            addon_spec_with_patch(patch={"op": "add", "path": "/a"}), ADDON, "value must be set for", id="no-value"
         ),
         pytest.param(
-            with_patch(patch={"op": "move", "path": "/a", "value": 1}),
+            addon_spec_with_patch(patch={"op": "remove", "path": "/a", "value": 1}),
+            ADDON,
+            "value must not be set for",
+            id="value",
+        ),
+        pytest.param(
+            addon_spec_with_patch(patch={"op": "move", "path": "/a", "value": 1}),
             "PatchOpUnsupported",
             'merge, not "move"',
             id="op",
         ),
         pytest.param(
-            with_patch(patch={"op": "Add", "path": "/a", "value": 1}),
+            addon_spec_with_patch(patch={"op": "Add", "path": "/a", "value": 1}),
             "PatchOpUnsupported",
             'not "Add"',
             id="op-in-caps",
         ),
         pytest.param(
-            with_patch(patch={"op": "add", "path": "/a", "value": 1, "from": "/b"}),
+            addon_spec_with_patch(patch={"op": "add", "path": "/a", "value": 1, "from": "/b"}),
             "UnknownField",
             "spec.patches[0].patch.from is unknown",
             id="op-unknown",
         ),
-        pytest.param(with_patch(patch={"op": "add", "path": "/", "value": 1}), "PathRoot", '"/"', id="root"),
+        pytest.param(addon_spec_with_patch(patch={"op": "add", "path": "/", "value": 1}), "PathRoot", '"/"', id="root"),
         pytest.param({"dependencies": {"needs": []}}, "UnknownField", "spec.dependencies.needs", id="dependencies"),
         pytest.param({"dependencies": {"requires": ["a"]}}, ADDON, "requires[0] must be a mapping", id="requires"),
         pytest.param({"dependencies": {"requires": [{}]}}, ADDON, "requires[0].addon must be a string", id="whom"),
@@ -497,8 +522,8 @@ ADDON = "AddonInvalid"
         ),
     ],
 )
-def test_addons_that_are_refused(spec: Spec, code: str, message: str) -> None:
-    result = refused("Addon", spec)
+def test_invalid_addon_is_refused(spec: Spec, code: str, message: str) -> None:
+    result = read_only_error("Addon", spec)
 
     assert result[0] == code
     assert message in result[1]
@@ -515,8 +540,8 @@ def test_addons_that_are_refused(spec: Spec, code: str, message: str) -> None:
             {"creates": [create(VALUES_TEMPLATE, id="a", includeWhen=TRUE, forEach="${[1, 2]}", var="n")]},
             id="a-wrapped-object",
         ),
-        pytest.param(with_patch(includeWhen=TRUE, onMissing="skip"), id="the-other-name-of-a-condition"),
-        pytest.param(with_patch(patch=None, operations=[annotate("x")["patch"]]), id="operations"),
+        pytest.param(addon_spec_with_patch(includeWhen=TRUE, onMissing="skip"), id="the-other-name-of-a-condition"),
+        pytest.param(addon_spec_with_patch(patch=None, operations=[annotate("x")["patch"]]), id="operations"),
         pytest.param({"patches": [patch("add", "/data/a", None)]}, id="null-is-a-value"),
         pytest.param({"patches": [annotate("x", "${target.kind}")]}, id="patches-see-their-target"),
         pytest.param({"condition": False}, id="a-condition-may-be-a-boolean"),
@@ -531,12 +556,12 @@ def test_addons_that_are_refused(spec: Spec, code: str, message: str) -> None:
         pytest.param({"validation": {"rules": [{"expression": "true"}]}}, id="a-rule-without-a-name"),
     ],
 )
-def test_addons_that_can_be(spec: Spec) -> None:
-    assert said("Addon", spec) == []
+def test_valid_addon_is_accepted(spec: Spec) -> None:
+    assert read_findings("Addon", spec) == []
 
 
 @pytest.mark.parametrize("spec", [{}, {"creates": [], "patches": []}])
-def test_an_addon_that_does_nothing_can_be_used_and_is_told(spec: Spec) -> None:
+def test_addon_without_effect_is_usable_and_reported(spec: Spec) -> None:
     read, findings = read_addon(read_object(write_object("Addon", "lamp", spec)), LIMITS)
 
     assert read is not None
@@ -558,7 +583,7 @@ def test_an_addon_that_does_nothing_can_be_used_and_is_told(spec: Spec) -> None:
         pytest.param(["developer"], None, id="list"),
     ],
 )
-def test_whom_an_addon_is_for(label: Any, sides: set[str] | None) -> None:
+def test_roles_of_an_addon(label: Any, sides: set[str] | None) -> None:
     labels = {} if label is None else {"allowedFor": label}
     read, findings = read_addon(
         read_object(write_object("Addon", "lamp", {"patches": [annotate("x")]}, labels=labels)), LIMITS
@@ -651,14 +676,14 @@ TYPE = "ComponentTypeInvalid"
         pytest.param({"validation": {"rule": []}}, "UnknownField", "did you mean rules?", id="validation"),
     ],
 )
-def test_types_that_are_refused(spec: Spec, code: str, message: str) -> None:
-    result = refused("ComponentType", spec)
+def test_invalid_type_is_refused(spec: Spec, code: str, message: str) -> None:
+    result = read_only_error("ComponentType", spec)
 
     assert result[0] == code
     assert message in result[1]
 
 
-def test_a_name_to_be_baked_under_must_be_one() -> None:
+def test_name_of_the_flattened_definition_must_be_valid() -> None:
     annotations = {"reconciler.dev/bake": "a/../b"}
     spec = {"componentDefinitionRef": {"name": "stall"}}
     (finding,) = read_component_type(
@@ -694,15 +719,17 @@ COMPONENT = "ComponentInvalid"
         ),
     ],
 )
-def test_components_without_a_type_that_are_refused(spec: Spec, code: str, message: str) -> None:
-    result = refused("Component", spec)
+def test_invalid_component_without_type_is_refused(spec: Spec, code: str, message: str) -> None:
+    result = read_only_error("Component", spec)
 
     assert result[0] == code
     assert message in result[1]
 
 
-def test_a_component_without_a_type() -> None:
-    read, _ = of_component({"parameters": {"a": 1}, "addons": [{"name": "lamp"}, {"name": "lamp", "instanceId": "x"}]})
+def test_component_without_type_is_read() -> None:
+    read, _ = read_component_spec(
+        {"parameters": {"a": 1}, "addons": [{"name": "lamp"}, {"name": "lamp", "instanceId": "x"}]}
+    )
 
     assert not read.has_type
     assert (read.definition, read.values) == ("stall", {"a": 1})
@@ -744,15 +771,17 @@ BINDING = "EnvBindingInvalid"
         pytest.param({"endpoints": [{"name": 3}]}, BINDING, "spec.endpoints[0].name must be a string", id="endpoint"),
     ],
 )
-def test_bindings_that_are_refused(spec: Spec, code: str, message: str) -> None:
-    result = refused("EnvBinding", spec)
+def test_invalid_binding_is_refused(spec: Spec, code: str, message: str) -> None:
+    result = read_only_error("EnvBinding", spec)
 
     assert result[0] == code
     assert message in result[1]
 
 
-def test_an_environment_of_several_parts() -> None:
-    read, findings = of_binding({"environment": "fair.east", "owner": {"componentName": "bread", "namespace": "other"}})
+def test_environment_name_with_dots_is_valid() -> None:
+    read, findings = read_binding_spec(
+        {"environment": "fair.east", "owner": {"componentName": "bread", "namespace": "other"}}
+    )
 
     assert findings == ()
     assert (read.environment, read.namespace, read.component) == ("fair.east", "other", "bread")
@@ -774,17 +803,17 @@ def test_an_environment_of_several_parts() -> None:
         pytest.param("Build", {"workload": []}, "BuildInvalid", "spec.workload must be a mapping", id="workload"),
     ],
 )
-def test_environments_and_builds_that_are_refused(kind: str, spec: Spec, code: str, message: str) -> None:
-    result = refused(kind, spec)
+def test_invalid_environment_or_build_is_refused(kind: str, spec: Spec, code: str, message: str) -> None:
+    result = read_only_error(kind, spec)
 
     assert result[0] == code
     assert message in result[1]
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_all_errors_of_an_object_are_reported() -> None:
     spec = {"outputs": 1, "icon": 3, "wat": 1, "creates": [{"id": "a"}], "patches": [patch("move", "/a", 1)]}
 
-    codes = [code for code, _ in said("Addon", spec)]
+    codes = [code for code, _ in read_findings("Addon", spec)]
 
     assert sorted(codes) == [
         "AddonInvalid",

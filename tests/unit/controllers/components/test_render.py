@@ -1,4 +1,4 @@
-"""Rendering a component: its resources, and what must not come out of it (openchoreo 12)."""
+"""Tests of rendering a component: its resources, and the rendered objects that are refused."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from tests.unit.controllers.components.component_builders import (
 Template = Mapping[str, Any]
 
 
-def nameless(**changed: Any) -> Template:
-    """Return a template of an object of which something is missing (None), or other than it should be."""
+def incomplete_manifest(**changed: Any) -> Template:
+    """Return a template with changed fields. The value None removes a field."""
     whole = {**manifest(), "metadata": {"name": "x", "namespace": "square"}, **changed}
     return {key: value for key, value in whole.items() if value is not None}
 
@@ -44,34 +44,52 @@ def nameless(**changed: Any) -> Template:
 @pytest.mark.parametrize(
     ("template", "why"),
     [
-        pytest.param(nameless(apiVersion=None), "apiVersion must be a string that is not empty, not null", id="no-api"),
-        pytest.param(nameless(apiVersion="${1}"), "apiVersion must be a string that is not empty, not 1", id="api-int"),
-        pytest.param(nameless(apiVersion="${''}"), 'apiVersion must be a string that is not empty, not ""', id="api"),
         pytest.param(
-            nameless(apiVersion="../../etc/v1"),
+            incomplete_manifest(apiVersion=None), "apiVersion must be a string that is not empty, not null", id="no-api"
+        ),
+        pytest.param(
+            incomplete_manifest(apiVersion="${1}"), "apiVersion must be a string that is not empty, not 1", id="api-int"
+        ),
+        pytest.param(
+            incomplete_manifest(apiVersion="${''}"), 'apiVersion must be a string that is not empty, not ""', id="api"
+        ),
+        pytest.param(
+            incomplete_manifest(apiVersion="../../etc/v1"),
             'must be a valid Kubernetes API version such as apps/v1, not "../../etc/v1"',
             id="api-path",
         ),
         pytest.param(
-            nameless(apiVersion="a/b/v1"),
+            incomplete_manifest(apiVersion="a/b/v1"),
             'must be a valid Kubernetes API version such as apps/v1, not "a/b/v1"',
             id="api-of-three",
         ),
-        pytest.param(nameless(kind="../Secret"), 'kind must consist of letters and digits, not "../Secret"', id="kind"),
-        pytest.param(nameless(metadata=None), "metadata.name must be a string of 1 to 253", id="no-metadata"),
-        pytest.param(nameless(metadata=[]), "metadata.name must be a string of 1 to 253", id="metadata-list"),
-        pytest.param(nameless(metadata={}), "characters, not null", id="no-name"),
-        pytest.param(nameless(metadata={"name": "${omit()}"}), "characters, not null", id="name-is-left-out"),
-        pytest.param(nameless(metadata={"name": "${7}"}), "characters, not 7", id="name-int"),
-        pytest.param(nameless(metadata={"name": ""}), 'characters, not ""', id="name-empty"),
-        pytest.param(nameless(metadata={"name": "n" * 254}), "metadata.name must be a string of 1 to 253", id="long"),
+        pytest.param(
+            incomplete_manifest(kind="../Secret"), 'kind must consist of letters and digits, not "../Secret"', id="kind"
+        ),
+        pytest.param(
+            incomplete_manifest(metadata=None), "metadata.name must be a string of 1 to 253", id="no-metadata"
+        ),
+        pytest.param(
+            incomplete_manifest(metadata=[]), "metadata.name must be a string of 1 to 253", id="metadata-list"
+        ),
+        pytest.param(incomplete_manifest(metadata={}), "characters, not null", id="no-name"),
+        pytest.param(
+            incomplete_manifest(metadata={"name": "${omit()}"}), "characters, not null", id="name-is-left-out"
+        ),
+        pytest.param(incomplete_manifest(metadata={"name": "${7}"}), "characters, not 7", id="name-int"),
+        pytest.param(incomplete_manifest(metadata={"name": ""}), 'characters, not ""', id="name-empty"),
+        pytest.param(
+            incomplete_manifest(metadata={"name": "n" * 254}), "metadata.name must be a string of 1 to 253", id="long"
+        ),
         *(
-            pytest.param(nameless(metadata={"name": name}), "metadata.name must be a valid Kubernetes name", id=name)
+            pytest.param(
+                incomplete_manifest(metadata={"name": name}), "metadata.name must be a valid Kubernetes name", id=name
+            )
             for name in ("../../etc", "a/b", "..", ".", "a b", "a%2Fb", "a\nb")
         ),
     ],
 )
-def test_what_is_no_object(template: Template, why: str) -> None:
+def test_invalid_object_is_refused(template: Template, why: str) -> None:
     result = reconcile(config_of_templates(template))
 
     assert list_codes(result) == ["RenderedObjectInvalid"]
@@ -84,7 +102,7 @@ def test_what_is_no_object(template: Template, why: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["system:seller", "A", "ä"])
-def test_names_that_only_some_kinds_can_have(name: str) -> None:
+def test_unusual_object_names_are_accepted(name: str) -> None:
     assert [
         item["metadata"]["name"] for item in read_objects(reconcile(config_of_templates(manifest(name=name)))).values()
     ] == [name]
@@ -100,7 +118,7 @@ def test_names_that_only_some_kinds_can_have(name: str) -> None:
         pytest.param(patch("replace", "/kind", ""), id="no-kind"),
     ],
 )
-def test_what_is_no_object_after_an_addon(change: Any) -> None:
+def test_invalid_object_after_a_patch_names_the_addon(change: Any) -> None:
     result = reconcile(config_of_templates(manifest(), addons=[addon("a0", {"patches": [change]})]))
 
     assert list_codes(result) == ["RenderedObjectInvalid"]
@@ -118,14 +136,14 @@ def test_what_is_no_object_after_an_addon(change: Any) -> None:
         pytest.param("", ["NamespaceNotAllowed"], id="empty"),
     ],
 )
-def test_the_namespace_is_that_of_the_component(namespace: Any, codes: list[str]) -> None:
-    result = reconcile(config_of_templates(nameless(metadata={"name": "x", "namespace": namespace})))
+def test_object_must_be_in_the_namespace_of_the_component(namespace: Any, codes: list[str]) -> None:
+    result = reconcile(config_of_templates(incomplete_manifest(metadata={"name": "x", "namespace": namespace})))
 
     assert list_codes(result) == codes
     assert bool(result.variants) == (not codes)
 
 
-def test_an_addon_cannot_move_an_object_elsewhere() -> None:
+def test_addon_cannot_change_the_namespace() -> None:
     result = reconcile(
         config_of_templates(
             manifest(), addons=[addon("a0", {"patches": [patch("add", "/metadata/namespace", "other")]})]
@@ -136,7 +154,7 @@ def test_an_addon_cannot_move_an_object_elsewhere() -> None:
     assert message.endswith('must be that of the component, square, not "other"; it was patched by a0/i')
 
 
-def named_by(name: str, **more: Any) -> str:
+def addon_that_creates(name: str, **more: Any) -> str:
     return addon("a0", {"creates": [create(manifest(name=name), **more)]})
 
 
@@ -144,18 +162,18 @@ def named_by(name: str, **more: Any) -> str:
     ("templates", "addons", "who"),
     [
         pytest.param([manifest(), manifest()], [], "r0 of the definition and r1 of the definition", id="two-resources"),
-        pytest.param([manifest()], [named_by("bread", id="c")], "r0 of the definition and c of a0/i", id="an-addons"),
-        pytest.param([manifest()], [named_by("bread")], "r0 of the definition and a0-i-0 of a0/i", id="without-an-id"),
+        pytest.param([manifest()], [addon_that_creates("bread", id="c")], "r0 of the definition and c of a0/i", id="an-addons"),
+        pytest.param([manifest()], [addon_that_creates("bread")], "r0 of the definition and a0-i-0 of a0/i", id="without-an-id"),
         pytest.param(
-            [manifest()], [named_by("y", id="c", forEach="${[1, 2]}")], "it is created by two iterations of c of a0/i",
+            [manifest()], [addon_that_creates("y", id="c", forEach="${[1, 2]}")], "it is created by two iterations of c of a0/i",
             id="two-rounds",
         ),
         pytest.param(
-            [manifest(), nameless(metadata={"name": "bread"})], [], "r0 of the definition and r1 of the definition",
+            [manifest(), incomplete_manifest(metadata={"name": "bread"})], [], "r0 of the definition and r1 of the definition",
             id="one-without-a-namespace",
         ),
         pytest.param(
-            [manifest(), nameless(metadata={"name": "b", "namespace": "square"})],
+            [manifest(), incomplete_manifest(metadata={"name": "b", "namespace": "square"})],
             [addon("a0", {"patches": [patch("replace", "/metadata/name", "same")]})],
             "r0 of the definition and r1 of the definition", id="renamed-by-an-addon",
         ),
@@ -169,7 +187,7 @@ def named_by(name: str, **more: Any) -> str:
         ),
     ],
 )  # fmt: skip
-def test_no_object_is_there_twice(templates: list[Template], addons: list[str], who: str) -> None:
+def test_duplicate_object_is_refused(templates: list[Template], addons: list[str], who: str) -> None:
     result = reconcile(config_of_templates(*templates, addons=addons))
 
     assert list_codes(result) == ["ObjectDuplicate"]
@@ -177,7 +195,7 @@ def test_no_object_is_there_twice(templates: list[Template], addons: list[str], 
     assert result.variants == ()
 
 
-def test_objects_of_several_groups_share_kind_and_name() -> None:
+def test_objects_of_two_groups_can_share_kind_and_name() -> None:
     result = reconcile(
         config_of_templates(
             {**manifest("Till"), "apiVersion": "a.io/v1"}, {**manifest("Till"), "apiVersion": "b.io/v1"}
@@ -187,7 +205,7 @@ def test_objects_of_several_groups_share_kind_and_name() -> None:
     assert list(read_objects(result)) == ["till.a.io-bread.yaml", "till.b.io-bread.yaml"]
 
 
-def test_an_error_of_a_render_names_the_component_the_environment_and_the_addon() -> None:
+def test_render_error_names_component_environment_and_addon() -> None:
     lamp = addon("lamp", {"schema": schema({"n": "integer"}), "creates": [create(manifest(data="${1 / spec.n}"))]})
     result = reconcile(full_config(definition(), lamp, component_type(platform("lamp", "i", {"n": 0}))))
 
@@ -196,8 +214,8 @@ def test_an_error_of_a_render_names_the_component_the_environment_and_the_addon(
     assert (item.location.file, item.location.object) == ("03.yaml", "Addon/_cluster/lamp")
 
 
-def test_resources_are_rendered_in_their_order_and_written_by_name() -> None:
-    """openchoreo 12.3, 12.7: what an addon sees is in the order of the definition."""
+def test_resources_have_the_order_of_the_definition() -> None:
+    """Addons read the resources in the order of the definition. Files are sorted by name."""
     output = create(manifest(name="seen", data="${ {'all': resources.map(r, r.metadata.name)} }"))
     lamp = addon("a0", {"creates": [output]})
     result = reconcile(
@@ -210,7 +228,7 @@ def test_resources_are_rendered_in_their_order_and_written_by_name() -> None:
     ]  # fmt: skip
 
 
-def test_what_is_not_included_is_not_made() -> None:
+def test_excluded_resources_are_not_rendered() -> None:
     result = reconcile(
         full_config(
             definition(
@@ -228,8 +246,8 @@ def test_what_is_not_included_is_not_made() -> None:
     assert read_objects(result)["configmap-d-y.yaml"]["data"] == {"key": "y", "value": 2}
 
 
-def test_fields_of_peoples_own_are_no_values() -> None:
-    """openchoreo 1: what begins with x- is refused nowhere, unless it is declared, and then it is a value."""
+def test_undeclared_x_fields_are_ignored() -> None:
+    """A field that starts with x- is always allowed. It is a value only if the schema declares it."""
     own = definition(values=schema({"x-declared": "string"}))
     result = reconcile(full_config(own, component_type(), of=component({"x-why": {"a": 1}, "x-declared": "b"})))
 
@@ -237,14 +255,14 @@ def test_fields_of_peoples_own_are_no_values() -> None:
     assert read_values(result) == {"x-declared": "b"}
 
 
-def test_an_unknown_field_of_a_component() -> None:
+def test_unknown_field_of_a_component_is_reported() -> None:
     result = reconcile(full_config(SIZED, component_type(), of=component({"bogus": 1})))
 
     assert find_finding(result, "UnknownField").message == "spec.bogus is unknown; allowed are most, size"
 
 
-def test_a_text_that_a_component_gives_is_no_template() -> None:
-    """Row 54."""
+def test_component_values_are_not_evaluated() -> None:
+    """Row 54: values are no templates."""
     result = reconcile(
         full_config(definition(values=schema({"a": "string"})), component_type(), of=component({"a": "${evil}"}))
     )
@@ -252,7 +270,7 @@ def test_a_text_that_a_component_gives_is_no_template() -> None:
     assert read_values(result) == {"a": "${evil}"}
 
 
-def test_templates_see_what_the_spec_lists() -> None:
+def test_variables_of_templates() -> None:
     shown = manifest(data={name: f"${{{name}}}" for name in ("metadata", "spec", "parameters", "envOverrides", "env")})
     result = reconcile(full_config(
         definition(resource(shown), values=schema({"a": "integer | default=1"}, {"b": "integer | default=2"})),

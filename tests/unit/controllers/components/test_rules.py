@@ -1,4 +1,4 @@
-"""Rules on values, and components that run nowhere, of which no more is looked at (openchoreo 4.4, 12)."""
+"""Tests of validation rules for effective values, also for components without bindings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.unit.controllers.components.component_builders import (
 LOW = {"name": "low", "expression": "spec.size < 3", "message": "size is ${spec.size}"}
 
 
-def ruled(*rules: Any) -> str:
+def type_with_rules(*rules: Any) -> str:
     return component_type(validation={"rules": list(rules)})
 
 
@@ -49,7 +49,7 @@ def ruled(*rules: Any) -> str:
     ],
 )  # fmt: skip
 def test_rules_of_a_type(rule: Any, message: str) -> None:
-    result = reconcile(full_config(SIZED, ruled(rule), of=component({"size": 5})))
+    result = reconcile(full_config(SIZED, type_with_rules(rule), of=component({"size": 5})))
 
     output = find_finding(result, "ValidationRuleFailed")
     assert output.message.startswith("MarketStall/square/bread in fair: spec.validation.rules[0]: the rule")
@@ -57,9 +57,9 @@ def test_rules_of_a_type(rule: Any, message: str) -> None:
     assert result.variants == ()
 
 
-def test_all_rules_are_told_at_once() -> None:
+def test_all_unmet_rules_are_reported() -> None:
     rules = [LOW, {"expression": "spec.size != 5"}, {"expression": "true"}]
-    result = reconcile(full_config(SIZED, ruled(*rules), of=component({"size": 5})))
+    result = reconcile(full_config(SIZED, type_with_rules(*rules), of=component({"size": 5})))
 
     assert [item.message.partition(": the rule")[0][-8:] for item in list_findings(result)] == ["rules[0]", "rules[1]"]
 
@@ -76,7 +76,7 @@ def test_all_rules_are_told_at_once() -> None:
     ],
 )
 @pytest.mark.parametrize("condition", [TRUE, FALSE])
-def test_rules_of_an_addon_come_before_its_condition(rule: Any, codes: list[str], condition: str) -> None:
+def test_addon_rules_are_checked_before_its_condition(rule: Any, codes: list[str], condition: str) -> None:
     lamp = addon("lamp", {
         "schema": schema({"watt": "integer"}, {"glow": "string | default=dim"}), "condition": condition,
         "validation": {"rules": [rule]}, "patches": [annotate("x")],
@@ -88,7 +88,7 @@ def test_rules_of_an_addon_come_before_its_condition(rule: Any, codes: list[str]
         assert "in fair: lamp/x: spec.validation.rules[0]" in find_finding(result, codes[0]).message
 
 
-def test_a_component_that_runs_nowhere_is_validated_and_rendered_nowhere() -> None:
+def test_component_without_binding_is_validated_and_not_rendered() -> None:
     result = reconcile([SIZED, component_type(), component({"size": "big"})])
 
     assert list_codes(result) == ["SchemaValidation"]
@@ -106,11 +106,11 @@ def test_a_component_that_runs_nowhere_is_validated_and_rendered_nowhere() -> No
         pytest.param({**LOW, "message": "in ${env.name}"}, [], id="nor-is-the-message"),
     ],
 )
-def test_rules_of_a_component_that_runs_nowhere(rule: Any, codes: list[str]) -> None:
-    assert list_codes(reconcile([SIZED, ruled(rule), component({"size": 5})])) == codes
+def test_rules_of_a_component_without_binding(rule: Any, codes: list[str]) -> None:
+    assert list_codes(reconcile([SIZED, type_with_rules(rule), component({"size": 5})])) == codes
 
 
-def test_rules_of_addons_of_a_component_that_runs_nowhere() -> None:
+def test_addon_rules_of_a_component_without_binding() -> None:
     spec = {"schema": schema({"n": "integer"}), "validation": {"rules": [{"expression": "spec.n > 3"}]}}
     lamp = addon("lamp", {**spec, "patches": [annotate("x")]}, side="developer")
 
@@ -122,8 +122,8 @@ def test_rules_of_addons_of_a_component_that_runs_nowhere() -> None:
 REQUIRED = definition(values=schema({}, {"host": "string | required=true"}))
 
 
-def test_what_a_component_lacks_its_environments_may_give() -> None:
-    """openchoreo 4.4: the values that are in effect are validated."""
+def test_environment_can_set_a_required_value() -> None:
+    """The effective values are validated."""
     result = reconcile(full_config(REQUIRED, component_type(), on=binding(overrides={"host": "a"})))
 
     assert list_codes(result) == []
@@ -135,7 +135,7 @@ def test_what_a_component_lacks_its_environments_may_give() -> None:
     ]
 
 
-def test_what_one_of_its_environments_does_not_give() -> None:
+def test_required_value_that_an_environment_does_not_set() -> None:
     bindings = [binding(overrides={"host": "a"}), binding(name="other", environment="nowhere", overrides={})]
     also = [
         *ONE_ENVIRONMENT,

@@ -1,4 +1,4 @@
-"""Components without a type, which list their own addons (openchoreo 13.2, design 10.22)."""
+"""Tests of components without a component type, which list their own addons."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LAMP = addon(
 STALL = definition(values=schema({"size": "integer | default=1 maximum=9"}, {"most": "integer | default=5"}))
 
 
-def test_a_component_without_a_type() -> None:
+def test_component_without_type_is_rendered() -> None:
     output = untyped_component(platform("desk-lamp", "left", {"watt": 7}), parameters={"size": 2})
     result = reconcile(full_config(STALL, LAMP, of=output, on=binding(overrides={"most": 6})))
 
@@ -55,11 +55,11 @@ def test_a_component_without_a_type() -> None:
     assert read_ready(result, "Component", "bread") == ("True", "Valid")
 
 
-def test_without_anything_but_a_definition() -> None:
+def test_component_without_addons_is_rendered() -> None:
     assert read_values(reconcile(full_config(STALL, of=untyped_component()))) == {"size": 1, "most": 5}
 
 
-def test_several_instances_work_by_name_and_id() -> None:
+def test_instances_run_in_the_order_of_name_and_id() -> None:
     order = addon("desk-lamp", {"patches": [patch("add", "/data/order/-", "${instanceId}")]}, side="both")
     other = addon("awning", {"patches": [patch("add", "/data/order/-", "${addon.name}")]}, side="developer")
     output = untyped_component(platform("desk-lamp", "z"), platform("desk-lamp", "a"), platform("awning"))
@@ -112,7 +112,7 @@ def test_overrides_of_the_only_instance(instance: str, key: str, codes: list[str
 
 
 @pytest.mark.parametrize("key", ["same", "default"])
-def test_an_id_that_several_addons_have(key: str) -> None:
+def test_override_of_an_ambiguous_instance_id(key: str) -> None:
     other = annotator("awning", "developer")
     instance = "" if key == "default" else key
     output = untyped_component(platform("desk-lamp", instance), platform("awning", instance))
@@ -123,7 +123,7 @@ def test_an_id_that_several_addons_have(key: str) -> None:
     assert message == f"spec.addonOverrides.{key} is ambiguous: desk-lamp/{key} and awning/{key}"
 
 
-def test_there_are_no_platform_addons() -> None:
+def test_platform_addon_overrides_are_refused() -> None:
     on = binding(platformAddonOverrides={"deskLamp": {"glow": "red"}})
     result = reconcile(full_config(STALL, LAMP, of=untyped_component(platform("desk-lamp")), on=on))
 
@@ -215,7 +215,7 @@ def test_there_are_no_platform_addons() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_told_bound_or_not(texts: list[str], text: str, code: str, message: str) -> None:
+def test_errors_are_reported_with_and_without_binding(texts: list[str], text: str, code: str, message: str) -> None:
     for world in ([*texts, text], full_config(*texts, of=text)):
         result = reconcile(world)
 
@@ -227,7 +227,7 @@ def test_what_is_wrong_is_told_bound_or_not(texts: list[str], text: str, code: s
     assert find_stalled(result).conditions[0].reason == code
 
 
-def test_what_lists_addons_that_exclude_each_other() -> None:
+def test_conflicting_addons_are_refused() -> None:
     conflict = {"conflictsWith": [{"addon": "x"}]}
     texts = [annotator("x", "developer"), annotator("y", "developer", dependencies=conflict)]
     result = reconcile(full_config(STALL, *texts, of=untyped_component(platform("x"), platform("y"))))
@@ -236,15 +236,15 @@ def test_what_lists_addons_that_exclude_each_other() -> None:
     assert result.variants == ()
 
 
-def test_values_that_components_list_are_no_templates() -> None:
-    """Its config is what a developer says (layer 3), as row 54 has it."""
+def test_addon_config_is_not_evaluated() -> None:
+    """Row 54: the config of an addon is a value of the developer."""
     lamp = addon("x", {"schema": schema({"a": "string"}), "patches": [annotate("said", "${spec.a}")]}, side="developer")
     result = reconcile(full_config(definition(), lamp, of=untyped_component(platform("x", "i", {"a": "${evil}"}))))
 
     assert read_objects(result)["configmap-bread.yaml"]["metadata"]["annotations"] == {"said": "${evil}"}
 
 
-def test_a_setting_lets_none_be() -> None:
+def test_setting_disables_components_without_type() -> None:
     result = reconcile(full_config(STALL, LAMP, of=untyped_component(platform("desk-lamp"))), runtime_composition=False)
 
     assert list_codes(result) == ["RuntimeCompositionDisabled"]
@@ -253,7 +253,7 @@ def test_a_setting_lets_none_be() -> None:
     assert result.variants == ()
 
 
-def test_it_and_one_of_a_type_cannot_have_one_name() -> None:
+def test_component_with_and_without_type_cannot_share_a_name() -> None:
     result = reconcile([*ONE_ENVIRONMENT, STALL, component_type(), component(), untyped_component(), binding()])
 
     assert list_codes(result) == ["ComponentNameConflict", "EnvBindingOwnerUnresolved"]
@@ -263,14 +263,14 @@ def test_it_and_one_of_a_type_cannot_have_one_name() -> None:
     assert read_ready(result, "Component", "bread") == ("False", "ComponentNameConflict")
 
 
-def test_two_of_them_in_different_namespaces() -> None:
+def test_components_in_two_namespaces_can_share_a_name() -> None:
     other = component({"componentDefinition": "stall"}, kind="Component", namespace="alley")
     result = reconcile(full_config(STALL, untyped_component(), of=other))
 
     assert list_codes(result) == []
 
 
-def test_resources_of_the_definition_are_the_same_as_with_a_type() -> None:
+def test_definition_renders_the_same_with_and_without_type() -> None:
     texts = [definition(resource(VALUES_TEMPLATE), values=schema({"size": "integer"})), component_type()]
 
     without = reconcile(full_config(texts[0], of=untyped_component(parameters={"size": 3})))

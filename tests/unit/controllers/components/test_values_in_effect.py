@@ -1,4 +1,4 @@
-"""The values in effect: who says what, who is blamed, and which addon an override is for (openchoreo 4.1-4.4, 16.3)."""
+"""Tests of effective values: the layers of a value, the location of findings, and the target of overrides."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ LAMP = addon("desk-lamp", {
 }, side="both")  # fmt: skip
 
 
-def in_effect(of: Any = None, overrides: Any = None) -> dict[str, Any]:
-    """Return the values of a component that says `of`, in an environment that says `overrides`."""
+def read_effective_values(of: Any = None, overrides: Any = None) -> dict[str, Any]:
+    """Return the effective values of a component with the values `of` in an environment with `overrides`."""
     on = binding(overrides=overrides) if overrides is not None else binding()
     result = reconcile(full_config(STALL, component_type(), of=component(of), on=on))
 
@@ -74,7 +74,7 @@ def in_effect(of: Any = None, overrides: Any = None) -> dict[str, Any]:
         pytest.param({"size": 3}, {"size": 4}, {"size": 4}, id="the-environment-is-last"),
         pytest.param({"size": 3}, {}, {"size": 3}, id="an-environment-that-says-nothing"),
         pytest.param({"size": None}, None, {}, id="row-11-null-is-absent"),
-        pytest.param({"size": 3}, {"size": None}, {}, id="16.7-null-shows-the-default-again"),
+        pytest.param({"size": 3}, {"size": None}, {}, id="null-shows-the-default-again"),
         pytest.param({"nest": {"b": "x"}}, None, {"nest": {"a": 1, "b": "x", "c": 2}}, id="a-part-of-a-map"),
         pytest.param({"nest": None}, None, {}, id="null-instead-of-a-map"),
         pytest.param(
@@ -98,7 +98,7 @@ def in_effect(of: Any = None, overrides: Any = None) -> dict[str, Any]:
     ],
 )
 def test_values_of_a_component(of: Any, overrides: Any, changed: Any) -> None:
-    assert in_effect(of, overrides) == {**DEFAULTS, **changed}
+    assert read_effective_values(of, overrides) == {**DEFAULTS, **changed}
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_values_of_a_component(of: Any, overrides: Any, changed: Any) -> None:
             "NotOverridable",
             "image is declared in parameters, so environments cannot override it",
             11,
-            id="16.7-a-parameter",
+            id="a-parameter",
         ),
         pytest.param({"image": None}, "NotOverridable", "image is declared in parameters", 11, id="null-for-one"),
         pytest.param({"nest": {"a": 3}}, "NotOverridable", "nest.a is declared in parameters", 12, id="deep-inside"),
@@ -124,14 +124,14 @@ def test_values_of_a_component(of: Any, overrides: Any, changed: Any) -> None:
         pytest.param({"bogus": 1}, "UnknownField", "bogus is unknown; allowed are free, list, map", 11, id="unknown"),
         pytest.param({"bogus": None}, "UnknownField", "bogus is unknown", 11, id="null-for-what-is-unknown"),
         pytest.param({"nest": {"z": 1}}, "UnknownField", "nest.z is unknown; allowed are c", 12, id="unknown-inside"),
-        pytest.param({"size": 50}, "SchemaValidation", "size must be at most 9, not 50", 11, id="16.7-too-much"),
+        pytest.param({"size": 50}, "SchemaValidation", "size must be at most 9, not 50", 11, id="too-much"),
         pytest.param({"size": "4"}, "SchemaValidation", 'size must be an integer, not "4"', 11, id="type"),
         pytest.param({"nest": 3}, "SchemaValidation", "nest must be a mapping, not 3", 11, id="no-map"),
         pytest.param({"list": [1]}, "SchemaValidation", "list[0] must be a string, not 1", 12, id="item"),
         pytest.param({"map": {"k": 1}}, "SchemaValidation", "map.k must be a string, not 1", 12, id="entry"),
     ],
 )
-def test_what_an_environment_may_not_say(overrides: Any, code: str, message: str, line: int) -> None:
+def test_invalid_override_is_reported(overrides: Any, code: str, message: str, line: int) -> None:
     result = reconcile(full_config(STALL, component_type(), on=binding(overrides=overrides)))
 
     (item,) = list_findings(result)
@@ -140,7 +140,7 @@ def test_what_an_environment_may_not_say(overrides: Any, code: str, message: str
     assert result.variants == ()
 
 
-def test_everything_that_is_wrong_is_told_where_it_is_said() -> None:
+def test_all_errors_are_located_at_their_objects() -> None:
     on, of = binding(overrides={"size": 50, "image": "x", "bogus": 1}), component({"tags": [1], "nest": {"a": "y"}})
     result = reconcile(full_config(STALL, component_type(), on=on, of=of))
 
@@ -164,7 +164,7 @@ def test_everything_that_is_wrong_is_told_where_it_is_said() -> None:
         pytest.param({"a": "1", "b": "2"}, {"b": None}, "must have at least 2", id="too-few-in-all"),
     ],
 )
-def test_how_many_entries_there_are_shows_when_all_layers_are_one(of: Any, overrides: Any, expected: Any) -> None:
+def test_number_of_entries_is_validated_after_the_merge(of: Any, overrides: Any, expected: Any) -> None:
     stall = definition(values=schema({}, {"map": "map[string]string | minProperties=2 maxProperties=3"}))
     on = binding(overrides={"map": overrides})
     result = reconcile(full_config(stall, component_type(), of=component({"map": of}), on=on))
@@ -175,8 +175,8 @@ def test_how_many_entries_there_are_shows_when_all_layers_are_one(of: Any, overr
         assert expected in find_finding(result, "SchemaValidation").message
 
 
-def test_what_layers_only_have_together_is_told_at_the_last_one() -> None:
-    """Neither says more than two, and together they do."""
+def test_error_of_merged_layers_is_located_at_the_last_layer() -> None:
+    """Each layer is valid alone. Together they have too many entries."""
     stall = definition(values=schema({}, {"map": "map[string]string | maxProperties=2"}))
     of, on = component({"map": {"a": "1", "b": "2"}}), binding(overrides={"map": {"c": "3"}})
     result = reconcile(full_config(stall, component_type(), of=of, on=on))
@@ -186,7 +186,7 @@ def test_what_layers_only_have_together_is_told_at_the_last_one() -> None:
     assert item.message.startswith("spec.overrides.map must have at most 2")
 
 
-def test_what_nobody_says_is_missed_at_the_component() -> None:
+def test_missing_required_value_is_located_at_the_component() -> None:
     stall = definition(values=schema({"nest": {"deep": "string | required=true"}, "top": "string | required=true"}))
     result = reconcile(full_config(stall, component_type(), of=component({"nest": {}})))
 
@@ -196,7 +196,7 @@ def test_what_nobody_says_is_missed_at_the_component() -> None:
     ]
 
 
-def lit(config: Any = None, overrides: Any = None, instance: str = "left") -> Any:
+def reconcile_lamp(config: Any = None, overrides: Any = None, instance: str = "left") -> Any:
     kind = component_type(platform("desk-lamp", instance, config))
     on = binding(platformAddonOverrides=overrides) if overrides is not None else binding()
     return reconcile(full_config(STALL, LAMP, kind, on=on))
@@ -222,7 +222,7 @@ def lit(config: Any = None, overrides: Any = None, instance: str = "left") -> An
     ],
 )
 def test_values_of_a_platform_addon(config: Any, overrides: Any, expected: Any) -> None:
-    result = lit(config, overrides)
+    result = reconcile_lamp(config, overrides)
 
     assert list_codes(result) == []
     assert read_values(result, "configmap-bread-left.yaml") == expected
@@ -231,7 +231,9 @@ def test_values_of_a_platform_addon(config: Any, overrides: Any, expected: Any) 
 @pytest.mark.parametrize(
     ("overrides", "code", "message"),
     [
-        pytest.param({"deskLamp": {"watt": 9}}, "NotOverridable", "deskLamp.watt is declared in parameters", id="16.7"),
+        pytest.param(
+            {"deskLamp": {"watt": 9}}, "NotOverridable", "deskLamp.watt is declared in parameters", id="parameter"
+        ),
         pytest.param(
             {"deskLamp": {"left": {"watt": 9}}}, "NotOverridable", "deskLamp.left.watt is declared in", id="by-instance"
         ),
@@ -252,8 +254,8 @@ def test_values_of_a_platform_addon(config: Any, overrides: Any, expected: Any) 
         ),
     ],
 )
-def test_what_an_environment_may_not_say_of_a_platform_addon(overrides: Any, code: str, message: str) -> None:
-    result = lit({}, overrides)
+def test_invalid_override_of_a_platform_addon_is_reported(overrides: Any, code: str, message: str) -> None:
+    result = reconcile_lamp({}, overrides)
 
     assert list_codes(result) == [code]
     assert find_finding(result, code).message.startswith(f"spec.platformAddonOverrides.{message}")
@@ -284,15 +286,15 @@ def test_overrides_of_two_instances(overrides: Any, expected: Any) -> None:
         assert tuple(generator_type) == expected
 
 
-def test_an_instance_that_is_called_like_a_field_is_the_field() -> None:
-    """openchoreo 4.4: the mapping is one of fields then."""
-    result = lit({}, {"deskLamp": {"at": {"glow": "red"}}}, instance="at")
+def test_field_has_priority_over_an_instance_with_the_same_name() -> None:
+    """The mapping contains the value of the field."""
+    result = reconcile_lamp({}, {"deskLamp": {"at": {"glow": "red"}}}, instance="at")
 
     assert read_values(result, "configmap-bread-at.yaml") == {"watt": 3, "glow": "dim", "at": {"glow": "red"}}
 
 
-def test_an_instance_that_is_called_like_a_parameter_is_the_instance() -> None:
-    result = lit({}, {"deskLamp": {"cord": {"glow": "red"}}}, instance="cord")
+def test_instance_with_the_name_of_a_parameter_is_overridden() -> None:
+    result = reconcile_lamp({}, {"deskLamp": {"cord": {"glow": "red"}}}, instance="cord")
 
     assert read_values(result, "configmap-bread-cord.yaml") == {"watt": 3, "glow": "red"}
 
@@ -300,7 +302,7 @@ def test_an_instance_that_is_called_like_a_parameter_is_the_instance() -> None:
 @pytest.mark.parametrize(
     ("key", "codes"), [("aB", ["OverrideKeyAmbiguous"]), ("a-b", []), ("a.b", []), ("ab", ["OverrideTargetUnknown"])]
 )
-def test_a_key_that_two_platform_addons_have(key: str, codes: list[str]) -> None:
+def test_ambiguous_key_of_two_platform_addons(key: str, codes: list[str]) -> None:
     kind = component_type(platform("a-b", "x"), platform("a.b", "x"))
     result = reconcile(
         full_config(STALL, annotator("a-b"), annotator("a.b"), kind, on=binding(platformAddonOverrides={key: {}}))
@@ -309,7 +311,7 @@ def test_a_key_that_two_platform_addons_have(key: str, codes: list[str]) -> None
     assert list_codes(result) == codes
 
 
-def opted(of: Any, overrides: Any, defaults: Any = None) -> Any:
+def reconcile_developer_lamp(of: Any, overrides: Any, defaults: Any = None) -> Any:
     kind = component_type(allow=[allowed("desk-lamp", defaults)])
     return reconcile(
         full_config(STALL, LAMP, kind, of=component({"deskLamp": of}), on=binding(addonOverrides=overrides))
@@ -351,8 +353,8 @@ def opted(of: Any, overrides: Any, defaults: Any = None) -> Any:
         ),
     ],
 )
-def test_values_of_a_developers_addon(defaults: Any, of: Any, overrides: Any, expected: Any) -> None:
-    result = opted(of, overrides, defaults)
+def test_values_of_a_developer_addon(defaults: Any, of: Any, overrides: Any, expected: Any) -> None:
+    result = reconcile_developer_lamp(of, overrides, defaults)
 
     assert list_codes(result) == []
     assert read_values(result, "configmap-bread-default.yaml") == expected
@@ -407,10 +409,10 @@ def test_values_of_a_developers_addon(defaults: Any, of: Any, overrides: Any, ex
         ),
     ],
 )
-def test_what_may_not_be_said_of_a_developers_addon(
+def test_invalid_value_of_a_developer_addon_is_reported(
     of: Any, overrides: Any, code: str, where: str, message: str
 ) -> None:
-    result = opted(of, overrides)
+    result = reconcile_developer_lamp(of, overrides)
 
     assert list_codes(result) == [code]
     assert find_finding(result, code).message.startswith(message)
@@ -419,7 +421,7 @@ def test_what_may_not_be_said_of_a_developers_addon(
 
 
 @pytest.mark.parametrize("of", [{}, {"deskLamp": None}], ids=["absent", "null"])
-def test_an_override_of_what_nobody_opted_into_is_a_warning(of: Any) -> None:
+def test_override_of_an_unused_addon_is_a_warning(of: Any) -> None:
     kind = component_type(allow=[allowed("desk-lamp")])
     on = binding(addonOverrides={"deskLamp": {"glow": "red", "wat": 1}})
     result = reconcile(full_config(STALL, LAMP, kind, of=component(of), on=on))
@@ -432,8 +434,8 @@ def test_an_override_of_what_nobody_opted_into_is_a_warning(of: Any) -> None:
 
 
 @pytest.mark.parametrize(("enabled", "codes"), [(True, []), (False, ["OverrideUnused"])])
-def test_an_override_of_what_is_not_active_is_a_warning(enabled: bool, codes: list[str]) -> None:
-    """openchoreo 16.7: `enabled: false`."""
+def test_override_of_an_inactive_addon_is_a_warning(enabled: bool, codes: list[str]) -> None:
+    """The value `enabled: false` makes an addon inactive."""
     lamp = addon("lamp", {
         "schema": schema({"enabled": "boolean | default=true"}, {"glow": "string"}),
         "creates": [create(manifest(name="lamp", data="${spec}"))],
@@ -450,8 +452,8 @@ def test_an_override_of_what_is_not_active_is_a_warning(enabled: bool, codes: li
         )
 
 
-def test_nothing_that_is_written_is_changed_by_what_becomes_of_it() -> None:
-    """What a render does to lists of defaults does not reach the next one."""
+def test_render_does_not_change_default_values() -> None:
+    """A patch that appends to a default list does not change the list for the next render."""
     grow = addon("grow", {
         "schema": schema({"list": "[]string | default=[]"}),
         "creates": [create(manifest(name="${metadata.name}-grown", data={"list": "${spec.list}"}))],

@@ -1,4 +1,4 @@
-"""The worked example of the spec, read where the spec is: compiled, rendered to the byte, varied (openchoreo 16)."""
+"""Tests of the worked example in the component specification, if the file is available: CRD, status and files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.unit.controllers.components.component_builders import (
 )
 
 SPEC = Path(__file__).resolve().parents[4] / "../shared/specs/openchoreo.md"
-pytestmark = pytest.mark.skipif(not SPEC.exists(), reason="the specification is not beside this project")
+pytestmark = pytest.mark.skipif(not SPEC.exists(), reason="the specification is not on this machine")
 
 STAGING, PRODUCTION = (f"east/components/{name}/shop/orders" for name in ("staging", "production"))
 SURROUNDINGS = [
@@ -41,50 +41,53 @@ SURROUNDINGS = [
 Objects = dict[str, Any]
 
 
-def section(number: str) -> str:
-    """Return a section of the spec."""
+def read_section(number: str) -> str:
+    """Return a section of the specification."""
     text = SPEC.read_text()
     start = text.index(f"### {number} ")
     return text[start : text.index("\n#", start + 1)]
 
 
-def blocks(number: str) -> list[str]:
-    return re.findall(r"```yaml\n(.*?)```", section(number), re.DOTALL)
+def read_code_blocks(number: str) -> list[str]:
+    return re.findall(r"```yaml\n(.*?)```", read_section(number), re.DOTALL)
 
 
 @cache
-def _inputs() -> Objects:
-    documents = [document for block in blocks("16.1") for document in parse_yaml(block.encode()).documents]
+def _read_inputs() -> Objects:
+    documents = [document for block in read_code_blocks("16.1") for document in parse_yaml(block.encode()).documents]
     return {f"{document.data['kind']}/{document.data['metadata']['name']}": document.data for document in documents}
 
 
-def inputs() -> Objects:
-    """Return the objects of the example, to be changed at will."""
-    return deepcopy(_inputs())
+def copy_inputs() -> Objects:
+    """Return a copy of the objects of the example, which a test can change."""
+    return deepcopy(_read_inputs())
 
 
-def example(change: Callable[[Objects], None] | None = None) -> ControllerResult:
-    """Return what the room makes of the example, changed or as it is."""
-    objects = inputs()
+def reconcile_example(change: Callable[[Objects], None] | None = None) -> ControllerResult:
+    """Reconcile the example, with or without a change."""
+    objects = copy_inputs()
     if change:
         change(objects)
     return reconcile([*SURROUNDINGS, *map(emit, objects.values())])
 
 
-def test_nothing_is_wrong_with_it() -> None:
-    assert list_codes(example()) == []
+def test_example_has_no_findings() -> None:
+    assert list_codes(reconcile_example()) == []
 
 
-def test_its_crd() -> None:
-    files = find_status(example(), "ComponentType", "edge-api").files
+def test_crd_of_the_example() -> None:
+    files = find_status(reconcile_example(), "ComponentType", "edge-api").files
 
     assert files is not None
-    assert parse_yaml(files["crd.yaml"]).documents[0].data == parse_yaml(blocks("16.2")[0].encode()).documents[0].data
+    assert (
+        parse_yaml(files["crd.yaml"]).documents[0].data
+        == parse_yaml(read_code_blocks("16.2")[0].encode()).documents[0].data
+    )
 
 
-def test_its_status() -> None:
-    expected = parse_yaml(blocks("16.2")[1].encode()).documents[0].data["status"]
-    config_status = find_status(example(), "ComponentType", "edge-api")
+def test_status_of_the_example() -> None:
+    expected = parse_yaml(read_code_blocks("16.2")[1].encode()).documents[0].data["status"]
+    config_status = find_status(reconcile_example(), "ComponentType", "edge-api")
 
     fields: Any = config_status.fields
     conditions = [{"type": condition.type, "status": condition.status, "reason": condition.reason, "message": condition.message}
@@ -96,44 +99,48 @@ def test_its_status() -> None:
     assert conditions[0] == expected["conditions"][0]
 
 
-def test_the_bytes_of_staging() -> None:
-    """16.4, and the names of 16.6."""
-    expected = [text if text.endswith("\n") else f"{text}\n" for text in blocks("16.4")[0].split("---\n")]
-    names = re.findall(r"`([a-z-]+\.yaml)`", section("16.6"))
+def test_files_of_staging() -> None:
+    """The specification lists the content and the names of the files."""
+    expected = [text if text.endswith("\n") else f"{text}\n" for text in read_code_blocks("16.4")[0].split("---\n")]
+    names = re.findall(r"`([a-z-]+\.yaml)`", read_section("16.6"))
 
-    written = {name: data for name, data in bytes_of(example()).items() if name.startswith(STAGING)}
+    written = {name: data for name, data in bytes_of(reconcile_example()).items() if name.startswith(STAGING)}
 
     assert [data.decode() for data in written.values()] == expected
     assert sorted(name.rpartition("/")[2] for name in written) == sorted(names)
 
 
-def differences(entry: Any, other: Any, at: str = "") -> dict[str, Any]:
-    """Return what the other has at each place that is not the same."""
+def find_differences(entry: Any, other: Any, at: str = "") -> dict[str, Any]:
+    """Return the value of the second argument at each location with a difference."""
     if isinstance(entry, dict) and isinstance(other, dict) and entry.keys() == other.keys():
         return {
-            place: value for key in entry for place, value in differences(entry[key], other[key], f"{at}/{key}").items()
+            place: value
+            for key in entry
+            for place, value in find_differences(entry[key], other[key], f"{at}/{key}").items()
         }
     if isinstance(entry, list) and isinstance(other, list) and len(entry) == len(other):
         pairs = enumerate(zip(entry, other, strict=True))
-        return {place: value for index, (a, b) in pairs for place, value in differences(a, b, f"{at}/{index}").items()}
+        return {
+            place: value for index, (a, b) in pairs for place, value in find_differences(a, b, f"{at}/{index}").items()
+        }
     return {} if entry == other else {at: other}
 
 
-def rows(number: str) -> list[list[str]]:
-    """Return the rows of the table of a section, its first two lines aside."""
-    lines = [line for line in section(number).splitlines() if line.startswith("|")][2:]
+def read_table_rows(number: str) -> list[list[str]]:
+    """Return the rows of the table in a section without its header."""
+    lines = [line for line in read_section(number).splitlines() if line.startswith("|")][2:]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-def test_what_differs_in_production() -> None:
-    """16.5, a table of places; one of them is an item that staging does not have."""
-    result = example()
+def test_differences_of_production() -> None:
+    """The specification lists the differences in a table. One of them is an additional list item."""
+    result = reconcile_example()
     staging, production = read_objects(result, STAGING), read_objects(result, PRODUCTION)
 
-    changed = {file: differences(staging[file], production[file]) for file in staging}
+    changed = {file: find_differences(staging[file], production[file]) for file in staging}
     listed = 0
     subject = ""
-    for item, place, value in rows("16.5"):
+    for item, place, value in read_table_rows("16.5"):
         subject = item or subject
         kind, name = subject.split()
         data = production[f"{kind.lower()}-{name}.yaml"]
@@ -148,20 +155,20 @@ def test_what_differs_in_production() -> None:
     assert staging.keys() == production.keys()
 
 
-def test_the_order_of_its_addons() -> None:
-    fields: Any = find_status(example(), "EnvBinding", "orders-prod").fields
+def test_order_of_addons() -> None:
+    fields: Any = find_status(reconcile_example(), "EnvBinding", "orders-prod").fields
 
     assert fields["addons"] == ["net-guard/default", "scratch-volume/buffer", "log-shipper/default"]
 
 
-def overriding(**overrides: Any) -> Callable[[Objects], None]:
+def set_overrides(**overrides: Any) -> Callable[[Objects], None]:
     def change(objects: Objects) -> None:
         objects["EnvBinding/orders-prod"]["spec"]["overrides"] = overrides
 
     return change
 
 
-def of_buffer(**fields: Any) -> Callable[[Objects], None]:
+def set_buffer_overrides(**fields: Any) -> Callable[[Objects], None]:
     def change(objects: Objects) -> None:
         objects["EnvBinding/orders-prod"]["spec"]["platformAddonOverrides"]["scratchVolume"]["buffer"] = fields
 
@@ -171,28 +178,35 @@ def of_buffer(**fields: Any) -> Callable[[Objects], None]:
 @pytest.mark.parametrize(
     ("change", "code", "message"),
     [
-        pytest.param(overriding(pullPolicy="Always"), "NotOverridable", "declared in parameters", id="16.7-1"),
-        pytest.param(overriding(replicas=50), "SchemaValidation", "replicas must be at most 20, not 50", id="16.7-2"),
-        pytest.param(of_buffer(mountPath="/x"), "NotOverridable", "mountPath is declared in parameters", id="16.7-4"),
+        pytest.param(set_overrides(pullPolicy="Always"), "NotOverridable", "declared in parameters", id="parameter"),
+        pytest.param(
+            set_overrides(replicas=50), "SchemaValidation", "replicas must be at most 20, not 50", id="above-maximum"
+        ),
+        pytest.param(
+            set_buffer_overrides(mountPath="/x"),
+            "NotOverridable",
+            "mountPath is declared in parameters",
+            id="addon-parameter",
+        ),
     ],
 )
-def test_variations_that_stop_production_alone(change: Callable[[Objects], None], code: str, message: str) -> None:
-    result = example(change)
+def test_invalid_override_stops_only_production(change: Callable[[Objects], None], code: str, message: str) -> None:
+    result = reconcile_example(change)
 
     assert list_codes(result) == [code]
     assert message in find_finding(result, code).message
     assert [variant.target.package for variant in result.variants] == ["components/staging/shop/orders"]
 
 
-def test_16_7_3_null_drops_what_the_instance_says_as_well() -> None:
-    result = example(overriding(replicas=None))
+def test_null_override_removes_the_component_value() -> None:
+    result = reconcile_example(set_overrides(replicas=None))
 
     assert read_objects(result, PRODUCTION)["deployment-orders.yaml"]["spec"]["replicas"] == 1
     assert read_objects(result, STAGING)["deployment-orders.yaml"]["spec"]["replicas"] == 2
 
 
-@pytest.mark.parametrize("shipper", [None, {"enabled": False}], ids=["16.7-5-absent", "16.7-5-not-enabled"])
-def test_16_7_5_without_its_developer_addon(shipper: Any) -> None:
+@pytest.mark.parametrize("shipper", [None, {"enabled": False}], ids=["absent", "not-enabled"])
+def test_inactive_developer_addon_is_not_rendered(shipper: Any) -> None:
     def change(objects: Objects) -> None:
         spec = objects["EdgeApi/orders"]["spec"]
         if shipper is None:
@@ -200,7 +214,7 @@ def test_16_7_5_without_its_developer_addon(shipper: Any) -> None:
         else:
             spec["logShipper"] |= shipper
 
-    result = example(change)
+    result = reconcile_example(change)
 
     assert list_codes(result) == ["OverrideUnused"]
     for place in (STAGING, PRODUCTION):
@@ -213,11 +227,11 @@ def test_16_7_5_without_its_developer_addon(shipper: Any) -> None:
     assert warned == ["EnvBinding/shop/orders-prod"]
 
 
-def test_16_7_6_with_its_developer_addon_as_it_is() -> None:
+def test_developer_addon_with_default_values() -> None:
     def change(objects: Objects) -> None:
         objects["EdgeApi/orders"]["spec"]["logShipper"] = {}
 
-    result = example(change)
+    result = reconcile_example(change)
 
     assert list_codes(result) == []
     output = read_objects(result, STAGING)
@@ -229,22 +243,22 @@ def test_16_7_6_with_its_developer_addon_as_it_is() -> None:
     assert "configmap-orders-log-shipper.yaml" not in output
 
 
-def test_16_7_7_an_unknown_field() -> None:
+def test_unknown_field_stops_all_environments() -> None:
     def change(objects: Objects) -> None:
         objects["EdgeApi/orders"]["spec"]["bogus"] = 1
 
-    result = example(change)
+    result = reconcile_example(change)
 
     assert list_codes(result) == ["UnknownField"]
     assert "spec.bogus is unknown" in find_finding(result, "UnknownField").message
     assert result.variants == ()
 
 
-def test_16_7_8_a_type_without_what_its_developer_addon_requires() -> None:
+def test_type_without_the_required_addon_is_not_ready() -> None:
     def change(objects: Objects) -> None:
         objects["ComponentType/edge-api"]["spec"]["platformAddons"].pop(0)
 
-    result = example(change)
+    result = reconcile_example(change)
 
     assert list_codes(result) == ["AddonRequirementMissing", "ComponentTypeNotReady"]
     message = find_finding(result, "AddonRequirementMissing").message
@@ -252,11 +266,11 @@ def test_16_7_8_a_type_without_what_its_developer_addon_requires() -> None:
     assert result.variants == ()
 
 
-def test_the_variations_are_all_there() -> None:
-    assert len(rows("16.7")) == 8
+def test_number_of_variations() -> None:
+    assert len(read_table_rows("16.7")) == 8
 
 
-def test_names_of_its_addons_as_keys() -> None:
-    names = [key.partition("/")[2] for key in inputs() if key.startswith("Addon/")]
+def test_addon_keys() -> None:
+    names = [key.partition("/")[2] for key in copy_inputs() if key.startswith("Addon/")]
 
     assert list(map(to_camel_case, names)) == ["scratchVolume", "netGuard", "logShipper"]

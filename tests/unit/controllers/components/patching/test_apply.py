@@ -49,7 +49,7 @@ def find_replace_locations(document: Any, text: str) -> list[Location] | str:
             id="product-of-two",
         ),
         pytest.param({"c": [{"d": [WEB]}, {"d": [LOG]}]}, "/c[*]/d[?(@.on==true)]", [("c", 0, "d", 0)], id="one-side"),
-        pytest.param({"c": [[1, 2], [3, 4]]}, "/c/1/0", [("c", 1, 0)], id="section-19-list-in-a-list"),
+        pytest.param({"c": [[1, 2], [3, 4]]}, "/c/1/0", [("c", 1, 0)], id="list-in-a-list"),
         pytest.param({"c": [WEB, LOG]}, "/c[?(@.port=='8080')]", [("c", 0)], id="quoted-text-is-that-of-a-number"),
         pytest.param({"c": [WEB, LOG]}, "/c[?(@.port==8080)]", [("c", 0)], id="number"),
         pytest.param({"c": [{"n": 3.0}]}, "/c[?(@.n=='3')]", [("c", 0)], id="quoted-text-is-that-of-a-double"),
@@ -120,7 +120,7 @@ def test_maximum_number_of_locations_is_allowed() -> None:
         pytest.param({"c": [1, 2]}, "add", "/c/0", 0, {"c": [0, 1, 2]}, id="insert"),
         pytest.param({"c": [[1], [2]]}, "add", "/c[*]/0", 0, {"c": [[0, 1], [0, 2]]}, id="insert-in-every-list"),
         pytest.param({"c": [1]}, "add", "/c/-", [2, 3], {"c": [1, [2, 3]]}, id="a-list-is-appended-as-one-item"),
-        pytest.param({"c": [[1]]}, "add", "/c/0/-", 2, {"c": [[1, 2]]}, id="section-19-list-in-a-list"),
+        pytest.param({"c": [[1]]}, "add", "/c/0/-", 2, {"c": [[1, 2]]}, id="list-in-a-list"),
         pytest.param({"a": 1}, "replace", "/b", 2, "PatchPathNotFound", id="row-33"),
         pytest.param({"a": None}, "replace", "/a", 2, {"a": 2}, id="null-exists"),
         pytest.param({"c": [1, 2]}, "replace", "/c/1", 3, {"c": [1, 3]}, id="replace-an-item"),
@@ -172,7 +172,7 @@ def test_maximum_number_of_locations_is_allowed() -> None:
         pytest.param({"c": [1]}, "add", "/c/-", OMIT, {"c": [1]}, id="what-is-omitted-does-nothing"),
         pytest.param({}, "replace", "/c/d", OMIT, {}, id="what-is-omitted-looks-for-nothing"),
         pytest.param({"c": [1, 2, 3, 1]}, "remove", "/c/0", ABSENT, {"c": [2, 3, 1]}, id="remove-an-item"),
-        pytest.param({"c": [{"n": 1}, {"n": 1}]}, "remove", "/c[?(@.n==1)]", ABSENT, {"c": []}, id="section-19-all"),
+        pytest.param({"c": [{"n": 1}, {"n": 1}]}, "remove", "/c[?(@.n==1)]", ABSENT, {"c": []}, id="all"),
     ],
 )  # fmt: skip
 def test_operation_result(document: Any, op: str, path: str, value: Any, expected: Any) -> None:
