@@ -220,8 +220,8 @@ class MergeSettings(_Group):
         from reconciler.packages.update.options import DEVIATIONS
 
         if any(number not in DEVIATIONS for number in value):
-            known = sorted(DEVIATIONS, key=lambda number: int(number[1:]))
-            raise ValueError(f"must contain only the deviations {', '.join(known)}")
+            allowed = sorted(DEVIATIONS, key=lambda number: int(number[1:]))
+            raise ValueError(f"must contain only the deviations {', '.join(allowed)}")
         return value
 
     @field_validator("list_keys")
@@ -263,10 +263,10 @@ class RuleSettings(_Group):
         from reconciler.controllers.kafka_templates import codes as templates
         from reconciler.controllers.override_policies import codes as overrides
 
-        known = overrides.WARNINGS | templates.WARNINGS
-        if not known.issuperset(value):
+        allowed = overrides.WARNINGS | templates.WARNINGS
+        if not allowed.issuperset(value):
             raise ValueError(
-                f"must contain only warnings of override policies and templates: {', '.join(sorted(known))}"
+                f"must contain only warnings of override policies and templates: {', '.join(sorted(allowed))}"
             )
         return value
 
@@ -550,7 +550,7 @@ def load_settings(file: str | None, environment: Mapping[str, str], folder: Path
         raise SettingsError("\n".join(_format_error(detail, locations) for detail in error.errors())) from None
 
 
-def schema_text() -> str:
+def build_schema_text() -> str:
     """Return the JSON Schema of the settings file, which is the content of `config/schema.json`."""
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Settings.model_json_schema()}
     return json.dumps(schema, indent=2) + "\n"
@@ -595,8 +595,8 @@ def _apply_environment(
 
 def _set_value(data: object, path: tuple[str, ...], value: object) -> dict[Any, Any]:
     inner = dict(data) if isinstance(data, dict) else {}
-    name, *rest = path
-    return {**inner, name: _set_value(inner.get(name), tuple(rest), value) if rest else value}
+    name, *remaining_path = path
+    return {**inner, name: _set_value(inner.get(name), tuple(remaining_path), value) if remaining_path else value}
 
 
 def _parse_variable(path: tuple[str, ...], text: str) -> object:

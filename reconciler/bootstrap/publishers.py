@@ -80,10 +80,10 @@ def read_status(settings: Settings) -> dict[str, bytes]:
     with mirror.open_reader() as reader, status_branch_errors(branch):
         files = [
             (path, blob)
-            for path, mode, blob in reader.walk(reader.commit(head).tree)
+            for path, mode, blob in reader.walk(reader.read_commit(head).tree)
             if mode in (FILE_MODE, EXECUTABLE_MODE)
         ]
-        contents = reader.blobs(blob for _, blob in files)
+        contents = reader.read_blobs(blob for _, blob in files)
     return {path: contents[blob] for path, blob in files}
 
 

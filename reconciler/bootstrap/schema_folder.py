@@ -48,8 +48,8 @@ class FolderSchemas:
         self, release: KubernetesRelease | None, data: Mapping[str, Any]
     ) -> tuple[Violation, ...] | None:
         """Return the violations of a resource, or None if there is no schema of its kind."""
-        for path in self._paths(release, data):
-            validator = self._validator(path)
+        for path in self._list_paths(release, data):
+            validator = self._get_validator(path)
             if validator:
                 return find_violations(validator, data)
         return self._installed.find_violations(release, data)
@@ -66,7 +66,7 @@ class FolderSchemas:
         """Return the reason why a built-in kind has no schema, and the next step."""
         return f"{self._folder} contains no schema of them, and {self._installed.explain_missing_schema(release)}"
 
-    def _paths(self, release: KubernetesRelease | None, data: Mapping[str, Any]) -> Iterator[Path]:
+    def _list_paths(self, release: KubernetesRelease | None, data: Mapping[str, Any]) -> Iterator[Path]:
         group, version = split_api_version(str(data.get("apiVersion", "")))
         kind = str(data.get("kind", "")).lower()
         # These names come from the resource. They must not refer to a path outside of the folder.
@@ -79,7 +79,7 @@ class FolderSchemas:
         if group:
             yield self._folder / group / f"{kind}_{version}.json"
 
-    def _validator(self, path: Path) -> jsonschema_rs.Validator | None:
+    def _get_validator(self, path: Path) -> jsonschema_rs.Validator | None:
         if path not in self._validators:
             self._validators[path] = _read(path) if path.is_file() else None
         return self._validators[path]

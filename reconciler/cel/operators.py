@@ -298,8 +298,8 @@ def remainder(budget: ExpressionBudget, left: Any, right: Any) -> Any:
     checked = _find_range_check(left, right, "%")
     if right == 0:
         raise EvaluationError("CelArithmetic", "division by zero")
-    rest = abs(left) % abs(right)
-    return checked(-rest if left < 0 else rest)
+    absolute_remainder = abs(left) % abs(right)
+    return checked(-absolute_remainder if left < 0 else absolute_remainder)
 
 
 def _find_range_check(left: Any, right: Any, operator: str) -> Callable[[int], int]:

@@ -346,9 +346,9 @@ def _create_syntax_error(text: str, error: UnexpectedInput) -> EvaluationError:
         return EvaluationError("CelSyntax", "the expression is incomplete", len(text))
     offset = _find_position(error)
     unexpected = str(error.token) if isinstance(error, UnexpectedToken) else text[offset : offset + 1]
-    shown = unexpected if len(unexpected) <= 40 else f"{unexpected[:40]}…"
+    shortened = unexpected if len(unexpected) <= 40 else f"{unexpected[:40]}…"
     hint = _HINTS.get(unexpected)
-    return EvaluationError("CelSyntax", f"unexpected {shown}" + (f"; {hint}" if hint else ""), offset)
+    return EvaluationError("CelSyntax", f"unexpected {shortened}" + (f"; {hint}" if hint else ""), offset)
 
 
 def _find_position(error: UnexpectedInput) -> int:

@@ -145,9 +145,9 @@ def _require_committed(settings: Settings, update: _PackageUpdate) -> None:
     changed_files = FileTree({path: file for path, file in update.before.items() if after.get(path) != file})
     uncommitted = find_uncommitted_files(update.folder, changed_files, build_git_options(settings))
     if uncommitted:
-        rest = len(uncommitted) - _MAX_LISTED_FILES
-        more = f" and {rest} more" if rest > 0 else ""
+        unlisted_count = len(uncommitted) - _MAX_LISTED_FILES
+        suffix = f" and {unlisted_count} more" if unlisted_count > 0 else ""
         raise CannotRunError(
-            f"{', '.join(uncommitted[:_MAX_LISTED_FILES])}{more} must be committed before the update, because Git could"
-            " not restore the content; commit the files, or use --allow-uncommitted"
+            f"{', '.join(uncommitted[:_MAX_LISTED_FILES])}{suffix} must be committed before the update, because Git"
+            " could not restore the content; commit the files, or use --allow-uncommitted"
         )

@@ -37,7 +37,7 @@ from reconciler.output.schemas import (
     format_kind_lines,
     format_schema,
 )
-from reconciler.settings import schema_text as settings_schema
+from reconciler.settings import build_schema_text as settings_schema
 
 
 @click.command("schema")

@@ -64,7 +64,7 @@ class DaskExecutor:
         return job_count >= _MIN_JOBS
 
     @contextmanager
-    def session(self, context: RenderContext) -> Iterator[ExecutorSession]:
+    def open_session(self, context: RenderContext) -> Iterator[ExecutorSession]:
         """Connect to the scheduler and disconnect after the pass. Raises ExecutorUnusableError."""
         client = self._connect()
         try:

@@ -125,6 +125,6 @@ class Executor(Protocol):
         """Return whether this number of jobs justifies the cost of sending them to workers."""
         ...
 
-    def session(self, context: RenderContext) -> AbstractContextManager[ExecutorSession]:
+    def open_session(self, context: RenderContext) -> AbstractContextManager[ExecutorSession]:
         """Return a context manager for the renders of one pass. It releases all workers and connections at its end."""
         ...

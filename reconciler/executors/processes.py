@@ -73,7 +73,7 @@ class ProcessExecutor:
         return self._workers > 1 and job_count >= self._min_jobs
 
     @contextmanager
-    def session(self, context: RenderContext) -> Iterator[ExecutorSession]:
+    def open_session(self, context: RenderContext) -> Iterator[ExecutorSession]:
         """Start the workers and end them after the pass."""
         limit = WaitLimit(self._timeout_seconds)
         workers = [_Worker(self._renderer_factory, limit) for _ in range(self._workers)]

@@ -66,7 +66,7 @@ class GitHub:
         )
         if not isinstance(listed, list):
             raise ForgeAnswerError(f"GET {self._root}/pulls: the response must be a list")
-        return next((self._read(shown) for shown in self._select_own(listed)), None)
+        return next((self._read(item) for item in self._select_own(listed)), None)
 
     def create(self, new: NewRequest) -> PullRequest:
         """Open a pull request.

@@ -163,21 +163,21 @@ class ObjectReader:
             with suppress(ObjectMissingError, TooLargeError):
                 self._prefetched[object_id] = self._read_answer(object_id)
 
-    def commit(self, commit: CommitId) -> Commit:
+    def read_commit(self, commit: CommitId) -> Commit:
         """Return the commit with this id."""
         return _parse_commit(commit, self._read_object(commit, b"commit"))
 
-    def tagger(self, tag: ObjectId) -> GitIdentity | None:
+    def read_tagger(self, tag: ObjectId) -> GitIdentity | None:
         """Return the tagger of an annotated tag; None for a tag without this field."""
         header, _, _ = self._read_object(tag, b"tag").partition(b"\n\n")
         lines = (line for line in header.split(b"\n") if line.startswith(b"tagger "))
         return next((_parse_identity(line.removeprefix(b"tagger ")) for line in lines), None)
 
-    def tag_message(self, tag: ObjectId) -> str:
+    def read_tag_message(self, tag: ObjectId) -> str:
         """Return the message of an annotated tag, including a signature."""
         return self._read_object(tag, b"tag").partition(b"\n\n")[2].decode(errors="replace")
 
-    def tree(self, tree: TreeId) -> tuple[TreeEntry, ...]:
+    def read_tree(self, tree: TreeId) -> tuple[TreeEntry, ...]:
         """Return the entries of a tree in Git's order; recently read trees are cached."""
         entries = self._trees.get(tree)
         if entries is None:
@@ -187,27 +187,27 @@ class ObjectReader:
             self._trees.popitem(last=False)
         return entries
 
-    def entry(self, tree: TreeId, path: str) -> TreeEntry | None:
+    def find_entry(self, tree: TreeId, path: str) -> TreeEntry | None:
         """Return the entry at `path` below `tree`, or None; "" is the tree itself."""
         current = TreeEntry(DIRECTORY_MODE, "", ObjectId(tree))
         for name in path.split("/") if path else ():
-            children = self.tree(TreeId(current.id)) if current.is_tree else ()
+            children = self.read_tree(TreeId(current.id)) if current.is_tree else ()
             child = next((entry for entry in children if entry.name == name), None)
             if child is None:
                 return None
             current = child
         return current
 
-    def subtree(self, tree: TreeId, path: str) -> ObjectId | None:
+    def find_object_id(self, tree: TreeId, path: str) -> ObjectId | None:
         """Return the id of the tree or blob at `path` below `tree`, or None."""
-        entry = self.entry(tree, path)
+        entry = self.find_entry(tree, path)
         return entry.id if entry else None
 
-    def blob(self, blob: BlobId) -> bytes:
+    def read_blob(self, blob: BlobId) -> bytes:
         """Return the bytes of a file."""
         return self._read_object(blob, b"blob")
 
-    def blobs(self, ids: Iterable[BlobId]) -> dict[BlobId, bytes]:
+    def read_blobs(self, ids: Iterable[BlobId]) -> dict[BlobId, bytes]:
         """Return the bytes of many files by id, read at once."""
         unique_ids = list(dict.fromkeys(ids))
         contents = {
@@ -248,7 +248,7 @@ class ObjectReader:
         pending = [(tree, prefix, 0)]
         while pending:
             folder, folder_prefix, depth = pending.pop()
-            entries = self.tree(folder)
+            entries = self.read_tree(folder)
             if malformed := find_malformed_entries(entries):
                 raise TreeMalformedError(f"{folder_prefix or 'the folder'}: {next(iter(malformed.values()))}")
             count += len(entries)
@@ -323,8 +323,8 @@ class ObjectReader:
         # "missing" and "too large", whose answers are read completely.
         assert self._pipe is not None
         try:
-            header = self._pipe.line().split()
-            content = None if header[1:] == [b"missing"] else self._pipe.content(int(header[2]), self._limit)
+            header = self._pipe.read_line().split()
+            content = None if header[1:] == [b"missing"] else self._pipe.read_content(int(header[2]), self._limit)
         except BaseException:
             self.close()
             raise
@@ -396,14 +396,14 @@ class _Pipe:
         except BrokenPipeError as error:
             raise self._build_ended_error() from error
 
-    def line(self) -> bytes:
+    def read_line(self) -> bytes:
         while (end := self._buffer.find(b"\n")) < 0:
             self._fill()
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 1]
         return line
 
-    def content(self, size: int, limit: int) -> bytes:
+    def read_content(self, size: int, limit: int) -> bytes:
         """Read `size` bytes and the following newline; if `size` exceeds `limit`, the bytes are read and dropped."""
         if size > limit:
             return self._drop(size + 1)

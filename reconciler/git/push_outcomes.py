@@ -189,7 +189,7 @@ def _sort_group(
         remote = list_remote_refs()
     except GitError as error:
         return {unit.name: PushFailed(attempt.error or error) for unit in group}, []
-    is_alone = len(group) == 1 and _without_present_updates(group[0], remote) == group[0]
+    is_alone = len(group) == 1 and _remove_present_updates(group[0], remote) == group[0]
     settled: dict[str, PushOutcome] = {}
     remaining: list[PushUnit] = []
     for unit in group:
@@ -199,13 +199,13 @@ def _sort_group(
         if outcome:
             settled[unit.name] = outcome
         else:
-            remaining.append(_without_present_updates(unit, remote))
+            remaining.append(_remove_present_updates(unit, remote))
     return settled, remaining
 
 
 def determine_outcome(unit: PushUnit, attempt: PushAttempt, remote: Mapping[str, str]) -> PushOutcome | None:
     """Return the certain outcome of a unit after a failed push, given the remote's refs; None if it may be pushed."""
-    missing = _without_present_updates(unit, remote).updates
+    missing = _remove_present_updates(unit, remote).updates
     if not missing:
         return PushDone()
     moved = [update.ref for update in missing if remote.get(update.ref) != update.expected]
@@ -231,7 +231,7 @@ def _is_named(attempt: PushAttempt, ref: str) -> bool:
     return reason is not None and not reason.startswith(_UNSPECIFIC_REASONS)
 
 
-def _without_present_updates(unit: PushUnit, remote: Mapping[str, str]) -> PushUnit:
+def _remove_present_updates(unit: PushUnit, remote: Mapping[str, str]) -> PushUnit:
     return replace(unit, updates=tuple(update for update in unit.updates if remote.get(update.ref) != update.new))
 
 

@@ -65,7 +65,7 @@ class UpstreamPackages:
         mirror, reader = self._open_repository(repo)
         folder = normpath(f"/{directory}").strip("/")
         resolved_ref, commit = _resolve(mirror, folder, ref or mirror.find_default_branch())
-        entry = reader.entry(reader.commit(commit).tree, folder)
+        entry = reader.find_entry(reader.read_commit(commit).tree, folder)
         if entry is None or not entry.is_tree:
             raise ObjectMissingError(f'{mirror.url} must have a folder "{folder}" at {resolved_ref} ({commit[:12]})')
         return FetchedPackage(self._read_files(mirror, reader, TreeId(entry.id)), commit, resolved_ref)
@@ -84,7 +84,7 @@ class UpstreamPackages:
                 blobs[_check_package_path(path, mirror)] = mode, blob
             else:
                 self.skipped_paths[path] = None
-        contents = reader.blobs(blob for _, blob in blobs.values())
+        contents = reader.read_blobs(blob for _, blob in blobs.values())
         return FileTree({path: File(contents[blob], mode == EXECUTABLE_MODE) for path, (mode, blob) in blobs.items()})
 
 

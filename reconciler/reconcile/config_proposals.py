@@ -207,14 +207,14 @@ class RepositoryConfigProposals:
         commit = self._mirror.refs().get(self._state_ref)
         if commit is None:
             return ProposalState()
-        entry = reader.entry(reader.commit(commit).tree, PROPOSAL_STATE_FILE)
-        return parse_proposal_state({PROPOSAL_STATE_FILE: reader.blob(BlobId(entry.id))} if entry else {})
+        entry = reader.find_entry(reader.read_commit(commit).tree, PROPOSAL_STATE_FILE)
+        return parse_proposal_state({PROPOSAL_STATE_FILE: reader.read_blob(BlobId(entry.id))} if entry else {})
 
     def _find_blob(self, reader: ObjectReader, base: CommitId | None, config: CommitId, path: str) -> BlobId | None:
         try:
             if base is None or not self._mirror.is_ancestor(base, config):
                 return None
-            entry = reader.entry(reader.commit(base).tree, path)
+            entry = reader.find_entry(reader.read_commit(base).tree, path)
         except GitError:
             # The history of the config was rewritten, and the base of the proposal does not exist any more.
             return None

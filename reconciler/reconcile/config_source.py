@@ -145,8 +145,8 @@ class ConfigCommitReader:
         """Return the files at a commit; none if it does not have the directory. Raises GitError."""
         unreadable: dict[str, str] = {}
         with self._repository.open_reader() as reader:
-            commit_data = reader.commit(commit)
-            directory = reader.entry(commit_data.tree, self._directory)
+            commit_data = reader.read_commit(commit)
+            directory = reader.find_entry(commit_data.tree, self._directory)
             entries = {path: (blob, mode) for path, mode, blob in self._walk(reader, commit_data.tree, unreadable)}
             needed = set(entries.values())
             contents, errors = _read_blobs(reader, sorted({blob for blob, _ in needed - self._files.keys()}))
@@ -170,17 +170,17 @@ class ConfigCommitReader:
         commits = self._repository.list_commits_changing_any(commit, full_paths, _MAX_DEFINITION_COMMITS)
         with self._repository.open_reader() as reader:
             for changed in commits:
-                parents = reader.commit(changed).parents
+                parents = reader.read_commit(changed).parents
                 if not parents:
                     return
-                tree = reader.commit(parents[0]).tree
-                entries = {path: reader.entry(tree, full_path) for full_path, path in full_paths.items()}
+                tree = reader.read_commit(parents[0]).tree
+                entries = {path: reader.find_entry(tree, full_path) for full_path, path in full_paths.items()}
                 blobs = {
                     path: BlobId(entry.id)
                     for path, entry in entries.items()
                     if entry and entry.mode in {FILE_MODE, EXECUTABLE_MODE}
                 }
-                yield FileTree({path: File(reader.blob(blob)) for path, blob in blobs.items()})
+                yield FileTree({path: File(reader.read_blob(blob)) for path, blob in blobs.items()})
 
     def _read_entry_kinds(self, tree: TreeId, paths: Collection[str]) -> Mapping[str, str]:
         with self._repository.open_reader() as reader:
@@ -192,7 +192,7 @@ class ConfigCommitReader:
             entries = {
                 path: (blob, mode) for path, mode, blob in reader.walk(tree) if mode in {FILE_MODE, EXECUTABLE_MODE}
             }
-            contents = reader.blobs(sorted({blob for blob, _ in entries.values()}))
+            contents = reader.read_blobs(sorted({blob for blob, _ in entries.values()}))
         files = {path: File(contents[blob], mode == EXECUTABLE_MODE) for path, (blob, mode) in entries.items()}
         return ConfigSnapshot(f"tree:{tree}", 0, FileTree(files))
 
@@ -200,10 +200,10 @@ class ConfigCommitReader:
         self, reader: ObjectReader, tree: TreeId, unreadable: dict[str, str]
     ) -> Iterator[tuple[str, str, BlobId]]:
         """Yield the regular files of the config. Add top-level folders that cannot be read to `unreadable`."""
-        directory = reader.entry(tree, self._directory)
+        directory = reader.find_entry(tree, self._directory)
         if not (directory and directory.is_tree):
             return
-        entries = reader.tree(TreeId(directory.id))
+        entries = reader.read_tree(TreeId(directory.id))
         malformed = find_malformed_entries(entries)
         unreadable |= {f"{escape_path(name)}/": message for name, message in malformed.items()}
         for entry in (entry for entry in entries if entry.name not in malformed):
@@ -241,7 +241,7 @@ def _read_entry_kind(reader: ObjectReader, tree: TreeId, path: str) -> str:
     """Return the kind of the entry at a path, or the kind of a parent that is not a directory; "" if absent."""
     segments = path.split("/")
     for count in range(1, len(segments) + 1):
-        entry = reader.entry(tree, "/".join(segments[:count]))
+        entry = reader.find_entry(tree, "/".join(segments[:count]))
         if entry is None:
             return ""
         if count < len(segments) and not entry.is_tree:
@@ -262,13 +262,13 @@ def _select_readable(
 def _read_blobs(reader: ObjectReader, blobs: Sequence[BlobId]) -> tuple[Mapping[BlobId, bytes], Mapping[BlobId, str]]:
     """Return the contents of files, and the errors of files that cannot be read."""
     try:
-        return reader.blobs(blobs), {}
+        return reader.read_blobs(blobs), {}
     except (TooLargeError, ObjectMissingError):
         contents: dict[BlobId, bytes] = {}
         errors: dict[BlobId, str] = {}
         for blob in blobs:
             try:
-                contents[blob] = reader.blob(blob)
+                contents[blob] = reader.read_blob(blob)
             except (TooLargeError, ObjectMissingError) as error:
                 errors[blob] = error.message
         return contents, errors
@@ -363,7 +363,7 @@ class ConfigHistory:
         commits = self.list_commits_between(None, self.find_commit(head)) or []
         with self._repository.open_reader() as reader:
             for commit in commits[: -_MAX_SEARCHED_COMMITS - 1 : -1]:
-                directory = reader.entry(reader.commit(commit).tree, self._directory)
+                directory = reader.find_entry(reader.read_commit(commit).tree, self._directory)
                 if directory and TreeId(directory.id) == tree:
                     return commit
         return None
@@ -371,7 +371,7 @@ class ConfigHistory:
     def read_commit(self, commit: CommitId) -> Commit:
         """Return a commit. Raises GitError."""
         with self._repository.open_reader() as reader:
-            return reader.commit(commit)
+            return reader.read_commit(commit)
 
     def source_at(self, commit: CommitId) -> CommitConfigSource:
         """Return the source of the config at a commit."""

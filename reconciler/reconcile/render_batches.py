@@ -133,7 +133,7 @@ class RenderBatches:
         if self._executor is None or not jobs or not (self._session or self._executor.should_distribute(jobs)):
             return None
         try:
-            self._session = self._session or stack.enter_context(self._executor.session(self._create_context()))
+            self._session = self._session or stack.enter_context(self._executor.open_session(self._create_context()))
         except ExecutorUnusableError as error:
             self._disable_executor(error)
         return self._session

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.settings import schema_text
+from reconciler.settings import build_schema_text
 from tests.support.command_line import CommandResult, run_in
 
 SHOWCASE = Path(__file__).resolve().parents[2] / "fixtures" / "showcase" / "config"
@@ -51,7 +51,7 @@ def test_one_schema(tmp_path: Path, name: str, says: str) -> None:
 
 
 def test_the_schema_of_the_settings(tmp_path: Path) -> None:
-    assert schema(tmp_path, "settings").stdout == schema_text()
+    assert schema(tmp_path, "settings").stdout == build_schema_text()
 
 
 def test_a_name_that_no_kind_has(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_folder_of_all_is_written_and_written_again(tmp_path: Path) -> None:
     assert (first.returncode, result.returncode) == (0, 0)
     assert (tmp_path / "schemas" / "platform" / "shopapp_v1alpha1.json").is_file()
     assert json.loads((tmp_path / "schemas" / "all.json").read_text())["allOf"][-1]["then"]["title"] == "ShopApp"
-    assert (tmp_path / "schemas" / "settings.json").read_text() == schema_text()
+    assert (tmp_path / "schemas" / "settings.json").read_text() == build_schema_text()
 
 
 @pytest.mark.parametrize(

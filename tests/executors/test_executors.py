@@ -86,7 +86,7 @@ class Refusing:
         return jobs >= self.least
 
     @contextmanager
-    def session(self, orders: RenderContext) -> Iterator[Refusing]:
+    def open_session(self, orders: RenderContext) -> Iterator[Refusing]:
         yield self
 
     def start(self, jobs: Sequence[Job]) -> PendingRenders:

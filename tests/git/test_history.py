@@ -118,9 +118,9 @@ def test_the_merge_base_and_the_files_of_commits(kind: str, told: Told, request:
 
     assert base == told.second
     with history.open_reader() as reader:
-        entry = reader.entry(reader.commit(base).tree, "a")
+        entry = reader.find_entry(reader.read_commit(base).tree, "a")
         assert entry
-        assert reader.blobs([entry.id]) == {entry.id: b"2"}
+        assert reader.read_blobs([entry.id]) == {entry.id: b"2"}
 
 
 def test_a_shallow_clone_says_what_it_lacks(told: Told, tmp_path: Path) -> None:

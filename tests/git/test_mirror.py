@@ -146,7 +146,7 @@ def test_every_kind_of_change(mirror: Mirror) -> None:
     )
     [first] = mirror.write_commits([start])
     with mirror.open_reader() as reader:
-        folder = reader.subtree(reader.commit(first).tree, "a")
+        folder = reader.find_object_id(reader.read_commit(first).tree, "a")
     changes = (
         DeletePath("a/x"),
         DeletePath("absent"),
@@ -159,10 +159,10 @@ def test_every_kind_of_change(mirror: Mirror) -> None:
     [second] = mirror.write_commits([NewCommit((first,), changes, "second", 6)])
 
     with mirror.open_reader() as reader:
-        commit = reader.commit(second)
+        commit = reader.read_commit(second)
         mapping = {path: (mode, blob_id) for path, mode, blob_id in reader.walk(commit.tree)}
         assert mapping.pop("other") == ("160000", ABSENT)
-        assert {path: (mode, reader.blob(blob)) for path, (mode, blob) in mapping.items()} == {
+        assert {path: (mode, reader.read_blob(blob)) for path, (mode, blob) in mapping.items()} == {
             "a/y": ("100644", b"2"),
             "b": ("100644", b"3"),
             "copy/of/a/x": ("100644", b"1"),
@@ -185,10 +185,10 @@ def test_commits_of_one_stream_may_build_on_each_other(mirror: Mirror) -> None:
     left, right, merge, fresh = mirror.write_commits(commits)
 
     with mirror.open_reader() as reader:
-        assert reader.commit(merge).parents == (left, right)
-        assert [path for path, _, _ in reader.walk(reader.commit(merge).tree)] == ["a", "b"]
-        assert [path for path, _, _ in reader.walk(reader.commit(fresh).tree)] == ["only"]
-        assert reader.commit(root).tree == EMPTY_TREE
+        assert reader.read_commit(merge).parents == (left, right)
+        assert [path for path, _, _ in reader.walk(reader.read_commit(merge).tree)] == ["a", "b"]
+        assert [path for path, _, _ in reader.walk(reader.read_commit(fresh).tree)] == ["only"]
+        assert reader.read_commit(root).tree == EMPTY_TREE
 
 
 def test_equal_input_gives_equal_ids_and_moves_no_ref(tmp_path: Path, remote: Path) -> None:
@@ -236,7 +236,7 @@ def test_what_is_written_is_what_the_pure_trees_say(
     )
 
     with mirror.open_reader() as reader:
-        assert [reader.commit(commit).tree for commit in commits] == [files.id, changed.id]
+        assert [reader.read_commit(commit).tree for commit in commits] == [files.id, changed.id]
 
 
 def beside_a_folder(path: str, paths: Iterable[str]) -> bool:
@@ -255,7 +255,7 @@ def test_dates_are_clamped(mirror: Mirror, seconds: int, written: int) -> None:
     [commit] = mirror.write_commits([NewCommit((), (), "m", seconds, has_empty_base=True)])
 
     with mirror.open_reader() as reader:
-        assert reader.commit(commit).seconds == written
+        assert reader.read_commit(commit).seconds == written
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_broken_dates_of_others_are_read(mirror: Mirror, person: str, seconds: i
     commit = git(mirror.folder, "hash-object", "-t", "commit", "-w", "--literally", "--stdin", stdin=content)
 
     with mirror.open_reader() as reader:
-        assert reader.commit(CommitId(commit)).seconds == seconds
+        assert reader.read_commit(CommitId(commit)).seconds == seconds
 
 
 def test_only_the_tags_asked_for_are_brought_and_those_gone_forgotten(mirror: Mirror, remote: Path) -> None:
@@ -350,10 +350,10 @@ def test_reading_goes_on_after_what_is_missing(mirror: Mirror) -> None:
 
     with mirror.open_reader() as reader:
         with pytest.raises(ObjectMissingError):
-            reader.blobs(ids)
+            reader.read_blobs(ids)
         with pytest.raises(ObjectMissingError):
-            reader.commit(CommitId(compute_blob_id(b"1")))
-        assert reader.blobs([ids[2], ids[0], ids[2]]) == {ids[0]: b"1", ids[2]: b"2"}
+            reader.read_commit(CommitId(compute_blob_id(b"1")))
+        assert reader.read_blobs([ids[2], ids[0], ids[2]]) == {ids[0]: b"1", ids[2]: b"2"}
         assert not reader.has_object(ids[1])
         assert reader.has_object(ids[0])
 
@@ -365,8 +365,8 @@ def test_a_large_object_is_refused_and_reading_goes_on(tmp_path: Path, remote: P
 
     with mirror.open_reader() as reader:
         with pytest.raises(TooLargeError, match="1000000 bytes"):
-            reader.blob(compute_blob_id(large))
-        assert reader.blob(compute_blob_id(b"2")) == b"2"
+            reader.read_blob(compute_blob_id(large))
+        assert reader.read_blob(compute_blob_id(b"2")) == b"2"
 
 
 def test_thousands_of_blobs_in_one_go(mirror: Mirror) -> None:
@@ -374,7 +374,7 @@ def test_thousands_of_blobs_in_one_go(mirror: Mirror) -> None:
     mirror.write_commits([NewCommit((), tuple(PutFile(str(i), data) for i, data in enumerate(contents)), "m", 0)])
 
     with mirror.open_reader() as reader:
-        blobs = reader.blobs(map(compute_blob_id, contents))
+        blobs = reader.read_blobs(map(compute_blob_id, contents))
 
     assert blobs == {compute_blob_id(data): data for data in contents}
 
@@ -424,7 +424,7 @@ def test_when_a_path_changed_last_along_first_parents(mirror: Mirror, remote: Pa
     with mirror.open_reader() as reader:
         starred = mirror.find_last_change(other, "channels/gw*.yaml")
         assert starred
-        assert reader.commit(starred).seconds == 200
+        assert reader.read_commit(starred).seconds == 200
 
 
 def test_who_made_a_tag_and_when(mirror: Mirror, remote: Path) -> None:
@@ -437,7 +437,7 @@ def test_who_made_a_tag_and_when(mirror: Mirror, remote: Path) -> None:
         git(remote, "update-ref", f"refs/tags/t{number}", tag)
     mirror.fetch("upstream")
     with mirror.open_reader() as reader:
-        taggers = [reader.tagger(ObjectId(tag)) for tag in ids]
+        taggers = [reader.read_tagger(ObjectId(tag)) for tag in ids]
 
     assert [git_identity.seconds if git_identity else None for git_identity in taggers] == [1234, 0, 2**32 - 1, None]
 
@@ -621,7 +621,7 @@ def test_maintenance_keeps_what_is_not_pushed_yet(mirror: Mirror) -> None:
     assert mirror.maintain()
 
     with mirror.open_reader() as reader:
-        assert [reader.commit(commit).id for commit in commits] == commits
+        assert [reader.read_commit(commit).id for commit in commits] == commits
     assert not mirror.maintain()
     assert_sound(mirror.folder)
 
@@ -638,7 +638,7 @@ def test_maintenance_packs_loose_objects(tmp_path: Path, mirror: Mirror) -> None
 
     assert list(mirror.folder.glob("objects/??/*")) == []
     with mirror.open_reader() as reader:
-        assert len(reader.blobs(BlobId(item) for item in ids)) == len(files)
+        assert len(reader.read_blobs(BlobId(item) for item in ids)) == len(files)
     assert not mirror.maintain()
     assert_sound(mirror.folder)
 

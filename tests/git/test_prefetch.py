@@ -30,14 +30,14 @@ def commit(mirror: Mirror) -> CommitId:
 
 def test_what_was_read_ahead_is_the_same(mirror: Mirror, commit: CommitId) -> None:
     with mirror.open_reader() as plain, mirror.open_reader() as reader:
-        tree = plain.commit(commit).tree
+        tree = plain.read_commit(commit).tree
         ids = [ObjectId(commit), ObjectId(tree), NOWHERE, compute_blob_id(SMALL), ObjectId(commit)]
         reader.prefetch(map(ObjectId, ids))
         # every answer is there for one question, and the second asks the process again
         for _ in range(2):
-            assert reader.commit(commit) == plain.commit(commit)
-            assert reader.blobs([compute_blob_id(SMALL)]) == {compute_blob_id(SMALL): SMALL}
-        assert reader.tree(tree) == plain.tree(tree)
+            assert reader.read_commit(commit) == plain.read_commit(commit)
+            assert reader.read_blobs([compute_blob_id(SMALL)]) == {compute_blob_id(SMALL): SMALL}
+        assert reader.read_tree(tree) == plain.read_tree(tree)
 
 
 def test_what_is_missing_or_too_large_says_so_when_asked_for(mirror: Mirror, commit: CommitId) -> None:
@@ -45,10 +45,10 @@ def test_what_is_missing_or_too_large_says_so_when_asked_for(mirror: Mirror, com
         reader.prefetch([NOWHERE, compute_blob_id(LARGE), compute_blob_id(SMALL)])
 
         with pytest.raises(ObjectMissingError):
-            reader.blob(BlobId(NOWHERE))
+            reader.read_blob(BlobId(NOWHERE))
         with pytest.raises(TooLargeError):
-            reader.blob(compute_blob_id(LARGE))
-        assert reader.blob(compute_blob_id(SMALL)) == SMALL
+            reader.read_blob(compute_blob_id(LARGE))
+        assert reader.read_blob(compute_blob_id(SMALL)) == SMALL
 
 
 def test_an_object_of_another_kind_is_still_missing(mirror: Mirror, commit: CommitId) -> None:
@@ -56,4 +56,4 @@ def test_an_object_of_another_kind_is_still_missing(mirror: Mirror, commit: Comm
         reader.prefetch([ObjectId(commit)])
 
         with pytest.raises(ObjectMissingError, match="no blob"):
-            reader.blob(BlobId(commit))
+            reader.read_blob(BlobId(commit))

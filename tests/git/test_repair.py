@@ -128,8 +128,8 @@ def test_a_damaged_mirror_is_rebuilt_when_the_damage_is_found(
 
 def content(mirror: Mirror, commit: CommitId) -> dict[str, bytes]:
     with mirror.open_reader() as reader:
-        tree = reader.commit(commit).tree
-        return {path: reader.blob(blob) for path, _, blob in reader.walk(tree)}
+        tree = reader.read_commit(commit).tree
+        return {path: reader.read_blob(blob) for path, _, blob in reader.walk(tree)}
 
 
 def test_damage_that_cannot_be_repaired_is_an_error_and_leaves_the_mirror(tmp_path: Path, remote: Path) -> None:
@@ -182,12 +182,16 @@ def test_objects_of_another_kind_than_expected_are_an_error_and_leave_the_mirror
     mirror.fetch("config")
     head = mirror.refs()["refs/heads/main"]
     with mirror.open_reader() as reader:
-        tree = reader.commit(head).tree
+        tree = reader.read_commit(head).tree
         (blob,) = (blob for path, _, blob in reader.walk(tree) if path == "a.yaml")
 
-        for read in (lambda: reader.blobs([blob, tree]), lambda: reader.blob(tree), lambda: reader.tree(blob)):
+        for read in (
+            lambda: reader.read_blobs([blob, tree]),
+            lambda: reader.read_blob(tree),
+            lambda: reader.read_tree(blob),
+        ):
             with pytest.raises(ObjectMissingError, match="the object with this id is a"):
                 read()
 
-        assert reader.blobs([blob]) == {blob: b"kind: A\n"}
+        assert reader.read_blobs([blob]) == {blob: b"kind: A\n"}
     assert not warnings

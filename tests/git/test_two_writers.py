@@ -26,8 +26,8 @@ _SECONDS = 60.0
 
 def append(mirror: Mirror, head: CommitId, line: str) -> CommitId:
     with mirror.open_reader() as reader:
-        blob = reader.subtree(reader.commit(head).tree, FILE)
-        text = reader.blob(blob) if blob else b""  # type: ignore[arg-type]
+        blob = reader.find_object_id(reader.read_commit(head).tree, FILE)
+        text = reader.read_blob(blob) if blob else b""  # type: ignore[arg-type]
     [commit] = mirror.write_commits([NewCommit((head,), (PutFile(FILE, text + line.encode() + b"\n"),), line, 0)])
     return commit
 

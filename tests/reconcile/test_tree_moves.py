@@ -30,13 +30,13 @@ class Table:
             return TreeEntry(DIRECTORY_MODE, name, ObjectId(self.put(value)))
         return TreeEntry(SUBMODULE_MODE if value == "submodule" else FILE_MODE, name, ObjectId(f"blob-{value}"))
 
-    def tree(self, tree: TreeId) -> tuple[TreeEntry, ...]:
+    def read_tree(self, tree: TreeId) -> tuple[TreeEntry, ...]:
         return self._trees[tree]
 
-    def entry(self, tree: TreeId, path: str) -> TreeEntry | None:
+    def find_entry(self, tree: TreeId, path: str) -> TreeEntry | None:
         tree_entry = TreeEntry(DIRECTORY_MODE, "", ObjectId(tree))
         for name in path.split("/"):
-            inside = self.tree(TreeId(tree_entry.id)) if tree_entry.is_tree else ()
+            inside = self.read_tree(TreeId(tree_entry.id)) if tree_entry.is_tree else ()
             step = next((entry for entry in inside if entry.name == name), None)
             if step is None:
                 return None

@@ -141,7 +141,7 @@ def test_a_draft_with_an_unreadable_file_is_reported_and_others_get_pull_request
         world.edit("drafts/berlin", "web/deployment.yaml", "replicas: 2", "replicas: 2000000")
         world.forge.recover()
         large = git(world.fleet, "rev-parse", "drafts/berlin:web/deployment.yaml")
-        read = ObjectReader.blobs
+        read = ObjectReader.read_blobs
 
         def read_limited(reader: ObjectReader, blobs: list[str]) -> object:
             expected = list(blobs)
@@ -149,7 +149,7 @@ def test_a_draft_with_an_unreadable_file_is_reported_and_others_get_pull_request
                 raise TooLargeError(f"blob {large} has 100000000 bytes, more than 67108864")
             return read(reader, expected)  # type: ignore[arg-type]
 
-        with patch.object(ObjectReader, "blobs", read_limited):
+        with patch.object(ObjectReader, "read_blobs", read_limited):
             pass_result = world.sync()
         (message,) = (finding.message for finding in pass_result.findings if finding.code == "PullRequestRefused")
         assert message.startswith(

@@ -126,14 +126,14 @@ def bit_not(budget: ExpressionBudget, number: int) -> int:
     return _wrap(type(number), ~int(number))
 
 
-def shift_left(budget: ExpressionBudget, number: int, places: int) -> int:
+def shift_left(budget: ExpressionBudget, number: int, bit_count: int) -> int:
     """Evaluate `math.bitShiftLeft(a, places)`. Bits that leave the 64 bits are lost."""
-    return _wrap(type(number), int(number) << _check_places(places))
+    return _wrap(type(number), int(number) << _check_places(bit_count))
 
 
-def shift_right(budget: ExpressionBudget, number: int, places: int) -> int:
+def shift_right(budget: ExpressionBudget, number: int, bit_count: int) -> int:
     """Evaluate `math.bitShiftRight(a, places)`. Zeros are shifted in, also for negative numbers."""
-    return _wrap(type(number), (int(number) & UINT_MAX) >> _check_places(places))
+    return _wrap(type(number), (int(number) & UINT_MAX) >> _check_places(bit_count))
 
 
 def _check_places(places: int) -> int:

@@ -42,15 +42,15 @@ class MergeSchema:
 
     def find_field(self, name: str) -> MergeSchema:
         """Return the schema of a field of a mapping."""
-        return self.fields.get(name) or self.additional_fields or self._rest
+        return self.fields.get(name) or self.additional_fields or self._default_schema
 
     @property
     def element_schema(self) -> MergeSchema:
         """The schema of the elements of a list."""
-        return self.items or self._rest
+        return self.items or self._default_schema
 
     @property
-    def _rest(self) -> MergeSchema:
+    def _default_schema(self) -> MergeSchema:
         return ATOMIC_SCHEMA if self.is_closed else UNKNOWN_SCHEMA
 
 

@@ -180,12 +180,12 @@ def _create_violation(error: jsonschema_rs.ValidationError) -> Violation:
 def _join_violations(violations: Iterable[Violation]) -> Iterator[Violation]:
     """Yield the violations. Missing or unknown fields of one object are joined into one violation."""
     for (path, rule), group in groupby(violations, key=lambda violation: (violation.path, violation.rule)):
-        first, *others = group
+        first, *other_violations = group
         if rule in ("required", "unknown"):
-            names = tuple(name for violation in (first, *others) for name in violation.names)
+            names = tuple(name for violation in (first, *other_violations) for name in violation.names)
             yield Violation(path, rule, names)
         else:
-            yield from (first, *others)
+            yield from (first, *other_violations)
 
 
 def _is_allowed_null(violation: Violation) -> bool:

@@ -109,8 +109,8 @@ class ChangeGroups:
         return tuple(_build_changes(groups))
 
 
-def _select_changed(files: FileTree, others: FileTree) -> FileTree:
-    return FileTree({path: file for path, file in files.items() if others.get(path) != file})
+def _select_changed(files: FileTree, other_files: FileTree) -> FileTree:
+    return FileTree({path: file for path, file in files.items() if other_files.get(path) != file})
 
 
 def _build_changes(groups: Iterable[tuple[str, _ChangeGroup]]) -> Iterator[ReportedChange]:

@@ -232,14 +232,18 @@ def _build_links(report: FleetReport) -> dict[str, Any]:
 
 
 def _format_change_summary(change: ReportedChange) -> str:
-    first, *others = change.summary_lines or ("no change of files",)
+    first, *other_lines = change.summary_lines or ("no change of files",)
     summary = shorten(first, _MAX_SUMMARY_CHARACTERS)
-    return f"{summary}, and {len(others)} more" if others else summary
+    return f"{summary}, and {len(other_lines)} more" if other_lines else summary
 
 
 def _format_first_target(explanation: ReportedExplanation) -> str:
-    first, *others = explanation.targets
-    return f"on {first.cluster} and {format_count(len(others), 'other')}" if others else f"on {first.cluster}"
+    first, *other_targets = explanation.targets
+    return (
+        f"on {first.cluster} and {format_count(len(other_targets), 'other')}"
+        if other_targets
+        else f"on {first.cluster}"
+    )
 
 
 def _build_content_policy(style: str, script: str) -> str:

@@ -41,11 +41,11 @@ from reconciler.planning.model.targets import Target
 class TreeReader(Protocol):
     """Reads the trees of a repository by id."""
 
-    def tree(self, tree: TreeId) -> tuple[TreeEntry, ...]:
+    def read_tree(self, tree: TreeId) -> tuple[TreeEntry, ...]:
         """Return the entries of a tree."""
         ...
 
-    def entry(self, tree: TreeId, path: str) -> TreeEntry | None:
+    def find_entry(self, tree: TreeId, path: str) -> TreeEntry | None:
         """Return the entry at `path` below `tree`."""
         ...
 
@@ -73,7 +73,7 @@ def list_tree_changes(
 
 
 def _list_entries(trees: TreeReader, tree: TreeId | None) -> dict[str, TreeEntry]:
-    return {entry.name: entry for entry in trees.tree(tree)} if tree else {}
+    return {entry.name: entry for entry in trees.read_tree(tree)} if tree else {}
 
 
 def _should_descend(old: TreeEntry | None, new: TreeEntry | None, head: TreeEntry | None) -> bool:
@@ -96,7 +96,7 @@ def has_conflicting_changes(
             return True
         if any(path == ignored or path.startswith(f"{ignored}/") for ignored in outside):
             continue
-        if trees.entry(head, path) not in (entry, trees.entry(base, path)):
+        if trees.find_entry(head, path) not in (entry, trees.find_entry(base, path)):
             return True
     return False
 
@@ -181,20 +181,20 @@ class Remote:
     def read_commit(self, commit: CommitId) -> Commit:
         """Return a commit. It is cached, because commits never change."""
         if commit not in self._commits:
-            self._commits[commit] = self._reader.commit(commit)
+            self._commits[commit] = self._reader.read_commit(commit)
         return self._commits[commit]
 
     def read_tag_seconds(self, ref: str) -> int:
         """Return the date of a tag: the tagger's date, or the date of its commit. In seconds since 1970."""
         tag, commit = self.refs[ref], self.peel_ref(ref)
         assert commit, "only tags of commits are revisions"
-        tagger = self._reader.tagger(ObjectId(tag)) if tag != commit else None
+        tagger = self._reader.read_tagger(ObjectId(tag)) if tag != commit else None
         return tagger.seconds if tagger else self.read_commit(commit).seconds
 
     def read_message(self, ref: str) -> str:
         """Return the message of an annotated tag, or the message of the commit of a lightweight tag."""
         tag, commit = self.refs[ref], self.peel_ref(ref)
-        return self.read_commit(tag).message if tag == commit else self._reader.tag_message(ObjectId(tag))
+        return self.read_commit(tag).message if tag == commit else self._reader.read_tag_message(ObjectId(tag))
 
     def list_tagged_revisions(
         self, target: Target, packages: Collection[str]
@@ -246,7 +246,7 @@ class Remote:
         self._reader.prefetch(map(ObjectId, new))
         roots = [self.read_commit(commit).tree for commit in new]
         self._reader.prefetch(map(ObjectId, roots))
-        entries = [entry for root in roots for entry in self._reader.tree(root)]
+        entries = [entry for root in roots for entry in self._reader.read_tree(root)]
         folders = [entry.id for entry in entries if entry.is_tree and entry.name == folder]
         self._reader.prefetch(folders)
         return [TreeId(tree) for tree in folders]
@@ -256,12 +256,12 @@ class Remote:
         new = [commit for commit in commits if commit not in self._states]
         folders = self.prefetch_folder(new, "packages")
         trees = [*folders, *(self.read_commit(commit).tree for commit in new)]
-        entries = [entry for tree in trees for entry in self._reader.tree(tree)]
+        entries = [entry for tree in trees for entry in self._reader.read_tree(tree)]
         self._reader.prefetch([entry.id for entry in entries if not entry.is_tree])
 
     def find_tree_at(self, commit: CommitId, path: str) -> TreeId | None:
         """Return the tree at a path of a commit."""
-        entry = self._reader.entry(self.read_commit(commit).tree, path)
+        entry = self._reader.find_entry(self.read_commit(commit).tree, path)
         return TreeId(entry.id) if entry and entry.is_tree else None
 
     def find_tree(self, commit: CommitId, path: str) -> TreeId | None:
@@ -273,19 +273,19 @@ class Remote:
 
     def find_blob_at(self, commit: CommitId, path: str) -> BlobId | None:
         """Return the regular file at a path of a commit."""
-        entry = self._reader.entry(self.read_commit(commit).tree, path)
+        entry = self._reader.find_entry(self.read_commit(commit).tree, path)
         return BlobId(entry.id) if entry and entry.mode in {FILE_MODE, EXECUTABLE_MODE} else None
 
     def read_blob(self, blob: BlobId) -> bytes:
         """Return the content of a file."""
-        return self._reader.blob(blob)
+        return self._reader.read_blob(blob)
 
     def read_blobs(self, blobs: Iterable[BlobId]) -> Mapping[BlobId, bytes]:
         """Return the contents of files by id, read in one request."""
-        return self._reader.blobs(blobs)
+        return self._reader.read_blobs(blobs)
 
     def _read_file(self, blob: BlobId) -> File:
-        return File(self._reader.blob(blob))
+        return File(self._reader.read_blob(blob))
 
     def has_unpublished_changes(
         self, head: CommitId, base: CommitId, branch: CommitId, besides: Collection[str] = ()
@@ -339,7 +339,7 @@ class Remote:
         return not should_descend or self._has_difference(head, *folders, ignored=ignored, folder=f"{path}/")
 
     def _list_entries(self, tree: str | None) -> dict[str, TreeEntry]:
-        return {entry.name: entry for entry in self._reader.tree(TreeId(tree))} if tree else {}
+        return {entry.name: entry for entry in self._reader.read_tree(TreeId(tree))} if tree else {}
 
     def list_first_parents(self, old: CommitId, new: CommitId) -> Sequence[CommitId] | None:
         """Return the commits after `old` up to `new` along first parents, oldest first.
@@ -383,11 +383,11 @@ class Remote:
     def _read_state_files(self, commit: CommitId) -> dict[str, bytes]:
         # The trees that a state keeps reachable are read one by one when they are needed.
         root = self.read_commit(commit).tree
-        blobs = {entry.name: BlobId(entry.id) for entry in self._reader.tree(root) if not entry.is_tree}
+        blobs = {entry.name: BlobId(entry.id) for entry in self._reader.read_tree(root) if not entry.is_tree}
         for folder in ("packages", "texts"):
-            if tree := self._reader.subtree(root, folder):
+            if tree := self._reader.find_object_id(root, folder):
                 blobs |= {path: blob for path, _, blob in self._reader.walk(TreeId(tree), f"{folder}/")}
-        contents = self._reader.blobs(blobs.values())
+        contents = self._reader.read_blobs(blobs.values())
         return {path: contents[blob] for path, blob in blobs.items()}
 
     def list_paths(self, tree: TreeId) -> tuple[str, ...]:
@@ -408,7 +408,7 @@ class Remote:
         entries = [
             (path, mode, blob) for path, mode, blob in self._reader.walk(tree) if mode in {FILE_MODE, EXECUTABLE_MODE}
         ]
-        contents = self._reader.blobs(blob for _, _, blob in entries)
+        contents = self._reader.read_blobs(blob for _, _, blob in entries)
         return FileTree({path: File(contents[blob], mode == EXECUTABLE_MODE) for path, mode, blob in entries})
 
     def _read_upstream_tree(self, tree: TreeId) -> FileTree:
@@ -431,7 +431,7 @@ class Remote:
         parent = TreeEntry(DIRECTORY_MODE, "", ObjectId(self.read_commit(commit).tree))
         names = path.split("/")
         for index, name in enumerate(names):
-            entries = self._reader.tree(TreeId(parent.id))
+            entries = self._reader.read_tree(TreeId(parent.id))
             entry = next((entry for entry in entries if entry.name == name), None)
             if entry is None:
                 return None
