@@ -94,7 +94,7 @@ def test_after_a_merge_into_another_branch_a_new_pull_request_is_opened(tmp_path
         pull_request = world.open_requests["drafts/lisbon"]
         pull_request.base = "topic"
         assert world.sync_until_unchanged().outcomes == {"lisbon/web": "drafted"}
-        assert list_pull_request_states(world) == [(1, "open")], "where people want it to go is theirs to say"
+        assert list_pull_request_states(world) == [(1, "open")], "people may change the base branch"
         merge_pull_request(world, pull_request)
         world.sync_until_unchanged()
         assert world.open_requests["drafts/lisbon"].base == "clusters/lisbon"
@@ -131,7 +131,9 @@ def test_a_pull_request_of_a_branch_newer_than_the_fetch_is_not_closed(tmp_path:
 
         with patch.object(snapshot, "_refresh_pull_requests", sync_newer_first):
             world.sync()
-        assert list_pull_request_states(world) == [(1, "open"), (2, "open")], "to close it would be to decline it"
+        assert list_pull_request_states(world) == [(1, "open"), (2, "open")], (
+            "closing the pull request would decline the draft"
+        )
 
 
 def test_a_draft_with_an_unreadable_file_is_reported_and_others_get_pull_requests(tmp_path: Path) -> None:
@@ -259,7 +261,7 @@ def test_pull_requests_that_were_not_recorded_are_recorded_soon(tmp_path: Path) 
         service.run()
         world.on_forge.close(world.open_requests["drafts/lisbon"])
         service.run()
-        assert list_pull_request_states(world) == [(1, "closed")], "nobody wanted another one"
+        assert list_pull_request_states(world) == [(1, "closed")], "no second pull request is open"
 
 
 def test_pull_requests_above_the_hourly_limit_open_in_later_passes(tmp_path: Path) -> None:

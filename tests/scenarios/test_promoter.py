@@ -45,7 +45,7 @@ class PromotedWorld(World):
     def promote(self) -> str:
         """Run the steps of Promoter for one environment. Return the name of the result."""
         clone = self._clone()
-        assert self.head(NEXT), "Promoter fails without the branch"
+        assert self.head(NEXT), "Promoter requires the branch"
         if self.read_dry_commit(NEXT) == self.read_dry_commit(ACTIVE):
             return "nothing to promote"
         git(clone, "checkout", "--quiet", "--detach", f"origin/{NEXT}")
@@ -325,7 +325,7 @@ def test_an_idle_draft_branch_follows_the_target_branch(world: PromotedWorld) ->
     world.promote()
     world.sync_until_unchanged()
     world.edit(ACTIVE, "metrics/deployment.yaml", "replicas: 2", "replicas: 3")
-    assert world.list_open_drafts("berlin") == [], "it is no draft, before a pass has moved it along"
+    assert world.list_open_drafts("berlin") == [], "an idle branch behind the target branch is not a draft"
     followed = world.sync()
 
     assert followed.changed_branches == {NEXT}

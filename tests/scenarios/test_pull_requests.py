@@ -74,7 +74,7 @@ def test_closing_a_pull_request_declines_the_draft_until_its_content_changes(tmp
         assert world.open_requests["drafts/lisbon"].title == "lisbon/web: install v2"
         world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v1")})
         world.sync_until_unchanged()
-        assert "drafts/lisbon" not in world.open_requests, "what was declined is declined"
+        assert "drafts/lisbon" not in world.open_requests, "the declined version stays declined"
 
 
 def test_edits_on_a_closed_draft_are_kept_on_a_ref(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_an_edit_on_a_closed_draft_opens_a_new_pull_request(tmp_path: Path) -> N
         world.on_forge.close(pull_request)
         world.edit("drafts/lisbon", "web/deployment.yaml", "replicas: 2", "replicas: 5")
         world.sync_until_unchanged()
-        assert world.open_requests["drafts/lisbon"].number > pull_request.number, "a closed one does not open again"
+        assert world.open_requests["drafts/lisbon"].number > pull_request.number, "a new pull request is opened"
 
 
 def test_an_approved_draft_is_not_changed_until_it_is_merged(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_proposing_marks_the_pull_request_ready_and_rejecting_reverts_that(tmp_p
         world.sync_until_unchanged()
         pull_request.draft = False
         assert world.sync_until_unchanged().is_unchanged
-        assert pull_request.draft is False, "a person's mark stays"
+        assert pull_request.draft is False, "the ready state that a person sets stays"
 
 
 def test_unmet_readiness_gates_fail_the_check(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_titles_and_bodies_are_rewritten_only_after_a_change_of_the_draft(tmp_pa
         merge_pull_request(world, "berlin")
         world.commit("clusters/lisbon", {"other/file.txt": "theirs"})
         world.sync_until_unchanged()
-        assert world.writes() == [], "neither a merge elsewhere nor a commit beside it is a reason"
+        assert world.writes() == [], "a merge of another draft and an unrelated commit change no body"
         world.release("web", "v2", package("web", replicas=3))
         world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v2")})
         world.sync_until_unchanged()

@@ -73,7 +73,7 @@ class RateLimitedWorld:
             if self.passes.summary.is_skipped:
                 return count
             self.now += max(min(self.passes.seconds_until_due, 60.0), 1.0)
-        raise AssertionError("it never came to an end")
+        raise AssertionError("the passes do not become idle")
 
 
 def build_rate_limited_world(folder: Path, per_minute: int = 2, refs: int = 3) -> RateLimitedWorld:

@@ -69,7 +69,7 @@ def sync_in_turns(daemons: Sequence[World]) -> None:
         passes = [daemon.sync() for daemon in daemons]
         if all(pass_result.is_unchanged for pass_result in passes):
             return
-    raise AssertionError("never silent")
+    raise AssertionError("the passes do not stop changing refs")
 
 
 def sync_concurrently(daemons: Sequence[World]) -> None:
