@@ -9,17 +9,17 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.unit.controllers.plugin_presets.presets_world import (
-    cluster,
-    definition,
-    given,
-    option,
-    organization,
-    override,
-    plugin,
-    preset,
-    secret,
-    written,
+from tests.unit.controllers.plugin_presets.controller_world import (
+    build_cluster,
+    build_definition,
+    build_object,
+    build_option,
+    build_organization,
+    build_override,
+    build_plugin,
+    build_preset,
+    build_secret_value,
+    build_value,
 )
 
 MARK = "hunter2-in-plain-sight"
@@ -46,7 +46,7 @@ SLIPS: list[Any] = [
 LISTS: list[Any] = [MARK, {"token": MARK}, {"name": "token", "value": MARK}, [[MARK]], [[{"token": MARK}]]]
 
 ENTRIES: st.SearchStrategy[Any] = st.one_of(
-    *(st.sampled_from(VALUES).map(lambda value: given("token", value)) for _ in range(3)),
+    *(st.sampled_from(VALUES).map(lambda value: build_value("token", value)) for _ in range(3)),
     st.sampled_from(TEXTS).map(lambda text: {"name": "token", "expression": text}),
     st.sampled_from(FROM).map(lambda value: {"name": "token", "valueFrom": value}),
     st.sampled_from(SLIPS),
@@ -78,10 +78,10 @@ def texts(draw: st.DrawFn) -> list[str]:
     kind = draw(OTHER)
     documents = [
         _shipper(own["default"], own["definition"], draw(st.sampled_from(["secret", "Secret"]))),
-        definition([option("token", kind)] if kind else (), "other"),
+        build_definition([build_option("token", kind)] if kind else (), "other"),
         _organization(own["organization"]),
-        cluster("east"), _cluster(own["cluster"]), _logs(own),
-        preset(name="others", definition="other"),
+        build_cluster("east"), _cluster(own["cluster"]), _logs(own),
+        build_preset(name="others", definition="other"),
         _plugin(own["plugin"]),
     ]  # fmt: skip
     if own["override"]:
@@ -89,7 +89,9 @@ def texts(draw: st.DrawFn) -> list[str]:
     if own["unread"]:
         documents.append(f"kind: PluginPreset\ntoken: {MARK}: [\n")
     if draw(st.booleans()):
-        documents.append(override([secret("token")], "by-reference", definitions=["shipper"], priority=9))
+        documents.append(
+            build_override([build_secret_value("token")], "by-reference", definitions=["shipper"], priority=9)
+        )
     return documents
 
 
@@ -97,33 +99,33 @@ def _logs(own: dict[str, Any]) -> str:
     overrides: Any = own["preset-clusters"] or [{"clusterName": "east", "overrides": own["preset-cluster"] or []}]
     spec = {"clusterOptionOverrides": overrides}
     if own["preset-plugin"]:
-        return preset(spec={**spec, "plugin": own["preset-plugin"]})
-    return preset(plugin={"optionValues": own["preset"] or []}, spec=spec)
+        return build_preset(spec={**spec, "plugin": own["preset-plugin"]})
+    return build_preset(plugin={"optionValues": own["preset"] or []}, spec=spec)
 
 
 def _shipper(default: Any, options: Any, kind: str) -> str:
     if not options:
         default = default[0] if isinstance(default, list) else default or None
-        options = [option("token", kind if default else "secret", default)]
+        options = [build_option("token", kind if default else "secret", default)]
     chart = {"name": "shipper-chart", "repository": "oci://charts.example.test/obs", "version": "1.0.0"}
-    return written("PluginDefinition", "shipper", {"version": "2.0.0", "helmChart": chart, "options": options})
+    return build_object("PluginDefinition", "shipper", {"version": "2.0.0", "helmChart": chart, "options": options})
 
 
 def _organization(overrides: Any) -> str:
     if not overrides:
-        return organization()
-    return written("Organization", "acme", {"pluginOverrides": overrides}, namespace="")
+        return build_organization()
+    return build_object("Organization", "acme", {"pluginOverrides": overrides}, namespace="")
 
 
 def _cluster(overrides: Any) -> str:
     if not overrides:
-        return cluster("west")
-    return written("Cluster", "west", {"pluginOverrides": overrides}, labels={"tier": "edge"})
+        return build_cluster("west")
+    return build_object("Cluster", "west", {"pluginOverrides": overrides}, labels={"tier": "edge"})
 
 
 def _override(entries: Any, reach: dict[str, Any]) -> str:
-    return override((), "planted", **reach, overrides=entries)
+    return build_override((), "planted", **reach, overrides=entries)
 
 
 def _plugin(entries: Any) -> str:
-    return plugin((), releaseName="boards", **({"optionValues": entries} if entries else {}))
+    return build_plugin((), releaseName="boards", **({"optionValues": entries} if entries else {}))

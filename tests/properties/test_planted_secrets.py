@@ -22,18 +22,18 @@ from tests.properties.planted_secrets import MARK, texts
 from tests.support.command_line import run_in
 from tests.support.git_repositories import git, read_refs
 from tests.support.world import World
-from tests.unit.controllers.plugin_presets.presets_world import (
+from tests.unit.controllers.plugin_presets.controller_world import (
     EAST,
     WEST,
-    config,
-    definition,
-    findings,
-    given,
-    option,
-    organization,
-    plugins,
-    preset,
-    room,
+    build_definition,
+    build_files,
+    build_option,
+    build_organization,
+    build_preset,
+    build_value,
+    list_findings,
+    list_plugins,
+    run_controller,
 )
 
 ROUNDS = int(os.environ.get("RECONCILER_SECRET_ROUNDS", "3"))
@@ -43,7 +43,7 @@ CONFIG = Path("config")
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @for_all(texts())
 def test_the_room_neither_tells_it_nor_makes_anything_of_it(documents: list[str]) -> None:
-    result = room(documents)
+    result = run_controller(documents)
 
     assert MARK in "".join(documents)
     provenance = [
@@ -52,24 +52,26 @@ def test_the_room_neither_tells_it_nor_makes_anything_of_it(documents: list[str]
         if variant.provenance
     ]
     facts = [variant.dependencies for variant in result.variants]
-    assert MARK not in repr([findings(result), result.stalled, result.statuses, plugins(result), provenance, facts])
+    assert MARK not in repr(
+        [list_findings(result), result.stalled, result.statuses, list_plugins(result), provenance, facts]
+    )
 
 
 @settings(max_examples=ROUNDS, deadline=None, suppress_health_check=[*HealthCheck])
 @for_all(texts())
 @example([
-    definition([option("token", "secret")]), definition(name="other"), EAST, WEST, preset(),
-    preset(name="others", definition="other"), organization([given("token", MARK)]),
+    build_definition([build_option("token", "secret")]), build_definition(name="other"), EAST, WEST, build_preset(),
+    build_preset(name="others", definition="other"), build_organization([build_value("token", MARK)]),
 ])  # fmt: skip
 def test_no_byte_of_it_leaves_the_config(documents: list[str]) -> None:
     folder = Path(mkdtemp(prefix="secrets-"))
     try:
         world = World.create(folder / "world")
-        world.write(config(EAST, WEST, definition([option("token", "secret")]), preset()))
+        world.write(build_files(EAST, WEST, build_definition([build_option("token", "secret")]), build_preset()))
         result = everything_said(world)
         publish(world)
         shutil.rmtree(world.config)
-        world.write(config(*documents))
+        world.write(build_files(*documents))
         result += everything_said(world)
         publish(world)
         result += everything_said(world)

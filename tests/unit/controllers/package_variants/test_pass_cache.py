@@ -20,6 +20,7 @@ from reconciler.controllers.package_variants.controller import (
     PackageVariantInputs,
     generate_package_variants,
 )
+from reconciler.controllers.package_variants.set_expansion import PackageVariantSet
 from reconciler.controllers.package_variants.set_targets import DownstreamKey
 from reconciler.controllers.repositories import read_repositories
 from reconciler.controllers.results import ControllerResult
@@ -118,7 +119,7 @@ def test_only_changed_sets_are_expanded(change: str, expanded: list[str], monkey
     passes.run([])
     expand = set_results.expand_set
 
-    def record_expansion(package_variant_set: set_results.PackageVariantSet, *more: object) -> object:
+    def record_expansion(package_variant_set: PackageVariantSet, *more: object) -> object:
         result.append(package_variant_set.key.name)
         return expand(package_variant_set, *more)  # type: ignore[arg-type]
 

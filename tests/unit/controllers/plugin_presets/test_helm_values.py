@@ -1,7 +1,7 @@
-"""Option names and the Helm values they make: the rules of Helm's --set-json, case by case (greenhouse 9).
+"""Tests of option names and their Helm values, with the rules of `helm --set-json`.
 
-`helm_set_json.jsonl` has options in the order of their paths and what the parser of Helm 3.16.4 (strvals.ParseJSON)
-makes of them, one by one: `made`, `refused`, or made and `lost` in part without a word, which is a fault here.
+`helm_set_json.jsonl` contains options in the order of their paths, and the result of Helm 3.16.4 (strvals.ParseJSON) for
+them, one by one: `made`, `refused`, or `lost`. With `lost`, Helm drops a part without an error; here it is an error.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ HIGHEST = f"a[{MAX_INDEX}]"
         pytest.param("a[0]" + ".b[0]" * 29, ("a", 0, *("b", 0) * 29), id="thirty-places-dots-behind-them-are-free"),
     ],
 )
-def test_a_name_is_a_path(name: str, expected: tuple[PathStep, ...]) -> None:
+def test_option_name_is_parsed_to_a_path(name: str, expected: tuple[PathStep, ...]) -> None:
     assert (check_option_name(name), parse_option_name(name)) == ("", expected)
 
 
 @pytest.mark.parametrize(
-    ("name", "fault"),
+    ("name", "message"),
     [
         pytest.param("", "must not be empty", id="empty"),
         pytest.param("a.", "the key at character 3", id="trailing-dot"),
@@ -83,8 +83,8 @@ def test_a_name_is_a_path(name: str, expected: tuple[PathStep, ...]) -> None:
         pytest.param("a[0].b" * 20_000, f"not pass through more than {MAX_INDEXES}", id="lists-and-maps-without-end"),
     ],
 )
-def test_a_name_that_leads_nowhere(name: str, fault: str) -> None:
-    assert fault in check_option_name(name)
+def test_invalid_option_name_is_reported(name: str, message: str) -> None:
+    assert message in check_option_name(name)
     assert parse_option_name(name) == ()
 
 
@@ -109,14 +109,14 @@ def test_a_name_that_leads_nowhere(name: str, fault: str) -> None:
         pytest.param([("a", 2**63), ("b", 1.0)], {"a": 2**63, "b": 1.0}, id="helm-would-round-large-integers"),
     ],
 )
-def test_values_that_names_make(entries: list[tuple[str, Any]], expected: dict[str, Any]) -> None:
+def test_values_are_built_from_names(entries: list[tuple[str, Any]], expected: dict[str, Any]) -> None:
     helm_values = build_values(entries)
 
     assert (repr(helm_values.values), helm_values.conflicts) == (repr(expected), ())
 
 
 @pytest.mark.parametrize(
-    ("entries", "faults", "expected"),
+    ("entries", "conflicts", "expected"),
     [
         pytest.param(
             [("store.type", "s3"), ("store.type.cfg", 1)],
@@ -165,15 +165,15 @@ def test_values_that_names_make(entries: list[tuple[str, Any]], expected: dict[s
         ),
     ],
 )
-def test_options_that_have_no_place(
-    entries: list[tuple[str, Any]], faults: list[tuple[str, str, str]], expected: dict[str, Any]
+def test_conflicting_options_are_reported(
+    entries: list[tuple[str, Any]], conflicts: list[tuple[str, str, str]], expected: dict[str, Any]
 ) -> None:
     helm_values = build_values(entries)
 
     assert [
         (path_conflict.name, path_conflict.conflicting_name, path_conflict.message)
         for path_conflict in helm_values.conflicts
-    ] == faults
+    ] == conflicts
     assert helm_values.values == expected
 
 
@@ -183,7 +183,7 @@ RECORDED = [json.loads(line) for line in Path(__file__).with_name("helm_set_json
 @pytest.mark.parametrize(
     "recorded", [pytest.param(item, id=" ".join(n for n, _ in item["options"])) for item in RECORDED]
 )
-def test_what_helm_makes_of_options(recorded: dict[str, Any]) -> None:
+def test_values_are_the_same_as_in_helm(recorded: dict[str, Any]) -> None:
     helm_values = build_values((name, value) for name, value in reversed(recorded["options"]))
 
     assert bool(helm_values.conflicts) == (recorded["helm"] != "made")
@@ -198,7 +198,7 @@ def test_what_helm_makes_of_options(recorded: dict[str, Any]) -> None:
         pytest.param([(HIGHEST, 1), (f"a[0][{MAX_INDEX}]", 2)], id="long-list-in-a-long-list"),
     ],
 )
-def test_a_few_names_cannot_fill_the_memory(entries: list[tuple[str, Any]]) -> None:
+def test_list_size_is_limited(entries: list[tuple[str, Any]]) -> None:
     helm_values = build_values(entries)
 
     assert [path_conflict.message for path_conflict in helm_values.conflicts] == [
@@ -207,13 +207,13 @@ def test_a_few_names_cannot_fill_the_memory(entries: list[tuple[str, Any]]) -> N
     assert list(helm_values.values) == ["a"]
 
 
-def test_places_that_are_there_already_cost_nothing() -> None:
+def test_existing_list_items_do_not_count_for_the_limit() -> None:
     entries = [(HIGHEST, 0), *((f"a[{place}]", place) for place in range(3))]
 
     assert build_values(entries).conflicts == ()
 
 
-def test_what_is_given_is_not_changed() -> None:
+def test_input_is_not_changed() -> None:
     parent: dict[str, Any] = {"b": {"c": [1]}}
 
     build_values([("a", parent), ("a.b.c[3]", 4), ("a.b.d", 5)])
@@ -233,7 +233,7 @@ VALUES = st.recursive(
 
 
 @given(PATHS)
-def test_a_path_can_be_spelled_as_a_name(path: tuple[PathStep, ...]) -> None:
+def test_formatted_path_is_parsed_to_the_same_path(path: tuple[PathStep, ...]) -> None:
     assert (check_option_name(format_option_name(path)), parse_option_name(format_option_name(path))) == ("", path)
 
 
@@ -249,36 +249,41 @@ SIMPLE = st.lists(
 
 
 @given(SIMPLE)
-def test_values_are_those_of_a_naive_reading(entries: list[tuple[str, Any]]) -> None:
+def test_values_are_the_same_as_in_the_reference_implementation(entries: list[tuple[str, Any]]) -> None:
     helm_values = build_values(entries)
 
-    expected, lost = naively(entries)
-    assert (helm_values.values, [path_conflict.name for path_conflict in helm_values.conflicts]) == (expected, lost)
+    expected, conflicting = build_values_recursively(entries)
+    assert (helm_values.values, [path_conflict.name for path_conflict in helm_values.conflicts]) == (
+        expected,
+        conflicting,
+    )
 
 
 @given(SIMPLE, st.randoms(use_true_random=False))
-def test_the_order_of_different_names_does_not_matter(entries: list[tuple[str, Any]], random: Any) -> None:
+def test_order_of_different_names_does_not_matter(entries: list[tuple[str, Any]], random: Any) -> None:
     entries = list(dict(entries).items())
     shuffled = random.sample(entries, len(entries))
 
     assert build_values(shuffled) == build_values(entries)
 
 
-def naively(entries: list[tuple[str, Any]]) -> tuple[dict[str, Any], list[str]]:
-    """Return the values, and the names that have no place: recursively, every option rebuilding what it lies in."""
+def build_values_recursively(entries: list[tuple[str, Any]]) -> tuple[dict[str, Any], list[str]]:
+    """Return the values, and the names that conflict. This reference implementation rebuilds all parents of each
+    option.
+    """
     values: Any = {}
-    lost = []
+    conflicting = []
     for name, value in sorted(
         entries, key=lambda values: [(not s.isdigit(), s) for s in re.findall(r"\w+", values[0])]
     ):
         try:
-            values = rebuilt(values, re.findall(r"\[\d+|\w+", name), value)
+            values = set_value(values, re.findall(r"\[\d+|\w+", name), value)
         except ValueError:
-            lost.append(name)
-    return values, lost
+            conflicting.append(name)
+    return values, conflicting
 
 
-def rebuilt(old: Any, tokens: list[str], value: Any) -> Any:
+def set_value(old: Any, tokens: list[str], value: Any) -> Any:
     if not tokens:
         return value
     token, rest = tokens[0], tokens[1:]
@@ -287,13 +292,13 @@ def rebuilt(old: Any, tokens: list[str], value: Any) -> Any:
             raise ValueError
         place = int(token[1:])
         padded = {**dict.fromkeys(range(place + 1)), **dict(enumerate(old))}
-        inner = below(padded[place], rest, padded[place] is None)
-        return list({**padded, place: rebuilt(inner, rest, value)}.values())
+        inner = choose_parent(padded[place], rest, padded[place] is None)
+        return list({**padded, place: set_value(inner, rest, value)}.values())
     if not isinstance(old, dict):
         raise ValueError
-    inner = below(old.get(token), rest, token not in old)
-    return {**old, token: rebuilt(inner, rest, value)}
+    inner = choose_parent(old.get(token), rest, token not in old)
+    return {**old, token: set_value(inner, rest, value)}
 
 
-def below(value: Any, rest: list[str], is_new: bool) -> Any:
+def choose_parent(value: Any, rest: list[str], is_new: bool) -> Any:
     return ([] if rest[0].startswith("[") else {}) if rest and is_new else value

@@ -1,4 +1,4 @@
-"""Injected options: which, in what order, and what expressions see of them (greenhouse 8.2, design 10.32)."""
+"""Tests of injected options: their names, their order, and the variables of expressions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FULL = InjectionContext(
 )
 
 
-def test_every_option_in_its_order() -> None:
+def test_all_options_are_injected_in_order() -> None:
     assert [
         (injected_option.name, injected_option.value, injected_option.label)
         for injected_option in list_injected_options(FULL)
@@ -71,7 +71,7 @@ def test_every_option_in_its_order() -> None:
         ),
     ],
 )
-def test_what_depends_on_the_context(change: dict[str, Any], name: str, expected: str | None) -> None:
+def test_options_depend_on_the_context(change: dict[str, Any], name: str, expected: str | None) -> None:
     mapping = {
         injected_option.name: injected_option.value
         for injected_option in list_injected_options(replace(FULL, **change))
@@ -80,7 +80,7 @@ def test_what_depends_on_the_context(change: dict[str, Any], name: str, expected
     assert mapping.get(f"global.greenhouse.{name}") == expected
 
 
-def test_a_label_that_is_only_the_prefix_is_no_metadata() -> None:
+def test_label_that_equals_the_prefix_is_no_metadata() -> None:
     context = replace(FULL, cluster_labels={"metadata.greenhouse.sap/": "x"})
 
     assert not [
@@ -88,13 +88,13 @@ def test_a_label_that_is_only_the_prefix_is_no_metadata() -> None:
     ]
 
 
-def test_the_order_of_labels_does_not_matter() -> None:
+def test_order_of_labels_does_not_matter() -> None:
     reverse = dict(sorted(FULL.cluster_labels.items(), reverse=True))
 
     assert list_injected_options(replace(FULL, cluster_labels=reverse)) == list_injected_options(FULL)
 
 
-def test_what_expressions_see() -> None:
+def test_variables_of_expressions() -> None:
     labels = {"metadata.greenhouse.sap/net.v4": "10.0.0.0", "metadata.greenhouse.sap/net.v6": "fd00"}
     variables = build_expression_variables(list_injected_options(replace(FULL, cluster_labels=labels)))
 
@@ -111,7 +111,7 @@ def test_what_expressions_see() -> None:
     }
 
 
-def test_labels_that_cannot_both_be_metadata_are_told_as_options() -> None:
+def test_conflicting_metadata_labels_are_reported_as_options() -> None:
     labels = {"metadata.greenhouse.sap/net": "a", "metadata.greenhouse.sap/net.v4": "b"}
     entries = list_injected_options(replace(FULL, cluster_labels=labels))
 
@@ -138,5 +138,5 @@ def test_labels_that_cannot_both_be_metadata_are_told_as_options() -> None:
         (r"global\.greenhouse.teamNames", False),
     ],
 )
-def test_options_that_are_injected_no_more(name: str, expected: bool) -> None:
+def test_removed_options_are_recognized(name: str, expected: bool) -> None:
     assert is_removed_option(name) == expected

@@ -1,4 +1,4 @@
-"""Expressions of options: placeholders, what is put in, what YAML makes of it, and what fails (greenhouse 8.1)."""
+"""Tests of expressions in options: placeholders, inserted values, their YAML types, and errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ VARIABLES: dict[str, Any] = {
 M = "global.greenhouse.metadata"
 
 
-def value_of(text: str) -> Any:
+def evaluate_valid_expression(text: str) -> Any:
     evaluated_expression = evaluate_expression(text, VARIABLES)
     assert evaluated_expression.errors == ()
     return evaluated_expression.value
@@ -75,8 +75,8 @@ def value_of(text: str) -> Any:
         pytest.param(f"${{{M}.tricky}}", "${global.greenhouse.clusterName}", id="result-is-not-looked-at-again"),
     ],
 )
-def test_placeholders(text: str, expected: Any) -> None:
-    assert value_of(text) == expected
+def test_placeholders_are_replaced(text: str, expected: Any) -> None:
+    assert evaluate_valid_expression(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -100,11 +100,11 @@ def test_placeholders(text: str, expected: Any) -> None:
         pytest.param(f"['b', 'a'].map(k, {M}.region)", '["north-2","north-2"]', id="map"),
     ],
 )
-def test_what_is_put_in(expression: str, expected: str) -> None:
-    assert value_of(f"|-\n  ${{{expression}}}") == expected
+def test_inserted_values_are_formatted(expression: str, expected: str) -> None:
+    assert evaluate_valid_expression(f"|-\n  ${{{expression}}}") == expected
 
 
-def test_a_map_is_put_in_with_its_keys_sorted() -> None:
+def test_keys_of_an_inserted_map_are_sorted() -> None:
     variables = {"global": {"b": 1, "a": {"d": None, "c": "x"}}}
 
     assert evaluate_expression("'${global}'", variables).value == '{"a":{"c":"x","d":null},"b":1}'
@@ -126,7 +126,7 @@ def test_a_map_is_put_in_with_its_keys_sorted() -> None:
         pytest.param(f"!!int ${{{M}.port}}", 8080, id="a-tag-asks-for-it"),
     ],
 )
-def test_values_that_nobody_is_warned_of(text: str, expected: Any) -> None:
+def test_values_without_a_type_warning(text: str, expected: Any) -> None:
     assert evaluate_expression(text, VARIABLES) == EvaluatedExpression(expected)
 
 
@@ -146,7 +146,9 @@ def test_values_that_nobody_is_warned_of(text: str, expected: Any) -> None:
         ),
     ],
 )
-def test_a_text_that_becomes_something_else(text: str, expected: Any, retyped: list[tuple[str, str, str]]) -> None:
+def test_text_that_yaml_reads_as_another_type_is_reported(
+    text: str, expected: Any, retyped: list[tuple[str, str, str]]
+) -> None:
     evaluated_expression = evaluate_expression(text, VARIABLES)
 
     assert (evaluated_expression.value, evaluated_expression.errors) == (expected, ())
@@ -157,7 +159,7 @@ def test_a_text_that_becomes_something_else(text: str, expected: Any, retyped: l
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "message"),
     [
         pytest.param("", "an expression must not be empty", id="empty"),
         pytest.param("  ", "not produce null", id="blank"),
@@ -187,22 +189,22 @@ def test_a_text_that_becomes_something_else(text: str, expected: Any, retyped: l
         pytest.param("\ud800", "is not valid YAML", id="lone-surrogate"),
     ],
 )
-def test_what_fails(text: str, fault: str) -> None:
+def test_invalid_expression_is_reported(text: str, message: str) -> None:
     evaluated_expression = evaluate_expression(text, VARIABLES)
 
     assert evaluated_expression.value is None
     assert len(evaluated_expression.errors) == 1
-    assert fault in evaluated_expression.errors[0]
+    assert message in evaluated_expression.errors[0]
 
 
-def test_every_placeholder_that_fails_is_told_once() -> None:
+def test_each_failing_placeholder_is_reported_once() -> None:
     evaluated_expression = evaluate_expression("${a}${global.b}${a}", VARIABLES)
 
-    assert [fault.split(" cannot")[0] for fault in evaluated_expression.errors] == ['"${a}"', '"${global.b}"']
+    assert [message.split(" cannot")[0] for message in evaluated_expression.errors] == ['"${a}"', '"${global.b}"']
 
 
 @pytest.mark.parametrize(
-    ("text", "limits", "fault"),
+    ("text", "limits", "message"),
     [
         pytest.param("${'" + "a" * 5_000 + "'}", ExpressionLimits(), "4096 are allowed", id="long-placeholder"),
         pytest.param(
@@ -225,20 +227,20 @@ def test_every_placeholder_that_fails_is_told_once() -> None:
         ),
     ],
 )
-def test_limits(text: str, limits: ExpressionLimits, fault: str) -> None:
+def test_limits_are_enforced(text: str, limits: ExpressionLimits, message: str) -> None:
     evaluated_expression = evaluate_expression(text, VARIABLES, limits)
 
     assert evaluated_expression.value is None
-    assert any(fault in error for error in evaluated_expression.errors)
+    assert any(message in error for error in evaluated_expression.errors)
 
 
-def test_what_is_never_closed_costs_little() -> None:
+def test_unclosed_placeholders_are_fast() -> None:
     text = "'" + "${" * 200_000 + "'"
 
-    assert value_of(text) == text[1:-1]
+    assert evaluate_valid_expression(text) == text[1:-1]
 
 
-def test_variables_are_not_changed_through_a_value() -> None:
+def test_value_does_not_share_memory_with_the_variables() -> None:
     before = json.dumps(VARIABLES)
     evaluate_expression("${global}", VARIABLES).value["greenhouse"]["metadata"].clear()
 
@@ -250,7 +252,7 @@ JSON = st.recursive(
     | st.booleans()
     | st.integers(-(2**63), 2**63 - 1)
     | st.floats(-(2.0**53), 2.0**53)
-    # a surrogate has no place in YAML, and keys of more than 1024 characters are no keys there
+    # YAML cannot contain a surrogate, and a mapping key in YAML has at most 1024 characters.
     | st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
     lambda inner: (
         st.lists(inner, max_size=4)
@@ -263,7 +265,7 @@ JSON = st.recursive(
 @given(JSON)
 @example("\x85\u2028\u2029\ufeff\ufffe\uffff\x7f\x00\U0001f600")
 @example({"\u2028: ": [-0.0, 1e21, 1e-7, 5e-324]})
-def test_json_that_is_put_in_comes_back_equal(data: Any) -> None:
+def test_inserted_json_is_read_as_the_same_data(data: Any) -> None:
     evaluated_expression = evaluate_expression("${[global]}", {"global": data})
 
     assert (evaluated_expression.value, evaluated_expression.errors, evaluated_expression.retyped) == ([data], (), ())
@@ -273,16 +275,18 @@ TOKENS = st.lists(st.sampled_from(["${", "{", "}", "$", "a", "1", "'", " ", "\n"
 
 
 @given(TOKENS)
-def test_placeholders_are_those_of_the_pattern(tokens: str) -> None:
+def test_placeholders_match_the_pattern(tokens: str) -> None:
     text = tokens + "${a}"
     expressions = dict.fromkeys(re.findall(r"\$\{([^}]+)\}", text))
-    alone = [fault for expression in expressions for fault in evaluate_expression(".${" + expression + "}", {}).errors]
+    alone = [
+        message for expression in expressions for message in evaluate_expression(".${" + expression + "}", {}).errors
+    ]
 
     assert list(evaluate_expression(text, {}).errors) == alone
 
 
 @given(st.lists(st.sampled_from(["${'x'}", "${1}", "${", "{", "}", "$", "a", "\n  "]), max_size=12).map("".join))
-def test_a_text_is_filled_as_the_pattern_says(tokens: str) -> None:
+def test_text_is_replaced_as_with_the_pattern(tokens: str) -> None:
     text = f".{tokens}."
     assume(set(re.findall(r"\$\{([^}]+)\}", text)) <= {"'x'", "1"})
     filled = re.sub(r"\$\{([^}]+)\}", lambda match: match[1].strip("'"), text)
@@ -290,6 +294,6 @@ def test_a_text_is_filled_as_the_pattern_says(tokens: str) -> None:
     assert evaluate_expression(f"|-\n  {text}", {}).value == filled.replace("\n  ", "\n")
 
 
-def test_a_double_is_spelled_so_that_it_reads_back() -> None:
+def test_formatted_double_is_read_as_the_same_number() -> None:
     for number in (0.1, 1 / 3, 123456.789, 1e-6, 9.999e-7, 1e20, 2.5e22, 5e-324, math.pi * 1e15):
         assert float(evaluate_expression("|-\n  ${global}", {"global": number}).value) == number

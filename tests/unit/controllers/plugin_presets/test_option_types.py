@@ -1,4 +1,4 @@
-"""Types of option values: what each takes, what it refuses, and what is never said (greenhouse 2.4, 6, 7.2)."""
+"""Tests of the types of option values: accepted values, refused values, and secrets in messages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ VALUES: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("value", [pytest.param(name, id=name) for name in VALUES])
 @pytest.mark.parametrize("expected", OPTION_TYPES)
-def test_what_a_type_takes(expected: OptionType, value: str) -> None:
+def test_type_accepts_its_values(expected: OptionType, value: str) -> None:
     data, takers = VALUES[value]
 
     assert (check_type(expected, data) == "") == (expected in takers.split())
@@ -58,12 +58,12 @@ def test_what_a_type_takes(expected: OptionType, value: str) -> None:
         pytest.param("list", {}, "must be a list, not {}", id="map-for-a-list"),
     ],
 )
-def test_what_is_said(text: OptionType, value: Any, expected: str) -> None:
+def test_message_of_a_type_mismatch(text: OptionType, value: Any, expected: str) -> None:
     assert check_type(text, value) == expected
 
 
 @pytest.mark.parametrize("value", ["hunter2", 4711, ["hunter2"], {"hunter2": "hunter2"}, True, ""])
-def test_a_secret_is_never_quoted(value: Any) -> None:
+def test_secret_is_not_quoted(value: Any) -> None:
     text = "must come from a secret, or be a string with vault+kvv2:///, not *****"
 
     assert check_type("secret", value) == text
@@ -85,7 +85,7 @@ def test_a_secret_is_never_quoted(value: Any) -> None:
         pytest.param("int", "64", 'must be a whole number, not "64"', id="of-another-type"),
     ],
 )
-def test_defaults(text: OptionType, value: Any, expected: str) -> None:
+def test_defaults_are_checked(text: OptionType, value: Any, expected: str) -> None:
     assert check_default(text, value) == expected
 
 
@@ -106,14 +106,14 @@ def test_defaults(text: OptionType, value: Any, expected: str) -> None:
         pytest.param("^(a+)+$", "a" * 5_000 + "!", None, id="hostile-pattern-is-quick"),
     ],
 )
-def test_patterns(pattern: str, value: Any, expected: str | None) -> None:
-    fault = check_regex(pattern, value)
+def test_patterns_are_checked(pattern: str, value: Any, expected: str | None) -> None:
+    message = check_regex(pattern, value)
 
-    assert fault == expected if expected is not None else fault.startswith('must match "^(a+)+$", and "aaa')
+    assert message == expected if expected is not None else message.startswith('must match "^(a+)+$", and "aaa')
 
 
 @pytest.mark.parametrize(
-    ("pattern", "fault"),
+    ("pattern", "message"),
     [
         pytest.param("^a+$", "", id="sound"),
         pytest.param("(", "is not a valid RE2 regular expression: missing ): (", id="not-closed"),
@@ -121,6 +121,6 @@ def test_patterns(pattern: str, value: Any, expected: str | None) -> None:
         pytest.param("((a{99}){99}){99}", "is not a valid RE2 regular expression: ", id="too-large"),
     ],
 )
-def test_what_is_a_pattern(pattern: str, fault: str) -> None:
-    assert check_pattern(pattern).startswith(fault)
-    assert bool(check_pattern(pattern)) == bool(fault)
+def test_invalid_pattern_is_reported(pattern: str, message: str) -> None:
+    assert check_pattern(pattern).startswith(message)
+    assert bool(check_pattern(pattern)) == bool(message)

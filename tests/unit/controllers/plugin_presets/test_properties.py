@@ -1,4 +1,6 @@
-"""Whatever people write: order matters only where it is said to, and what goes shows the next."""
+"""Tests with random presets: the order matters only for lists with an order, and the next layer wins if one is
+removed.
+"""
 
 from __future__ import annotations
 
@@ -12,29 +14,31 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from reconciler.controllers.plugin_presets.option_layers import LAYERS
-from tests.unit.controllers.plugin_presets.presets_world import (
-    Branches,
-    cluster,
-    data_of,
-    definition,
-    findings,
-    given,
-    option,
-    organization,
-    override,
-    plugin,
-    plugins,
-    preset,
-    room,
-    status,
-    steps,
-    told,
-    values,
+from tests.unit.controllers.plugin_presets.controller_world import (
+    FakeBranches,
+    build_cluster,
+    build_definition,
+    build_option,
+    build_organization,
+    build_override,
+    build_plugin,
+    build_preset,
+    build_value,
+    find_status,
+    list_codes,
+    list_findings,
+    list_plugins,
+    list_steps,
+    list_values,
+    read_plugin,
+    run_controller,
 )
 
 NAMES = ["a.b", "a.c", "size", "word"]
-DEFINITION = definition([option("size", "int", 0), option("word", default="none"), option("key", "secret")])
-CLUSTERS = [cluster("east", {"tier": "edge", "zone": "e"}), cluster("west", {"tier": "edge", "zone": "w"})]
+DEFINITION = build_definition(
+    [build_option("size", "int", 0), build_option("word", default="none"), build_option("key", "secret")]
+)
+CLUSTERS = [build_cluster("east", {"tier": "edge", "zone": "e"}), build_cluster("west", {"tier": "edge", "zone": "w"})]
 VALUES = {
     "size": st.integers(0, 9),
     "word": st.sampled_from(["x", "y", "z"]),
@@ -44,9 +48,9 @@ VALUES = {
 
 
 @st.composite
-def entries(draw: Any, least: int = 0) -> list[dict[str, Any]]:
+def draw_entries(draw: Any, least: int = 0) -> list[dict[str, Any]]:
     names = draw(st.lists(st.sampled_from(NAMES), unique=True, min_size=least))
-    return [dict(given(name, draw(VALUES[name]))) for name in names]
+    return [dict(build_value(name, draw(VALUES[name]))) for name in names]
 
 
 CHOICES = st.sampled_from(
@@ -55,11 +59,11 @@ CHOICES = st.sampled_from(
 
 
 @st.composite
-def overrides(draw: Any) -> list[str]:
+def draw_overrides(draw: Any) -> list[str]:
     return [
-        override(
-            draw(entries(1)), f"ov-{number}", clusters=draw(CHOICES),
-            definitions=draw(st.sampled_from([(), ("shipper",), ("other",), ("PluginDefinition/shipper",)])),
+        build_override(
+            draw(draw_entries(1)), f"ov-{number}", clusters=draw(CHOICES),
+            definitions=draw(st.sampled_from([(), ("shipper",), ("west_options",), ("PluginDefinition/shipper",)])),
             mode=draw(st.sampled_from(["Override", "Default"])), priority=draw(st.integers(-1, 1)),
         )
         for number in range(draw(st.integers(0, 4)))
@@ -67,43 +71,54 @@ def overrides(draw: Any) -> list[str]:
 
 
 @st.composite
-def worlds(draw: Any) -> list[str]:
-    """Return the texts of a world."""
-    own = preset(draw(entries()), on={"east": draw(entries())})
-    return [DEFINITION, *CLUSTERS, organization(draw(entries())), own, *draw(overrides())]
+def draw_configs(draw: Any) -> list[str]:
+    """Return the texts of a config."""
+    own = build_preset(draw(draw_entries()), on={"east": draw(draw_entries())})
+    return [DEFINITION, *CLUSTERS, build_organization(draw(draw_entries())), own, *draw(draw_overrides())]
 
 
-def shown(result: Any) -> Any:
-    """Return all that comes out, places in files aside."""
-    codes = sorted((finding.code, finding.message.partition(" at ")[0]) for finding in findings(result))
-    return plugins(result), [variant.dependencies for variant in result.variants], codes, status(result).fields
+def normalize_result(result: Any) -> Any:
+    """Return all results without the locations."""
+    codes = sorted((finding.code, finding.message.partition(" at ")[0]) for finding in list_findings(result))
+    return (
+        list_plugins(result),
+        [variant.dependencies for variant in result.variants],
+        codes,
+        find_status(result).fields,
+    )
 
 
 @settings(max_examples=60, deadline=None)
-@for_all(worlds(), st.randoms(use_true_random=False))
-def test_the_order_of_files_does_not_matter(texts: list[str], shuffle: random.Random) -> None:
-    mixed = list(texts)
-    shuffle.shuffle(mixed)
+@for_all(draw_configs(), st.randoms(use_true_random=False))
+def test_order_of_files_does_not_matter(texts: list[str], shuffle: random.Random) -> None:
+    shuffled = list(texts)
+    shuffle.shuffle(shuffled)
 
-    # which copy of a message names which file is all that may differ
-    before, after = (room({f"{number:02}.yaml": text for number, text in enumerate(some)}) for some in (texts, mixed))
-    assert (plugins(before), status(before).fields) == (plugins(after), status(after).fields)
+    # Only the file names in messages about duplicates can differ.
+    before, after = (
+        run_controller({f"{number:02}.yaml": text for number, text in enumerate(items)}) for items in (texts, shuffled)
+    )
+    assert (list_plugins(before), find_status(before).fields) == (list_plugins(after), find_status(after).fields)
     assert [variant.dependencies for variant in before.variants] == [variant.dependencies for variant in after.variants]
-    assert sorted(finding.code for finding in findings(before)) == sorted(finding.code for finding in findings(after))
+    assert sorted(finding.code for finding in list_findings(before)) == sorted(
+        finding.code for finding in list_findings(after)
+    )
 
 
 @settings(max_examples=60, deadline=None)
-@for_all(entries(1), overrides(), st.randoms(use_true_random=False))
-def test_the_order_of_a_list_does_not_matter(
+@for_all(draw_entries(1), draw_overrides(), st.randoms(use_true_random=False))
+def test_order_of_options_does_not_matter(
     options: list[dict[str, Any]], others: list[str], shuffle: random.Random
 ) -> None:
-    mixed = list(options)
-    shuffle.shuffle(mixed)
+    shuffled = list(options)
+    shuffle.shuffle(shuffled)
 
-    before, after = (room([DEFINITION, *CLUSTERS, preset(some), *others]) for some in (options, mixed))
+    before, after = (
+        run_controller([DEFINITION, *CLUSTERS, build_preset(items), *others]) for items in (options, shuffled)
+    )
 
     assert [variant.dependencies for variant in before.variants] == [variant.dependencies for variant in after.variants]
-    assert plugins(before) == plugins(after)
+    assert list_plugins(before) == list_plugins(after)
 
 
 ON_EAST: dict[str, Any] = {"clusters": {"clusterNames": ["east"]}}
@@ -123,72 +138,76 @@ LADDERS = {kind: [option_layer.id for option_layer in LAYERS if option_layer.id 
 )}  # fmt: skip
 
 
-def stack(kind: str, layers: Collection[str]) -> list[str]:
-    """Return a world in which each of these layers says its own rank of the option `size`, and no other one does."""
+def build_layers(kind: str, layers: Collection[str]) -> list[str]:
+    """Return a config in which exactly these layers set the option `size`, each to its own rank."""
     mapping = {
-        option_layer.id: [given("size", rank)] if option_layer.id in layers else []
+        option_layer.id: [build_value("size", rank)] if option_layer.id in layers else []
         for rank, option_layer in enumerate(LAYERS)
     }
     default = mapping["definition-default"][0]["value"] if mapping["definition-default"] else None
-    subject = preset(mapping["preset"], on={"east": mapping["preset-cluster"]})
+    subject = build_preset(mapping["preset"], on={"east": mapping["preset-cluster"]})
     return [
-        definition([option("size", "int", default)]),
-        cluster("east", overrides=mapping["cluster"]),
-        organization(mapping["organization"]),
-        plugin(mapping["plugin"]) if kind == "plugin" else subject,
-        *(override(mapping[name], name, **reach) for name, reach in OVERRIDES.items() if mapping[name]),
+        build_definition([build_option("size", "int", default)]),
+        build_cluster("east", overrides=mapping["cluster"]),
+        build_organization(mapping["organization"]),
+        build_plugin(mapping["plugin"]) if kind == "plugin" else subject,
+        *(build_override(mapping[name], name, **reach) for name, reach in OVERRIDES.items() if mapping[name]),
     ]
 
 
 @settings(max_examples=40, deadline=None)
 @for_all(st.data())
 @pytest.mark.parametrize("kind", LADDERS)
-def test_a_layer_that_goes_shows_the_next(kind: str, data: st.DataObject) -> None:
-    """Any of them, taken away one by one from above."""
+def test_next_layer_wins_when_a_layer_is_removed(kind: str, data: st.DataObject) -> None:
+    """The layers are removed one by one, from the highest to the lowest."""
     ladder = LADDERS[kind]
     layers = data.draw(st.lists(st.sampled_from(ladder), unique=True, min_size=1))
-    left = sorted(layers, key=ladder.index)
-    while left:
-        controller_result = room(data.draw(st.permutations(stack(kind, left))))
-        (name,) = plugins(controller_result)
-        assert values(controller_result, name) == {"size": [option_layer.id for option_layer in LAYERS].index(left[-1])}
-        assert [step["layer"] for step in steps(controller_result, name, "size")] == left
-        left.pop()
+    remaining = sorted(layers, key=ladder.index)
+    while remaining:
+        controller_result = run_controller(data.draw(st.permutations(build_layers(kind, remaining))))
+        (name,) = list_plugins(controller_result)
+        assert list_values(controller_result, name) == {
+            "size": [option_layer.id for option_layer in LAYERS].index(remaining[-1])
+        }
+        assert [step["layer"] for step in list_steps(controller_result, name, "size")] == remaining
+        remaining.pop()
 
 
 @settings(max_examples=40, deadline=None)
-@for_all(entries(1), entries(1), st.data())
-def test_the_order_of_other_lists_does_not_matter(
-    one: list[dict[str, Any]], other: list[dict[str, Any]], data: st.DataObject
+@for_all(draw_entries(1), draw_entries(1), st.data())
+def test_order_of_clusters_and_definitions_does_not_matter(
+    east_options: list[dict[str, Any]], west_options: list[dict[str, Any]], data: st.DataObject
 ) -> None:
-    """Of cluster entries, of choices of clusters, and of names of clusters and definitions."""
+    """Covers cluster entries, cluster selectors, and lists of cluster names and definitions."""
 
-    def world(mix: Any) -> Any:
+    def build_config(reorder: Any) -> Any:
         choices: Any = [
-            {"clusterNames": mix(["east", "moon"])},
+            {"clusterNames": reorder(["east", "moon"])},
             {"matchLabels": {"zone": "w"}},
             {"ignoreClusters": ["x"]},
         ]
-        entries_of = [{"clusterName": name, "overrides": item} for name, item in (("east", one), ("west", other))]
+        entries_of = [
+            {"clusterName": name, "overrides": item} for name, item in (("east", east_options), ("west", west_options))
+        ]
         waits = [{"pluginRef": {"name": name}} for name in ("a", "b")]
-        return room([
-            DEFINITION, *CLUSTERS, override(mix(other), clusters=mix(choices), definitions=mix(["shipper", "gone"])),
-            preset(spec={"clusterOptionOverrides": mix(entries_of), "waitFor": waits}),
+        return run_controller([
+            DEFINITION, *CLUSTERS, build_override(reorder(west_options), clusters=reorder(choices), definitions=reorder(["shipper", "gone"])),
+            build_preset(spec={"clusterOptionOverrides": reorder(entries_of), "waitFor": waits}),
         ])  # fmt: skip
 
-    before, after = world(list), world(lambda items: data.draw(st.permutations(items)))
+    before, after = build_config(list), build_config(lambda items: data.draw(st.permutations(items)))
 
-    assert (plugins(before), told(before)) == (plugins(after), told(after))
+    assert (list_plugins(before), list_codes(before)) == (list_plugins(after), list_codes(after))
 
 
 @settings(max_examples=60, deadline=None)
-@for_all(worlds())
-def test_the_same_again_is_silent(texts: list[str]) -> None:
-    first = room(texts)
+@for_all(draw_configs())
+def test_second_pass_has_the_same_result(texts: list[str]) -> None:
+    first = run_controller(texts)
 
-    second = room(texts, Branches.of(first))
+    second = run_controller(texts, FakeBranches.of(first))
 
-    assert shown(first) == shown(second)
-    assert [data_of(variant, data_of(variant)) for variant in first.variants] == [
-        data_of(variant) for variant in first.variants
+    assert normalize_result(first) == normalize_result(second)
+    assert [read_plugin(variant, read_plugin(variant)) for variant in first.variants] == [
+        read_plugin(variant) for variant in first.variants
     ]

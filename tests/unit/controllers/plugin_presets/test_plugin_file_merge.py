@@ -1,4 +1,4 @@
-"""A Plugin whose file people have changed: what is ours is given back, what is theirs stays."""
+"""Tests of the merge of plugin.yaml with local changes: fields of the controller are restored, other content stays."""
 
 from __future__ import annotations
 
@@ -12,35 +12,37 @@ from reconciler.controllers.results import GeneratedSource, Variant
 from reconciler.krm.yaml import parse_yaml
 from reconciler.packages.update import MergeOptions
 from reconciler.planning.model.sources import BranchPackage, RenderInputs, merge_source
-from tests.unit.controllers.plugin_presets.presets_world import (
+from tests.unit.controllers.plugin_presets.controller_world import (
     EAST,
-    catalog_of,
-    definition,
-    given,
-    option,
-    preset,
-    room,
-    variant_of,
+    build_catalog,
+    build_definition,
+    build_option,
+    build_preset,
+    build_value,
+    find_variant,
+    run_controller,
 )
 
-TEXTS = [EAST, definition([option("size", "int", 1)]), preset([given("flag", 1)])]
-VARIANT = variant_of(room(TEXTS), "east/logs-east")
+TEXTS = [EAST, build_definition([build_option("size", "int", 1)]), build_preset([build_value("flag", 1)])]
+VARIANT = find_variant(run_controller(TEXTS), "east/logs-east")
 
 
-def source_of(variant: Variant) -> FileTree:
+def read_source(variant: Variant) -> FileTree:
     assert isinstance(variant.source, GeneratedSource)
     return variant.source.files
 
 
-OURS = source_of(VARIANT)["plugin.yaml"].data.decode()
-VIEW = CatalogView(DependencyReader(catalog_of({})))
+OURS = read_source(VARIANT)["plugin.yaml"].data.decode()
+VIEW = CatalogView(DependencyReader(build_catalog({})))
 MINE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mine}\n"
 
 
-def published(text: str) -> FileTree:
-    """Return the package after a pass over a branch on which people have changed the file that we had offered."""
-    ours, theirs = source_of(VARIANT), FileTree({"plugin.yaml": File(text.encode())})
-    render_inputs = RenderInputs(ours, BranchPackage(theirs, ours, ours, ours, ours), is_generated=True)
+def merge_local_change(text: str) -> FileTree:
+    """Return the package after a pass over a branch with a local change of the published file."""
+    last_files, branch_files = read_source(VARIANT), FileTree({"plugin.yaml": File(text.encode())})
+    render_inputs = RenderInputs(
+        last_files, BranchPackage(branch_files, last_files, last_files, last_files, last_files), is_generated=True
+    )
     return VARIANT.mutation(merge_source(render_inputs, None, MergeOptions()).files, VIEW).files
 
 
@@ -59,31 +61,33 @@ def published(text: str) -> FileTree:
         pytest.param("", OURS, id="nothing-any-more"),
     ],
 )
-def test_what_is_ours_is_given_back(text: str, expected: str) -> None:
-    assert published(text)["plugin.yaml"].data.decode() == expected
+def test_own_fields_are_restored(text: str, expected: str) -> None:
+    assert merge_local_change(text)["plugin.yaml"].data.decode() == expected
 
 
-def test_a_comment_stays() -> None:
-    assert "# mine\n" in published(OURS.replace("spec:\n", "spec:  # mine\n"))["plugin.yaml"].data.decode()
+def test_comment_stays() -> None:
+    assert "# mine\n" in merge_local_change(OURS.replace("spec:\n", "spec:  # mine\n"))["plugin.yaml"].data.decode()
 
 
 @pytest.mark.parametrize("text", [f"{MINE}---\n{OURS}", f"{OURS}---\n{MINE}"], ids=["before", "behind"])
-def test_another_object_in_the_file_is_left_alone(text: str) -> None:
-    values: list[Any] = [document.data for document in parse_yaml(published(text)["plugin.yaml"].data).documents]
+def test_other_object_in_the_file_stays(text: str) -> None:
+    values: list[Any] = [
+        document.data for document in parse_yaml(merge_local_change(text)["plugin.yaml"].data).documents
+    ]
 
     assert parse_yaml(MINE.encode()).documents[0].data in values
     assert parse_yaml(OURS.encode()).documents[0].data in values
     assert len(values) == 2
 
 
-def test_labels_of_people_stay() -> None:
+def test_added_labels_stay() -> None:
     text = OURS.replace("  labels:\n", "  labels:\n    on-call: night\n")
 
-    assert published(text)["plugin.yaml"].data.decode() == text
+    assert merge_local_change(text)["plugin.yaml"].data.decode() == text
 
 
-def test_a_document_that_is_no_plugin_any_more_is_theirs_and_ours_comes_back() -> None:
+def test_document_without_kind_stays_and_the_plugin_is_restored() -> None:
     text = OURS.replace("kind: Plugin\n", "")
 
-    values = [document.data for document in parse_yaml(published(text)["plugin.yaml"].data).documents]
+    values = [document.data for document in parse_yaml(merge_local_change(text)["plugin.yaml"].data).documents]
     assert parse_yaml(OURS.encode()).documents[0].data in values

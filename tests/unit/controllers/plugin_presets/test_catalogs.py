@@ -1,4 +1,4 @@
-"""Catalogs do nothing here, and that is told where they would do something."""
+"""Tests of Greenhouse Catalogs: the controller ignores them, and reports a Catalog with overrides."""
 
 from __future__ import annotations
 
@@ -7,13 +7,21 @@ from typing import Any
 import pytest
 
 from reconciler.krm.findings import Severity
-from tests.unit.controllers.plugin_presets.presets_world import EAST, definition, finding, preset, room, told, written
+from tests.unit.controllers.plugin_presets.controller_world import (
+    EAST,
+    build_definition,
+    build_object,
+    build_preset,
+    find_finding,
+    list_codes,
+    run_controller,
+)
 
 OVERRIDES = [{"name": "shipper", "optionsOverride": [{"name": "size", "value": 3}]}]
 
 
 @pytest.mark.parametrize(
-    ("spec", "told_of"),
+    ("spec", "is_reported"),
     [
         pytest.param({"sources": [{"repository": "r"}, {"overrides": OVERRIDES}]}, True, id="overrides"),
         pytest.param({"sources": [{"repository": "r", "overrides": []}]}, False, id="no-overrides"),
@@ -22,13 +30,13 @@ OVERRIDES = [{"name": "shipper", "optionsOverride": [{"name": "size", "value": 3
         pytest.param(["sources"], False, id="no-spec"),
     ],
 )
-def test_catalogs(spec: Any, told_of: bool) -> None:
-    result = room([EAST, definition(), preset(), written("Catalog", "extensions", spec)])
+def test_catalog_with_overrides_is_reported_as_ignored(spec: Any, is_reported: bool) -> None:
+    result = run_controller([EAST, build_definition(), build_preset(), build_object("Catalog", "extensions", spec)])
 
-    assert told(result) == (["CatalogIgnored"] if told_of else [])
+    assert list_codes(result) == (["CatalogIgnored"] if is_reported else [])
     assert len(result.variants) == 1
-    if told_of:
-        actual_finding = finding(result, "CatalogIgnored")
+    if is_reported:
+        actual_finding = find_finding(result, "CatalogIgnored")
         assert (actual_finding.severity, actual_finding.location.pointer) == (
             Severity.WARNING,
             "/spec/sources/1/overrides",

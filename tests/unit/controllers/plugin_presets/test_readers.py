@@ -1,4 +1,6 @@
-"""Reading presets, definitions and overrides: everything that is wrong is told, with its place and what is allowed."""
+"""Tests of the readers of presets, definitions, overrides and Plugins: each error is reported with its location and
+the allowed values.
+"""
 
 from __future__ import annotations
 
@@ -7,29 +9,29 @@ from typing import Any
 import pytest
 
 from reconciler.krm.findings import Severity
-from tests.unit.controllers.plugin_presets.presets_world import (
+from tests.unit.controllers.plugin_presets.controller_world import (
     EAST,
-    cluster,
-    definition,
-    finding,
-    given,
-    option,
-    organization,
-    override,
-    plugin,
-    plugins,
-    preset,
-    room,
-    told,
-    values,
-    written,
+    build_cluster,
+    build_definition,
+    build_object,
+    build_option,
+    build_organization,
+    build_override,
+    build_plugin,
+    build_preset,
+    build_value,
+    find_finding,
+    list_codes,
+    list_plugins,
+    list_values,
+    run_controller,
 )
 
-SIZE = definition([option("size", "int", 1)])
+SIZE = build_definition([build_option("size", "int", 1)])
 
 
 @pytest.mark.parametrize(
-    ("more", "code", "pointer", "says"),
+    ("more", "code", "pointer", "message"),
     [
         pytest.param(
             {"plugin": {"clusterName": "x"}},
@@ -96,12 +98,12 @@ SIZE = definition([option("size", "int", 1)])
         ),
     ],
 )
-def test_a_preset_that_is_wrong(more: dict[str, Any], code: str, pointer: str, says: str) -> None:
-    result = room([EAST, SIZE, preset(**more)])
+def test_invalid_preset_is_reported(more: dict[str, Any], code: str, pointer: str, message: str) -> None:
+    result = run_controller([EAST, SIZE, build_preset(**more)])
 
-    actual_finding = finding(result, code)
+    actual_finding = find_finding(result, code)
     assert actual_finding.location.pointer.startswith(pointer)
-    assert says in actual_finding.message
+    assert message in actual_finding.message
     assert (actual_finding.location.file, actual_finding.location.line > 0, actual_finding.severity) == (
         "02.yaml",
         True,
@@ -110,10 +112,10 @@ def test_a_preset_that_is_wrong(more: dict[str, Any], code: str, pointer: str, s
     assert result.variants == ()
 
 
-def test_everything_that_is_wrong_with_a_preset_is_told_at_once() -> None:
-    text = preset([{"name": "a"}], selector={}, definition="", plugin={"releaseName": "Not Helm's"})
+def test_all_errors_of_a_preset_are_reported_together() -> None:
+    text = build_preset([{"name": "a"}], selector={}, definition="", plugin={"releaseName": "Not Helm's"})
 
-    assert told(room([EAST, SIZE, text])) == [
+    assert list_codes(run_controller([EAST, SIZE, text])) == [
         "DefinitionRefMissing",
         "NoValueSource",
         "ReleaseNameInvalid",
@@ -128,79 +130,109 @@ def test_everything_that_is_wrong_with_a_preset_is_told_at_once() -> None:
         pytest.param({"pluginDefinitionRef": None, "pluginDefinitionName": "shipper"}, "PluginDefinition", id="short"),
     ],
 )
-def test_spellings_of_the_definition(plugin_fields: dict[str, Any], kind: str) -> None:
-    spec = plugins(room([EAST, SIZE, preset(plugin=plugin_fields)]))["east/logs-east"]["spec"]
+def test_definition_reference_has_two_forms(plugin_fields: dict[str, Any], kind: str) -> None:
+    spec = list_plugins(run_controller([EAST, SIZE, build_preset(plugin=plugin_fields)]))["east/logs-east"]["spec"]
 
     assert spec["pluginDefinitionRef"] == {"kind": kind, "name": "shipper"}
 
 
-def test_definitions_of_both_kinds_may_share_a_name() -> None:
-    texts = [SIZE, definition([option("size", "int", 5)], cluster_scoped=True)]
+def test_definitions_of_both_kinds_can_have_the_same_name() -> None:
+    texts = [SIZE, build_definition([build_option("size", "int", 5)], cluster_scoped=True)]
 
-    result = room(
-        [EAST, *texts, preset(), preset(name="all", kind="ClusterPluginDefinition", plugin={"releaseName": "b"})]
+    result = run_controller(
+        [
+            EAST,
+            *texts,
+            build_preset(),
+            build_preset(name="all", kind="ClusterPluginDefinition", plugin={"releaseName": "b"}),
+        ]
     )
 
-    assert values(result, "east/logs-east") == {"size": 1}
-    assert values(result, "east/all-east") == {"size": 5}
+    assert list_values(result, "east/logs-east") == {"size": 1}
+    assert list_values(result, "east/all-east") == {"size": 5}
 
 
 @pytest.mark.parametrize(
     ("text", "code", "pointer"),
     [
-        pytest.param(definition([], version=""), "DefinitionInvalid", "/spec/version", id="no-version"),
-        pytest.param(definition([], version=1.5), "DefinitionInvalid", "/spec/version", id="a-number-for-a-version"),
-        pytest.param(definition([], helmChart=None), "DefinitionInvalid", "/spec", id="nothing-to-deploy"),
-        pytest.param(definition([], helmChart={"name": "c"}), "DefinitionInvalid", "/spec/helmChart", id="chart"),
+        pytest.param(build_definition([], version=""), "DefinitionInvalid", "/spec/version", id="no-version"),
         pytest.param(
-            definition([], uiApplication={"name": "u"}), "DefinitionInvalid", "/spec/uiApplication", id="interface"
+            build_definition([], version=1.5), "DefinitionInvalid", "/spec/version", id="a-number-for-a-version"
         ),
-        pytest.param(definition([option("a", "number")]), "DefinitionInvalid", "/spec/options/0/type", id="type"),
+        pytest.param(build_definition([], helmChart=None), "DefinitionInvalid", "/spec", id="nothing-to-deploy"),
+        pytest.param(build_definition([], helmChart={"name": "c"}), "DefinitionInvalid", "/spec/helmChart", id="chart"),
         pytest.param(
-            definition([option("a", "int", "5")]), "DefinitionInvalid", "/spec/options/0/default", id="default"
+            build_definition([], uiApplication={"name": "u"}),
+            "DefinitionInvalid",
+            "/spec/uiApplication",
+            id="interface",
         ),
         pytest.param(
-            definition([option("a", "int", True)]),
+            build_definition([build_option("a", "number")]), "DefinitionInvalid", "/spec/options/0/type", id="type"
+        ),
+        pytest.param(
+            build_definition([build_option("a", "int", "5")]),
+            "DefinitionInvalid",
+            "/spec/options/0/default",
+            id="default",
+        ),
+        pytest.param(
+            build_definition([build_option("a", "int", True)]),
             "DefinitionInvalid",
             "/spec/options/0/default",
             id="a-boolean-is-no-int",
         ),
         pytest.param(
-            definition([option("a", "secret", "x")]), "DefinitionInvalid", "/spec/options/0/default", id="secret"
+            build_definition([build_option("a", "secret", "x")]),
+            "DefinitionInvalid",
+            "/spec/options/0/default",
+            id="secret",
         ),
-        pytest.param(definition([option("a", regex="(")]), "DefinitionInvalid", "/spec/options/0/regex", id="regex"),
-        pytest.param(definition([option("a..b")]), "DefinitionInvalid", "/spec/options/0/name", id="name"),
         pytest.param(
-            definition([option("a"), option("a")]), "DuplicateOptionDefinition", "/spec/options/1/name", id="twice"
+            build_definition([build_option("a", regex="(")]), "DefinitionInvalid", "/spec/options/0/regex", id="regex"
+        ),
+        pytest.param(build_definition([build_option("a..b")]), "DefinitionInvalid", "/spec/options/0/name", id="name"),
+        pytest.param(
+            build_definition([build_option("a"), build_option("a")]),
+            "DuplicateOptionDefinition",
+            "/spec/options/1/name",
+            id="twice",
         ),
     ],
 )
-def test_a_definition_that_is_wrong(text: str, code: str, pointer: str) -> None:
-    result = room([EAST, text, preset()])
+def test_invalid_definition_is_reported(text: str, code: str, pointer: str) -> None:
+    result = run_controller([EAST, text, build_preset()])
 
-    assert finding(result, code).location.pointer.startswith(pointer)
-    assert "DefinitionInvalid" in told(result)
+    assert find_finding(result, code).location.pointer.startswith(pointer)
+    assert "DefinitionInvalid" in list_codes(result)
     assert {str(object_key) for object_key in result.kept_owners} == {"PluginPreset/acme/logs"}
 
 
-def test_unknown_fields_of_a_definition_are_kept_out_of_the_way() -> None:
-    assert told(room([EAST, definition([option("a", colour="red")], shape="round"), preset()])) == []
+def test_unknown_fields_of_a_definition_are_ignored() -> None:
+    assert (
+        list_codes(
+            run_controller([EAST, build_definition([build_option("a", colour="red")], shape="round"), build_preset()])
+        )
+        == []
+    )
 
 
-def test_the_empty_default_of_a_secret_is_no_secret() -> None:
-    result = room([EAST, definition([option("key", "secret", "")]), preset()])
+def test_empty_default_of_a_secret_is_allowed() -> None:
+    result = run_controller([EAST, build_definition([build_option("key", "secret", "")]), build_preset()])
 
-    assert (told(result), values(result, "east/logs-east")) == ([], {"key": ""})
+    assert (list_codes(result), list_values(result, "east/logs-east")) == ([], {"key": ""})
 
 
 @pytest.mark.parametrize(
     ("value", "codes"), [pytest.param("abc", [], id="matches"), pytest.param("xyz", ["RegexMismatch"], id="does-not")]
 )
-def test_a_pattern_is_only_warned_of(value: str, codes: list[str]) -> None:
-    result = room([EAST, definition([option("a", regex="^a")]), preset([given("a", value)])])
+def test_pattern_mismatch_is_only_a_warning(value: str, codes: list[str]) -> None:
+    result = run_controller(
+        [EAST, build_definition([build_option("a", regex="^a")]), build_preset([build_value("a", value)])]
+    )
 
-    assert told(result) == codes
-    assert values(result, "east/logs-east") == {"a": value}
+    assert list_codes(result) == codes
+    assert list_values(result, "east/logs-east") == {"a": value}
 
 
 @pytest.mark.parametrize(
@@ -231,15 +263,15 @@ def test_a_pattern_is_only_warned_of(value: str, codes: list[str]) -> None:
         pytest.param({"colour": "red"}, "PluginOverrideInvalid", "/spec", id="unknown"),
     ],
 )
-def test_an_override_that_is_wrong(more: dict[str, Any], code: str, pointer: str) -> None:
-    result = room([EAST, SIZE, preset(), override([given("size", 2)], **more)])
+def test_invalid_override_is_reported_and_ignored(more: dict[str, Any], code: str, pointer: str) -> None:
+    result = run_controller([EAST, SIZE, build_preset(), build_override([build_value("size", 2)], **more)])
 
-    assert finding(result, code).location.pointer.startswith(pointer)
-    assert values(result, "east/logs-east") == {"size": 1}
+    assert find_finding(result, code).location.pointer.startswith(pointer)
+    assert list_values(result, "east/logs-east") == {"size": 1}
 
 
-def test_an_override_must_override_something() -> None:
-    assert told(room([EAST, SIZE, preset(), override([])])) == ["PluginOverrideInvalid"]
+def test_override_without_options_is_invalid() -> None:
+    assert list_codes(run_controller([EAST, SIZE, build_preset(), build_override([])])) == ["PluginOverrideInvalid"]
 
 
 @pytest.mark.parametrize(
@@ -252,36 +284,38 @@ def test_an_override_must_override_something() -> None:
         pytest.param(["nothing"], [1, 1], ["OverrideDefinitionUnknown", "OverrideUnused"], id="none-of-them"),
     ],
 )
-def test_definitions_of_an_override(names: list[str], reached: list[int], codes: list[str]) -> None:
-    whole = definition([option("size", "int", 1)], cluster_scoped=True)
-    of_all = preset(name="all", kind="ClusterPluginDefinition", plugin={"releaseName": "b"})
+def test_override_selects_definitions(names: list[str], reached: list[int], codes: list[str]) -> None:
+    whole = build_definition([build_option("size", "int", 1)], cluster_scoped=True)
+    of_all = build_preset(name="all", kind="ClusterPluginDefinition", plugin={"releaseName": "b"})
 
-    result = room([EAST, SIZE, whole, preset(), of_all, override([given("size", 5)], definitions=names)])
+    result = run_controller(
+        [EAST, SIZE, whole, build_preset(), of_all, build_override([build_value("size", 5)], definitions=names)]
+    )
 
-    assert [values(result, f"east/{name}-east")["size"] for name in ("logs", "all")] == reached
-    assert told(result) == codes
+    assert [list_values(result, f"east/{name}-east")["size"] for name in ("logs", "all")] == reached
+    assert list_codes(result) == codes
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(organization([{"name": "a"}]), id="organization"),
-        pytest.param(cluster("east", overrides=[{"name": "a"}]), id="cluster"),
-        pytest.param(written("Organization", "acme", {"pluginOverrides": 5}, namespace=""), id="no-list"),
+        pytest.param(build_organization([{"name": "a"}]), id="organization"),
+        pytest.param(build_cluster("east", overrides=[{"name": "a"}]), id="cluster"),
+        pytest.param(build_object("Organization", "acme", {"pluginOverrides": 5}, namespace=""), id="no-list"),
     ],
 )
-def test_overrides_of_organizations_and_clusters_that_are_wrong_stop_their_plugins(text: str) -> None:
-    result = room([text, *([] if "kind: Cluster\n" in text else [EAST]), SIZE, preset()])
+def test_invalid_overrides_of_organizations_and_clusters_stall_their_plugins(text: str) -> None:
+    result = run_controller([text, *([] if "kind: Cluster\n" in text else [EAST]), SIZE, build_preset()])
 
     assert result.variants == ()
     assert len(result.stalled) == 1
-    assert told(result)[0] in ("NoValueSource", "PluginOverridesInvalid")
+    assert list_codes(result)[0] in ("NoValueSource", "PluginOverridesInvalid")
 
 
-def test_what_else_an_organization_says_is_not_looked_at() -> None:
-    text = written("Organization", "acme", {"authentication": {"x": 1}, "pluginOverrides": None}, namespace="")
+def test_other_fields_of_an_organization_are_ignored() -> None:
+    text = build_object("Organization", "acme", {"authentication": {"x": 1}, "pluginOverrides": None}, namespace="")
 
-    assert told(room([EAST, SIZE, preset(), text])) == []
+    assert list_codes(run_controller([EAST, SIZE, build_preset(), text])) == []
 
 
 @pytest.mark.parametrize(
@@ -292,10 +326,10 @@ def test_what_else_an_organization_says_is_not_looked_at() -> None:
         pytest.param({"optionValues": 5}, "PluginInvalid", id="no-list"),
     ],
 )
-def test_a_plugin_that_is_wrong(more: dict[str, Any], code: str) -> None:
-    result = room([EAST, SIZE, plugin(**more)])
+def test_invalid_plugin_is_reported(more: dict[str, Any], code: str) -> None:
+    result = run_controller([EAST, SIZE, build_plugin(**more)])
 
-    assert (told(result), result.variants) == ([code], ())
+    assert (list_codes(result), result.variants) == ([code], ())
 
 
 @pytest.mark.parametrize(
@@ -309,19 +343,19 @@ def test_a_plugin_that_is_wrong(more: dict[str, Any], code: str) -> None:
         pytest.param({"name": "a", "value": "hunter2", "hint": "hunter2"}, id="unknown-field"),
     ],
 )
-def test_what_stands_where_a_value_should_is_not_quoted(entry: Any) -> None:
-    result = room([EAST, SIZE, preset([entry])])
+def test_invalid_value_is_not_quoted(entry: Any) -> None:
+    result = run_controller([EAST, SIZE, build_preset([entry])])
 
     assert result.variants == ()
-    assert told(result)
+    assert list_codes(result)
     assert "hunter2" not in repr([result.findings, result.statuses, result.stalled])
 
 
 @pytest.mark.parametrize("kind", ["PluginPreset", "PluginOverride", "Plugin"])
-def test_another_version_is_not_read(kind: str) -> None:
-    text = written(kind, "x", {"a": 1}).replace("v1alpha1", "v9")
+def test_other_api_version_is_refused(kind: str) -> None:
+    text = build_object(kind, "x", {"a": 1}).replace("v1alpha1", "v9")
 
-    controller_result = room([EAST, SIZE, text])
+    controller_result = run_controller([EAST, SIZE, text])
 
     assert [
         item for item in controller_result.findings if "must be greenhouse.sap/v1alpha1" in item.message
