@@ -419,32 +419,29 @@ def keep_draft(world: World, cluster: str = "berlin") -> None:
 
 
 def test_draft_that_a_person_changed_or_reviewed_is_not_published(world: World) -> None:
-    touches = {
-        item.__name__: item
-        for item in (
-            edit_draft,
-            add_readme_to_draft,
-            propose_draft,
-            change_proposed_draft,
-            reject_draft,
-            block_update,
-            keep_draft,
-        )
+    actions = {
+        "edit": edit_draft,
+        "note": add_readme_to_draft,
+        "propose": propose_draft,
+        "stale": change_proposed_draft,
+        "reject": reject_draft,
+        "block": block_update,
+        "leave": keep_draft,
     }
-    for name in touches:
+    for name in actions:
         written = variant(f"m-{name}", name, "metrics", extra=approval_annotations("always", "1h"))
         world.write({f"{name}.yaml": repository(name), f"m-{name}.yaml": written})
     world.sync()
-    for name, touch in touches.items():
-        touch(world, name)
+    for name, apply_action in actions.items():
+        apply_action(world, name)
     world.sync()
     world.now += HOUR
 
     pass_result = world.sync()
 
     assert (list_approved(pass_result), pass_result.report.due_at) == (("leave/metrics",), None)
-    stands = [name for name in touches if world.paths(world.fleet, f"clusters/{name}", "metrics")]
-    assert stands == ["leave"]
+    published_names = [name for name in actions if world.paths(world.fleet, f"clusters/{name}", "metrics")]
+    assert published_names == ["leave"]
 
 
 def test_rejection_applies_only_to_the_rejected_version(world: World) -> None:

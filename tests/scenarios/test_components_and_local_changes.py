@@ -348,7 +348,7 @@ def test_explain_shows_the_steps_of_a_value(world: World) -> None:
 
     assert (result.returncode, result.stderr) == (0, "")
     assert "Deployment/_cluster/cart /spec/replicas in deployment-cart.yaml: 5" in result.stdout
-    assert "added 5 by ${spec.replicas}" in result.stdout
+    assert "added 5 = ${spec.replicas}" in result.stdout
     assert f"{SERVICE}:17 spec.resources[0].template.spec.replicas" in result.stdout
 
 
