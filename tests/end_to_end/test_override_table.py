@@ -14,7 +14,7 @@ from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.yaml import emit, parse_yaml
 from tests.support.command_line import CommandResult, run_in
 from tests.support.git_repositories import git
-from tests.unit.controllers.override_policies.override_world import same_data
+from tests.unit.controllers.override_policies.override_world import is_same_json
 
 TABLE = Path(__file__).resolve().parents[2] / "../shared/cases/overrides/table.json"
 pytestmark = pytest.mark.skipif(not TABLE.is_file(), reason="the shared cases are not on this machine")
@@ -155,7 +155,7 @@ def test_what_is_published(rendered: tuple[Path, CommandResult], row: Row) -> No
         assert not written.parent.exists()
         return
     (document,) = parse_yaml(written.read_bytes()).documents
-    assert same_data(_bare(document.data), _bare(row.result))
+    assert is_same_json(_bare(document.data), _bare(row.result))
 
 
 def _bare(data: Mapping[str, Any]) -> dict[str, Any]:

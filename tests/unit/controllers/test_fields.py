@@ -1,4 +1,4 @@
-"""Fields: what is wrong with them is quoted, unless it may be a secret."""
+"""Tests of the field reader: messages quote invalid values, except values that may be secrets."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from reconciler.krm.findings import SourceLocation
 SECRET = "hunter2"
 
 
-def told(data: Any, *, quotes: bool) -> list[str]:
-    """Return what is told of a mapping of which every field is read as every type."""
-    faults = FieldFindings(lambda path: SourceLocation("a.yaml"), PLUGIN_INVALID)
-    fields = FieldReader(data, ("spec",), faults, ("name", "inner", "items"), quotes=quotes)
+def list_messages(data: Any, *, quotes: bool) -> list[str]:
+    """Return the messages for a mapping, with each field read as each type."""
+    findings = FieldFindings(lambda path: SourceLocation("a.yaml"), PLUGIN_INVALID)
+    fields = FieldReader(data, ("spec",), findings, ("name", "inner", "items"), quotes=quotes)
     fields.read_text("name")
     fields.read_choice("name", ("a", "b"), "a")
     fields.read_mapping("inner", ("value",)).read_text("value")
@@ -24,7 +24,7 @@ def told(data: Any, *, quotes: bool) -> list[str]:
         field_reader.read_text("value")
     fields.read_texts("items")
     fields.read_string_map("inner")
-    return [finding.message for finding in faults.findings]
+    return [finding.message for finding in findings.findings]
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ def told(data: Any, *, quotes: bool) -> list[str]:
                      "spec.inner must have no other fields than value", id="an-unknown-field-below"),
     ],
 )  # fmt: skip
-def test_what_is_quoted(data: Any, quoted: str, unquoted: str) -> None:
-    assert (told(data, quotes=True) or [""])[0] == quoted
-    assert (told(data, quotes=False) or [""])[0] == unquoted
+def test_message_quotes_the_value(data: Any, quoted: str, unquoted: str) -> None:
+    assert (list_messages(data, quotes=True) or [""])[0] == quoted
+    assert (list_messages(data, quotes=False) or [""])[0] == unquoted
 
 
 WRONG = [
@@ -59,8 +59,8 @@ WRONG = [
 
 
 @pytest.mark.parametrize("data", WRONG)
-def test_of_lists_and_mappings_nothing_is_to_be_seen(data: Any) -> None:
-    result = told(data, quotes=True)
+def test_content_of_lists_and_mappings_is_not_quoted(data: Any) -> None:
+    result = list_messages(data, quotes=True)
 
     assert result
     assert SECRET not in str(result)
@@ -68,8 +68,8 @@ def test_of_lists_and_mappings_nothing_is_to_be_seen(data: Any) -> None:
 
 @pytest.mark.parametrize("data", [*WRONG, {"inner": SECRET}, {"items": SECRET}, {"items": [SECRET]}, SECRET,
                                   {"inner": {SECRET: None}}, {SECRET: 1}, {"items": [{SECRET: 1}]}])  # fmt: skip
-def test_without_quotes_nothing_is_to_be_seen_at_all(data: Any) -> None:
-    result = told(data, quotes=False)
+def test_no_value_is_quoted_without_quotes(data: Any) -> None:
+    result = list_messages(data, quotes=False)
 
     assert result
     assert SECRET not in str(result)
@@ -83,10 +83,10 @@ def test_without_quotes_nothing_is_to_be_seen_at_all(data: Any) -> None:
         pytest.param(53, f"{' and '.join(f'n{number}' for number in range(50))}, and 3 more", id="too-many"),
     ],
 )
-def test_listed(count: int, text: str) -> None:
+def test_list_is_formatted(count: int, text: str) -> None:
     assert format_list([f"n{number}" for number in range(count)], " and ") == text
 
 
 @pytest.mark.parametrize(("count", "text"), [(0, "; did you mean replicas?"), (500, "")])
-def test_what_is_meant_is_looked_for_among_a_few(count: int, text: str) -> None:
+def test_suggestion_is_limited_to_short_lists(count: int, text: str) -> None:
     assert suggest_name("replica", ["replicas", *(f"n{number}" for number in range(count))]) == text

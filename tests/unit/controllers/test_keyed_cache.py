@@ -1,4 +1,4 @@
-"""What is remembered from pass to pass, and what is forgotten."""
+"""Tests of the keyed cache: values that stay from pass to pass, and values that are removed."""
 
 from __future__ import annotations
 
@@ -7,48 +7,48 @@ from functools import partial
 from reconciler.controllers.keyed_cache import IdentityKey, KeyedCache
 
 
-def asked(remembered: KeyedCache[str], *keys: str) -> list[str]:
-    """Return the keys that something had to be made for."""
+def list_created_keys(cache: KeyedCache[str], *keys: str) -> list[str]:
+    """Return the keys whose values the cache did not contain."""
     values: list[str] = []
 
-    def make(key: str) -> str:
+    def create_value(key: str) -> str:
         values.append(key)
         return f"made of {key}"
 
-    assert [remembered.get_or_create(key, partial(make, key)) for key in keys] == [f"made of {key}" for key in keys]
+    assert [cache.get_or_create(key, partial(create_value, key)) for key in keys] == [f"made of {key}" for key in keys]
     return values
 
 
-def test_a_value_is_made_once_in_a_pass_and_taken_over_by_the_next() -> None:
-    remembered: KeyedCache[str] = KeyedCache()
+def test_value_is_created_once_and_reused_in_the_next_pass() -> None:
+    cache: KeyedCache[str] = KeyedCache()
 
-    assert asked(remembered, "a", "b", "a") == ["a", "b"]
-    remembered.end_pass()
-    assert asked(remembered, "a", "c") == ["c"]
+    assert list_created_keys(cache, "a", "b", "a") == ["a", "b"]
+    cache.end_pass()
+    assert list_created_keys(cache, "a", "c") == ["c"]
 
 
-def test_what_a_whole_pass_does_not_ask_for_is_forgotten() -> None:
-    remembered: KeyedCache[str] = KeyedCache()
-    asked(remembered, "a", "b")
+def test_value_is_removed_after_a_pass_without_a_request() -> None:
+    cache: KeyedCache[str] = KeyedCache()
+    list_created_keys(cache, "a", "b")
     for _ in range(2):
-        remembered.end_pass()
-        asked(remembered, "b")
+        cache.end_pass()
+        list_created_keys(cache, "b")
 
-    assert len(remembered) == 1
-    assert asked(remembered, "a", "b") == ["a"]
+    assert len(cache) == 1
+    assert list_created_keys(cache, "a", "b") == ["a"]
 
 
-def test_a_value_that_is_none_is_remembered() -> None:
-    remembered: KeyedCache[None] = KeyedCache()
+def test_none_is_cached() -> None:
+    cache: KeyedCache[None] = KeyedCache()
     values = []
     for _ in range(2):
-        remembered.end_pass()
-        remembered.get_or_create("a", lambda: values.append(1))
+        cache.end_pass()
+        cache.get_or_create("a", lambda: values.append(1))
 
     assert values == [1]
 
 
-def test_equal_values_that_are_not_the_same_are_different_keys() -> None:
+def test_equal_values_with_different_identities_are_different_keys() -> None:
     mapping, other = {"a": 1}, {"a": 1}
 
     assert IdentityKey(mapping) == IdentityKey(mapping)

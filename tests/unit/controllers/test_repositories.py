@@ -1,4 +1,4 @@
-"""A Repository is read with its defaults, or refused with every fault at its line (porch 1, design 3, 10.11, 10.12)."""
+"""Tests of the Repository reader: defaults, and errors with their lines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read(*specs: Any, version: str = "v1alpha1", **metadata: Any) -> tuple[Repos
     return read_repositories(read_catalog(FileTree(files)))
 
 
-def only(spec: Any, **metadata: Any) -> Repository:
+def read_only_repository(spec: Any, **metadata: Any) -> Repository:
     repositories, findings = read(spec, **metadata)
     assert findings == ()
     (repository,) = repositories.values()
@@ -57,15 +57,17 @@ def only(spec: Any, **metadata: Any) -> Repository:
         pytest.param({"secretRef": {"name": "s"}}, False, "main", "", "", id="unknown-fields-are-left-alone"),
     ],
 )
-def test_defaults(git: dict[str, Any], deployment: bool, branch: str, directory: str, tag_prefix: str) -> None:
-    repository = only({"type": "git", "deployment": deployment, "git": {"repo": URL, **git}})
+def test_defaults_are_set(git: dict[str, Any], deployment: bool, branch: str, directory: str, tag_prefix: str) -> None:
+    repository = read_only_repository({"type": "git", "deployment": deployment, "git": {"repo": URL, **git}})
 
     assert (repository.url, repository.deployment) == (URL, deployment)
     assert (repository.branch, repository.directory, repository.tag_prefix) == (branch, directory, tag_prefix)
 
 
-def test_what_people_wrote_about_it() -> None:
-    repository = only({"git": {"repo": URL}}, namespace="edge", labels={"a": "b", "n": 1}, annotations={"c": "d"})
+def test_metadata_is_read() -> None:
+    repository = read_only_repository(
+        {"git": {"repo": URL}}, namespace="edge", labels={"a": "b", "n": 1}, annotations={"c": "d"}
+    )
 
     assert repository.key == ObjectKey("config.porch.kpt.dev", "Repository", "edge", "r0")
     assert (repository.labels, repository.annotations) == ({"a": "b"}, {"c": "d"})
@@ -138,7 +140,7 @@ def test_what_people_wrote_about_it() -> None:
         ),
     ],
 )
-def test_faults(spec: Any, line: int, code: str, message: str) -> None:
+def test_errors_are_reported(spec: Any, line: int, code: str, message: str) -> None:
     repositories, (finding,) = read(spec)
 
     assert repositories == {}
@@ -146,7 +148,7 @@ def test_faults(spec: Any, line: int, code: str, message: str) -> None:
     assert (finding.location.file, finding.location.line) == ("0.yaml", line)
 
 
-def test_another_version_is_refused() -> None:
+def test_other_api_version_is_refused() -> None:
     _, (finding,) = read({"git": {"repo": URL}}, version="v1alpha2")
 
     assert finding.message == (
@@ -155,7 +157,7 @@ def test_another_version_is_refused() -> None:
     assert finding.location.pointer == "/apiVersion"
 
 
-def test_all_faults_are_told_and_the_others_are_read() -> None:
+def test_all_errors_are_reported_and_valid_repositories_are_read() -> None:
     repositories, findings = read(
         {"type": "oci", "deployment": 1.5, "git": {"branch": 1}}, {"git": {"repo": URL}}, {"git": {}}
     )
@@ -179,7 +181,7 @@ def test_all_faults_are_told_and_the_others_are_read() -> None:
         pytest.param("https://git.example/a@b", "https://git.example/a@b.git", id="at-in-a-path"),
     ],
 )
-def test_the_address_in_kptfiles(text: str, expected: str) -> None:
+def test_url_is_formatted_for_a_kptfile(text: str, expected: str) -> None:
     assert format_kptfile_url(text) == expected
 
 
@@ -192,9 +194,9 @@ def test_the_address_in_kptfiles(text: str, expected: str) -> None:
         pytest.param([("edge", str(n)) for n in range(9)], "", id="too-many-to-be-of-help"),
     ],
 )
-def test_whoever_looks_for_one_is_told_where_it_is(values: Sequence[tuple[str, str]], hint: str) -> None:
-    there = only({"git": {"repo": URL}})
+def test_missing_repository_is_reported_with_a_hint(values: Sequence[tuple[str, str]], hint: str) -> None:
+    repository = read_only_repository({"git": {"repo": URL}})
 
-    result = explain_missing_repository(dict.fromkeys(values, there), "edge", "x")
+    result = explain_missing_repository(dict.fromkeys(values, repository), "edge", "x")
 
     assert result == f'could not find Repository "x" in namespace "edge"{hint}'

@@ -1,4 +1,4 @@
-"""What status files and state say of a variant (design 10.28)."""
+"""Tests of the data about a variant in status files and in the state."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ PLAIN = {"apiVersion": "g.example/v1", "kind": "Thing", "namespace": "default", 
         pytest.param(PackageOwner(KEY, "g.example/v1", SET), {**PLAIN, "set": "s"}, id="made-by-a-set"),
     ],
 )
-def test_an_owner(owner: PackageOwner, expected: dict[str, str]) -> None:
+def test_owner_as_data(owner: PackageOwner, expected: dict[str, str]) -> None:
     assert owner.as_data() == expected
 
 
-def test_an_injection() -> None:
+def test_injection_as_data() -> None:
     injected = ConfigInjection(
         "config.injection.Site.here", "site.yaml", "Site", "default", "ber", "sha256:1", "sites.yaml"
     )

@@ -1,4 +1,4 @@
-"""A Secret with values on its way to a branch is told of, and never what is in it (design 10.29)."""
+"""Tests of Secrets with values in rendered files: they are reported, and the values are not shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HEAD = "apiVersion: v1\nkind: Secret\nmetadata: {name: key, namespace: shop}\n"
 LOCAL = HEAD.replace("shop}", 'shop, annotations: {config.kubernetes.io/local-config: "true"}}')
 
 
-def found_in(text: str, path: str = "all.yaml", *, block: bool = False) -> tuple[Finding, ...]:
+def list_secret_findings(text: str, path: str = "all.yaml", *, block: bool = False) -> tuple[Finding, ...]:
     return find_secrets(FileTree({path: File(text.encode())}), block=block)
 
 
@@ -48,22 +48,22 @@ def found_in(text: str, path: str = "all.yaml", *, block: bool = False) -> tuple
         pytest.param("a: [\n", [], id="no-YAML"),
     ],
 )  # fmt: skip
-def test_which_documents_are_told_of(text: str, pointers: list[str]) -> None:
-    assert [finding.location.pointer for finding in found_in(text)] == pointers
+def test_secrets_with_values_are_reported(text: str, pointers: list[str]) -> None:
+    assert [finding.location.pointer for finding in list_secret_findings(text)] == pointers
 
 
 @pytest.mark.parametrize(
     ("path", "count"),
     [("key.yaml", 1), ("sub/key.yml", 1), ("Kptfile", 0), ("sub/Kptfile", 0), ("key.txt", 0)],
 )
-def test_which_files_are_read(path: str, count: int) -> None:
-    assert len(found_in(f"{HEAD}data: {{a: eA==}}\n", path)) == count
+def test_only_yaml_files_are_read(path: str, count: int) -> None:
+    assert len(list_secret_findings(f"{HEAD}data: {{a: eA==}}\n", path)) == count
 
 
-def test_a_finding_says_where_and_nothing_of_what() -> None:
+def test_finding_has_a_location_and_no_value() -> None:
     text = f"# first\n---\n{HEAD}type: Opaque\nstringData:\n  password: hunter2\n"
 
-    (finding,) = found_in(text)
+    (finding,) = list_secret_findings(text)
 
     assert (finding.code, finding.severity) == ("SecretInBranch", "warning")
     assert str(finding.location) == "all.yaml:7 Secret/shop/key /stringData"
@@ -73,15 +73,15 @@ def test_a_finding_says_where_and_nothing_of_what() -> None:
     )
 
 
-def test_a_file_of_json_has_no_lines() -> None:
+def test_finding_in_a_json_file_has_no_line() -> None:
     text = '{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "data": {"a": "eA=="}}'
 
-    (finding,) = found_in(text, "key.json")
+    (finding,) = list_secret_findings(text, "key.json")
 
     assert str(finding.location) == "key.json Secret/_cluster/key /data"
 
 
-def test_where_secrets_are_blocked_it_is_an_error() -> None:
-    (finding,) = found_in(f"{HEAD}data: {{a: eA==}}\n", block=True)
+def test_blocked_secret_is_an_error() -> None:
+    (finding,) = list_secret_findings(f"{HEAD}data: {{a: eA==}}\n", block=True)
 
     assert (finding.code, finding.severity) == ("SecretInBranch", "error")

@@ -1,4 +1,4 @@
-"""Objects that look as if they were read, and that nothing reads: unknown kinds, and unplaced Kafkas."""
+"""Tests of the findings about unused objects: unknown kinds, and Kafka objects without a placement."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from reconciler.controllers.catalog_checks import find_unused_objects
 from tests.support.world import injected_set, variant
 
 
-def catalog(files: dict[str, str]) -> Catalog:
+def build_catalog(files: dict[str, str]) -> Catalog:
     return read_catalog(FileTree({path: File(text.encode()) for path, text in files.items()}))
 
 
-def obj(api_version: str, kind: str, name: str = "a", more: str = "") -> str:
+def build_object(api_version: str, kind: str, name: str = "a", more: str = "") -> str:
     return f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: {name}{more}}}\n"
 
 
-def codes(files: dict[str, str]) -> list[tuple[str, str, int]]:
+def list_findings(files: dict[str, str]) -> list[tuple[str, str, int]]:
     return [
-        (finding.code, finding.location.file, finding.location.line) for finding in find_unused_objects(catalog(files))
+        (finding.code, finding.location.file, finding.location.line)
+        for finding in find_unused_objects(build_catalog(files))
     ]
 
 
@@ -47,8 +48,8 @@ def codes(files: dict[str, str]) -> list[tuple[str, str, int]]:
         pytest.param("greenhouse.spa/v1alpha1", "Plugin", "Plugin of greenhouse.sap", id="misspelt-group"),
     ],
 )
-def test_an_unknown_kind_of_a_group_that_is_read(api_version: str, kind: str, hint: str) -> None:
-    (finding,) = find_unused_objects(catalog({"a.yaml": obj(api_version, kind)}))
+def test_unknown_kind_of_a_known_group_is_reported(api_version: str, kind: str, hint: str) -> None:
+    (finding,) = find_unused_objects(build_catalog({"a.yaml": build_object(api_version, kind)}))
 
     assert (finding.code, finding.severity.value, finding.location.file, finding.location.line) == (
         "UnknownKind",
@@ -63,20 +64,20 @@ def test_an_unknown_kind_of_a_group_that_is_read(api_version: str, kind: str, hi
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(obj("apps/v1", "Deployment"), id="kubernetes"),
-        pytest.param(obj("example.org/v1", "Catalog"), id="another-group"),
-        pytest.param(obj("greenhouse.sap/v1alpha1", "Team"), id="known"),
-        pytest.param(obj("platform/v1alpha1", "PublicApi"), id="kinds-of-component-types"),
+        pytest.param(build_object("apps/v1", "Deployment"), id="kubernetes"),
+        pytest.param(build_object("example.org/v1", "Catalog"), id="another-group"),
+        pytest.param(build_object("greenhouse.sap/v1alpha1", "Team"), id="known"),
+        pytest.param(build_object("platform/v1alpha1", "PublicApi"), id="kinds-of-component-types"),
         pytest.param(
-            obj(
+            build_object(
                 "greenhouse.sap/v1alpha1", "Catalog", more=", annotations: {config.kubernetes.io/local-config: 'true'}"
             ),
             id="local-config",
         ),
     ],
 )
-def test_what_is_not_unknown(text: str) -> None:
-    assert codes({"a.yaml": text}) == []
+def test_kind_is_not_reported_as_unknown(text: str) -> None:
+    assert list_findings({"a.yaml": text}) == []
 
 
 ANNOTATED = ", annotations: {reconciler.dev/clusters: berlin}"
@@ -100,47 +101,50 @@ SELECTING = (
 @pytest.mark.parametrize(
     "use",
     [
-        pytest.param(lambda api, kind: {"a.yaml": obj(api, kind, more=ANNOTATED)}, id="placed-by-annotation"),
-        pytest.param(lambda api, kind: {"a.yaml": obj(api, kind, more=LABELLED)}, id="placed-by-policy"),
+        pytest.param(lambda api, kind: {"a.yaml": build_object(api, kind, more=ANNOTATED)}, id="placed-by-annotation"),
+        pytest.param(lambda api, kind: {"a.yaml": build_object(api, kind, more=LABELLED)}, id="placed-by-policy"),
         pytest.param(
             lambda api, kind: {
-                "a.yaml": obj(api, kind),
+                "a.yaml": build_object(api, kind),
                 "v.yaml": variant("v", "b", "p", extra=INJECTOR % (kind, "a")),
             },
             id="injected-by-a-variant",
         ),
         pytest.param(
             lambda api, kind: {
-                "a.yaml": obj(api, kind),
+                "a.yaml": build_object(api, kind),
                 "s.yaml": injected_set("p", ["b"]).replace("kind: ConfigMap", f"kind: {kind}"),
             },
             id="injected-by-a-set",
         ),
         pytest.param(
-            lambda api, kind: {"a.yaml": obj(api, kind), "s.yaml": SELECTING % (api, kind)}, id="selected-by-a-set"
+            lambda api, kind: {"a.yaml": build_object(api, kind), "s.yaml": SELECTING % (api, kind)},
+            id="selected-by-a-set",
         ),
-        pytest.param(lambda api, kind: {"p/x/a.yaml": obj(api, kind), "p/Kptfile": ""}, id="in-a-package"),
-        pytest.param(lambda api, kind: {"a.yaml": obj(api, kind), "broken.yaml": "a: ["}, id="a-file-is-unreadable"),
+        pytest.param(lambda api, kind: {"p/x/a.yaml": build_object(api, kind), "p/Kptfile": ""}, id="in-a-package"),
+        pytest.param(
+            lambda api, kind: {"a.yaml": build_object(api, kind), "broken.yaml": "a: ["}, id="a-file-is-unreadable"
+        ),
     ],
 )
 def test_a_used_object_is_not_reported(api_version: str, kind: str, use) -> None:  # type: ignore[no-untyped-def]
-    assert codes(use(api_version, kind)) == []
+    assert list_findings(use(api_version, kind)) == []
 
 
 @pytest.mark.parametrize("kind", ["Kafka", "KafkaNodePool"])
-def test_a_kafka_that_is_placed_nowhere(kind: str) -> None:
+def test_kafka_object_without_placement_is_reported(kind: str) -> None:
     files = {
-        "a.yaml": obj("kafka.strimzi.io/v1", kind),
+        "a.yaml": build_object("kafka.strimzi.io/v1", kind),
         "v.yaml": variant("v", "b", "p", extra=INJECTOR % (kind, "other")),
     }
-    (finding,) = find_unused_objects(catalog(files))
+    (finding,) = find_unused_objects(build_catalog(files))
 
     assert (finding.code, finding.severity.value, finding.location.file) == ("KafkaNotPlaced", "warning", "a.yaml")
     assert "reconciler.dev/clusters" in finding.message
 
 
 def test_many_objects_of_an_unknown_kind_are_one_finding() -> None:
-    files = {f"{n}.yaml": obj("greenhouse.sap/v1alpha1", "Catalog", f"c{n}") for n in range(1, 8)}
-    (finding,) = find_unused_objects(catalog(files))
+    files = {f"{n}.yaml": build_object("greenhouse.sap/v1alpha1", "Catalog", f"c{n}") for n in range(1, 8)}
+    (finding,) = find_unused_objects(build_catalog(files))
 
     assert finding.message.endswith("; the same at 2.yaml:1, 3.yaml:1, 4.yaml:1, 5.yaml:1 and 2 more")

@@ -1,4 +1,4 @@
-"""The inventory: one cluster for one name, whoever speaks of it, and where each lives."""
+"""Tests of the cluster inventory: clusters, their labels, and the object that is their target."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from reconciler.krm.objects import ObjectKey
 NAMED = "greenhouse.sap/cluster"
 
 
-def repository(name: str, *, namespace: str = "default", more: str = "deployment: true", labels: str = "{}") -> str:
+def build_repository(
+    name: str, *, namespace: str = "default", more: str = "deployment: true", labels: str = "{}"
+) -> str:
     return (
         "apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repository\n"
         f"metadata: {{name: {name}, namespace: {namespace}, labels: {labels}}}\n"
@@ -21,17 +23,17 @@ def repository(name: str, *, namespace: str = "default", more: str = "deployment
     )
 
 
-def cluster(name: str, *, namespace: str = "acme", labels: str = "{}", version: str = "v1alpha1") -> str:
+def build_cluster(name: str, *, namespace: str = "acme", labels: str = "{}", version: str = "v1alpha1") -> str:
     metadata = f"{{name: {name}, namespace: {namespace}, labels: {labels}}}"
     return f"apiVersion: greenhouse.sap/{version}\nkind: Cluster\nmetadata: {metadata}\nspec: {{accessMode: direct}}\n"
 
 
-def federated(name: str, labels: str = "{}", namespace: str = '""') -> str:
+def build_federated_cluster(name: str, labels: str = "{}", namespace: str = '""') -> str:
     metadata = f"{{name: {name}, namespace: {namespace}, labels: {labels}}}"
     return f"apiVersion: core.kubeadmiral.io/v1alpha1\nkind: FederatedCluster\nmetadata: {metadata}\n"
 
 
-def inventory(*texts: str) -> ClusterInventory:
+def build_inventory(*texts: str) -> ClusterInventory:
     catalog = read_catalog(FileTree({f"{number}.yaml": File(item.encode()) for number, item in enumerate(texts)}))
     return read_inventory(catalog, read_repositories(catalog)[0])
 
@@ -39,44 +41,48 @@ def inventory(*texts: str) -> ClusterInventory:
 @pytest.mark.parametrize(
     ("texts", "names"),
     [
-        pytest.param([repository("a")], ["a"], id="a-deployment-repository"),
-        pytest.param([repository("a", more="deployment: false")], [], id="no-deployment-no-cluster"),
-        pytest.param([cluster("a", version="v9")], ["a"], id="a-cluster-of-any-version"),
-        pytest.param([federated("a")], ["a"], id="a-federated-cluster"),
-        pytest.param([federated("b"), cluster("a"), repository("b")], ["a", "b"], id="one-cluster-for-one-name"),
+        pytest.param([build_repository("a")], ["a"], id="a-deployment-repository"),
+        pytest.param([build_repository("a", more="deployment: false")], [], id="no-deployment-no-cluster"),
+        pytest.param([build_cluster("a", version="v9")], ["a"], id="a-cluster-of-any-version"),
+        pytest.param([build_federated_cluster("a")], ["a"], id="a-federated-cluster"),
+        pytest.param(
+            [build_federated_cluster("b"), build_cluster("a"), build_repository("b")],
+            ["a", "b"],
+            id="one-cluster-for-one-name",
+        ),
         pytest.param(["apiVersion: other.example/v1\nkind: Cluster\nmetadata: {name: a}\n"], [], id="of-another-group"),
-        pytest.param([cluster("a"), cluster("a")], [], id="what-stands-twice-does-not-count"),
+        pytest.param([build_cluster("a"), build_cluster("a")], [], id="what-stands-twice-does-not-count"),
     ],
 )
-def test_which_clusters_there_are(texts: list[str], names: list[str]) -> None:
-    assert list(inventory(*texts).clusters) == names
+def test_clusters_of_the_inventory(texts: list[str], names: list[str]) -> None:
+    assert list(build_inventory(*texts).clusters) == names
 
 
 @pytest.mark.parametrize(
     ("texts", "labels"),
     [
-        pytest.param([cluster("a")], {NAMED: "a"}, id="its-name-is-a-label"),
-        pytest.param([cluster("a", labels=f"{{{NAMED}: b}}")], {NAMED: "a"}, id="whatever-else-says-it"),
+        pytest.param([build_cluster("a")], {NAMED: "a"}, id="its-name-is-a-label"),
+        pytest.param([build_cluster("a", labels=f"{{{NAMED}: b}}")], {NAMED: "a"}, id="whatever-else-says-it"),
         pytest.param(
             [
-                repository("a", labels="{x: r, y: r, z: r}"),
-                federated("a", "{x: f, y: f}"),
-                cluster("a", labels="{x: c}"),
+                build_repository("a", labels="{x: r, y: r, z: r}"),
+                build_federated_cluster("a", "{x: f, y: f}"),
+                build_cluster("a", labels="{x: c}"),
             ],
             {"x": "c", "y": "f", "z": "r", NAMED: "a"},
             id="a-cluster-before-a-federated-one-before-a-repository",
         ),
         pytest.param(
-            [repository("a", labels="{x: r}", more="deployment: false"), cluster("a")],
+            [build_repository("a", labels="{x: r}", more="deployment: false"), build_cluster("a")],
             {NAMED: "a"},
             id="another-repository-of-that-name-says-nothing",
         ),
-        pytest.param([cluster("a", labels="{x: 1, y: b}")], {"y": "b", NAMED: "a"}, id="labels-are-strings"),
+        pytest.param([build_cluster("a", labels="{x: 1, y: b}")], {"y": "b", NAMED: "a"}, id="labels-are-strings"),
     ],
 )
-def test_labels_unite(texts: list[str], labels: dict[str, str]) -> None:
+def test_labels_of_all_objects_are_merged(texts: list[str], labels: dict[str, str]) -> None:
     for order in (texts, texts[::-1]):
-        assert inventory(*order).clusters["a"].labels == labels
+        assert build_inventory(*order).clusters["a"].labels == labels
 
 
 REPOSITORY_KEY = ObjectKey("config.porch.kpt.dev", "Repository", "default", "a")
@@ -87,29 +93,48 @@ FEDERATED_KEY = ObjectKey("core.kubeadmiral.io", "FederatedCluster", "", "a")
 @pytest.mark.parametrize(
     ("texts", "home"),
     [
-        pytest.param([cluster("a"), federated("a"), repository("a")], REPOSITORY_KEY, id="its-repository"),
-        pytest.param([federated("a"), cluster("a")], CLUSTER_KEY, id="else-the-cluster"),
-        pytest.param([federated("a")], FEDERATED_KEY, id="else-the-federated-cluster"),
         pytest.param(
-            [repository("a", more="deployment: false"), cluster("a")], CLUSTER_KEY, id="never-an-upstream-of-that-name"
+            [build_cluster("a"), build_federated_cluster("a"), build_repository("a")],
+            REPOSITORY_KEY,
+            id="its-repository",
         ),
-        pytest.param([repository("a", more="type: oci"), cluster("a")], REPOSITORY_KEY, id="nor-the-fleet-for-a-typo"),
-        pytest.param([repository("a"), repository("a"), cluster("a")], REPOSITORY_KEY, id="nor-for-one-that-is-twice"),
+        pytest.param([build_federated_cluster("a"), build_cluster("a")], CLUSTER_KEY, id="else-the-cluster"),
+        pytest.param([build_federated_cluster("a")], FEDERATED_KEY, id="else-the-federated-cluster"),
         pytest.param(
-            [repository("a"), repository("a", namespace="cases", more="type: oci")],
+            [build_repository("a", more="deployment: false"), build_cluster("a")],
+            CLUSTER_KEY,
+            id="never-an-upstream-of-that-name",
+        ),
+        pytest.param(
+            [build_repository("a", more="type: oci"), build_cluster("a")], REPOSITORY_KEY, id="nor-the-fleet-for-a-typo"
+        ),
+        pytest.param(
+            [build_repository("a"), build_repository("a"), build_cluster("a")],
+            REPOSITORY_KEY,
+            id="nor-for-one-that-is-twice",
+        ),
+        pytest.param(
+            [build_repository("a"), build_repository("a", namespace="cases", more="type: oci")],
             REPOSITORY_KEY,
             id="one-that-can-be-used-first",
         ),
-        pytest.param([repository("a", namespace="z"), repository("a")], REPOSITORY_KEY, id="the-least-of-two"),
+        pytest.param(
+            [build_repository("a", namespace="z"), build_repository("a")], REPOSITORY_KEY, id="the-least-of-two"
+        ),
     ],
 )
-def test_where_a_cluster_lives(texts: list[str], home: ObjectKey) -> None:
-    assert inventory(*texts).target_keys == {"a": home}
+def test_target_object_of_a_cluster(texts: list[str], home: ObjectKey) -> None:
+    assert build_inventory(*texts).target_keys == {"a": home}
 
 
-def test_what_cannot_be_used_is_in_doubt() -> None:
-    cluster_inventory = inventory(
-        repository("a", more="type: oci"), cluster("b"), cluster("b"), federated("c"), federated("c"), repository("d")
+def test_unusable_objects_make_their_names_uncertain() -> None:
+    cluster_inventory = build_inventory(
+        build_repository("a", more="type: oci"),
+        build_cluster("b"),
+        build_cluster("b"),
+        build_federated_cluster("c"),
+        build_federated_cluster("c"),
+        build_repository("d"),
     )
 
     assert cluster_inventory.uncertain_names == {"a", "b", "c"}
@@ -120,17 +145,19 @@ def test_what_cannot_be_used_is_in_doubt() -> None:
     ("texts", "places"),
     [
         pytest.param(
-            [cluster("a", namespace="z"), cluster("a")],
+            [build_cluster("a", namespace="z"), build_cluster("a")],
             "Cluster/acme/a at 1.yaml:1, Cluster/z/a at 0.yaml:1",
             id="two-clusters",
         ),
         pytest.param(
-            [federated("a"), federated("a", namespace="x")], "FederatedCluster/x/a at 1.yaml:1", id="two-others"
+            [build_federated_cluster("a"), build_federated_cluster("a", namespace="x")],
+            "FederatedCluster/x/a at 1.yaml:1",
+            id="two-others",
         ),
     ],
 )
-def test_a_name_is_one_cluster(texts: list[str], places: str) -> None:
-    cluster_inventory = inventory(*texts)
+def test_duplicate_cluster_is_a_conflict(texts: list[str], places: str) -> None:
+    cluster_inventory = build_inventory(*texts)
 
     assert list(cluster_inventory.conflicts) == ["a"]
     assert cluster_inventory.conflicts["a"].code == "DestinationConflict"
@@ -138,24 +165,24 @@ def test_a_name_is_one_cluster(texts: list[str], places: str) -> None:
     assert list(cluster_inventory.clusters) == ["a"]
 
 
-def test_two_repositories_are_told_by_planning() -> None:
-    assert inventory(repository("a"), repository("a", namespace="z")).conflicts == {}
+def test_duplicate_repository_is_not_a_conflict_of_the_inventory() -> None:
+    assert build_inventory(build_repository("a"), build_repository("a", namespace="z")).conflicts == {}
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "message"),
     [
-        pytest.param(cluster("East"), '"East" must be lower-case', id="no-dns-subdomain"),
-        pytest.param(federated("east.lock"), ".lock", id="like-a-lock-file"),
-        pytest.param(repository("East"), '"East" must be lower-case', id="a-repository"),
-        pytest.param(cluster("e" * 246), "at most 245", id="too-long"),
-        pytest.param(cluster('"a/b"'), "must be lower-case", id="two-segments"),
+        pytest.param(build_cluster("East"), '"East" must be lower-case', id="no-dns-subdomain"),
+        pytest.param(build_federated_cluster("east.lock"), ".lock", id="like-a-lock-file"),
+        pytest.param(build_repository("East"), '"East" must be lower-case', id="a-repository"),
+        pytest.param(build_cluster("e" * 246), "at most 245", id="too-long"),
+        pytest.param(build_cluster('"a/b"'), "must be lower-case", id="two-segments"),
     ],
 )
-def test_a_name_must_be_one_of_a_branch(text: str, why: str) -> None:
-    cluster_inventory = inventory("x: 1\n---\n" + text)
+def test_cluster_name_must_be_valid_in_a_branch_name(text: str, message: str) -> None:
+    cluster_inventory = build_inventory("x: 1\n---\n" + text)
 
     assert not cluster_inventory.clusters
     (finding,) = cluster_inventory.findings
     assert (finding.code, str(finding.location).split()[0]) == ("NameNotUsable", "0.yaml:5")
-    assert why in finding.message
+    assert message in finding.message

@@ -1,4 +1,4 @@
-"""Which release of Kubernetes each cluster runs, by what its objects say."""
+"""Tests of the Kubernetes version of each cluster, as its objects state it."""
 
 from __future__ import annotations
 
@@ -17,26 +17,28 @@ spec: {{deployment: {deployment}, git: {{repo: ./fleet.git}}}}
 CLUSTER = (
     "apiVersion: greenhouse.sap/v1alpha1\nkind: Cluster\nmetadata: {{name: berlin, namespace: a, annotations: {}}}\n"
 )
-SAYS = "reconciler.dev/kubernetes-version"
+VERSION_ANNOTATION = "reconciler.dev/kubernetes-version"
 
 
-def repository(value: str, name: str = "berlin", deployment: str = "true") -> str:
-    return REPOSITORY.format(name=name, annotations=f"{{{SAYS}: {value}}}" if value else "{}", deployment=deployment)
+def build_repository(value: str, name: str = "berlin", deployment: str = "true") -> str:
+    return REPOSITORY.format(
+        name=name, annotations=f"{{{VERSION_ANNOTATION}: {value}}}" if value else "{}", deployment=deployment
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param(repository('"1.31"'), {"berlin": (1, 31)}, id="a-repository"),
-        pytest.param(repository(""), {}, id="nothing-said"),
-        pytest.param(repository('"1.31"', deployment="false"), {}, id="no-cluster"),
-        pytest.param(f"{repository('v1.31.2')}---\n{CLUSTER.format(f'{{{SAYS}: v1.33.0}}')}", {"berlin": (1, 33)},
+        pytest.param(build_repository('"1.31"'), {"berlin": (1, 31)}, id="a-repository"),
+        pytest.param(build_repository(""), {}, id="nothing-said"),
+        pytest.param(build_repository('"1.31"', deployment="false"), {}, id="no-cluster"),
+        pytest.param(f"{build_repository('v1.31.2')}---\n{CLUSTER.format(f'{{{VERSION_ANNOTATION}: v1.33.0}}')}", {"berlin": (1, 33)},
                      id="a-cluster-has-the-last-word"),
-        pytest.param(f"{repository('v1.31.2')}---\n{CLUSTER.format('{}')}", {"berlin": (1, 31)},
+        pytest.param(f"{build_repository('v1.31.2')}---\n{CLUSTER.format('{}')}", {"berlin": (1, 31)},
                      id="a-cluster-that-does-not-say"),
     ],
 )  # fmt: skip
-def test_releases(text: str, expected: dict[str, tuple[int, int]]) -> None:
+def test_versions_are_read(text: str, expected: dict[str, tuple[int, int]]) -> None:
     catalog = catalog_of(site=text)
     known = read_known_clusters(catalog, read_inventory(catalog, read_repositories(catalog)[0]))
 
@@ -44,8 +46,8 @@ def test_releases(text: str, expected: dict[str, tuple[int, int]]) -> None:
     assert known.versions.findings == ()
 
 
-def test_a_version_that_is_none_is_told_at_its_line() -> None:
-    catalog = catalog_of(site=repository("newest"))
+def test_invalid_version_is_reported_at_its_line() -> None:
+    catalog = catalog_of(site=build_repository("newest"))
     known = read_known_clusters(catalog, read_inventory(catalog, read_repositories(catalog)[0]))
     (finding,) = known.versions.findings
 

@@ -1,4 +1,4 @@
-"""A small world of override policies: written as YAML, read and applied as the engine does it."""
+"""Test environment of the override policies: builders for policies and resources, and functions that apply policies."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def override_package(
     texts: RuleTexts | None = None,
     had: Iterable[ObjectKey] = (),
 ) -> OverriddenPackage:
-    """Return one package as one cluster is to have it."""
+    """Return one package with the overrides for one cluster."""
     return PackageOverrider(policies, options).override(files, cluster, texts or {}, had)
 
 
@@ -51,93 +51,98 @@ def override_resource(
     options: OverrideOptions | None = None,
     texts: RuleTexts | None = None,
 ) -> OverriddenResource:
-    """Return one resource as one cluster is to have it."""
+    """Return one resource with the overrides for one cluster."""
     options = options or OverrideOptions()
     attached = find_attached_policies(resource, policies, options.on_missing)
     matched = tuple(match_rules(policy, cluster, texts or {}) for policy in attached.policies)
     return apply_overrides(resource, attached, matched, cluster, options)
 
 
-def tree(files: Mapping[str, str]) -> FileTree:
+def build_tree(files: Mapping[str, str]) -> FileTree:
     return FileTree({path: File(text.encode()) for path, text in files.items()})
 
 
-def catalog(*documents: str | Mapping[str, Any]) -> Catalog:
-    """Return the config that holds these documents, each in a file of its own."""
+def build_catalog(*documents: str | Mapping[str, Any]) -> Catalog:
+    """Return a config with these documents, one per file."""
     texts = [document if isinstance(document, str) else emit(dict(document)) for document in documents]
-    return read_catalog(tree({f"policies/{number}.yaml": text for number, text in enumerate(texts)}))
+    return read_catalog(build_tree({f"policies/{number}.yaml": text for number, text in enumerate(texts)}))
 
 
-def policy(
+def build_policy(
     rules: Any, *, kind: str = "ClusterOverridePolicy", name: str = POLICY, namespace: str = ""
 ) -> dict[str, Any]:
     metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": {"overrideRules": rules}}
 
 
-def read(*documents: str | Mapping[str, Any]) -> OverridePolicies:
-    return read_override_policies(catalog(*documents))
+def read_policies(*documents: str | Mapping[str, Any]) -> OverridePolicies:
+    return read_override_policies(build_catalog(*documents))
 
 
-def rules_of(*overriders: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return rules for every cluster."""
+def build_rules(*overriders: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return one rule for all clusters per overrider."""
     return [{"overriders": overrider} for overrider in overriders]
 
 
-def resource(text: str, path: str = "stack.yaml") -> PackageResource:
-    return Package(tree({path: text})).resources[0]
+def read_resource(text: str, path: str = "stack.yaml") -> PackageResource:
+    return Package(build_tree({path: text})).resources[0]
 
 
-def labelled(data: Mapping[str, Any], **labels: str) -> dict[str, Any]:
+def add_labels(data: Mapping[str, Any], **labels: str) -> dict[str, Any]:
     """Return a resource with more labels."""
     metadata = data["metadata"]
     return {**data, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **labels}}}
 
 
-def attached(data: Mapping[str, Any], name: str = POLICY) -> dict[str, Any]:
-    """Return a resource that names a ClusterOverridePolicy."""
-    return labelled(data, **{CLUSTER_LABEL: name})
+def attach_policy(data: Mapping[str, Any], name: str = POLICY) -> dict[str, Any]:
+    """Return a resource with the label of a ClusterOverridePolicy."""
+    return add_labels(data, **{CLUSTER_LABEL: name})
 
 
-def override(
+def override_data(
     data: Mapping[str, Any],
     *overriders: Mapping[str, Any],
     cluster: Cluster = HERE,
     options: OverrideOptions | None = None,
 ) -> OverriddenResource:
-    """Return the resource after one policy, with a rule for every cluster for each of the overriders."""
-    return override_resource(resource(emit(attached(data))), read(policy(rules_of(*overriders))), cluster, options)
+    """Return the resource after one policy, which has one rule for all clusters per overrider."""
+    return override_resource(
+        read_resource(emit(attach_policy(data))),
+        read_policies(build_policy(build_rules(*overriders))),
+        cluster,
+        options,
+    )
 
 
-def outcome(data: Mapping[str, Any], *overriders: Mapping[str, Any]) -> Any:
-    """Return the data after one policy, or the codes of all errors, of the policy and of applying it."""
-    policies = read(policy(rules_of(*overriders)))
+def apply_overriders(data: Mapping[str, Any], *overriders: Mapping[str, Any]) -> Any:
+    """Return the data after one policy, or the codes of all errors in the policy and its application."""
+    policies = read_policies(build_policy(build_rules(*overriders)))
     if policies.findings:
-        return codes(policies.findings)
-    final_resource = override_resource(resource(emit(attached(data))), policies, HERE)
-    return error_codes(final_resource) or final_resource.document.data
+        return list_codes(policies.findings)
+    final_resource = override_resource(read_resource(emit(attach_policy(data))), policies, HERE)
+    return list_error_codes(final_resource) or final_resource.document.data
 
 
-def codes(findings: Iterable[Any]) -> list[str]:
+def list_codes(findings: Iterable[Any]) -> list[str]:
     return [finding.code for finding in findings]
 
 
-def error_codes(final_resource: OverriddenResource) -> list[str]:
+def list_error_codes(final_resource: OverriddenResource) -> list[str]:
     return [finding.code for finding in final_resource.findings if finding.severity == "error"]
 
 
-def warning_codes(final_resource: OverriddenResource) -> list[str]:
+def list_warning_codes(final_resource: OverriddenResource) -> list[str]:
     return [finding.code for finding in final_resource.findings if finding.severity != "error"]
 
 
-def yaml(text: str) -> Any:
+def parse_document(text: str) -> Any:
     return parse_yaml(text).documents[0].data
 
 
-def at(data: Any, pointer: str) -> Any:
+def get_at_pointer(data: Any, pointer: str) -> Any:
     return resolve_pointer(data, [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]])
 
 
-def same_data(left: Any, right: Any) -> bool:
-    """Tell whether two values are the same JSON: 1 is not true, and the order of keys does not matter."""
+def is_same_json(left: Any, right: Any) -> bool:
+    """Return whether two values are the same JSON: 1 is not true, and the order of keys does not matter."""
     return json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)

@@ -1,4 +1,4 @@
-"""Whatever people write, as a policy or as a resource, is answered by findings and never by an exception."""
+"""Tests with random policies and resources: the result is always a list of findings, and never an exception."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from reconciler.krm.yaml import emit
 from tests.unit.controllers.override_policies.override_world import (
     HERE,
     POLICY,
-    attached,
-    error_codes,
+    attach_policy,
+    build_policy,
+    build_tree,
+    list_error_codes,
     override_package,
     override_resource,
-    policy,
-    read,
-    resource,
-    tree,
+    read_policies,
+    read_resource,
 )
 
 WORDS = st.sampled_from(
@@ -94,11 +94,11 @@ selectors = st.lists(
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(rule, max_size=2) | anything, selectors | anything)
-def test_a_policy_is_read_whatever_it_says(rules: Any, chosen: Any) -> None:
-    document = policy(rules)
+def test_any_policy_is_read(rules: Any, chosen: Any) -> None:
+    document = build_policy(rules)
     document["spec"]["resourceSelectors"] = chosen
 
-    policies = read(document)
+    policies = read_policies(document)
 
     assert len(policies.valid) + len(policies.invalid) == 1
     assert bool(policies.invalid) == bool(policies.findings)
@@ -147,7 +147,7 @@ pod = st.fixed_dictionaries({"template": st.fixed_dictionaries({"spec": st.dicti
 
 @settings(max_examples=100, deadline=None)
 @given(sound, anything | pod, anything, st.sampled_from(["Deployment", "ConfigMap", "Secret"]))
-def test_a_resource_is_answered_whatever_it_holds(some: dict[str, Any], spec: Any, metadata: Any, kind: str) -> None:
+def test_any_resource_is_overridden_or_reported(some: dict[str, Any], spec: Any, metadata: Any, kind: str) -> None:
     more = metadata if isinstance(metadata, dict) else {"annotations": metadata}
     document = {
         "apiVersion": "apps/v1" if kind == "Deployment" else "v1",
@@ -156,28 +156,28 @@ def test_a_resource_is_answered_whatever_it_holds(some: dict[str, Any], spec: An
         "spec": spec,
         "data": spec,
     }
-    rules = policy([{"overriders": some}])
+    rules = build_policy([{"overriders": some}])
     rules["spec"]["resourceSelectors"] = [{"apiVersion": document["apiVersion"], "kind": kind}]
-    policies = read(rules)
+    policies = read_policies(rules)
 
-    final_resource = override_resource(resource(emit(document)), policies, HERE)
+    final_resource = override_resource(read_resource(emit(document)), policies, HERE)
 
     assert [key.name for key in final_resource.candidate_policies] == [POLICY]
-    assert final_resource.has_errors == bool(error_codes(final_resource))
+    assert final_resource.has_errors == bool(list_error_codes(final_resource))
     assert final_resource.has_errors or final_resource.document.data["kind"] == kind
     text = emit(document)
-    assert override_package(tree({"a.yaml": text}), policies, HERE).files["a.yaml"].data.decode() == (
+    assert override_package(build_tree({"a.yaml": text}), policies, HERE).files["a.yaml"].data.decode() == (
         text if final_resource.has_errors else final_resource.document.text
     )
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.text() | (rule | anything).map(json.dumps))
-def test_a_rule_is_applied_by_any_text(text: str) -> None:
-    policies = read(policy([{"rollout": {"waves": [{}]}}]))
+def test_any_recorded_rule_text_is_applied_or_reported(text: str) -> None:
+    policies = read_policies(build_policy([{"rollout": {"waves": [{}]}}]))
     (key,) = policies.valid
     subject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
-    files = tree({"a.yaml": emit(attached(subject))})
+    files = build_tree({"a.yaml": emit(attach_policy(subject))})
 
     package = override_package(files, policies, HERE, texts={RuleId(key, "0"): text})
 

@@ -1,4 +1,4 @@
-"""Cluster variables: a text may ask for the name and labels of its cluster; other `${…}` is text (kubeadmiral 12)."""
+"""Tests of cluster variables: name and labels of the cluster in texts. Other `${…}` texts stay unchanged."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import pytest
 
 from reconciler.controllers.clusters.selection import Cluster
 from tests.unit.controllers.override_policies.override_world import (
-    at,
-    attached,
-    codes,
+    attach_policy,
+    build_policy,
+    build_rules,
     emit,
-    error_codes,
-    override,
+    get_at_pointer,
+    list_codes,
+    list_error_codes,
+    override_data,
     override_resource,
-    policy,
-    read,
-    resource,
-    rules_of,
-    yaml,
+    parse_document,
+    read_policies,
+    read_resource,
 )
 
 NORTH = Cluster("north-1", {"region": "north", "replicas": "3", "site.example/zone": "b", "bad": "a_b"})
-SHOP = yaml("""\
+SHOP = parse_document("""\
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: shop, namespace: shop, annotations: {}}
@@ -33,7 +33,7 @@ spec:
 """)
 
 
-def annotated(text: str) -> dict[str, Any]:
+def build_annotation_overrider(text: str) -> dict[str, Any]:
     return {"jsonpatch": [{"operator": "set", "path": "/metadata/annotations/a", "value": text}]}
 
 
@@ -53,16 +53,16 @@ def annotated(text: str) -> dict[str, Any]:
         ("${HOME} $HOME $${x} ${DOMAIN:-cluster.local} ${clusterName} ${cluster}", None),
     ],
 )
-def test_a_text_with_variables(text: str, expected: Any) -> None:
-    final_resource = override(SHOP, annotated(text), cluster=NORTH)
+def test_variables_in_a_text_are_replaced(text: str, expected: Any) -> None:
+    final_resource = override_data(SHOP, build_annotation_overrider(text), cluster=NORTH)
 
-    assert error_codes(final_resource) == []
-    result = at(final_resource.document.data, "/metadata/annotations/a")
+    assert list_error_codes(final_resource) == []
+    result = get_at_pointer(final_resource.document.data, "/metadata/annotations/a")
     assert (result, type(result)) == ((text, str) if expected is None else (expected, type(expected)))
 
 
-def test_every_overrider_takes_them() -> None:
-    rule = yaml("""\
+def test_variables_work_in_all_overriders() -> None:
+    rule = parse_document("""\
 image: [{operations: [{imageComponent: Registry, value: "${cluster.labels.region}.example"}]}]
 args: [{containerName: api, operator: append, value: ["--at=${cluster.name}"]}]
 envs: [{containerName: api, operator: set, value: [{name: AT, value: "${cluster.name}"}]}]
@@ -70,9 +70,9 @@ labels: [{operator: set, value: {at: "${cluster.name}"}}]
 jsonpatch: [{path: "/metadata/annotations/${cluster.name}", value: "x"}]
 """)
 
-    data = override(SHOP, rule, cluster=NORTH).document.data
+    data = override_data(SHOP, rule, cluster=NORTH).document.data
 
-    assert at(data, "/spec/template/spec/containers/0") == {
+    assert get_at_pointer(data, "/spec/template/spec/containers/0") == {
         "name": "api",
         "image": "north.example/team/api:1",
         "args": ["--at=north-1"],
@@ -86,13 +86,19 @@ jsonpatch: [{path: "/metadata/annotations/${cluster.name}", value: "x"}]
     ("overriders", "text"),
     [
         pytest.param(
-            annotated("${cluster.labels.gpu}"),
+            build_annotation_overrider("${cluster.labels.gpu}"),
             "must contain variables that have a value for cluster north-1: ${cluster.labels.gpu}: no such key: gpu",
             id="no-such-label",
         ),
-        pytest.param(annotated("a${int(cluster.labels.replicas)}"), "must be a string", id="a-number-inside"),
-        pytest.param(annotated("${cluster.labels}"), "must be a string, a number or a boolean", id="a-mapping"),
-        pytest.param(annotated("${int(cluster.labels.region)}"), "jsonpatch[0].value must", id="no-number"),
+        pytest.param(
+            build_annotation_overrider("a${int(cluster.labels.replicas)}"), "must be a string", id="a-number-inside"
+        ),
+        pytest.param(
+            build_annotation_overrider("${cluster.labels}"), "must be a string, a number or a boolean", id="a-mapping"
+        ),
+        pytest.param(
+            build_annotation_overrider("${int(cluster.labels.region)}"), "jsonpatch[0].value must", id="no-number"
+        ),
         pytest.param(
             {"labels": [{"operator": "set", "value": {"a": "${cluster.labels.region + ' x'}"}}]},
             "on north-1, spec.overrideRules[0].overriders.labels[0].value must be valid",
@@ -105,18 +111,22 @@ jsonpatch: [{path: "/metadata/annotations/${cluster.name}", value: "x"}]
         ),
     ],
 )
-def test_what_a_cluster_cannot_answer_withholds_the_resource_there(overriders: dict[str, Any], text: str) -> None:
-    final_resource = override(SHOP, overriders, cluster=NORTH)
+def test_unresolved_variable_blocks_the_resource(overriders: dict[str, Any], text: str) -> None:
+    final_resource = override_data(SHOP, overriders, cluster=NORTH)
 
-    assert error_codes(final_resource) == ["ClusterVariableUnresolved"]
+    assert list_error_codes(final_resource) == ["ClusterVariableUnresolved"]
     assert text in final_resource.findings[0].message
     assert final_resource.findings[0].message.startswith("ClusterOverridePolicy/tuning: ")
 
 
-def test_a_rule_for_other_clusters_asks_nothing() -> None:
-    rules = [{"targetClusters": {"clusters": ["south"]}, "overriders": annotated("${cluster.labels.gpu}")}]
+def test_rule_for_other_clusters_is_not_evaluated() -> None:
+    rules = [
+        {"targetClusters": {"clusters": ["south"]}, "overriders": build_annotation_overrider("${cluster.labels.gpu}")}
+    ]
 
-    final_resource = override_resource(resource(emit(attached(SHOP))), read(policy(rules)), NORTH)
+    final_resource = override_resource(
+        read_resource(emit(attach_policy(SHOP))), read_policies(build_policy(rules)), NORTH
+    )
 
     assert final_resource.findings == ()
 
@@ -124,10 +134,21 @@ def test_a_rule_for_other_clusters_asks_nothing() -> None:
 @pytest.mark.parametrize(
     ("overriders", "code", "text"),
     [
-        pytest.param(annotated("${cluster.foo}"), "PolicyInvalid", "no field 'foo'", id="unknown-field"),
-        pytest.param(annotated("${cluster.name + }"), "PolicyInvalid", "must contain valid variables", id="no-CEL"),
-        pytest.param(annotated("${cluster.name"), "PolicyInvalid", "closed by a brace", id="not-closed"),
-        pytest.param(annotated("${cluster.name == '}"), "PolicyInvalid", "closed by a brace", id="open-string"),
+        pytest.param(
+            build_annotation_overrider("${cluster.foo}"), "PolicyInvalid", "no field 'foo'", id="unknown-field"
+        ),
+        pytest.param(
+            build_annotation_overrider("${cluster.name + }"),
+            "PolicyInvalid",
+            "must contain valid variables",
+            id="no-CEL",
+        ),
+        pytest.param(
+            build_annotation_overrider("${cluster.name"), "PolicyInvalid", "closed by a brace", id="not-closed"
+        ),
+        pytest.param(
+            build_annotation_overrider("${cluster.name == '}"), "PolicyInvalid", "closed by a brace", id="open-string"
+        ),
         pytest.param(
             {"labels": [{"operator": "${cluster.name}", "value": {}}]}, "OperatorUnsupported", "", id="operator"
         ),
@@ -136,8 +157,10 @@ def test_a_rule_for_other_clusters_asks_nothing() -> None:
         ),
     ],
 )
-def test_what_can_be_told_is_told_when_the_policy_is_read(overriders: dict[str, Any], code: str, text: str) -> None:
-    (finding,) = read(policy(rules_of(overriders))).findings
+def test_invalid_expression_is_reported_when_the_policy_is_read(
+    overriders: dict[str, Any], code: str, text: str
+) -> None:
+    (finding,) = read_policies(build_policy(build_rules(overriders))).findings
 
-    assert codes([finding]) == [code]
+    assert list_codes([finding]) == [code]
     assert text in finding.message

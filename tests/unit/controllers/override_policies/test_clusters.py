@@ -1,4 +1,4 @@
-"""Which clusters a rule is for (kubeadmiral 3), and what a selector must not say."""
+"""Tests of the clusters of a rule: selection, and invalid selectors."""
 
 from __future__ import annotations
 
@@ -8,21 +8,26 @@ import pytest
 
 from reconciler.controllers.clusters.selection import Cluster, is_cluster_selected, parse_int64
 from reconciler.controllers.override_policies.policy_usage import check_rule_clusters
-from tests.unit.controllers.override_policies.override_world import codes, policy, read, yaml
+from tests.unit.controllers.override_policies.override_world import (
+    build_policy,
+    list_codes,
+    parse_document,
+    read_policies,
+)
 
 NORTH = Cluster("north-1", {"region": "north", "ram": "64", "empty": ""})
 
 
 def read_target(targets: Any) -> Any:
-    return read(policy([{"targetClusters": targets}]))
+    return read_policies(build_policy([{"targetClusters": targets}]))
 
 
-def expressions(text: str) -> Any:
-    return {"clusterAffinity": [{"matchExpressions": [yaml(text)]}]}
+def build_label_expression(text: str) -> Any:
+    return {"clusterAffinity": [{"matchExpressions": [parse_document(text)]}]}
 
 
-def fields(text: str) -> Any:
-    return {"clusterAffinity": [{"matchFields": [yaml(text)]}]}
+def build_field_expression(text: str) -> Any:
+    return {"clusterAffinity": [{"matchFields": [parse_document(text)]}]}
 
 
 @pytest.mark.parametrize(
@@ -43,26 +48,30 @@ def fields(text: str) -> Any:
         pytest.param({"clusterAffinity": []}, True, id="no-terms"),
         pytest.param({"clusterAffinity": [{}]}, False, id="empty-term"),
         pytest.param({"clusterAffinity": [{"matchExpressions": [], "matchFields": []}]}, False, id="empty-lists"),
-        pytest.param(expressions("{key: region, operator: In, values: [south, north]}"), True, id="In"),
-        pytest.param(expressions("{key: region, operator: In, values: [south]}"), False, id="In-other"),
-        pytest.param(expressions("{key: gpu, operator: In, values: [a]}"), False, id="In-absent"),
-        pytest.param(expressions("{key: region, operator: NotIn, values: [north]}"), False, id="NotIn"),
-        pytest.param(expressions("{key: gpu, operator: NotIn, values: [a]}"), True, id="NotIn-absent"),
-        pytest.param(expressions("{key: empty, operator: Exists}"), True, id="Exists-empty"),
-        pytest.param(expressions("{key: gpu, operator: Exists, values: []}"), False, id="Exists-absent"),
-        pytest.param(expressions("{key: gpu, operator: DoesNotExist}"), True, id="DoesNotExist"),
-        pytest.param(expressions("{key: empty, operator: DoesNotExist}"), False, id="DoesNotExist-empty"),
-        pytest.param(expressions('{key: ram, operator: Gt, values: ["63"]}'), True, id="Gt"),
-        pytest.param(expressions('{key: ram, operator: Gt, values: ["64"]}'), False, id="Gt-equal"),
-        pytest.param(expressions('{key: ram, operator: Lt, values: ["0065"]}'), True, id="Lt-leading-zeros"),
-        pytest.param(expressions('{key: region, operator: Gt, values: ["1"]}'), False, id="Gt-of-a-word"),
-        pytest.param(expressions('{key: gpu, operator: Lt, values: ["1"]}'), False, id="Lt-absent"),
-        pytest.param(fields("{key: metadata.name, operator: In, values: [north-1]}"), True, id="name-In"),
-        pytest.param(fields("{key: metadata.name, operator: NotIn, values: [north-1]}"), False, id="name-NotIn"),
+        pytest.param(build_label_expression("{key: region, operator: In, values: [south, north]}"), True, id="In"),
+        pytest.param(build_label_expression("{key: region, operator: In, values: [south]}"), False, id="In-other"),
+        pytest.param(build_label_expression("{key: gpu, operator: In, values: [a]}"), False, id="In-absent"),
+        pytest.param(build_label_expression("{key: region, operator: NotIn, values: [north]}"), False, id="NotIn"),
+        pytest.param(build_label_expression("{key: gpu, operator: NotIn, values: [a]}"), True, id="NotIn-absent"),
+        pytest.param(build_label_expression("{key: empty, operator: Exists}"), True, id="Exists-empty"),
+        pytest.param(build_label_expression("{key: gpu, operator: Exists, values: []}"), False, id="Exists-absent"),
+        pytest.param(build_label_expression("{key: gpu, operator: DoesNotExist}"), True, id="DoesNotExist"),
+        pytest.param(build_label_expression("{key: empty, operator: DoesNotExist}"), False, id="DoesNotExist-empty"),
+        pytest.param(build_label_expression('{key: ram, operator: Gt, values: ["63"]}'), True, id="Gt"),
+        pytest.param(build_label_expression('{key: ram, operator: Gt, values: ["64"]}'), False, id="Gt-equal"),
+        pytest.param(build_label_expression('{key: ram, operator: Lt, values: ["0065"]}'), True, id="Lt-leading-zeros"),
+        pytest.param(build_label_expression('{key: region, operator: Gt, values: ["1"]}'), False, id="Gt-of-a-word"),
+        pytest.param(build_label_expression('{key: gpu, operator: Lt, values: ["1"]}'), False, id="Lt-absent"),
+        pytest.param(
+            build_field_expression("{key: metadata.name, operator: In, values: [north-1]}"), True, id="name-In"
+        ),
+        pytest.param(
+            build_field_expression("{key: metadata.name, operator: NotIn, values: [north-1]}"), False, id="name-NotIn"
+        ),
         pytest.param(
             {
                 "clusterAffinity": [
-                    yaml(
+                    parse_document(
                         "{matchExpressions: [{key: gpu, operator: Exists}], "
                         "matchFields: [{key: metadata.name, operator: In, values: [north-1]}]}"
                     )
@@ -79,7 +88,7 @@ def fields(text: str) -> Any:
         pytest.param({"clusters": ["north-1"], "clusterSelector": {"region": "south"}}, False, id="all-parts"),
     ],
 )
-def test_a_rule_is_for_a_cluster(targets: Any, expected: bool) -> None:
+def test_rule_selects_a_cluster(targets: Any, expected: bool) -> None:
     policies = read_target(targets)
 
     (item,) = policies.valid.values()
@@ -89,32 +98,32 @@ def test_a_rule_is_for_a_cluster(targets: Any, expected: bool) -> None:
 @pytest.mark.parametrize(
     ("targets", "field"),
     [
-        (expressions('{key: ram, operator: Gt, values: ["1.5"]}'), "values"),
-        (expressions('{key: ram, operator: Gt, values: ["1", "2"]}'), "values"),
-        (expressions('{key: ram, operator: Lt, values: ["-1"]}'), "values"),
-        (expressions('{key: ram, operator: Lt, values: ["9223372036854775808"]}'), "values"),
-        (expressions('{key: ram, operator: Lt, values: ["٣"]}'), "values"),
-        (expressions("{key: ram, operator: Lt}"), "values"),
-        (expressions("{key: ram, operator: Exists, values: [a]}"), "values"),
-        (expressions("{key: ram, operator: DoesNotExist, values: [a]}"), "values"),
-        (expressions("{key: ram, operator: In, values: []}"), "values"),
-        (expressions("{key: ram, operator: NotIn}"), "values"),
-        (expressions("{key: ram, operator: In, values: ['a b']}"), "values"),
-        (expressions("{key: -ram, operator: Exists}"), "key"),
-        (expressions("{key: ram, operator: exists}"), "operator"),
-        (expressions("{key: ram}"), "operator"),
-        (fields("{key: metadata.name, operator: In, values: [a, b]}"), "values"),
-        (fields("{key: metadata.name, operator: Exists}"), "operator"),
-        (fields("{key: spec.region, operator: In, values: [a]}"), "key"),
+        (build_label_expression('{key: ram, operator: Gt, values: ["1.5"]}'), "values"),
+        (build_label_expression('{key: ram, operator: Gt, values: ["1", "2"]}'), "values"),
+        (build_label_expression('{key: ram, operator: Lt, values: ["-1"]}'), "values"),
+        (build_label_expression('{key: ram, operator: Lt, values: ["9223372036854775808"]}'), "values"),
+        (build_label_expression('{key: ram, operator: Lt, values: ["٣"]}'), "values"),
+        (build_label_expression("{key: ram, operator: Lt}"), "values"),
+        (build_label_expression("{key: ram, operator: Exists, values: [a]}"), "values"),
+        (build_label_expression("{key: ram, operator: DoesNotExist, values: [a]}"), "values"),
+        (build_label_expression("{key: ram, operator: In, values: []}"), "values"),
+        (build_label_expression("{key: ram, operator: NotIn}"), "values"),
+        (build_label_expression("{key: ram, operator: In, values: ['a b']}"), "values"),
+        (build_label_expression("{key: -ram, operator: Exists}"), "key"),
+        (build_label_expression("{key: ram, operator: exists}"), "operator"),
+        (build_label_expression("{key: ram}"), "operator"),
+        (build_field_expression("{key: metadata.name, operator: In, values: [a, b]}"), "values"),
+        (build_field_expression("{key: metadata.name, operator: Exists}"), "operator"),
+        (build_field_expression("{key: spec.region, operator: In, values: [a]}"), "key"),
         ({"clusterSelector": {"a b": "c"}}, "clusterSelector"),
         ({"clusterSelector": {"a": "c d"}}, "clusterSelector"),
     ],
 )
-def test_an_invalid_selector_makes_the_policy_invalid(targets: Any, field: str) -> None:
+def test_invalid_selector_makes_the_policy_invalid(targets: Any, field: str) -> None:
     policies = read_target(targets)
 
     assert policies.valid == {}
-    assert {*codes(policies.findings)} == {"SelectorInvalid"}
+    assert {*list_codes(policies.findings)} == {"SelectorInvalid"}
     assert any(field in finding.message.partition(" must ")[0] for finding in policies.findings)
 
 
@@ -134,18 +143,18 @@ def test_an_invalid_selector_makes_the_policy_invalid(targets: Any, field: str) 
         ("9" * 5000, None),
     ],
 )
-def test_a_label_as_a_number(text: str, number: int | None) -> None:
+def test_label_is_parsed_as_a_number(text: str, number: int | None) -> None:
     assert parse_int64(text) == number
 
 
-def test_what_is_odd_about_an_inventory_is_a_warning_at_the_rule() -> None:
+def test_unknown_and_unmatched_clusters_are_warnings_at_the_rule() -> None:
     rules = [
         {"targetClusters": {"clusters": ["north-1", "gone", "gone"], "excludeClusters": ["gone"]}},
         {"targetClusters": {"clusterSelector": {"region": "west"}}},
         {},
     ]
 
-    findings = check_rule_clusters(read(policy(rules)).valid.values(), [NORTH])
+    findings = check_rule_clusters(read_policies(build_policy(rules)).valid.values(), [NORTH])
 
     assert [(finding.code, finding.severity, finding.location.pointer) for finding in findings] == [
         ("UnknownCluster", "warning", "/spec/overrideRules/0/targetClusters"),
@@ -154,19 +163,19 @@ def test_what_is_odd_about_an_inventory_is_a_warning_at_the_rule() -> None:
     assert '"gone"' in findings[0].message
 
 
-def test_a_cluster_in_doubt_is_missed_by_nobody() -> None:
+def test_uncertain_cluster_has_no_warning() -> None:
     rules = [
         {"targetClusters": {"clusters": ["doubtful", "gone"]}},
         {"targetClusters": {"clusterSelector": {"region": "west"}}},
         {"rollout": {"waves": [{"clusters": ["doubtful"]}]}},
     ]
 
-    findings = check_rule_clusters(read(policy(rules)).valid.values(), [NORTH], {"doubtful"})
+    findings = check_rule_clusters(read_policies(build_policy(rules)).valid.values(), [NORTH], {"doubtful"})
 
     assert [(finding.code, '"gone"' in finding.message) for finding in findings] == [("UnknownCluster", True)]
 
 
-def test_what_is_odd_about_the_waves_of_a_rule_is_a_warning_at_the_wave() -> None:
+def test_problems_of_waves_are_warnings_at_the_wave() -> None:
     waves = [
         {"clusters": ["gone"]},
         {"clusterSelector": {"region": "north"}},
@@ -174,7 +183,9 @@ def test_what_is_odd_about_the_waves_of_a_rule_is_a_warning_at_the_wave() -> Non
     ]
     south = Cluster("south-1", {})
 
-    findings = check_rule_clusters(read(policy([{"rollout": {"waves": waves}}])).valid.values(), [NORTH, south])
+    findings = check_rule_clusters(
+        read_policies(build_policy([{"rollout": {"waves": waves}}])).valid.values(), [NORTH, south]
+    )
 
     start = "/spec/overrideRules/0/rollout/waves"
     assert [(finding.code, finding.severity, finding.location.pointer) for finding in findings] == [

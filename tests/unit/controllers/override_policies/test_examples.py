@@ -1,4 +1,4 @@
-"""The worked examples of kubeadmiral 6, by their ids, on a Deployment of our own."""
+"""Tests with example overriders on a Deployment. The letter in each id names the overrider."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from reconciler.controllers.clusters.selection import Cluster
 from tests.unit.controllers.override_policies.override_world import (
     CLUSTER_LABEL,
     NAMESPACED_LABEL,
-    at,
+    add_labels,
+    apply_overriders,
     emit,
-    labelled,
-    outcome,
+    get_at_pointer,
     override_resource,
-    read,
-    resource,
-    yaml,
+    parse_document,
+    read_policies,
+    read_resource,
 )
 
 ABSENT = object()
-ORDERS = yaml("""\
+ORDERS = parse_document("""\
 apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -51,68 +51,77 @@ SHA_A, SHA_B = "sha256:" + "ab" * 32, "sha256:" + "0c" * 32
 LABELS, ANNOTATIONS = "/metadata/labels", "/metadata/annotations"
 
 
-def image(names: str, *operations: str) -> str:
+def build_image_overrider(names: str, *operations: str) -> str:
     chosen = f"containerNames: [{names}], " if names else ""
     return f"image: [{{{chosen}operations: [{', '.join(f'{{{operation}}}' for operation in operations)}]}}]"
 
 
-def find(data: Any, pointer: str) -> Any:
+def find_value(data: Any, pointer: str) -> Any:
     parent, _, last = pointer.rpartition("/")
-    above = at(data, parent)
-    return ABSENT if isinstance(above, dict) and last.replace("~1", "/") not in above else at(data, pointer)
+    above = get_at_pointer(data, parent)
+    return ABSENT if isinstance(above, dict) and last.replace("~1", "/") not in above else get_at_pointer(data, pointer)
 
 
 EXAMPLES = {
     "I-01": (
-        image("mesh", "imageComponent: Registry, operator: addIfAbsent, value: near.example"),
+        build_image_overrider("mesh", "imageComponent: Registry, operator: addIfAbsent, value: near.example"),
         {f"{MESH}/image": "near.example/mesh-proxy:1.1"},
     ),
-    "I-02": (image("web", "imageComponent: Registry, operator: addIfAbsent, value: near.example"), "ComponentPresent"),
+    "I-02": (
+        build_image_overrider("web", "imageComponent: Registry, operator: addIfAbsent, value: near.example"),
+        "ComponentPresent",
+    ),
     "I-03": (
-        image("web", 'imageComponent: Registry, value: "near.example:443"'),
+        build_image_overrider("web", 'imageComponent: Registry, value: "near.example:443"'),
         {f"{WEB}/image": "near.example:443/market/orders:2.1"},
     ),
     "I-04": (
-        image("mesh", "imageComponent: Registry, operator: overwrite, value: near.example"),
+        build_image_overrider("mesh", "imageComponent: Registry, operator: overwrite, value: near.example"),
         {f"{MESH}/image": "near.example/mesh-proxy:1.1"},
     ),
-    "I-05": (image("web", "imageComponent: Registry, operator: delete"), {f"{WEB}/image": "market/orders:2.1"}),
+    "I-05": (
+        build_image_overrider("web", "imageComponent: Registry, operator: delete"),
+        {f"{WEB}/image": "market/orders:2.1"},
+    ),
     "I-06": (
-        image("web", "imageComponent: Repository, operator: addIfAbsent, value: market/other"),
+        build_image_overrider("web", "imageComponent: Repository, operator: addIfAbsent, value: market/other"),
         "ComponentPresent",
     ),
     "I-07": (
-        image("web", "imageComponent: Repository, operator: overwrite, value: edge/orders"),
+        build_image_overrider("web", "imageComponent: Repository, operator: overwrite, value: edge/orders"),
         {f"{WEB}/image": "hub.example:7000/edge/orders:2.1"},
     ),
     "I-08": (
-        image(
+        build_image_overrider(
             "web",
             "imageComponent: Repository, operator: delete",
             "imageComponent: Repository, operator: addIfAbsent, value: edge/orders",
         ),
         {f"{WEB}/image": "hub.example:7000/edge/orders:2.1"},
     ),
-    "I-09": (image("mesh", 'imageComponent: Tag, operator: addIfAbsent, value: "9"'), "ComponentPresent"),
+    "I-09": (
+        build_image_overrider("mesh", 'imageComponent: Tag, operator: addIfAbsent, value: "9"'),
+        "ComponentPresent",
+    ),
     "I-10": (
-        image("", "imageComponent: Tag, operator: overwrite, value: canary"),
+        build_image_overrider("", "imageComponent: Tag, operator: overwrite, value: canary"),
         {
             f"{MIGRATE}/image": "tools/migrate:canary",
             f"{WEB}/image": "hub.example:7000/market/orders:canary",
             f"{MESH}/image": "mesh-proxy:canary",
         },
     ),
-    "I-11": (image("mesh", "imageComponent: Tag, operator: delete"), {f"{MESH}/image": "mesh-proxy"}),
+    "I-11": (build_image_overrider("mesh", "imageComponent: Tag, operator: delete"), {f"{MESH}/image": "mesh-proxy"}),
     "I-12": (
-        image("mesh", f'imageComponent: Digest, operator: addIfAbsent, value: "{SHA_A}"'),
+        build_image_overrider("mesh", f'imageComponent: Digest, operator: addIfAbsent, value: "{SHA_A}"'),
         {f"{MESH}/image": f"mesh-proxy:1.1@{SHA_A}"},
     ),
     "I-13": (
-        image("web", f'imageComponent: Digest, operator: overwrite, value: "{SHA_B}"'),
+        build_image_overrider("web", f'imageComponent: Digest, operator: overwrite, value: "{SHA_B}"'),
         {f"{WEB}/image": f"hub.example:7000/market/orders:2.1@{SHA_B}"},
     ),
     "I-14": (
-        image("web", "imageComponent: Digest, operator: delete"),
+        build_image_overrider("web", "imageComponent: Digest, operator: delete"),
         {f"{WEB}/image": "hub.example:7000/market/orders:2.1"},
     ),
     "I-15": (
@@ -279,13 +288,13 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize(("overriders", "expected"), EXAMPLES.values(), ids=EXAMPLES)
-def test_worked_example(overriders: str, expected: str | dict[str, Any]) -> None:
-    result = outcome(ORDERS, yaml(overriders))
+def test_example_overrider(overriders: str, expected: str | dict[str, Any]) -> None:
+    result = apply_overriders(ORDERS, parse_document(overriders))
 
     if isinstance(expected, str):
         assert result == [expected]
     else:
-        assert {pointer: find(result, pointer) for pointer in expected} == expected
+        assert {pointer: find_value(result, pointer) for pointer in expected} == expected
 
 
 BOTH = (
@@ -331,14 +340,14 @@ spec:
         ("edge-g1", {"tier": "edge", "region": "north", "gpu": "b"}, "first", "mesh-proxy:1.1", 4),
     ],
 )
-def test_two_policies_on_clusters(
+def test_two_policies_on_several_clusters(
     cluster: str, labels: dict[str, str], fleet: str, image_of_mesh: str, replicas: int
 ) -> None:
-    document = labelled(ORDERS, **{CLUSTER_LABEL: "everywhere", NAMESPACED_LABEL: "orders"})
+    document = add_labels(ORDERS, **{CLUSTER_LABEL: "everywhere", NAMESPACED_LABEL: "orders"})
 
-    final_resource = override_resource(resource(emit(document)), read(*BOTH), Cluster(cluster, labels))
+    final_resource = override_resource(read_resource(emit(document)), read_policies(*BOTH), Cluster(cluster, labels))
 
     data = final_resource.document.data
     assert final_resource.findings == ()
     assert data["metadata"]["labels"] == {"app": "orders", "part": "back", "wave.example/fleet": fleet}
-    assert (at(data, f"{MESH}/image"), at(data, "/spec/replicas")) == (image_of_mesh, replicas)
+    assert (get_at_pointer(data, f"{MESH}/image"), get_at_pointer(data, "/spec/replicas")) == (image_of_mesh, replicas)

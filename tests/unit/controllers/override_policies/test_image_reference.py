@@ -1,4 +1,6 @@
-"""Image references: fuzzed against the grammar of the distribution specification, written down a second time."""
+"""Tests of image references, with random texts and the grammar of the distribution specification as a second
+implementation.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 from reconciler.controllers.override_policies.image import parse_reference, validate_digest, validate_tag
 
-# as the specification writes it: names in regular expressions, digests by their algorithm
+# The grammar of the specification: regular expressions for names, and one rule per digest algorithm.
 COMPONENT = r"[a-z0-9]+(?:(?:[._]|__|[-]+)[a-z0-9]+)*"
 DOMAIN_PART = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 DOMAIN = rf"(?:{DOMAIN_PART}(?:\.{DOMAIN_PART})*|\[(?:[a-fA-F0-9:]+)\])(?::[0-9]+)?"
@@ -28,7 +30,7 @@ pieces = st.sampled_from([*"aB9._-/:@é \n", "web", "reg.example", "localhost", 
 @example("a:" + "t" * 128)
 @example("a:" + "t" * 129)
 @example("\u0661")
-def test_the_grammar_is_that_of_the_specification(text: str) -> None:
+def test_parser_accepts_the_grammar_of_the_specification(text: str) -> None:
     image_reference = parse_reference(text)
 
     assert (image_reference is not None) == (REFERENCE.fullmatch(text) is not None)
@@ -49,7 +51,7 @@ def test_the_grammar_is_that_of_the_specification(text: str) -> None:
         ("reg.example:5000/a/b:t", "reg.example:5000", "a/b", "t"),
     ],
 )
-def test_how_a_reference_splits(text: str, registry: str, repository: str, tag: str) -> None:
+def test_reference_is_split_into_its_parts(text: str, registry: str, repository: str, tag: str) -> None:
     image_reference = parse_reference(text)
 
     assert image_reference is not None
@@ -61,17 +63,17 @@ def test_how_a_reference_splits(text: str, registry: str, repository: str, tag: 
     )
 
 
-def test_a_name_has_at_most_255_characters() -> None:
+def test_name_has_at_most_255_characters() -> None:
     assert parse_reference("a" * 255 + ":tag") is not None
     assert parse_reference("a" * 256) is None
 
 
 @pytest.mark.parametrize("text", ["team/WEB", "", ":t", "web:", "a//b", "/a", "https://a.example/b", "a:-x", "a___b"])
-def test_what_is_no_reference(text: str) -> None:
+def test_invalid_reference_is_refused(text: str) -> None:
     assert parse_reference(text) is None
 
 
-def test_tags_and_digests_say_what_they_must_be() -> None:
+def test_errors_of_tags_and_digests_state_the_allowed_values() -> None:
     assert (validate_tag("v1.0_a"), validate_digest(SHA)) == (None, None)
     assert "128" in str(validate_tag("x" * 129))
     assert "sha512:<128" in str(validate_digest(SHA.upper()))

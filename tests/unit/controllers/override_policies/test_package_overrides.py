@@ -1,4 +1,4 @@
-"""Overrides over a package: which documents are meant, and that the bytes of all others stay."""
+"""Tests of overrides of a package: the selected documents change, and all other bytes stay."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from reconciler.controllers.clusters.selection import Cluster
 from reconciler.controllers.override_policies.package_overrides import OverriddenPackage
 from tests.unit.controllers.override_policies.override_world import (
     HERE,
-    codes,
+    build_policy,
+    build_rules,
+    build_tree,
+    list_codes,
     override_package,
-    policy,
-    read,
-    rules_of,
-    tree,
+    read_policies,
 )
 
 STACK = """\
@@ -57,19 +57,19 @@ spec:
 LABEL = "    kubeadmiral.io/override-policy-name: tuning   # see policies\n"
 
 
-def rules(text: Any) -> Any:
-    return read(policy(text, kind="OverridePolicy", namespace="bakery"))
+def read_rules(text: Any) -> Any:
+    return read_policies(build_policy(text, kind="OverridePolicy", namespace="bakery"))
 
 
-def apply(files: dict[str, str], policies: Any, cluster: Cluster = HERE) -> OverriddenPackage:
-    return override_package(tree(files), policies, cluster)
+def apply_policies(files: dict[str, str], policies: Any, cluster: Cluster = HERE) -> OverriddenPackage:
+    return override_package(build_tree(files), policies, cluster)
 
 
-def text_of(package: OverriddenPackage, path: str = "stack.yaml") -> str:
+def read_text(package: OverriddenPackage, path: str = "stack.yaml") -> str:
     return package.files[path].data.decode()
 
 
-def patch(path: str, **operation: Any) -> dict[str, Any]:
+def build_patch(path: str, **operation: Any) -> dict[str, Any]:
     return {"jsonpatch": [{"path": path, **operation}]}
 
 
@@ -81,8 +81,10 @@ TAG = {"image": [{"operations": [{"imageComponent": "Tag", "value": "2.0"}]}]}
     ("overriders", "old", "new"),
     [
         pytest.param({}, "", "", id="no-effect"),
-        pytest.param(patch("/spec/replicas", value=9), "replicas: 3", "replicas: 9", id="scalar"),
-        pytest.param(patch("/spec/selector/matchLabels/app", value="x"), '{app: "oven"}', '{app: "x"}', id="quotes"),
+        pytest.param(build_patch("/spec/replicas", value=9), "replicas: 3", "replicas: 9", id="scalar"),
+        pytest.param(
+            build_patch("/spec/selector/matchLabels/app", value="x"), '{app: "oven"}', '{app: "x"}', id="quotes"
+        ),
         pytest.param(TAG, "'bakery/oven:1.8'   #", "'bakery/oven:2.0'   #", id="image-keeps-quotes-and-comment"),
         pytest.param(
             {"args": [{"containerName": "oven", "operator": "append", "value": ["--fan"]}]},
@@ -116,29 +118,29 @@ TAG = {"image": [{"operations": [{"imageComponent": "Tag", "value": "2.0"}]}]}
         ),
     ],
 )
-def test_only_what_changes_is_written(overriders: dict[str, Any], old: str, new: str) -> None:
-    package = apply({"stack.yaml": STACK}, rules(rules_of(overriders)))
+def test_only_the_changed_lines_are_written(overriders: dict[str, Any], old: str, new: str) -> None:
+    package = apply_policies({"stack.yaml": STACK}, read_rules(build_rules(overriders)))
 
     assert package.findings == ()
-    assert text_of(package) == STACK.replace(LABEL, "").replace(old, new, 1 if old else 0)
+    assert read_text(package) == STACK.replace(LABEL, "").replace(old, new, 1 if old else 0)
 
 
-def test_a_rule_for_another_cluster_takes_only_the_label() -> None:
-    elsewhere = [{"targetClusters": {"clusters": ["far"]}, "overriders": patch("/spec/replicas", value=9)}]
+def test_rule_for_another_cluster_removes_only_the_label() -> None:
+    elsewhere = [{"targetClusters": {"clusters": ["far"]}, "overriders": build_patch("/spec/replicas", value=9)}]
 
-    package = apply({"stack.yaml": STACK}, rules(elsewhere))
+    package = apply_policies({"stack.yaml": STACK}, read_rules(elsewhere))
 
-    assert text_of(package) == STACK.replace(LABEL, "")
+    assert read_text(package) == STACK.replace(LABEL, "")
     assert [resource.steps for resource in package.resources] == [()]
 
 
-def test_files_without_marks_are_the_same_tree() -> None:
-    files = tree({"stack.yaml": STACK.replace(LABEL, ""), "notes.txt": "kubeadmiral", "broken.yaml": "a: ["})
+def test_package_without_policies_is_the_same_tree() -> None:
+    files = build_tree({"stack.yaml": STACK.replace(LABEL, ""), "notes.txt": "kubeadmiral", "broken.yaml": "a: ["})
 
-    assert override_package(files, read(), HERE).files is files
+    assert override_package(files, read_policies(), HERE).files is files
 
 
-def marked(kind: str, name: str = "one", *, version: str = "v1", more: str = "") -> str:
+def build_attached_object(kind: str, name: str = "one", *, version: str = "v1", more: str = "") -> str:
     return (
         f"apiVersion: {version}\nkind: {kind}\nmetadata:\n  name: {name}\n  namespace: bakery\n"
         f"  labels: {{kubeadmiral.io/override-policy-name: tuning}}\n{more}"
@@ -148,19 +150,29 @@ def marked(kind: str, name: str = "one", *, version: str = "v1", more: str = "")
 @pytest.mark.parametrize(
     ("path", "text", "values"),
     [
-        pytest.param("Kptfile", marked("Kptfile", version="kpt.dev/v1"), [], id="Kptfile"),
+        pytest.param("Kptfile", build_attached_object("Kptfile", version="kpt.dev/v1"), [], id="Kptfile"),
         pytest.param(
             "local.yaml",
-            marked("ConfigMap", more='  annotations: {config.kubernetes.io/local-config: "true"}\n'),
+            build_attached_object("ConfigMap", more='  annotations: {config.kubernetes.io/local-config: "true"}\n'),
             [],
             id="local-config",
         ),
-        pytest.param("p.yaml", marked("OverridePolicy", version="core.kubeadmiral.io/v1alpha1"), [], id="policy"),
-        pytest.param("p.yaml", marked("PropagationPolicy", version="core.kubeadmiral.io/v1alpha1"), [], id="placement"),
-        pytest.param("no-krm.yaml", "metadata: {labels: {kubeadmiral.io/override-policy-name: x}}\n", [], id="no-krm"),
-        pytest.param("a.txt", marked("ConfigMap"), [], id="no-yaml"),
         pytest.param(
-            "list.yaml", marked("List", more="items: []\n"), ["OverridePolicyLabelIgnored"], id="a-list-with-a-label"
+            "p.yaml", build_attached_object("OverridePolicy", version="core.kubeadmiral.io/v1alpha1"), [], id="policy"
+        ),
+        pytest.param(
+            "p.yaml",
+            build_attached_object("PropagationPolicy", version="core.kubeadmiral.io/v1alpha1"),
+            [],
+            id="placement",
+        ),
+        pytest.param("no-krm.yaml", "metadata: {labels: {kubeadmiral.io/override-policy-name: x}}\n", [], id="no-krm"),
+        pytest.param("a.txt", build_attached_object("ConfigMap"), [], id="no-yaml"),
+        pytest.param(
+            "list.yaml",
+            build_attached_object("List", more="items: []\n"),
+            ["OverridePolicyLabelIgnored"],
+            id="a-list-with-a-label",
         ),
         pytest.param(
             "list.yaml",
@@ -171,28 +183,37 @@ def marked(kind: str, name: str = "one", *, version: str = "v1", more: str = "")
         ),
     ],
 )
-def test_a_document_that_is_not_meant_is_left_alone(path: str, text: str, values: list[str]) -> None:
-    package = apply({path: text}, rules(rules_of({"labels": [{"value": {}}]})))
+def test_unrelated_document_is_unchanged(path: str, text: str, values: list[str]) -> None:
+    package = apply_policies({path: text}, read_rules(build_rules({"labels": [{"value": {}}]})))
 
-    assert text_of(package, path) == text
-    assert (codes(package.findings), package.candidate_policies) == (values, ())
-
-
-def test_ignored_files_are_not_meant() -> None:
-    files = {".krmignore": "hidden.yaml\n", "hidden.yaml": marked("ConfigMap"), "seen.yaml": marked("ConfigMap")}
-
-    package = apply(files, rules([]))
-
-    assert text_of(package, "hidden.yaml") == files["hidden.yaml"]
-    assert "labels" not in text_of(package, "seen.yaml")
+    assert read_text(package, path) == text
+    assert (list_codes(package.findings), package.candidate_policies) == (values, ())
 
 
-def test_one_resource_that_fails_withholds_the_package() -> None:
-    files = {"a.yaml": marked("ConfigMap"), "b.yaml": marked("ConfigMap").replace("tuning", "gone")}
+def test_ignored_file_is_unchanged() -> None:
+    files = {
+        ".krmignore": "hidden.yaml\n",
+        "hidden.yaml": build_attached_object("ConfigMap"),
+        "seen.yaml": build_attached_object("ConfigMap"),
+    }
 
-    package = apply(files, rules(rules_of({"labels": [{"operator": "addIfAbsent", "value": {"a": "b"}}]})))
+    package = apply_policies(files, read_rules([]))
 
-    assert (codes(package.findings), package.files) == (["PolicyNotFound"], tree(files))
+    assert read_text(package, "hidden.yaml") == files["hidden.yaml"]
+    assert "labels" not in read_text(package, "seen.yaml")
+
+
+def test_failed_resource_blocks_the_package() -> None:
+    files = {
+        "a.yaml": build_attached_object("ConfigMap"),
+        "b.yaml": build_attached_object("ConfigMap").replace("tuning", "gone"),
+    }
+
+    package = apply_policies(
+        files, read_rules(build_rules({"labels": [{"operator": "addIfAbsent", "value": {"a": "b"}}]}))
+    )
+
+    assert (list_codes(package.findings), package.files) == (["PolicyNotFound"], build_tree(files))
     assert [str(key) for key in package.candidate_policies] == [
         "OverridePolicy/bakery/gone",
         "OverridePolicy/bakery/tuning",
@@ -200,10 +221,13 @@ def test_one_resource_that_fails_withholds_the_package() -> None:
     assert package.findings[0].location.file == "b.yaml"
 
 
-def test_one_policy_is_evaluated_for_each_resource() -> None:
-    files = {"a.yaml": marked("ConfigMap", more="data: {x: '1'}\n"), "b.yaml": marked("ConfigMap", "two")}
+def test_policy_is_evaluated_per_resource() -> None:
+    files = {
+        "a.yaml": build_attached_object("ConfigMap", more="data: {x: '1'}\n"),
+        "b.yaml": build_attached_object("ConfigMap", "two"),
+    }
 
-    package = apply(files, rules(rules_of(patch("/data/x", operator="remove"))))
+    package = apply_policies(files, read_rules(build_rules(build_patch("/data/x", operator="remove"))))
 
     assert [(finding.code, finding.location.object) for finding in package.findings] == [
         ("PatchParentMissing", "ConfigMap/bakery/two")
@@ -221,27 +245,29 @@ JSON = """\
 """
 
 
-def test_json_stays_json_and_keeps_its_lines() -> None:
-    package = apply({"one.json": JSON}, rules(rules_of(patch("/data/a", value="9"))))
+def test_json_file_keeps_its_format_and_lines() -> None:
+    package = apply_policies({"one.json": JSON}, read_rules(build_rules(build_patch("/data/a", value="9"))))
 
     expected = JSON.replace(', "kubeadmiral.io/override-policy-name": "tuning"', "").replace('"a": "1"', '"a": "9"')
-    assert text_of(package, "one.json") == expected
+    assert read_text(package, "one.json") == expected
 
 
-def test_json_that_is_no_yaml_is_written_anew_with_its_indentation() -> None:
+def test_json_that_is_no_yaml_is_rewritten_with_its_indentation() -> None:
     text = json.dumps(json.loads(JSON), indent="\t")
 
-    package = apply({"one.json": text}, rules(rules_of(patch("/data/b", value="9"))))
+    package = apply_policies({"one.json": text}, read_rules(build_rules(build_patch("/data/b", value="9"))))
 
     expected = json.loads(JSON) | {"data": {"a": "1", "b": "9"}}
     del expected["metadata"]["labels"]["kubeadmiral.io/override-policy-name"]
-    assert text_of(package, "one.json") == json.dumps(expected, indent="\t")
+    assert read_text(package, "one.json") == json.dumps(expected, indent="\t")
 
 
-def test_the_status_file_tells_of_every_resource() -> None:
-    files = {"a.yaml": marked("ConfigMap"), "b.yaml": marked("ConfigMap", "two")}
+def test_status_data_contains_each_resource() -> None:
+    files = {"a.yaml": build_attached_object("ConfigMap"), "b.yaml": build_attached_object("ConfigMap", "two")}
 
-    package = apply(files, rules(rules_of({"annotations": [{"operator": "set", "value": {"a": "b"}}]})))
+    package = apply_policies(
+        files, read_rules(build_rules({"annotations": [{"operator": "set", "value": {"a": "b"}}]}))
+    )
 
     values = [(item["file"], item["resource"], item["pointer"]) for item in package.as_data()]
     assert values == [
@@ -250,39 +276,45 @@ def test_the_status_file_tells_of_every_resource() -> None:
     ]
 
 
-def test_line_endings_and_a_missing_last_one_stay() -> None:
+def test_line_endings_and_a_missing_final_newline_stay() -> None:
     text = STACK.replace("\n", "\r\n").removesuffix("\r\n")
 
-    package = apply({"stack.yaml": text}, rules(rules_of(patch("/spec/replicas", value=9))))
+    package = apply_policies({"stack.yaml": text}, read_rules(build_rules(build_patch("/spec/replicas", value=9))))
 
     expected = STACK.replace(LABEL, "").replace("replicas: 3", "replicas: 9").replace("\n", "\r\n")
-    assert text_of(package) == expected.removesuffix("\r\n")
+    assert read_text(package) == expected.removesuffix("\r\n")
 
 
-def test_what_stands_between_documents_stays() -> None:
-    result, two = marked("ConfigMap"), marked("ConfigMap", "two")
+def test_text_between_documents_stays() -> None:
+    result, two = build_attached_object("ConfigMap"), build_attached_object("ConfigMap", "two")
     text = f"# head\n---\n# only a comment\n---\n{result}...\n# between\n--- # two\n{two}---\n# foot\n"
 
-    package = apply({"stack.yaml": text}, rules(rules_of({"annotations": [{"operator": "set", "value": {"a": "b"}}]})))
+    package = apply_policies(
+        {"stack.yaml": text}, read_rules(build_rules({"annotations": [{"operator": "set", "value": {"a": "b"}}]}))
+    )
 
     label, added = "  labels: {kubeadmiral.io/override-policy-name: tuning}\n", "  annotations:\n    a: b\n"
-    assert text_of(package) == text.replace(label, added)
+    assert read_text(package) == text.replace(label, added)
 
 
 @pytest.mark.parametrize(
     ("text", "overriders", "reason"),
     [
-        pytest.param(marked("ConfigMap"), {}, "OverridePolicyApplied", id="applied"),
+        pytest.param(build_attached_object("ConfigMap"), {}, "OverridePolicyApplied", id="applied"),
         pytest.param("a: b\n", {}, "", id="none"),
-        pytest.param(marked("ConfigMap").replace("tuning", "gone"), {}, "MatchOverridePolicyFailed", id="missing"),
-        pytest.param(marked("ConfigMap"), patch("/x/y", value=1), "ParseOverridePolicyFailed", id="failed"),
         pytest.param(
-            marked("ConfigMap"),
-            patch("/metadata", value={"namespace": "bakery"}),
+            build_attached_object("ConfigMap").replace("tuning", "gone"), {}, "MatchOverridePolicyFailed", id="missing"
+        ),
+        pytest.param(
+            build_attached_object("ConfigMap"), build_patch("/x/y", value=1), "ParseOverridePolicyFailed", id="failed"
+        ),
+        pytest.param(
+            build_attached_object("ConfigMap"),
+            build_patch("/metadata", value={"namespace": "bakery"}),
             "ApplyOverridesFailed",
             id="another-resource",
         ),
     ],
 )
-def test_the_reason_of_the_condition(text: str, overriders: dict[str, Any], reason: str) -> None:
-    assert apply({"one.yaml": text}, rules(rules_of(overriders))).condition_reason == reason
+def test_condition_reason(text: str, overriders: dict[str, Any], reason: str) -> None:
+    assert apply_policies({"one.yaml": text}, read_rules(build_rules(overriders))).condition_reason == reason

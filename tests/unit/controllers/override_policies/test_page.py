@@ -1,4 +1,4 @@
-"""What docs/reference/override-policies.md tells people to write is read without findings, and does what the page says."""
+"""Tests of the examples in docs/reference/override-policies.md: they have no findings, and the documented effect."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ from reconciler.controllers.override_policies.read_policies import OverridePolic
 from reconciler.controllers.override_policies.resource_overrides import OverrideOptions
 from reconciler.controllers.override_policies.rollout import find_rollouts, find_wave
 from reconciler.krm.yaml import parse_yaml
-from tests.unit.controllers.override_policies.override_world import override_package, policy, read, tree, yaml
+from tests.unit.controllers.override_policies.override_world import (
+    build_policy,
+    build_tree,
+    override_package,
+    parse_document,
+    read_policies,
+)
 
 PAGE = (Path(__file__).resolve().parents[4] / "docs" / "reference" / "override-policies.md").read_text()
 SUBJECT, *EXAMPLES = re.findall(r"^```yaml\n(.*?)^```\n(?:\n```diff\n(.*?)^```)?", PAGE, re.DOTALL | re.MULTILINE)
@@ -26,33 +32,35 @@ CLUSTER = Cluster("edge-1", {"region": "north", "ring": "early"})
 NAMES = [re.sub(r"\W+", "-", text.split("\n")[-3].strip()) for text, _ in EXAMPLES]
 
 
-def policies_of(text: str) -> OverridePolicies:
-    """Return the policy of an example, which may be one rule of it."""
-    data: Any = yaml(text)
-    return read(text if "kind" in data else policy([data], name="edge"))
+def read_example(text: str) -> OverridePolicies:
+    """Return the policy of an example, which can be a single rule."""
+    data: Any = parse_document(text)
+    return read_policies(text if "kind" in data else build_policy([data], name="edge"))
 
 
-def applied(policies: OverridePolicies) -> OverriddenPackage:
-    return override_package(tree({"all.yaml": RESOURCES}), policies, CLUSTER, OverrideOptions(on_missing="ignore"))
+def apply_policies(policies: OverridePolicies) -> OverriddenPackage:
+    return override_package(
+        build_tree({"all.yaml": RESOURCES}), policies, CLUSTER, OverrideOptions(on_missing="ignore")
+    )
 
 
-def lines_of(package: OverriddenPackage) -> list[str]:
+def read_lines(package: OverriddenPackage) -> list[str]:
     return package.files["all.yaml"].data.decode().splitlines()
 
 
 @pytest.mark.parametrize(("text", "diff"), EXAMPLES, ids=NAMES)
-def test_an_example_does_what_the_page_says(text: str, diff: str) -> None:
-    policies = policies_of(text)
-    package, without = applied(policies), applied(OverridePolicies())
+def test_example_has_the_documented_effect(text: str, diff: str) -> None:
+    policies = read_example(text)
+    package, without = apply_policies(policies), apply_policies(OverridePolicies())
 
     assert (policies.findings, package.findings) == ((), ())
     if not find_rollouts(policies):
-        changes = difflib.unified_diff(lines_of(without), lines_of(package), n=0, lineterm="")
+        changes = difflib.unified_diff(read_lines(without), read_lines(package), n=0, lineterm="")
         assert [line for line in changes if not line.startswith(("---", "+++", "@@"))] == diff.splitlines()
 
 
-def test_the_example_of_a_rollout_has_the_waves_that_the_page_tells_of() -> None:
-    (rule,) = (rule for text, _ in EXAMPLES for rule in find_rollouts(policies_of(text)).values())
+def test_rollout_example_has_the_documented_waves() -> None:
+    (rule,) = (rule for text, _ in EXAMPLES for rule in find_rollouts(read_example(text)).values())
     clusters = [Cluster("canary-1", {"ring": "early"}), CLUSTER, Cluster("far", {})]
 
     assert rule.rollout is not None
@@ -71,7 +79,7 @@ OPERATORS = {
 }
 
 
-def test_the_table_has_every_overrider_in_order_with_its_operators() -> None:
+def test_table_lists_all_overriders_in_order_with_operators() -> None:
     section = PAGE.partition("## Overriders")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \|.*\| ([^|]*) \|$", section, re.MULTILINE)
 
@@ -82,7 +90,7 @@ def test_the_table_has_every_overrider_in_order_with_its_operators() -> None:
         assert match[0] in ("overwrite", "replace")
 
 
-def test_no_example_is_left_out() -> None:
+def test_all_examples_are_tested() -> None:
     assert PAGE.count("```yaml") == 1 + len(EXAMPLES)
-    assert PAGE.count("```diff") == len([text for text, _ in EXAMPLES if not find_rollouts(policies_of(text))])
+    assert PAGE.count("```diff") == len([text for text, _ in EXAMPLES if not find_rollouts(read_example(text))])
     assert len(parse_yaml(RESOURCES).documents) == 2

@@ -1,4 +1,6 @@
-"""RFC 6902 under our rules: the public conformance tests, and krm.patch as a second opinion on random patches."""
+"""Tests of JSON patches: the public conformance tests of RFC 6902, and a comparison with krm.patch on random
+patches.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,14 @@ from reconciler.controllers.override_policies.read_rules import read_overriders
 from reconciler.controllers.validation import FieldFindings, FieldReader
 from reconciler.krm.findings import SourceLocation
 from reconciler.krm.json_patch import PatchError, apply_patch
-from tests.unit.controllers.override_policies.override_world import same_data
+from tests.unit.controllers.override_policies.override_world import is_same_json
 
 CONFORMANCE = Path(__file__).resolve().parents[4] / "../shared/data/json-patch"
 FAILED = object()
 
 
-def apply(document: Any, operations: list[Any]) -> Any:
-    """Return the document after the operations, read as those of a policy, or FAILED."""
+def apply_operations(document: Any, operations: list[Any]) -> Any:
+    """Return the document after the operations of a policy, or FAILED."""
     faults = FieldFindings(lambda _: SourceLocation(), POLICY_INVALID)
     written = [
         {"operator" if key == "op" else key: value for key, value in operation.items()} for operation in operations
@@ -39,14 +41,14 @@ def apply(document: Any, operations: list[Any]) -> Any:
     return FAILED if faults.findings else document
 
 
-def rows() -> list[Any]:
+def list_conformance_rows() -> list[Any]:
     values = [row for file in sorted(CONFORMANCE.glob("*.json")) for row in json.loads(file.read_text())]
-    expected = [row for row in values if "patch" in row and not row.get("disabled") and _is_ours(row["patch"])]
+    expected = [row for row in values if "patch" in row and not row.get("disabled") and _is_supported(row["patch"])]
     return [pytest.param(row, id=f"{number}-{row.get('comment', '')}"[:60]) for number, row in enumerate(expected)]
 
 
-def _is_ours(operations: list[Any]) -> bool:
-    # RFC 6902 has other operations and patches the whole document; a policy refuses what it does not know
+def _is_supported(operations: list[Any]) -> bool:
+    # RFC 6902 has more operations, and can patch the whole document. A policy refuses them.
     known, fields = ("add", "remove", "replace"), {"op", "path", "value"}
     return all(
         operation.get("op") in known and operation.get("path") and not operation.keys() - fields
@@ -55,21 +57,21 @@ def _is_ours(operations: list[Any]) -> bool:
 
 
 @pytest.mark.skipif(not CONFORMANCE.is_dir(), reason="the RFC 6902 conformance tests are not on this machine")
-@pytest.mark.parametrize("row", rows())
-def test_conformance(row: dict[str, Any]) -> None:
+@pytest.mark.parametrize("row", list_conformance_rows())
+def test_result_conforms_to_rfc_6902(row: dict[str, Any]) -> None:
     before = copy.deepcopy(row["doc"])
 
-    result = apply(row["doc"], row["patch"])
+    result = apply_operations(row["doc"], row["patch"])
 
     assert row["doc"] == before
-    if "error" in row and not _creates(row):
+    if "error" in row and not _creates_member(row):
         assert result is FAILED
     elif "error" not in row:
-        assert same_data(result, row.get("expected", row["doc"]))
+        assert is_same_json(result, row.get("expected", row["doc"]))
 
 
-def _creates(row: dict[str, Any]) -> bool:
-    # D1: our replace adds the member that RFC 6902 misses
+def _creates_member(row: dict[str, Any]) -> bool:
+    # In contrast to RFC 6902, `replace` in a policy adds a missing member.
     return any(item["op"] == "replace" for item in row["patch"]) and "missing" in row["error"]
 
 
@@ -93,14 +95,14 @@ operations = st.lists(
 
 @settings(max_examples=100, deadline=None)
 @given(documents, operations)
-def test_where_rfc_6902_has_a_result_it_is_ours(document: Any, some: list[Any]) -> None:
+def test_result_is_the_same_as_of_krm_patch(document: Any, some: list[Any]) -> None:
     try:
         expected = apply_patch(document, some)
     except PatchError:
         expected = FAILED
-    result = apply(document, some)
+    result = apply_operations(document, some)
 
     if expected is not FAILED:
-        assert same_data(result, expected)
+        assert is_same_json(result, expected)
     elif not any(item["op"] == "replace" for item in some):
         assert result is FAILED

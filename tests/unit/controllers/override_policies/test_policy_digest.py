@@ -1,4 +1,4 @@
-"""Reach: what of a policy a cluster can feel, and that nothing else of it makes a difference there."""
+"""Tests of the digest of a policy for a cluster: it changes with each rule for this cluster, and with nothing else."""
 
 from __future__ import annotations
 
@@ -20,63 +20,65 @@ from reconciler.controllers.override_policies.read_policies import build_overrid
 from reconciler.krm.yaml import emit
 from tests.unit.controllers.override_policies.override_world import (
     POLICY,
-    attached,
+    attach_policy,
+    build_policy,
+    build_tree,
     override_package,
-    policy,
-    read,
-    tree,
+    read_policies,
 )
 from tests.unit.controllers.override_policies.test_examples import ORDERS
 
 KEY = build_override_policy_key("ClusterOverridePolicy", "", POLICY)
 EAST = Cluster("east", {"ring": "early"})
-FILES = tree({"all.yaml": emit(attached(ORDERS))})
+FILES = build_tree({"all.yaml": emit(attach_policy(ORDERS))})
 
 
-def rule(ring: str, value: str = "a", **more: Any) -> dict[str, Any]:
+def build_rule(ring: str, value: str = "a", **more: Any) -> dict[str, Any]:
     targets = {"clusterSelector": {"ring": ring}} if ring else {}
     return {**more, "targetClusters": targets, "overriders": {"labels": [{"operator": "set", "value": {"app": value}}]}}
 
 
 WAVES = {"waves": [{"clusters": ["west"]}]}
-TODAY = [rule("early"), rule("late")]
+TODAY = [build_rule("early"), build_rule("late")]
 
 
 @pytest.mark.parametrize(
     ("rules", "same"),
     [
-        pytest.param([rule("early"), rule("late", "b")], True, id="a-rule-for-others"),
-        pytest.param([rule("early")], True, id="a-rule-for-others-goes"),
-        pytest.param([rule("early"), rule("late", name="late")], True, id="the-name-of-a-rule-for-others"),
-        pytest.param([rule("early", "b"), rule("late")], False, id="its-rule"),
-        pytest.param([rule("early", name="early"), rule("late")], False, id="the-name-of-its-rule"),
-        pytest.param([rule("late"), rule("early")], False, id="the-number-of-its-rule"),
-        pytest.param([rule("early"), rule("")], False, id="a-rule-for-others-is-for-it-now"),
-        pytest.param([rule("late"), rule("late")], False, id="its-rule-is-for-others-now"),
-        pytest.param([rule("early"), rule("late", rollout=WAVES)], False, id="a-rule-for-others-goes-in-waves"),
+        pytest.param([build_rule("early"), build_rule("late", "b")], True, id="a-rule-for-others"),
+        pytest.param([build_rule("early")], True, id="a-rule-for-others-goes"),
+        pytest.param([build_rule("early"), build_rule("late", name="late")], True, id="the-name-of-a-rule-for-others"),
+        pytest.param([build_rule("early", "b"), build_rule("late")], False, id="its-rule"),
+        pytest.param([build_rule("early", name="early"), build_rule("late")], False, id="the-name-of-its-rule"),
+        pytest.param([build_rule("late"), build_rule("early")], False, id="the-number-of-its-rule"),
+        pytest.param([build_rule("early"), build_rule("")], False, id="a-rule-for-others-is-for-it-now"),
+        pytest.param([build_rule("late"), build_rule("late")], False, id="its-rule-is-for-others-now"),
+        pytest.param(
+            [build_rule("early"), build_rule("late", rollout=WAVES)], False, id="a-rule-for-others-goes-in-waves"
+        ),
     ],
 )
-def test_what_a_cluster_feels(rules: list[Mapping[str, Any]], same: bool) -> None:
-    result = digest_policy_for_cluster(read(policy(rules)), KEY, EAST)
+def test_digest_covers_the_rules_of_the_cluster(rules: list[Mapping[str, Any]], same: bool) -> None:
+    result = digest_policy_for_cluster(read_policies(build_policy(rules)), KEY, EAST)
 
-    assert (result == digest_policy_for_cluster(read(policy(TODAY)), KEY, EAST)) is same
+    assert (result == digest_policy_for_cluster(read_policies(build_policy(TODAY)), KEY, EAST)) is same
 
 
 @pytest.mark.parametrize(
     ("documents", "expected"),
     [
         pytest.param([], "", id="absent"),
-        pytest.param([policy([{"nonsense": 1}])], INVALID_POLICY, id="invalid"),
-        pytest.param([policy(TODAY), policy(TODAY)], DUPLICATE_POLICY, id="twice"),
+        pytest.param([build_policy([{"nonsense": 1}])], INVALID_POLICY, id="invalid"),
+        pytest.param([build_policy(TODAY), build_policy(TODAY)], DUPLICATE_POLICY, id="twice"),
     ],
 )
-def test_a_policy_that_says_nothing_tells_why(documents: list[Mapping[str, Any]], expected: str) -> None:
-    assert digest_policy_for_cluster(read(*documents), KEY, EAST) == expected
+def test_digest_of_an_unusable_policy_is_its_reason(documents: list[Mapping[str, Any]], expected: str) -> None:
+    assert digest_policy_for_cluster(read_policies(*documents), KEY, EAST) == expected
 
 
-def test_where_waves_are_is_not_felt() -> None:
+def test_digest_does_not_depend_on_the_waves() -> None:
     values = {
-        digest_policy_for_cluster(read(policy([rule("early", rollout=WAVES | more)])), KEY, EAST)
+        digest_policy_for_cluster(read_policies(build_policy([build_rule("early", rollout=WAVES | more)])), KEY, EAST)
         for more in ({}, {"soak": "1h"}, {"waves": [{"clusters": ["east"]}]})
     }
 
@@ -84,18 +86,20 @@ def test_where_waves_are_is_not_felt() -> None:
 
 
 rings = st.sampled_from(["early", "late", ""])
-rules = st.lists(st.builds(rule, rings, st.sampled_from("abc")), max_size=3)
+rules = st.lists(st.builds(build_rule, rings, st.sampled_from("abc")), max_size=3)
 
 
 @given(before=rules, after=rules)
-def test_equal_reach_makes_equal_packages(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> None:
-    was, now = read(policy(before)), read(policy(after))
+def test_equal_digests_give_equal_packages(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> None:
+    was, now = read_policies(build_policy(before)), read_policies(build_policy(after))
     is_same = digest_policy_for_cluster(was, KEY, EAST) == digest_policy_for_cluster(now, KEY, EAST)
 
-    assert not is_same or _made(override_package(FILES, was, EAST)) == _made(override_package(FILES, now, EAST))
+    assert not is_same or _summarize_package(override_package(FILES, was, EAST)) == _summarize_package(
+        override_package(FILES, now, EAST)
+    )
 
 
-def _made(package: OverriddenPackage) -> tuple[Any, ...]:
+def _summarize_package(package: OverriddenPackage) -> tuple[Any, ...]:
     numbers = [
         matched_policy.rule_numbers for resource in package.resources for matched_policy in resource.matched_policies
     ]

@@ -1,4 +1,4 @@
-"""Rules that do nothing: what a later rule sets anew wherever they apply, and what no resource ever meets."""
+"""Tests of rules without effect: rules that a later rule overwrites, and rules that no resource uses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.controllers.clusters.selection import Cluster
 from reconciler.controllers.override_policies.policy_usage import PolicyUsage, check_unreached_rules, lint_policies
-from tests.unit.controllers.override_policies.override_world import policy, read
+from tests.unit.controllers.override_policies.override_world import build_policy, read_policies
 
 CLUSTERS = {
     name: Cluster(name, {"region": region}) for name, region in (("a", "north"), ("b", "north"), ("c", "south"))
@@ -18,56 +18,56 @@ NORTH, SOUTH = {"clusterSelector": {"region": "north"}}, {"clusterSelector": {"r
 BETWEEN = {"jsonpatch": [{"operator": "add", "path": "/data/x", "value": "1"}]}
 
 
-def labels(operator: str = "overwrite", **value: str) -> dict[str, Any]:
+def build_labels(operator: str = "overwrite", **value: str) -> dict[str, Any]:
     return {"labels": [{"operator": operator, "value": value}]}
 
 
-def image(component: str, names: tuple[str, ...] = (), operator: str = "overwrite") -> dict[str, Any]:
+def build_image_overrider(component: str, names: tuple[str, ...] = (), operator: str = "overwrite") -> dict[str, Any]:
     operation = {"imageComponent": component, "operator": operator, "value": "x"}
     chosen = {"containerNames": list(names)} if names else {}
     return {"image": [{**chosen, "operations": [operation]}]}
 
 
-def rule(overriders: Mapping[str, Any], targets: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+def build_rule(overriders: Mapping[str, Any], targets: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
     return {"overriders": overriders, **({"targetClusters": targets} if targets else {}), **more}
 
 
-def args(value: str, operator: str = "overwrite") -> dict[str, Any]:
+def build_args(value: str, operator: str = "overwrite") -> dict[str, Any]:
     return {"args": [{"containerName": "main", "operator": operator, "value": [value]}]}
 
 
-def env(name: str) -> dict[str, Any]:
+def build_env(name: str) -> dict[str, Any]:
     return {"envs": [{"containerName": "main", "operator": "set", "value": [{"name": name, "value": "1"}]}]}
 
 
 @pytest.mark.parametrize(
     ("rules", "idle"),
     [
-        pytest.param([rule(labels(a="1")), rule(labels(a="2"))], [(0, 1)], id="one-label"),
-        pytest.param([rule(labels(a="1"), NORTH), rule(labels(a="2", b="2"))], [(0, 1)], id="on-fewer-clusters"),
-        pytest.param([rule(labels(a="1")), rule(labels(a="2"), NORTH)], [], id="on-more-clusters"),
-        pytest.param([rule(labels(a="1"), NORTH), rule(labels(a="2"), SOUTH)], [], id="on-others"),
-        pytest.param([rule(labels(a="1", b="1")), rule(labels(a="2"))], [], id="not-all-of-it"),
-        pytest.param([rule(labels("set", a="1")), rule(labels(a="2"))], [], id="what-must-be-there-first"),
-        pytest.param([rule(labels("addIfAbsent", a="1")), rule(labels(a="2"))], [], id="what-depends-on-what-is-there"),
-        pytest.param([rule(labels(a="1")), rule(BETWEEN), rule(labels(a="2"))], [], id="something-between"),
-        pytest.param([rule(labels(a="1")), rule(labels(b="1")), rule(labels(a="2"))], [(0, 2)], id="two-later"),
-        pytest.param([rule(labels(a="1")), rule(labels(a="${cluster.name}"))], [], id="a-variable"),
-        pytest.param([rule(image("Tag")), rule(image("Tag"))], [(0, 1)], id="a-tag"),
-        pytest.param([rule(image("Tag")), rule(image("Registry"))], [], id="another-part"),
-        pytest.param([rule(image("Tag", ("x",))), rule(image("Tag", ("y",)))], [], id="another-container"),
-        pytest.param([rule(image("Tag")), rule(image("Tag", ("x",)))], [], id="one-of-all-containers"),
-        pytest.param([rule(image("Tag")), rule(image("Tag", operator="addIfAbsent"))], [], id="an-image-that-has-it"),
-        pytest.param([rule(args("a")), rule(args("b"))], [(0, 1)], id="arguments"),
-        pytest.param([rule(args("a")), rule(args("b", "append"))], [], id="arguments-that-are-appended"),
-        pytest.param([rule(env("A")), rule(env("A"))], [(0, 1)], id="a-variable-of-a-container"),
-        pytest.param([rule(env("A")), rule(env("B"))], [], id="another-variable"),
-        pytest.param([rule({}), rule(labels(a="1"))], [], id="a-rule-that-says-nothing"),
-        pytest.param([rule(labels(a="1"), {"clusters": ["z"]}), rule(labels(a="2"))], [], id="for-no-cluster"),
+        pytest.param([build_rule(build_labels(a="1")), build_rule(build_labels(a="2"))], [(0, 1)], id="one-label"),
+        pytest.param([build_rule(build_labels(a="1"), NORTH), build_rule(build_labels(a="2", b="2"))], [(0, 1)], id="on-fewer-clusters"),
+        pytest.param([build_rule(build_labels(a="1")), build_rule(build_labels(a="2"), NORTH)], [], id="on-more-clusters"),
+        pytest.param([build_rule(build_labels(a="1"), NORTH), build_rule(build_labels(a="2"), SOUTH)], [], id="on-others"),
+        pytest.param([build_rule(build_labels(a="1", b="1")), build_rule(build_labels(a="2"))], [], id="not-all-of-it"),
+        pytest.param([build_rule(build_labels("set", a="1")), build_rule(build_labels(a="2"))], [], id="what-must-be-there-first"),
+        pytest.param([build_rule(build_labels("addIfAbsent", a="1")), build_rule(build_labels(a="2"))], [], id="what-depends-on-what-is-there"),
+        pytest.param([build_rule(build_labels(a="1")), build_rule(BETWEEN), build_rule(build_labels(a="2"))], [], id="something-between"),
+        pytest.param([build_rule(build_labels(a="1")), build_rule(build_labels(b="1")), build_rule(build_labels(a="2"))], [(0, 2)], id="two-later"),
+        pytest.param([build_rule(build_labels(a="1")), build_rule(build_labels(a="${cluster.name}"))], [], id="a-variable"),
+        pytest.param([build_rule(build_image_overrider("Tag")), build_rule(build_image_overrider("Tag"))], [(0, 1)], id="a-tag"),
+        pytest.param([build_rule(build_image_overrider("Tag")), build_rule(build_image_overrider("Registry"))], [], id="another-part"),
+        pytest.param([build_rule(build_image_overrider("Tag", ("x",))), build_rule(build_image_overrider("Tag", ("y",)))], [], id="another-container"),
+        pytest.param([build_rule(build_image_overrider("Tag")), build_rule(build_image_overrider("Tag", ("x",)))], [], id="one-of-all-containers"),
+        pytest.param([build_rule(build_image_overrider("Tag")), build_rule(build_image_overrider("Tag", operator="addIfAbsent"))], [], id="an-image-that-has-it"),
+        pytest.param([build_rule(build_args("a")), build_rule(build_args("b"))], [(0, 1)], id="arguments"),
+        pytest.param([build_rule(build_args("a")), build_rule(build_args("b", "append"))], [], id="arguments-that-are-appended"),
+        pytest.param([build_rule(build_env("A")), build_rule(build_env("A"))], [(0, 1)], id="a-variable-of-a-container"),
+        pytest.param([build_rule(build_env("A")), build_rule(build_env("B"))], [], id="another-variable"),
+        pytest.param([build_rule({}), build_rule(build_labels(a="1"))], [], id="a-rule-that-says-nothing"),
+        pytest.param([build_rule(build_labels(a="1"), {"clusters": ["z"]}), build_rule(build_labels(a="2"))], [], id="for-no-cluster"),
     ],
 )  # fmt: skip
-def test_rules_that_are_overwritten(rules: list[Any], idle: list[tuple[int, int]]) -> None:
-    policies = read(policy(rules))
+def test_overwritten_rules_are_reported(rules: list[Any], idle: list[tuple[int, int]]) -> None:
+    policies = read_policies(build_policy(rules))
     assert policies.findings == ()
     findings = [*lint_policies(policies.valid.values(), CLUSTERS)]
 
@@ -78,17 +78,19 @@ def test_rules_that_are_overwritten(rules: list[Any], idle: list[tuple[int, int]
     )
 
 
-def test_a_rollout_is_not_looked_at() -> None:
+def test_rollout_rule_is_not_checked() -> None:
     rollout = {"waves": [NORTH], "soak": "1h"}
 
-    rules = [rule(labels(a="1"), name="r", rollout=rollout), rule(labels(a="2"))]
+    rules = [build_rule(build_labels(a="1"), name="r", rollout=rollout), build_rule(build_labels(a="2"))]
 
-    assert [*lint_policies(read(policy(rules)).valid.values(), CLUSTERS)] == []
+    assert [*lint_policies(read_policies(build_policy(rules)).valid.values(), CLUSTERS)] == []
 
 
-def test_rules_that_no_resource_meets() -> None:
-    nowhere = rule(labels(a="1"), {"clusters": ["z"]})
-    policies = read(policy([rule(labels(a="1"), NORTH), rule(labels(a="1"), SOUTH), nowhere]))
+def test_rule_without_resource_is_reported() -> None:
+    nowhere = build_rule(build_labels(a="1"), {"clusters": ["z"]})
+    policies = read_policies(
+        build_policy([build_rule(build_labels(a="1"), NORTH), build_rule(build_labels(a="1"), SOUTH), nowhere])
+    )
     (key,) = policies.valid
     (finding,) = check_unreached_rules(
         [PolicyUsage(key, (("apps", "Deployment", 1),), ((), ("c",), ()))], policies, CLUSTERS
@@ -100,8 +102,8 @@ def test_rules_that_no_resource_meets() -> None:
     )
 
 
-def test_what_nothing_uses_has_no_rule_that_is_not_reached() -> None:
-    policies = read(policy([rule(labels(a="1"))]))
+def test_rules_of_an_unused_policy_are_not_reported() -> None:
+    policies = read_policies(build_policy([build_rule(build_labels(a="1"))]))
     (key,) = policies.valid
 
     assert [*check_unreached_rules([PolicyUsage(key, (), ((),))], policies, CLUSTERS)] == []

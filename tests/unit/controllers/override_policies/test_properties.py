@@ -1,4 +1,4 @@
-"""Whatever policies say: applying them is a pure function of the render, and taking them away brings it back."""
+"""Tests with random policies: the result depends only on the inputs, and an empty policy restores the original."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from reconciler.controllers.override_policies.attachment import strip_control_me
 from reconciler.krm.yaml import emit, parse_yaml
 from tests.unit.controllers.override_policies.override_world import (
     HERE,
-    attached,
-    labelled,
+    add_labels,
+    attach_policy,
+    build_policy,
+    build_tree,
     override_package,
     override_resource,
-    policy,
-    read,
-    resource,
-    tree,
+    read_policies,
+    read_resource,
 )
 from tests.unit.controllers.override_policies.test_examples import ORDERS
 
@@ -29,12 +29,12 @@ maps = st.dictionaries(texts, st.sampled_from(["1", "two", ""]), min_size=1, max
 containers = st.sampled_from(["web", "mesh", "migrate", "nobody"])
 
 
-def items(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[list[dict[str, Any]]]:
+def draw_items(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[list[dict[str, Any]]]:
     return st.lists(st.fixed_dictionaries(fields), max_size=2)
 
 
-map_items = items(operator=st.sampled_from(["addIfAbsent", "overwrite", "delete"]), value=maps)
-list_items = items(
+map_items = draw_items(operator=st.sampled_from(["addIfAbsent", "overwrite", "delete"]), value=maps)
+list_items = draw_items(
     containerName=containers,
     operator=st.sampled_from(["append", "overwrite", "delete"]),
     value=st.lists(texts, min_size=1, max_size=2),
@@ -48,8 +48,8 @@ pointers = st.sampled_from(
         f"{POD}/nodeName",
     ]
 )
-patches = items(operator=st.sampled_from(["add", "replace", "remove"]), path=pointers, value=texts)
-operations = items(
+patches = draw_items(operator=st.sampled_from(["add", "replace", "remove"]), path=pointers, value=texts)
+operations = draw_items(
     imageComponent=st.sampled_from(["Registry", "Repository", "Tag"]),
     operator=st.sampled_from(["addIfAbsent", "overwrite", "delete"]),
     value=st.sampled_from(["a.example", "b", "1.0"]),
@@ -62,7 +62,7 @@ overriders = st.fixed_dictionaries(
         "args": list_items,
         "command": list_items,
         "jsonpatch": patches,
-        "image": items(containerNames=st.lists(containers, max_size=2), operations=operations),
+        "image": draw_items(containerNames=st.lists(containers, max_size=2), operations=operations),
     },
 )
 rules = st.lists(st.fixed_dictionaries({"overriders": overriders}), max_size=3)
@@ -70,8 +70,8 @@ rules = st.lists(st.fixed_dictionaries({"overriders": overriders}), max_size=3)
 
 @settings(max_examples=100, deadline=None)
 @given(rules)
-def test_applying_is_pure_and_its_result_is_yaml(some: list[Any]) -> None:
-    subject, policies = resource(emit(attached(ORDERS))), read(policy(some))
+def test_application_is_pure_and_its_result_is_yaml(some: list[Any]) -> None:
+    subject, policies = read_resource(emit(attach_policy(ORDERS))), read_policies(build_policy(some))
     before = copy.deepcopy(subject.data)
 
     once, second_resource = (override_resource(subject, policies, HERE) for _ in range(2))
@@ -87,8 +87,10 @@ def test_applying_is_pure_and_its_result_is_yaml(some: list[Any]) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(rules)
-def test_the_steps_lead_from_the_render_to_the_result(some: list[Any]) -> None:
-    final_resource = override_resource(resource(emit(attached(ORDERS))), read(policy(some)), HERE)
+def test_resource_without_steps_is_unchanged(some: list[Any]) -> None:
+    final_resource = override_resource(
+        read_resource(emit(attach_policy(ORDERS))), read_policies(build_policy(some)), HERE
+    )
 
     if not final_resource.has_errors and not final_resource.steps:
         assert final_resource.document.data == strip_control_metadata(final_resource.resource.data)
@@ -97,26 +99,30 @@ def test_the_steps_lead_from_the_render_to_the_result(some: list[Any]) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(rules)
-def test_an_emptied_policy_brings_the_original_back(some: list[Any]) -> None:
-    files = tree({"orders.yaml": emit(attached(ORDERS))})
-    original = override_package(files, read(policy([])), HERE).files
+def test_empty_policy_restores_the_original(some: list[Any]) -> None:
+    files = build_tree({"orders.yaml": emit(attach_policy(ORDERS))})
+    original = override_package(files, read_policies(build_policy([])), HERE).files
 
-    override_package(files, read(policy(some)), HERE)
+    override_package(files, read_policies(build_policy(some)), HERE)
 
-    assert override_package(files, read(policy([])), HERE).files == original
+    assert override_package(files, read_policies(build_policy([])), HERE).files == original
     assert original["orders.yaml"].data.decode() == emit(ORDERS)
 
 
 @settings(max_examples=100, deadline=None)
 @given(rules, rules)
-def test_rules_of_one_resource_do_not_matter_to_another(some: list[Any], others: list[Any]) -> None:
-    first, second = emit(attached(ORDERS, "first")), emit(attached(labelled(ORDERS, part="other"), "second"))
-    policies = read(policy(some, name="first"), policy(others, name="second"))
+def test_rules_of_one_resource_do_not_affect_another(some: list[Any], others: list[Any]) -> None:
+    first, second = (
+        emit(attach_policy(ORDERS, "first")),
+        emit(attach_policy(add_labels(ORDERS, part="other"), "second")),
+    )
+    policies = read_policies(build_policy(some, name="first"), build_policy(others, name="second"))
 
-    together = override_package(tree({"a.yaml": first, "b.yaml": second}), policies, HERE)
+    together = override_package(build_tree({"a.yaml": first, "b.yaml": second}), policies, HERE)
 
     alone = [
-        override_package(tree({name: text}), policies, HERE) for name, text in (("a.yaml", first), ("b.yaml", second))
+        override_package(build_tree({name: text}), policies, HERE)
+        for name, text in (("a.yaml", first), ("b.yaml", second))
     ]
     assert together.findings == alone[0].findings + alone[1].findings
     if not together.findings:
@@ -125,10 +131,12 @@ def test_rules_of_one_resource_do_not_matter_to_another(some: list[Any], others:
 
 @settings(max_examples=100, deadline=None)
 @given(overriders)
-def test_the_order_of_keys_in_a_rule_does_not_matter(some: dict[str, Any]) -> None:
-    subject = resource(emit(attached(ORDERS)))
+def test_order_of_keys_in_a_rule_does_not_matter(some: dict[str, Any]) -> None:
+    subject = read_resource(emit(attach_policy(ORDERS)))
     backwards = dict(reversed(some.items()))
 
-    value, other = (override_resource(subject, read(policy([{"overriders": it}])), HERE) for it in (some, backwards))
+    value, other = (
+        override_resource(subject, read_policies(build_policy([{"overriders": it}])), HERE) for it in (some, backwards)
+    )
 
     assert (value.document.text, value.steps) == (other.document.text, other.steps)

@@ -1,4 +1,4 @@
-"""Provenance: which item changed which leaf, from what to what, and what may not be shown."""
+"""Tests of provenance: the item that changes a value, the value before and after, and masked values."""
 
 from __future__ import annotations
 
@@ -13,11 +13,17 @@ from reconciler.controllers.override_policies.policy_usage import (
     compute_policy_usage,
 )
 from reconciler.controllers.provenance import compute_steps
-from tests.unit.controllers.override_policies.override_world import HERE, override, policy, read, rules_of
+from tests.unit.controllers.override_policies.override_world import (
+    HERE,
+    build_policy,
+    build_rules,
+    override_data,
+    read_policies,
+)
 from tests.unit.controllers.override_policies.test_examples import ORDERS
 
 
-def told(before: Any, after: Any) -> list[Any]:
+def list_steps(before: Any, after: Any) -> list[Any]:
     data = [{**step.as_data(), "pointer": step.pointer} for step in compute_steps(before, after, "P", "w")]
     return [
         [item["op"], item["pointer"], *(item[side] for side in ("before", "after") if side in item)] for item in data
@@ -39,20 +45,20 @@ def told(before: Any, after: Any) -> list[Any]:
         pytest.param([1, 1], [1], [["removed", "/1", 1]], id="one-of-two-equal"),
     ],
 )
-def test_what_changed(before: Any, after: Any, expected: list[Any]) -> None:
-    assert told(before, after) == expected
+def test_changes_are_listed(before: Any, after: Any, expected: list[Any]) -> None:
+    assert list_steps(before, after) == expected
 
 
-def test_long_values_are_shortened_and_stay_told_apart() -> None:
-    (first,), (second,) = (told({"a": "x" * 2000 + end}, {}) for end in "yz")
+def test_long_values_are_shortened_with_a_hash() -> None:
+    (first,), (second,) = (list_steps({"a": "x" * 2000 + end}, {}) for end in "yz")
 
     assert first[2].startswith("x" * 256 + "… (2003 bytes, sha256:")
     assert len(first[2]) < 300
     assert first[2] != second[2]
 
 
-def test_steps_name_policy_and_item_and_stand_by_pointer() -> None:
-    final_resource = override(
+def test_steps_name_policy_and_item_in_pointer_order() -> None:
+    final_resource = override_data(
         ORDERS,
         {"labels": [{"operator": "addIfAbsent", "value": {"ring": "a"}}, {"value": {"ring": "b"}}]},
         {
@@ -86,54 +92,54 @@ def test_steps_name_policy_and_item_and_stand_by_pointer() -> None:
     ]
 
 
-def test_an_outcome_is_the_same_in_another_process() -> None:
-    resource = override(ORDERS, {"labels": [{"operator": "addIfAbsent", "value": {"ring": "a"}}]})
+def test_result_is_the_same_after_pickling() -> None:
+    resource = override_data(ORDERS, {"labels": [{"operator": "addIfAbsent", "value": {"ring": "a"}}]})
 
-    steps, policies = pickle.loads(pickle.dumps((resource.steps, read(policy([])))))
+    steps, policies = pickle.loads(pickle.dumps((resource.steps, read_policies(build_policy([])))))
 
     assert [step.as_data() for step in steps] == [step.as_data() for step in resource.steps]
-    assert policies == read(policy([]))
+    assert policies == read_policies(build_policy([]))
 
 
 @pytest.mark.parametrize("field", ["data", "stringData"])
-def test_what_a_secret_holds_is_masked(field: str) -> None:
+def test_value_of_a_secret_is_masked(field: str) -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "one"}, field: {"a": "b2xk"}}
 
-    (entry,) = override(secret, {"jsonpatch": [{"path": f"/{field}/a", "value": "bmV3"}]}).as_data()
+    (entry,) = override_data(secret, {"jsonpatch": [{"path": f"/{field}/a", "value": "bmV3"}]}).as_data()
 
     assert [(step["before"], step["after"]) for step in entry["steps"]] == [("*****", "*****")]
 
 
-def test_what_a_secret_holds_in_another_object_is_masked() -> None:
+def test_value_of_a_nested_secret_is_masked() -> None:
     inner = {"kind": "Secret", "stringData": {"a": "old"}}
     kit = {"apiVersion": "x.io/v1", "kind": "Kit", "metadata": {"name": "one"}, "items": [inner]}
 
-    (entry,) = override(kit, {"jsonpatch": [{"path": "/items/0/stringData/a", "value": "new"}]}).as_data()
+    (entry,) = override_data(kit, {"jsonpatch": [{"path": "/items/0/stringData/a", "value": "new"}]}).as_data()
 
     assert [(step["before"], step["after"]) for step in entry["steps"]] == [("*****", "*****")]
 
 
-def test_the_manifest_of_a_secret_in_a_text_is_masked() -> None:
+def test_manifest_of_a_secret_in_a_text_is_masked() -> None:
     holder = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}, "data": {"a": "kind: Secret\nb: c"}}
 
-    (entry,) = override(holder, {"jsonpatch": [{"operator": "remove", "path": "/data/a"}]}).as_data()
+    (entry,) = override_data(holder, {"jsonpatch": [{"operator": "remove", "path": "/data/a"}]}).as_data()
 
     assert [step["before"] for step in entry["steps"]] == ["*****"]
 
 
-def test_duplicate_finalizers_go_by_the_step_that_brought_them() -> None:
+def test_duplicate_finalizers_are_removed_by_a_second_step() -> None:
     held = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "finalizers": ["a"]}}
 
-    resource = override(held, {"jsonpatch": [{"operator": "add", "path": "/metadata/finalizers/-", "value": "a"}]})
+    resource = override_data(held, {"jsonpatch": [{"operator": "add", "path": "/metadata/finalizers/-", "value": "a"}]})
 
     assert resource.document.data["metadata"]["finalizers"] == ["a"]
     assert [step.op for step in resource.steps] == ["added", "removed"]
 
 
-def test_usage_counts_resources_once_and_clusters_by_rule() -> None:
+def test_usage_counts_resources_and_clusters_of_each_rule() -> None:
     rules = [{"overriders": {}}, {"targetClusters": {"clusters": ["edge-2"]}}]
-    policies = read(policy(rules), policy([], name="idle"))
-    resource = override(ORDERS, {"labels": []})
+    policies = read_policies(build_policy(rules), build_policy([], name="idle"))
+    resource = override_data(ORDERS, {"labels": []})
     entries = [
         (HERE.name, "shop/orders", build_usage_data([resource])),
         ("edge-2", "shop/orders", build_usage_data([resource])),
@@ -146,18 +152,20 @@ def test_usage_counts_resources_once_and_clusters_by_rule() -> None:
     assert tuning.clusters == (("edge-1", "edge-2"), ())
 
 
-def test_a_resource_that_fails_is_in_the_usage() -> None:
+def test_failed_resource_is_in_the_usage() -> None:
     overriders = {"jsonpatch": [{"operator": "remove", "path": "/spec/none"}]}
 
-    used = build_usage_data([override(ORDERS, overriders)])
-    (usage,) = compute_policy_usage(read(policy(rules_of(overriders))), [("edge-1", "shop/orders", used)])
+    used = build_usage_data([override_data(ORDERS, overriders)])
+    (usage,) = compute_policy_usage(
+        read_policies(build_policy(build_rules(overriders))), [("edge-1", "shop/orders", used)]
+    )
 
     assert usage.failed == ("edge-1 shop/orders Deployment/market/orders",)
 
 
-def test_a_policy_that_nothing_names_is_a_warning() -> None:
-    policies = read(policy([]), policy([], name="idle"))
-    used = build_usage_data([override(ORDERS, {"labels": []})])
+def test_unused_policy_is_a_warning() -> None:
+    policies = read_policies(build_policy([]), build_policy([], name="idle"))
+    used = build_usage_data([override_data(ORDERS, {"labels": []})])
 
     (finding,) = check_unused_policies(compute_policy_usage(policies, [("edge-1", "shop/orders", used)]), policies)
 

@@ -1,4 +1,4 @@
-"""Policies are read whole: every fault with its field, line and value, and nothing unknown passes (kubeadmiral 1)."""
+"""Tests of the policy reader: each error with its field, line and value. Unknown fields are errors."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ from typing import Any
 
 import pytest
 
-from tests.unit.controllers.override_policies.override_world import POLICY, codes, policy, read, rules_of
+from tests.unit.controllers.override_policies.override_world import (
+    POLICY,
+    build_policy,
+    build_rules,
+    list_codes,
+    read_policies,
+)
 
 NEEDS = "spec.overrideRules[0].overriders"
 
 
-def one_image(**operation: Any) -> dict[str, Any]:
+def build_image_overrider(**operation: Any) -> dict[str, Any]:
     return {"image": [{"operations": [operation]}]}
 
 
-def patch(**operation: Any) -> dict[str, Any]:
+def build_patch(**operation: Any) -> dict[str, Any]:
     return {"jsonpatch": [operation]}
 
 
@@ -27,11 +33,11 @@ def patch(**operation: Any) -> dict[str, Any]:
         pytest.param({"overrideRules": []}, id="empty-rules"),
         pytest.param({"overrideRules": [{}]}, id="a-rule-of-nothing"),
         pytest.param({"overrideRules": [{"overriders": {}, "targetClusters": None}]}, id="no-overriders"),
-        pytest.param({"overrideRules": rules_of({"labels": [], "image": None})}, id="empty-overriders"),
+        pytest.param({"overrideRules": build_rules({"labels": [], "image": None})}, id="empty-overriders"),
     ],
 )
-def test_a_policy_may_say_nothing(spec: Any) -> None:
-    policies = read({**policy([]), "spec": spec, "status": {"refCount": 4}})
+def test_empty_policy_is_valid(spec: Any) -> None:
+    policies = read_policies({**build_policy([]), "spec": spec, "status": {"refCount": 4}})
 
     assert policies.findings == ()
     assert [key.name for key in policies.valid] == [POLICY]
@@ -78,25 +84,31 @@ def test_a_policy_may_say_nothing(spec: Any) -> None:
             id="container-name",
         ),
         pytest.param(
-            one_image(imageComponent="tag", value="1"),
+            build_image_overrider(imageComponent="tag", value="1"),
             "PolicyInvalid",
             ".image[0].operations[0].imageComponent",
             id="component-in-lower-case",
         ),
         pytest.param(
-            one_image(imageComponent="Tag"), "ValueRequired", ".image[0].operations[0].value", id="overwrite-by-nothing"
+            build_image_overrider(imageComponent="Tag"),
+            "ValueRequired",
+            ".image[0].operations[0].value",
+            id="overwrite-by-nothing",
         ),
         pytest.param(
-            one_image(imageComponent="Tag", value=1.5),
+            build_image_overrider(imageComponent="Tag", value=1.5),
             "PolicyInvalid",
             ".image[0].operations[0].value",
             id="a-tag-without-quotes",
         ),
         pytest.param(
-            one_image(imageComponent="Tag", value="-x"), "TagInvalid", ".image[0].operations[0].value", id="tag"
+            build_image_overrider(imageComponent="Tag", value="-x"),
+            "TagInvalid",
+            ".image[0].operations[0].value",
+            id="tag",
         ),
         pytest.param(
-            one_image(imageComponent="Digest", value="md5:" + "a" * 32),
+            build_image_overrider(imageComponent="Digest", value="md5:" + "a" * 32),
             "DigestInvalid",
             ".image[0].operations[0].value",
             id="digest",
@@ -133,26 +145,30 @@ def test_a_policy_may_say_nothing(spec: Any) -> None:
         pytest.param(
             {"envs": [{"containerName": "a", "value": ["x=1"]}]}, "PolicyInvalid", ".envs[0].value[0]", id="a-text"
         ),
-        pytest.param(patch(value=1), "PatchPathInvalid", ".jsonpatch[0].path", id="no-path"),
-        pytest.param(patch(path="", value=1), "PatchPathInvalid", ".jsonpatch[0].path", id="whole-document"),
-        pytest.param(patch(path="a/b", value=1), "PatchPathInvalid", ".jsonpatch[0].path", id="no-slash"),
-        pytest.param(patch(path="/a~", value=1), "PatchPathInvalid", ".jsonpatch[0].path", id="bad-escape"),
-        pytest.param(patch(path="/a"), "PatchValueMissing", ".jsonpatch[0].value", id="replace-without-value"),
+        pytest.param(build_patch(value=1), "PatchPathInvalid", ".jsonpatch[0].path", id="no-path"),
+        pytest.param(build_patch(path="", value=1), "PatchPathInvalid", ".jsonpatch[0].path", id="whole-document"),
+        pytest.param(build_patch(path="a/b", value=1), "PatchPathInvalid", ".jsonpatch[0].path", id="no-slash"),
+        pytest.param(build_patch(path="/a~", value=1), "PatchPathInvalid", ".jsonpatch[0].path", id="bad-escape"),
+        pytest.param(build_patch(path="/a"), "PatchValueMissing", ".jsonpatch[0].value", id="replace-without-value"),
         pytest.param(
-            patch(path="/a", operator="add"), "PatchValueMissing", ".jsonpatch[0].value", id="add-without-value"
+            build_patch(path="/a", operator="add"), "PatchValueMissing", ".jsonpatch[0].value", id="add-without-value"
         ),
         pytest.param(
-            patch(path="/a", operator="test", value=1), "OperatorUnsupported", ".jsonpatch[0].operator", id="test"
+            build_patch(path="/a", operator="test", value=1), "OperatorUnsupported", ".jsonpatch[0].operator", id="test"
         ),
-        pytest.param(patch(path="/a", operator="move"), "OperatorUnsupported", ".jsonpatch[0].operator", id="move"),
+        pytest.param(
+            build_patch(path="/a", operator="move"), "OperatorUnsupported", ".jsonpatch[0].operator", id="move"
+        ),
         *(
-            pytest.param(patch(path=path, value="x"), "ForbiddenPath", ".jsonpatch[0].path", id=f"forbidden-{path}")
+            pytest.param(
+                build_patch(path=path, value="x"), "ForbiddenPath", ".jsonpatch[0].path", id=f"forbidden-{path}"
+            )
             for path in ("/kind", "/metadata/name", "/metadata/namespace", "/metadata/generateName")
         ),
     ],
 )
-def test_a_fault_is_found_when_the_policy_is_read(overriders: Any, code: str, field: str) -> None:
-    policies = read(policy(rules_of(overriders)))
+def test_invalid_overrider_is_reported(overriders: Any, code: str, field: str) -> None:
+    policies = read_policies(build_policy(build_rules(overriders)))
 
     assert policies.valid == {}
     assert [(finding.code, finding.message.split(" ")[0]) for finding in policies.findings] == [(code, NEEDS + field)]
@@ -161,31 +177,33 @@ def test_a_fault_is_found_when_the_policy_is_read(overriders: Any, code: str, fi
 @pytest.mark.parametrize(
     ("document", "code", "field"),
     [
-        pytest.param({**policy([]), "extra": 1}, "PolicyInvalid", "extra", id="unknown-field"),
-        pytest.param({**policy([]), "spec": None}, "PolicyInvalid", "spec", id="no-spec"),
-        pytest.param({**policy([]), "spec": []}, "PolicyInvalid", "spec", id="spec-is-a-list"),
-        pytest.param({**policy([]), "spec": {"rules": []}}, "PolicyInvalid", "spec.rules", id="unknown-in-spec"),
-        pytest.param(policy([{"target": {}}]), "PolicyInvalid", "spec.overrideRules[0].target", id="unknown-in-rule"),
+        pytest.param({**build_policy([]), "extra": 1}, "PolicyInvalid", "extra", id="unknown-field"),
+        pytest.param({**build_policy([]), "spec": None}, "PolicyInvalid", "spec", id="no-spec"),
+        pytest.param({**build_policy([]), "spec": []}, "PolicyInvalid", "spec", id="spec-is-a-list"),
+        pytest.param({**build_policy([]), "spec": {"rules": []}}, "PolicyInvalid", "spec.rules", id="unknown-in-spec"),
         pytest.param(
-            policy([{"targetClusters": {"clusterNames": []}}]),
+            build_policy([{"target": {}}]), "PolicyInvalid", "spec.overrideRules[0].target", id="unknown-in-rule"
+        ),
+        pytest.param(
+            build_policy([{"targetClusters": {"clusterNames": []}}]),
             "PolicyInvalid",
             "spec.overrideRules[0].targetClusters.clusterNames",
             id="unknown-in-targets",
         ),
         pytest.param(
-            {**policy([]), "apiVersion": "core.kubeadmiral.io/v1"}, "PolicyInvalid", "apiVersion", id="version"
+            {**build_policy([]), "apiVersion": "core.kubeadmiral.io/v1"}, "PolicyInvalid", "apiVersion", id="version"
         ),
-        pytest.param(policy([], namespace="shop"), "PolicyInvalid", "metadata.namespace", id="cluster-with-one"),
+        pytest.param(build_policy([], namespace="shop"), "PolicyInvalid", "metadata.namespace", id="cluster-with-one"),
     ],
 )
-def test_a_fault_outside_of_the_overriders(document: dict[str, Any], code: str, field: str) -> None:
-    policies = read(document)
+def test_error_outside_the_overriders_is_reported(document: dict[str, Any], code: str, field: str) -> None:
+    policies = read_policies(document)
 
     assert policies.valid == {}
     assert [(finding.code, finding.message.split(" ")[0]) for finding in policies.findings] == [(code, field)]
 
 
-def test_a_finding_says_where_and_what_is_allowed() -> None:
+def test_finding_states_location_and_allowed_values() -> None:
     text = """\
 apiVersion: core.kubeadmiral.io/v1alpha1
 kind: OverridePolicy
@@ -198,7 +216,7 @@ spec:
         operator: copy
 """
 
-    (finding,) = read(text).findings
+    (finding,) = read_policies(text).findings
 
     assert str(finding.location) == (
         "policies/0.yaml:9 OverridePolicy/shop/one /spec/overrideRules/0/overriders/jsonpatch/0/operator"
@@ -208,9 +226,9 @@ spec:
     )
 
 
-def test_every_fault_is_told_at_once() -> None:
-    rules = rules_of({"labels": [{"value": {"a": 1}, "x": 1}], "jsonpatch": [{"path": "a", "operator": "test"}]})
+def test_all_errors_are_reported_together() -> None:
+    rules = build_rules({"labels": [{"value": {"a": 1}, "x": 1}], "jsonpatch": [{"path": "a", "operator": "test"}]})
 
-    assert codes(read(policy(rules)).findings) == [
+    assert list_codes(read_policies(build_policy(rules)).findings) == [
         "PolicyInvalid", "PolicyInvalid", "OperatorUnsupported", "PatchPathInvalid",
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Names and rollouts are read whole, and what a rule says can be kept as text and read again (design 10.23)."""
+"""Tests of the reader for names and rollouts of rules, and of the text form of a rule."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from hypothesis import strategies as st
 from reconciler.controllers.clusters.selection import ClusterSelection
 from reconciler.controllers.override_policies.model import OverrideRule
 from reconciler.controllers.override_policies.read_rules import read_rule_text
-from tests.unit.controllers.override_policies.override_world import codes, policy, read
+from tests.unit.controllers.override_policies.override_world import build_policy, list_codes, read_policies
 from tests.unit.controllers.override_policies.test_properties import overriders
 
 WAVES = [{"clusters": ["canary"]}, {"clusterSelector": {"ring": "early"}, "excludeClusters": ["vip"]}]
 LABELS = {"labels": [{"operator": "set", "value": {"b": "1", "a": "2"}}]}
 
 
-def rule_of(written: dict[str, Any]) -> OverrideRule:
-    policies = read(policy([written]))
+def read_rule(written: dict[str, Any]) -> OverrideRule:
+    policies = read_policies(build_policy([written]))
     assert policies.findings == ()
     (override_policy,) = policies.valid.values()
     return override_policy.rules[0]
 
 
-def test_a_rule_with_a_name_and_a_rollout() -> None:
-    rule = rule_of({"name": "new-registry", "rollout": {"waves": WAVES, "soak": "1h30m"}, "overriders": LABELS})
+def test_rule_with_name_and_rollout() -> None:
+    rule = read_rule({"name": "new-registry", "rollout": {"waves": WAVES, "soak": "1h30m"}, "overriders": LABELS})
 
     assert rule.rollout is not None
     assert (rule.name, rule.rollout.soak, rule.rollout.soak_seconds) == ("new-registry", "1h30m", 5400)
@@ -47,15 +47,15 @@ def test_a_rule_with_a_name_and_a_rollout() -> None:
         pytest.param({"waves": WAVES, "soak": "1.2s"}, 2, id="rounded-up"),
     ],
 )
-def test_how_long_a_wave_soaks(rollout: dict[str, Any], seconds: int) -> None:
-    rule = rule_of({"rollout": rollout})
+def test_soak_time_is_parsed(rollout: dict[str, Any], seconds: int) -> None:
+    rule = read_rule({"rollout": rollout})
 
     assert rule.rollout is not None
     assert rule.rollout.soak_seconds == seconds
 
 
-def test_a_rule_without_a_rollout_has_none() -> None:
-    assert [rule_of(item).rollout for item in ({}, {"rollout": None, "name": None})] == [None, None]
+def test_rule_without_rollout_has_none() -> None:
+    assert [read_rule(item).rollout for item in ({}, {"rollout": None, "name": None})] == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -115,18 +115,18 @@ def test_a_rule_without_a_rollout_has_none() -> None:
         ),
     ],
 )
-def test_a_fault_is_told_with_its_field(rules: Any, field: str, text: str) -> None:
-    policies = read(policy(rules))
+def test_error_is_reported_with_its_field(rules: Any, field: str, text: str) -> None:
+    policies = read_policies(build_policy(rules))
 
-    assert (policies.valid, {*codes(policies.findings)}) == ({}, {"PolicyInvalid"})
+    assert (policies.valid, {*list_codes(policies.findings)}) == ({}, {"PolicyInvalid"})
     assert any(finding.message.startswith(f"spec.overrideRules{field} {text}") for finding in policies.findings)
     assert all(finding.location.line for finding in policies.findings)
 
 
-def test_a_selector_of_a_wave_is_checked_like_that_of_a_rule() -> None:
+def test_selector_of_a_wave_is_checked_like_the_selector_of_a_rule() -> None:
     wave = {"clusterAffinity": [{"matchExpressions": [{"key": "ram", "operator": "Gt", "values": ["much"]}]}]}
 
-    (finding,) = read(policy([{"rollout": {"waves": [wave]}}])).findings
+    (finding,) = read_policies(build_policy([{"rollout": {"waves": [wave]}}])).findings
 
     assert finding.code == "SelectorInvalid"
     assert finding.message.startswith(
@@ -134,15 +134,15 @@ def test_a_selector_of_a_wave_is_checked_like_that_of_a_rule() -> None:
     )
 
 
-def test_the_text_of_a_rule_is_what_it_does_and_where() -> None:
+def test_rule_text_contains_targets_and_overriders() -> None:
     targets = {"clusters": ["canary"]}
-    rule = rule_of({"name": "a", "overriders": LABELS, "rollout": {"waves": WAVES}, "targetClusters": targets})
+    rule = read_rule({"name": "a", "overriders": LABELS, "rollout": {"waves": WAVES}, "targetClusters": targets})
 
     assert rule.text == (
         '{"targetClusters":{"clusters":["canary"]},"overriders":'
         '{"labels":[{"operator":"set","value":{"b":"1","a":"2"}}]}}'
     )
-    assert rule.digest == rule_of({"targetClusters": targets, "overriders": LABELS}).digest
+    assert rule.digest == read_rule({"targetClusters": targets, "overriders": LABELS}).digest
 
 
 @pytest.mark.parametrize(
@@ -166,8 +166,8 @@ def test_the_text_of_a_rule_is_what_it_does_and_where() -> None:
         ),
     ],
 )
-def test_which_texts_are_equal(mapping: dict[str, Any], other: dict[str, Any], equal: bool) -> None:
-    first, second = rule_of(mapping), rule_of(other)
+def test_equal_rules_have_equal_texts(mapping: dict[str, Any], other: dict[str, Any], equal: bool) -> None:
+    first, second = read_rule(mapping), read_rule(other)
 
     assert (first.digest == second.digest) is equal
     assert (first.text == second.text) is equal
@@ -189,7 +189,7 @@ def test_which_texts_are_equal(mapping: dict[str, Any], other: dict[str, Any], e
         pytest.param("[" * 100_000, id="deep"),
     ],
 )
-def test_a_text_that_no_rule_could_have_is_none(text: str) -> None:
+def test_invalid_rule_text_is_refused(text: str) -> None:
     assert read_rule_text(text) is None
 
 
@@ -216,8 +216,8 @@ varying = st.just({"labels": [{"value": {"at": "${cluster.name}"}}]})
 
 @settings(max_examples=100, deadline=None)
 @given(st.fixed_dictionaries({}, optional={"targetClusters": targets, "overriders": overriders | patching | varying}))
-def test_a_text_reads_back_as_its_rule(written: dict[str, Any]) -> None:
-    policies = read(policy([{**written, "name": "a", "rollout": {"waves": [{}]}}]))
+def test_rule_text_is_read_as_the_same_rule(written: dict[str, Any]) -> None:
+    policies = read_policies(build_policy([{**written, "name": "a", "rollout": {"waves": [{}]}}]))
     for override_policy in policies.valid.values():
         rule = override_policy.rules[0]
 

@@ -1,4 +1,4 @@
-"""Packages that others published: a policy that changes one scalar changes one line, and one without effect none."""
+"""Tests with public packages: a changed scalar changes one line, and a policy without effect changes nothing."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from reconciler.controllers.override_policies.read_policies import OverridePolic
 from reconciler.packages.package import Package, PackageResource
 from tests.unit.controllers.override_policies.override_world import (
     HERE,
-    error_codes,
+    build_policy,
+    build_rules,
+    list_error_codes,
     override_package,
-    policy,
-    read,
-    rules_of,
+    read_policies,
 )
 
 DATA = Path(__file__).resolve().parents[4] / "../shared/data/packages"
@@ -26,33 +26,35 @@ FOLDERS = sorted({path.parent for path in DATA.rglob("Kptfile")})
 pytestmark = pytest.mark.skipif(not FOLDERS, reason="the packages of other projects are not beside this project")
 
 
-def load(folder: Path) -> FileTree:
+def load_tree(folder: Path) -> FileTree:
     paths = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     return FileTree({path.relative_to(folder).as_posix(): File(path.read_bytes()) for path in paths})
 
 
-def considered(files: FileTree) -> list[PackageResource]:
+def list_resources(files: FileTree) -> list[PackageResource]:
     return [package_resource for package_resource in Package(files).resources if can_have_policies(package_resource)]
 
 
-def for_all(resources: list[PackageResource], operation: dict[str, Any]) -> OverridePolicies:
-    """Return a policy that chooses every kind that there is."""
+def build_policy_for_all(resources: list[PackageResource], operation: dict[str, Any]) -> OverridePolicies:
+    """Return a policy that selects all kinds of these resources."""
     kinds = sorted({(package_resource.api_version, package_resource.kind) for package_resource in resources})
-    document = policy(rules_of({"jsonpatch": [operation]}))
+    document = build_policy(build_rules({"jsonpatch": [operation]}))
     document["spec"]["resourceSelectors"] = [{"apiVersion": version, "kind": kind} for version, kind in kinds]
-    policies = read(document)
+    policies = read_policies(document)
     assert policies.findings == ()
     return policies
 
 
 @pytest.mark.parametrize("folder", [pytest.param(path, id=path.relative_to(DATA).as_posix()) for path in FOLDERS])
-def test_one_scalar_is_one_line(folder: Path) -> None:
-    files = load(folder)
-    resources = considered(files)
+def test_changed_scalar_changes_one_line(folder: Path) -> None:
+    files = load_tree(folder)
+    resources = list_resources(files)
 
-    package = override_package(files, for_all(resources, {"path": "/apiVersion", "value": "changed.example/v9"}), HERE)
+    package = override_package(
+        files, build_policy_for_all(resources, {"path": "/apiVersion", "value": "changed.example/v9"}), HERE
+    )
 
-    assert [code for resource in package.resources for code in error_codes(resource)] == []
+    assert [code for resource in package.resources for code in list_error_codes(resource)] == []
     changed = 0
     for path in files:
         before, after = (tree[path].data.decode(errors="replace").splitlines() for tree in (files, package.files))
@@ -65,14 +67,14 @@ def test_one_scalar_is_one_line(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", [pytest.param(path, id=path.relative_to(DATA).as_posix()) for path in FOLDERS])
-def test_no_effect_is_no_change(folder: Path) -> None:
-    files = load(folder)
+def test_policy_without_effect_changes_nothing(folder: Path) -> None:
+    files = load_tree(folder)
     nothing = {"operator": "remove", "path": "/metadata/finalizers"}
     resources = [
-        package_resource for package_resource in considered(files) if "finalizers" not in package_resource.metadata
+        package_resource for package_resource in list_resources(files) if "finalizers" not in package_resource.metadata
     ]
 
-    package = override_package(files, for_all(resources, nothing), HERE)
+    package = override_package(files, build_policy_for_all(resources, nothing), HERE)
 
-    assert [code for resource in package.resources for code in error_codes(resource)] == []
+    assert [code for resource in package.resources for code in list_error_codes(resource)] == []
     assert package.files is files

@@ -1,4 +1,4 @@
-"""One config for many clusters: what is the same on several is made once, and nobody can tell."""
+"""Tests of overrides for many clusters: clusters with equal rules share one result, and the results stay correct."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from reconciler.controllers.override_policies.rollout import RuleId
 from reconciler.krm.yaml import emit
 from tests.unit.controllers.override_policies.override_world import (
     POLICY,
-    attached,
+    attach_policy,
+    build_policy,
+    build_tree,
     override_package,
-    policy,
-    read,
-    tree,
+    read_policies,
 )
 from tests.unit.controllers.override_policies.test_examples import ORDERS
 
-FILES = tree({"all.yaml": emit(attached(ORDERS))})
-OTHER_FILES = tree({"all.yaml": emit(ORDERS)})
+FILES = build_tree({"all.yaml": emit(attach_policy(ORDERS))})
+OTHER_FILES = build_tree({"all.yaml": emit(ORDERS)})
 EAST, WEST, NORTH = (Cluster(name, {"ring": ring}) for name, ring in (("east", "a"), ("west", "a"), ("north", "b")))
 STAGED = RuleId(build_override_policy_key("ClusterOverridePolicy", "", POLICY), "staged")
 EARLIER = '{"overriders":{"labels":[{"operator":"set","value":{"ring":"earlier"}}]}}'
 
 
-def rule(ring: str, value: str, **more: Any) -> dict[str, Any]:
+def build_rule(ring: str, value: str, **more: Any) -> dict[str, Any]:
     targets = {"targetClusters": {"clusterSelector": {"ring": ring}}} if ring else {}
     return {**more, **targets, "overriders": {"labels": [{"operator": "set", "value": {"ring": value}}]}}
 
 
-def test_clusters_with_the_same_rules_share_one_outcome() -> None:
-    overriding = PackageOverrider(read(policy([rule("a", "one"), rule("b", "two")])))
+def test_clusters_with_the_same_rules_share_one_result() -> None:
+    overriding = PackageOverrider(read_policies(build_policy([build_rule("a", "one"), build_rule("b", "two")])))
 
     east, west, north = (overriding.override(FILES, cluster, {}) for cluster in (EAST, WEST, NORTH))
 
@@ -43,8 +43,8 @@ def test_clusters_with_the_same_rules_share_one_outcome() -> None:
     assert b"ring: two" in north.files["all.yaml"].data
 
 
-def test_a_rule_with_variables_is_made_for_each_cluster() -> None:
-    overriding = PackageOverrider(read(policy([rule("", "${cluster.name}")])))
+def test_rule_with_variables_is_applied_per_cluster() -> None:
+    overriding = PackageOverrider(read_policies(build_policy([build_rule("", "${cluster.name}")])))
 
     east, west = (overriding.override(FILES, cluster, {}) for cluster in (EAST, WEST))
 
@@ -52,17 +52,17 @@ def test_a_rule_with_variables_is_made_for_each_cluster() -> None:
     assert b"ring: west" in west.files["all.yaml"].data
 
 
-rules = st.builds(rule, st.sampled_from(["", "a", "b"]), st.sampled_from(["one", "two", "${cluster.name}"]))
-staged = st.builds(rule, st.just("a"), st.just("new"), name=st.just("staged"), rollout=st.just({"waves": [{}]}))
+rules = st.builds(build_rule, st.sampled_from(["", "a", "b"]), st.sampled_from(["one", "two", "${cluster.name}"]))
+staged = st.builds(build_rule, st.just("a"), st.just("new"), name=st.just("staged"), rollout=st.just({"waves": [{}]}))
 texts = st.sampled_from([{}, {STAGED: None}, {STAGED: EARLIER}])
 asked = st.lists(st.tuples(st.sampled_from([FILES, OTHER_FILES]), st.sampled_from([EAST, WEST, NORTH]), texts))
 
 
 @given(some=st.lists(rules, max_size=3), more=st.lists(staged, max_size=1), questions=asked)
-def test_whatever_was_made_before_the_outcome_is_the_same(
+def test_result_does_not_depend_on_earlier_results(
     some: list[dict[str, Any]], more: list[dict[str, Any]], questions: list[tuple[Any, ...]]
 ) -> None:
-    policies = read(policy([*some, *more]))
+    policies = read_policies(build_policy([*some, *more]))
     overriding = PackageOverrider(policies)
 
     for files, cluster, item in questions:

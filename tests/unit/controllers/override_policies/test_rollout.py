@@ -1,4 +1,4 @@
-"""Waves open one after the other, and only on what is published and has soaked (design 10.23)."""
+"""Tests of rollout gates: a wave opens when all earlier waves are published and have soaked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from reconciler.controllers.override_policies.rollout import (
     parse_rule_id,
 )
 from reconciler.krm.objects import ObjectKey
-from tests.unit.controllers.override_policies.override_world import policy, read
+from tests.unit.controllers.override_policies.override_world import build_policy, read_policies
 
 SHOP = "shop/checkout"
 CLUSTERS = {
@@ -60,19 +60,21 @@ NOW = 1_000
         pytest.param("new", {}, 3, id="one-that-none-matches-is-after-all-others"),
     ],
 )
-def test_the_wave_of_a_cluster(name: str, labels: dict[str, str], wave: int) -> None:
+def test_wave_of_a_cluster(name: str, labels: dict[str, str], wave: int) -> None:
     assert find_wave(ROLLOUT, Cluster(name, labels)) == wave
 
 
-def opened(mapping: Mapping[str, Iterable[RolloutProgress]], rule: OverrideRule = RULE, now: int = NOW) -> RolloutGate:
+def evaluate(
+    mapping: Mapping[str, Iterable[RolloutProgress]], rule: OverrideRule = RULE, now: int = NOW
+) -> RolloutGate:
     return evaluate_gate(rule, CLUSTERS, lambda name: mapping.get(name, ()), now)
 
 
-def by(since: int, package: str = SHOP) -> list[RolloutProgress]:
+def build_published(since: int, package: str = SHOP) -> list[RolloutProgress]:
     return [ProgressPublished(package, since)]
 
 
-SOAKED, FRESH = by(NOW - 60), by(NOW - 59)
+SOAKED, FRESH = build_published(NOW - 60), build_published(NOW - 59)
 EARLY = {"eu-1": SOAKED, "eu-2": SOAKED}
 
 
@@ -82,16 +84,16 @@ EARLY = {"eu-1": SOAKED, "eu-2": SOAKED}
         pytest.param({"canary": [ProgressPending(SHOP)]}, ["canary"], None, id="the-first-wave-is-always-open"),
         pytest.param({"canary": [ProgressUnknown(SHOP)]}, ["canary"], None, id="not-rendered"),
         pytest.param({"canary": FRESH}, ["canary"], NOW + 1, id="soaking"),
-        pytest.param({"canary": by(NOW + 500)}, ["canary"], NOW + 560, id="a-date-to-come"),
+        pytest.param({"canary": build_published(NOW + 500)}, ["canary"], NOW + 560, id="a-date-to-come"),
         pytest.param({"canary": [*FRESH, ProgressPending("a/b")]}, ["canary"], None, id="soaking-and-not-published"),
         pytest.param({"canary": SOAKED, "eu-1": [ProgressPending(SHOP)]}, ["canary", "eu-1", "eu-2"], None, id="soaked"),
         pytest.param({"eu-1": [ProgressPending(SHOP)]}, ["canary", "eu-1", "eu-2"], None, id="nothing-told-is-nothing-to-do"),
         pytest.param(
-            {"canary": SOAKED, "eu-1": SOAKED, "eu-2": by(NOW - 10)}, ["canary", "eu-1", "eu-2"], NOW + 50,
+            {"canary": SOAKED, "eu-1": SOAKED, "eu-2": build_published(NOW - 10)}, ["canary", "eu-1", "eu-2"], NOW + 50,
             id="the-last-one-counts",
         ),
         pytest.param(
-            {"canary": SOAKED + by(NOW - 20, "a/b")}, ["canary"], NOW + 40, id="the-last-package-counts"
+            {"canary": SOAKED + build_published(NOW - 20, "a/b")}, ["canary"], NOW + 40, id="the-last-package-counts"
         ),
         pytest.param(
             {"canary": SOAKED, **EARLY, "us-1": [ProgressPending(SHOP)]}, ["canary", "eu-1", "eu-2", "us-1"], None,
@@ -101,16 +103,16 @@ EARLY = {"eu-1": SOAKED, "eu-2": SOAKED}
         pytest.param({"canary": FRESH, **EARLY}, ["canary"], NOW + 1, id="waves-open-in-order"),
     ],
 )  # fmt: skip
-def test_which_clusters_are_open(value: Any, expected: list[str], due: int | None) -> None:
-    rollout_gate = opened(value)
+def test_open_clusters(value: Any, expected: list[str], due: int | None) -> None:
+    rollout_gate = evaluate(value)
 
     assert (sorted(rollout_gate.open_clusters), rollout_gate.next_opening_seconds) == (sorted(expected), due)
 
 
-def test_without_a_soak_time_dates_do_not_matter() -> None:
+def test_dates_do_not_matter_without_a_soak_time() -> None:
     rule = OverrideRule(rollout=Rollout(ROLLOUT.waves[:1]))
 
-    rollout_gate = opened({"canary": by(NOW + 500)}, rule)
+    rollout_gate = evaluate({"canary": build_published(NOW + 500)}, rule)
 
     assert (rollout_gate.open_clusters, rollout_gate.next_opening_seconds, rollout_gate.wait_reasons) == (
         frozenset(CLUSTERS),
@@ -119,29 +121,29 @@ def test_without_a_soak_time_dates_do_not_matter() -> None:
     )
 
 
-def test_clusters_that_todays_text_does_not_target_count_as_well() -> None:
+def test_clusters_outside_the_current_targets_count() -> None:
     rule = OverrideRule(ClusterSelection(("us-1",)), rollout=ROLLOUT)
 
-    assert opened({"canary": [ProgressPending(SHOP)]}, rule).open_clusters == {"canary"}
+    assert evaluate({"canary": [ProgressPending(SHOP)]}, rule).open_clusters == {"canary"}
 
 
-def test_waves_without_clusters_are_passed_over() -> None:
+def test_waves_without_clusters_are_skipped() -> None:
     rule = OverrideRule(
         rollout=Rollout((ClusterSelection(("gone",)), ClusterSelection(("canary",)), ClusterSelection(("gone",))))
     )
 
-    rollout_gate = opened({"canary": [ProgressPending(SHOP)]}, rule)
+    rollout_gate = evaluate({"canary": [ProgressPending(SHOP)]}, rule)
 
     assert rollout_gate.open_clusters == {"canary"}
     assert [*rollout_gate.wait_reasons] == [3]
 
 
-def test_without_clusters_nothing_is_open_and_nothing_waits() -> None:
+def test_gate_without_clusters_is_empty() -> None:
     assert evaluate_gate(RULE, {}, lambda _: (), NOW) == RolloutGate(frozenset())
 
 
-def test_what_a_closed_wave_waits_for() -> None:
-    rollout_gate = opened({"canary": [ProgressUnknown("b"), ProgressPending("a"), ProgressPublished("c", NOW)]})
+def test_closed_wave_states_its_reasons() -> None:
+    rollout_gate = evaluate({"canary": [ProgressUnknown("b"), ProgressPending("a"), ProgressPublished("c", NOW)]})
 
     assert rollout_gate.wait_reasons == {
         1: "waits for cluster canary: a is not published with this text;"
@@ -170,12 +172,12 @@ def test_what_a_closed_wave_waits_for() -> None:
         ),
     ],
 )
-def test_what_may_be_open_is_undecided(value: Any, undecided: set[str]) -> None:
-    assert opened(value).undecided_clusters == undecided
+def test_undecided_clusters(value: Any, undecided: set[str]) -> None:
+    assert evaluate(value).undecided_clusters == undecided
 
 
-def test_a_soaking_wave_says_until_when() -> None:
-    rollout_gate = opened({"canary": SOAKED, "eu-1": by(NOW - 10), "eu-2": SOAKED})
+def test_soaking_wave_states_its_end() -> None:
+    rollout_gate = evaluate({"canary": SOAKED, "eu-1": build_published(NOW - 10), "eu-2": SOAKED})
 
     assert rollout_gate.wait_reasons[2] == (
         "waits until 1970-01-01T00:17:30Z, for soak 1m: "
@@ -184,14 +186,14 @@ def test_a_soaking_wave_says_until_when() -> None:
 
 
 @pytest.mark.parametrize(("count", "end"), [(5, "p4 is not published with this text"), (6, "; and 1 more")])
-def test_at_most_five_are_named(count: int, end: str) -> None:
-    why = opened({"canary": [ProgressPending(f"p{number}") for number in reversed(range(count))]}).wait_reasons[1]
+def test_reason_names_at_most_five_packages(count: int, end: str) -> None:
+    why = evaluate({"canary": [ProgressPending(f"p{number}") for number in reversed(range(count))]}).wait_reasons[1]
 
     assert why.count("cluster canary: p") == 5
     assert why.endswith(end)
 
 
-# a policy may be called what Kubernetes would not take
+# The name of a policy can be a name that Kubernetes refuses.
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
 
@@ -202,9 +204,7 @@ names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
     names,
     st.sampled_from(["0", "a-b"]),
 )
-def test_the_text_of_a_rules_identity_is_one_word_and_reads_back(
-    kind: str, namespace: str, name: str, rule: str
-) -> None:
+def test_rule_id_is_one_word_and_parsed_as_the_same_id(kind: str, namespace: str, name: str, rule: str) -> None:
     rule_id = RuleId(ObjectKey(KUBEADMIRAL_GROUP, kind, namespace, name), rule)
 
     assert str(rule_id).split() == [str(rule_id)]
@@ -216,22 +216,26 @@ def test_the_text_of_a_rules_identity_is_one_word_and_reads_back(
     ["", "#a", "OverridePolicy/shop/one", "OverridePolicy/shop/one#", "OverridePolicy/one#a", "Policy/a/b#c",
      "OverridePolicy/a/b/c#d", "OverridePolicy/a/#d"],
 )  # fmt: skip
-def test_a_text_that_is_no_rules_identity(text: str) -> None:
+def test_invalid_rule_id_is_refused(text: str) -> None:
     assert parse_rule_id(text) is None
 
 
 @pytest.mark.parametrize("name", ["%FF", "\ud800"])
-def test_a_text_of_half_a_character_is_no_error(name: str) -> None:
+def test_rule_id_with_a_surrogate_is_parsed(name: str) -> None:
     rule_id = parse_rule_id(f"OverridePolicy/a/{name}#d")
 
     assert rule_id is not None
     assert rule_id.policy.name in ("\ufffd", "?")
 
 
-def test_the_rules_that_have_a_rollout() -> None:
+def test_rules_with_a_rollout_are_found() -> None:
     waves = {"rollout": {"waves": [{"clusters": ["canary"]}]}}
     named, plain = {"name": "fresh", **waves}, {"name": "plain"}
-    policies = read(policy([plain, waves, named], name="b"), policy([waves], name="a"), policy([{"x": 1}], name="c"))
+    policies = read_policies(
+        build_policy([plain, waves, named], name="b"),
+        build_policy([waves], name="a"),
+        build_policy([{"x": 1}], name="c"),
+    )
 
     result = find_rollouts(policies)
 
@@ -263,7 +267,7 @@ moments = st.integers(0, 80)
 Fleet = dict[str, list[RolloutProgress]]
 
 
-def passing(rollout: Rollout, mapping: Fleet, now: int) -> RolloutGate:
+def evaluate_fleet(rollout: Rollout, mapping: Fleet, now: int) -> RolloutGate:
     return evaluate_gate(
         OverrideRule(rollout=rollout), {name: Cluster(name) for name in mapping}, mapping.__getitem__, now
     )
@@ -271,8 +275,8 @@ def passing(rollout: Rollout, mapping: Fleet, now: int) -> RolloutGate:
 
 @settings(deadline=None)
 @given(rollouts, fleets, moments)
-def test_what_is_open_is_the_beginning_of_the_waves(rollout: Rollout, told: Fleet, now: int) -> None:
-    rollout_gate = passing(rollout, told, now)
+def test_open_clusters_are_the_first_waves(rollout: Rollout, told: Fleet, now: int) -> None:
+    rollout_gate = evaluate_fleet(rollout, told, now)
 
     waves = {name: find_wave(rollout, Cluster(name)) for name in told}
     closed = {waves[name] for name in told if name not in rollout_gate.open_clusters}
@@ -283,34 +287,36 @@ def test_what_is_open_is_the_beginning_of_the_waves(rollout: Rollout, told: Flee
 
 @settings(deadline=None)
 @given(rollouts, fleets, moments, st.data())
-def test_progress_never_closes_a_wave(rollout: Rollout, told: Fleet, now: int, data: st.DataObject) -> None:
+def test_more_progress_never_closes_a_wave(rollout: Rollout, told: Fleet, now: int, data: st.DataObject) -> None:
     later = {
         name: [item if isinstance(item, ProgressPublished) else data.draw(progresses) for item in some]
         for name, some in told.items()
     }
 
     assert (
-        passing(rollout, told, now).open_clusters
-        <= passing(rollout, later, data.draw(st.integers(now, 100))).open_clusters
+        evaluate_fleet(rollout, told, now).open_clusters
+        <= evaluate_fleet(rollout, later, data.draw(st.integers(now, 100))).open_clusters
     )
 
 
 @settings(deadline=None)
 @given(rollouts, fleets | published, moments)
-def test_due_is_to_the_second_and_what_is_not_due_waits_for_people(rollout: Rollout, told: Fleet, now: int) -> None:
-    rollout_gate = passing(rollout, told, now)
+def test_next_opening_is_exact_to_the_second(rollout: Rollout, told: Fleet, now: int) -> None:
+    rollout_gate = evaluate_fleet(rollout, told, now)
 
     if rollout_gate.next_opening_seconds is None:
-        assert passing(rollout, told, now + 10_000) == rollout_gate
+        assert evaluate_fleet(rollout, told, now + 10_000) == rollout_gate
     else:
         assert now < rollout_gate.next_opening_seconds
-        assert passing(rollout, told, rollout_gate.next_opening_seconds - 1) == rollout_gate
-        assert passing(rollout, told, rollout_gate.next_opening_seconds).open_clusters > rollout_gate.open_clusters
+        assert evaluate_fleet(rollout, told, rollout_gate.next_opening_seconds - 1) == rollout_gate
+        assert (
+            evaluate_fleet(rollout, told, rollout_gate.next_opening_seconds).open_clusters > rollout_gate.open_clusters
+        )
 
 
 @settings(deadline=None)
 @given(rollouts, fleets, moments)
-def test_only_what_is_needed_is_asked_and_that_once(rollout: Rollout, told: Fleet, now: int) -> None:
+def test_progress_is_requested_at_most_once_per_cluster(rollout: Rollout, told: Fleet, now: int) -> None:
     values: list[str] = []
 
     def progress(name: str) -> list[RolloutProgress]:
@@ -328,7 +334,7 @@ def test_only_what_is_needed_is_asked_and_that_once(rollout: Rollout, told: Flee
 
 @settings(deadline=None)
 @given(rollouts, fleets, moments)
-def test_the_order_of_clusters_does_not_matter(rollout: Rollout, told: Fleet, now: int) -> None:
+def test_order_of_clusters_does_not_matter(rollout: Rollout, told: Fleet, now: int) -> None:
     backwards = {name: some[::-1] for name, some in reversed(told.items())}
 
-    assert passing(rollout, backwards, now).open_clusters == passing(rollout, told, now).open_clusters
+    assert evaluate_fleet(rollout, backwards, now).open_clusters == evaluate_fleet(rollout, told, now).open_clusters

@@ -1,4 +1,6 @@
-"""A rule, its waves and a fleet, over time: whatever people edit and publish, no cluster is ahead of its wave."""
+"""Tests of a rollout over several passes: with any sequence of edits and publications, no cluster is ahead of its
+wave.
+"""
 
 from __future__ import annotations
 
@@ -24,28 +26,37 @@ from reconciler.controllers.override_policies.rollout import (
     evaluate_gate,
     find_wave,
 )
-from tests.unit.controllers.override_policies.override_world import attached, emit, override_package, policy, read, tree
+from tests.unit.controllers.override_policies.override_world import (
+    attach_policy,
+    build_policy,
+    build_tree,
+    emit,
+    override_package,
+    read_policies,
+)
 
 KEY = build_override_policy_key("ClusterOverridePolicy", "", "tuning")
 RULE = RuleId(KEY, "ring")
 SUBJECT = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "shop"}}
-FILES = tree({"a.yaml": emit(attached(SUBJECT))})
+FILES = build_tree({"a.yaml": emit(attach_policy(SUBJECT))})
 CLUSTERS = {name: Cluster(name) for name in ("canary", "east", "north", "west")}
 ROLLOUT = {"waves": [{"clusters": ["canary"]}, {"clusters": ["east", "west"]}], "soak": "10s"}
 SOAK = 10
 
 
-def ring(value: str) -> dict[str, Any]:
+def build_ring_rule(value: str) -> dict[str, Any]:
     return {"overriders": {"labels": [{"operator": "set", "value": {"ring": value}}]}}
 
 
-def text_of(value: str) -> str:
-    return json.dumps(ring(value), separators=(",", ":"))
+def format_rule_text(value: str) -> str:
+    return json.dumps(build_ring_rule(value), separators=(",", ":"))
 
 
 @dataclass
-class World:
-    """What state and branches hold of one package on every cluster, and people who change and publish."""
+class RolloutFleet:
+    """Recorded texts, drafts and published texts of one package on all clusters, with methods for edits and
+    publications.
+    """
 
     policies: OverridePolicies
     now: int = 100
@@ -54,7 +65,7 @@ class World:
     published: dict[str, tuple[str | None, int]] = field(default_factory=dict)
 
     def edit(self, *rules: dict[str, Any]) -> None:
-        self.policies = read(policy([*rules]))
+        self.policies = read_policies(build_policy([*rules]))
 
     @property
     def rule(self) -> OverrideRule:
@@ -70,7 +81,7 @@ class World:
         return evaluate_gate(self.rule, CLUSTERS, self.progress, self.now)
 
     def sync(self) -> None:
-        """Render the package for every cluster, as far as its wave lets it."""
+        """Render the package for each cluster, with the current text only in open waves."""
         opened = self.gate().open_clusters
         for name, cluster in CLUSTERS.items():
             retained_text = find_retained_text(self.policies.valid[KEY], RULE, self.had.get(name, {}))
@@ -92,18 +103,18 @@ class World:
         return [self.ring(name) for name in CLUSTERS]
 
 
-def world(value: str = "0") -> World:
-    """Return a fleet that has the rule everywhere, from before it had a rollout or a name."""
-    start = World(read(policy([ring(value)])))
+def build_fleet(value: str = "0") -> RolloutFleet:
+    """Return a fleet that published the rule everywhere before the rule had a rollout or a name."""
+    start = RolloutFleet(read_policies(build_policy([build_ring_rule(value)])))
     for name, cluster in CLUSTERS.items():
         start.had[name] = override_package(FILES, start.policies, cluster).rule_texts
-        start.published[name] = (text_of(value), start.now)
+        start.published[name] = (format_rule_text(value), start.now)
     return start
 
 
-def test_a_rule_goes_from_wave_to_wave() -> None:
-    fleet = world()
-    fleet.edit({"name": "ring", "rollout": ROLLOUT, **ring("1")})
+def test_rule_moves_from_wave_to_wave() -> None:
+    fleet = build_fleet()
+    fleet.edit({"name": "ring", "rollout": ROLLOUT, **build_ring_rule("1")})
     fleet.sync()
     assert fleet.rings == ["1", "0", "0", "0"]
 
@@ -127,34 +138,34 @@ def test_a_rule_goes_from_wave_to_wave() -> None:
     assert fleet.rings == ["1", "1", "1", "1"]
 
 
-def test_a_change_that_is_taken_back_goes_back_where_it_came() -> None:
-    fleet = world()
+def test_reverted_change_is_reverted_only_on_open_clusters() -> None:
+    fleet = build_fleet()
     for value in ("1", "0"):
-        fleet.edit({"name": "ring", "rollout": ROLLOUT, **ring(value)})
+        fleet.edit({"name": "ring", "rollout": ROLLOUT, **build_ring_rule(value)})
         fleet.sync()
 
     assert fleet.rings == ["0", "0", "0", "0"]
 
 
-def test_a_new_rule_begins_with_nothing() -> None:
-    fleet = World(read(policy([{"name": "ring", "rollout": ROLLOUT, **ring("1")}])))
+def test_new_rule_starts_in_the_first_wave() -> None:
+    fleet = RolloutFleet(read_policies(build_policy([{"name": "ring", "rollout": ROLLOUT, **build_ring_rule("1")}])))
     fleet.sync()
 
     assert fleet.rings == ["1", None, None, None]
 
 
-def test_a_rule_is_taken_away_in_waves_by_emptying_it() -> None:
-    fleet = world()
+def test_empty_rule_is_rolled_out_in_waves() -> None:
+    fleet = build_fleet()
     fleet.edit({"name": "ring", "rollout": ROLLOUT})
     fleet.sync()
 
     assert fleet.rings == [None, "0", "0", "0"]
 
 
-def test_another_rule_goes_everywhere_meanwhile() -> None:
-    fleet = world()
+def test_other_rule_is_applied_everywhere() -> None:
+    fleet = build_fleet()
     more = {"overriders": {"annotations": [{"operator": "set", "value": {"a": "b"}}]}}
-    fleet.edit(more, {"name": "ring", "rollout": ROLLOUT, **ring("1")})
+    fleet.edit(more, {"name": "ring", "rollout": ROLLOUT, **build_ring_rule("1")})
     fleet.sync()
 
     drafted = [package.resources[0].document.data["metadata"]["annotations"] for package in fleet.drafted.values()]
@@ -172,10 +183,10 @@ acts = st.lists(
 )
 
 
-def act(fleet: World, what: str, value: Any) -> None:
+def perform(fleet: RolloutFleet, what: str, value: Any) -> None:
     match what:
         case "edit":
-            fleet.edit({"name": "ring", "rollout": ROLLOUT, **ring(value)})
+            fleet.edit({"name": "ring", "rollout": ROLLOUT, **build_ring_rule(value)})
         case "publish":
             fleet.publish(value)
         case "tick":
@@ -184,34 +195,34 @@ def act(fleet: World, what: str, value: Any) -> None:
             fleet.sync()
 
 
-def soaked(fleet: World, name: str) -> bool:
+def is_soaked(fleet: RolloutFleet, name: str) -> bool:
     text, since = fleet.published.get(name, (None, 0))
     return text == fleet.rule.text and since + SOAK <= fleet.now
 
 
 @settings(max_examples=100, deadline=None)
 @given(acts)
-def test_no_cluster_gets_a_text_before_its_wave(some: list[tuple[str, Any]]) -> None:
-    fleet = world()
-    act(fleet, "edit", "0")
+def test_no_cluster_has_a_text_before_its_wave(some: list[tuple[str, Any]]) -> None:
+    fleet = build_fleet()
+    perform(fleet, "edit", "0")
     fleet.sync()
     for what, value in some:
         before = {name: texts[RULE] for name, texts in fleet.had.items()}
-        act(fleet, what, value)
+        perform(fleet, what, value)
         rollout = fleet.rule.rollout
         assert rollout is not None
         for name in CLUSTERS if what == "sync" else ():
             if before[name] != fleet.had[name][RULE]:
                 earlier = [n for n in CLUSTERS if find_wave(rollout, CLUSTERS[n]) < find_wave(rollout, CLUSTERS[name])]
-                assert all(soaked(fleet, item) for item in earlier)
+                assert all(is_soaked(fleet, item) for item in earlier)
 
 
 @settings(max_examples=50, deadline=None)
 @given(acts)
-def test_where_everything_is_published_a_text_arrives_everywhere(some: list[tuple[str, Any]]) -> None:
-    fleet = world()
+def test_published_text_reaches_all_clusters(some: list[tuple[str, Any]]) -> None:
+    fleet = build_fleet()
     for what, value in [("edit", "0"), ("sync", None), *some, ("edit", "2"), ("sync", None)]:
-        act(fleet, what, value)
+        perform(fleet, what, value)
     for _ in range(len(ROLLOUT["waves"]) + 1):
         for name in CLUSTERS:
             fleet.publish(name)

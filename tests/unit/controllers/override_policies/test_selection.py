@@ -1,4 +1,4 @@
-"""Policies that choose their resources: what they choose, and in which order they take effect (kubeadmiral 12)."""
+"""Tests of policies with resource selectors: the selected resources, and the order of the policies."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from reconciler.krm.objects import ObjectKey
 from tests.unit.controllers.override_policies.override_world import (
     CLUSTER_LABEL,
     HERE,
-    codes,
+    add_labels,
+    build_policy,
+    build_rules,
+    build_tree,
     emit,
-    error_codes,
-    labelled,
+    list_codes,
+    list_error_codes,
     override_package,
     override_resource,
-    policy,
-    read,
-    resource,
-    rules_of,
-    tree,
+    read_policies,
+    read_resource,
 )
 
 DATA = {
@@ -36,80 +36,92 @@ DATA = {
 ROLE = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "web"}}
 
 
-def choosing(name: str, *selectors: dict[str, Any], namespace: str = "", rules: Any = None) -> dict[str, Any]:
+def build_selecting_policy(
+    name: str, *selectors: dict[str, Any], namespace: str = "", rules: Any = None
+) -> dict[str, Any]:
     kind = "OverridePolicy" if namespace else "ClusterOverridePolicy"
-    result = policy(rules or [], kind=kind, name=name, namespace=namespace)
+    result = build_policy(rules or [], kind=kind, name=name, namespace=namespace)
     return {**result, "spec": {**result["spec"], "resourceSelectors": [*selectors]}}
 
 
-def deployments(**more: Any) -> dict[str, Any]:
+def build_deployment_selector(**more: Any) -> dict[str, Any]:
     return {"apiVersion": "apps/v1", "kind": "Deployment", **more}
 
 
-def names(data: dict[str, Any], *documents: dict[str, Any]) -> list[str]:
-    policies = read(*documents)
+def list_attached_policies(data: dict[str, Any], *documents: dict[str, Any]) -> list[str]:
+    policies = read_policies(*documents)
     assert policies.findings == ()
     return [
-        override_policy.key.name for override_policy in find_attached_policies(resource(emit(data)), policies).policies
+        override_policy.key.name
+        for override_policy in find_attached_policies(read_resource(emit(data)), policies).policies
     ]
 
 
 @pytest.mark.parametrize(
     ("selector", "expected"),
     [
-        pytest.param(deployments(), True, id="kind"),
-        pytest.param(deployments(apiVersion="apps/v1beta1"), True, id="any-version"),
-        pytest.param(deployments(apiVersion="extensions/v1"), False, id="group"),
-        pytest.param(deployments(kind="StatefulSet"), False, id="another-kind"),
-        pytest.param(deployments(name="web"), True, id="name"),
-        pytest.param(deployments(name="db"), False, id="another-name"),
-        pytest.param(deployments(namespace="shop"), True, id="namespace"),
-        pytest.param(deployments(namespace="other"), False, id="another-namespace"),
-        pytest.param(deployments(labelSelector={"matchLabels": {"app": "web"}}), True, id="labels"),
-        pytest.param(deployments(labelSelector={"matchLabels": {"app": "db"}}), False, id="other-labels"),
-        pytest.param(deployments(labelSelector={}), True, id="any-labels"),
+        pytest.param(build_deployment_selector(), True, id="kind"),
+        pytest.param(build_deployment_selector(apiVersion="apps/v1beta1"), True, id="any-version"),
+        pytest.param(build_deployment_selector(apiVersion="extensions/v1"), False, id="group"),
+        pytest.param(build_deployment_selector(kind="StatefulSet"), False, id="another-kind"),
+        pytest.param(build_deployment_selector(name="web"), True, id="name"),
+        pytest.param(build_deployment_selector(name="db"), False, id="another-name"),
+        pytest.param(build_deployment_selector(namespace="shop"), True, id="namespace"),
+        pytest.param(build_deployment_selector(namespace="other"), False, id="another-namespace"),
+        pytest.param(build_deployment_selector(labelSelector={"matchLabels": {"app": "web"}}), True, id="labels"),
+        pytest.param(build_deployment_selector(labelSelector={"matchLabels": {"app": "db"}}), False, id="other-labels"),
+        pytest.param(build_deployment_selector(labelSelector={}), True, id="any-labels"),
     ],
 )
-def test_what_a_policy_chooses(selector: dict[str, Any], expected: bool) -> None:
-    assert names(DATA, choosing("one", selector)) == (["one"] if expected else [])
+def test_selector_selects_resources(selector: dict[str, Any], expected: bool) -> None:
+    assert list_attached_policies(DATA, build_selecting_policy("one", selector)) == (["one"] if expected else [])
 
 
-def test_without_selectors_nothing_is_chosen() -> None:
-    assert names(DATA, choosing("one"), policy([], name="two")) == []
+def test_policy_without_selectors_selects_nothing() -> None:
+    assert list_attached_policies(DATA, build_selecting_policy("one"), build_policy([], name="two")) == []
 
 
-def test_a_namespaced_policy_chooses_in_its_namespace_only() -> None:
-    policies = [choosing("here", deployments(), namespace="shop"), choosing("there", deployments(), namespace="other")]
-
-    assert names(DATA, *policies) == ["here"]
-
-
-def test_a_cluster_scoped_resource_is_chosen_by_cluster_policies_only() -> None:
-    selector = {"apiVersion": ROLE["apiVersion"], "kind": "ClusterRole"}
-
-    assert names(ROLE, choosing("one", selector), choosing("two", selector, namespace="shop")) == ["one"]
-
-
-def test_closer_policies_come_later_and_the_named_one_last_of_its_scope() -> None:
-    by_labels = deployments(labelSelector={"matchLabels": {"app": "web"}})
-    documents = [
-        choosing("a-by-name", deployments(name="web")),
-        choosing("b-by-labels", by_labels),
-        choosing("c-by-labels", by_labels, deployments()),
-        choosing("z-by-kind", deployments()),
-        choosing("named", deployments()),
-        choosing("own", deployments(), namespace="shop"),
+def test_namespaced_policy_selects_only_in_its_namespace() -> None:
+    policies = [
+        build_selecting_policy("here", build_deployment_selector(), namespace="shop"),
+        build_selecting_policy("there", build_deployment_selector(), namespace="other"),
     ]
 
-    assert names(labelled(DATA, **{CLUSTER_LABEL: "named"}), *documents) == [
+    assert list_attached_policies(DATA, *policies) == ["here"]
+
+
+def test_cluster_scoped_resource_is_selected_only_by_cluster_policies() -> None:
+    selector = {"apiVersion": ROLE["apiVersion"], "kind": "ClusterRole"}
+
+    assert list_attached_policies(
+        ROLE, build_selecting_policy("one", selector), build_selecting_policy("two", selector, namespace="shop")
+    ) == ["one"]
+
+
+def test_specific_policies_are_applied_later_and_the_labelled_policy_last() -> None:
+    by_labels = build_deployment_selector(labelSelector={"matchLabels": {"app": "web"}})
+    documents = [
+        build_selecting_policy("a-by-name", build_deployment_selector(name="web")),
+        build_selecting_policy("b-by-labels", by_labels),
+        build_selecting_policy("c-by-labels", by_labels, build_deployment_selector()),
+        build_selecting_policy("z-by-kind", build_deployment_selector()),
+        build_selecting_policy("named", build_deployment_selector()),
+        build_selecting_policy("own", build_deployment_selector(), namespace="shop"),
+    ]
+
+    assert list_attached_policies(add_labels(DATA, **{CLUSTER_LABEL: "named"}), *documents) == [
         "z-by-kind", "b-by-labels", "c-by-labels", "a-by-name", "named", "own",
     ]  # fmt: skip
 
 
-def test_a_chosen_resource_is_changed() -> None:
-    rules = rules_of({"labels": [{"operator": "set", "value": {"by": "choice"}}]})
+def test_selected_resource_is_changed() -> None:
+    rules = build_rules({"labels": [{"operator": "set", "value": {"by": "choice"}}]})
 
-    final_resource = override_resource(resource(emit(DATA)), read(choosing("one", deployments(), rules=rules)), HERE)
+    final_resource = override_resource(
+        read_resource(emit(DATA)),
+        read_policies(build_selecting_policy("one", build_deployment_selector(), rules=rules)),
+        HERE,
+    )
 
     assert final_resource.document.data["metadata"]["labels"] == {"app": "web", "by": "choice"}
     assert [str(key) for key in final_resource.candidate_policies] == ["ClusterOverridePolicy/_cluster/one"]
@@ -118,45 +130,68 @@ def test_a_chosen_resource_is_changed() -> None:
 @pytest.mark.parametrize(
     ("document", "withheld"),
     [
-        pytest.param(choosing("one", deployments(), rules=[{"x": 1}]), True, id="invalid-elsewhere"),
-        pytest.param(choosing("one", deployments(kind="Service"), rules=[{"x": 1}]), False, id="another-kind"),
-        pytest.param(choosing("one", {"kind": "Deployment"}), True, id="without-apiVersion"),
-        pytest.param(choosing("one", deployments(names="web")), True, id="unknown-field"),
-        pytest.param(choosing("one", deployments(name="web", labelSelector={})), True, id="name-and-labels"),
-        pytest.param(choosing("one", deployments(labelSelector={"app": "web"})), True, id="no-label-selector"),
-        pytest.param(choosing("one", deployments(namespace="x"), namespace="shop"), True, id="elsewhere"),
-        pytest.param(choosing("one", {"kind": "Deployment"}, namespace="other"), False, id="in-another-namespace"),
+        pytest.param(
+            build_selecting_policy("one", build_deployment_selector(), rules=[{"x": 1}]), True, id="invalid-elsewhere"
+        ),
+        pytest.param(
+            build_selecting_policy("one", build_deployment_selector(kind="Service"), rules=[{"x": 1}]),
+            False,
+            id="another-kind",
+        ),
+        pytest.param(build_selecting_policy("one", {"kind": "Deployment"}), True, id="without-apiVersion"),
+        pytest.param(build_selecting_policy("one", build_deployment_selector(names="web")), True, id="unknown-field"),
+        pytest.param(
+            build_selecting_policy("one", build_deployment_selector(name="web", labelSelector={})),
+            True,
+            id="name-and-labels",
+        ),
+        pytest.param(
+            build_selecting_policy("one", build_deployment_selector(labelSelector={"app": "web"})),
+            True,
+            id="no-label-selector",
+        ),
+        pytest.param(
+            build_selecting_policy("one", build_deployment_selector(namespace="x"), namespace="shop"),
+            True,
+            id="elsewhere",
+        ),
+        pytest.param(
+            build_selecting_policy("one", {"kind": "Deployment"}, namespace="other"), False, id="in-another-namespace"
+        ),
     ],
 )
-def test_an_invalid_policy_withholds_what_it_may_be_meant_for(document: dict[str, Any], withheld: bool) -> None:
-    policies = read(document)
+def test_invalid_policy_blocks_the_resources_that_it_may_select(document: dict[str, Any], withheld: bool) -> None:
+    policies = read_policies(document)
 
-    final_resource = override_resource(resource(emit(DATA)), policies, HERE)
+    final_resource = override_resource(read_resource(emit(DATA)), policies, HERE)
 
-    assert {*codes(policies.findings)} == {"PolicyInvalid"}
-    assert error_codes(final_resource) == (["PolicyInvalid"] if withheld else [])
+    assert {*list_codes(policies.findings)} == {"PolicyInvalid"}
+    assert list_error_codes(final_resource) == (["PolicyInvalid"] if withheld else [])
 
 
 @pytest.mark.parametrize("namespace", ["", "shop"])
-def test_a_policy_that_stands_twice_withholds_what_either_may_be_meant_for(namespace: str) -> None:
+def test_duplicate_policy_blocks_the_resources_that_either_may_select(namespace: str) -> None:
     copies = [
-        choosing("one", deployments(name="db"), namespace=namespace),
-        choosing("one", deployments(), namespace=namespace),
+        build_selecting_policy("one", build_deployment_selector(name="db"), namespace=namespace),
+        build_selecting_policy("one", build_deployment_selector(), namespace=namespace),
     ]
 
-    final_resource = override_resource(resource(emit(DATA)), read(*copies), HERE)
+    final_resource = override_resource(read_resource(emit(DATA)), read_policies(*copies), HERE)
 
-    assert error_codes(final_resource) == ["PolicyDuplicate"]
-    assert override_resource(resource(emit(ROLE)), read(*copies), HERE).findings == ()
+    assert list_error_codes(final_resource) == ["PolicyDuplicate"]
+    assert override_resource(read_resource(emit(ROLE)), read_policies(*copies), HERE).findings == ()
 
 
-def test_policies_that_are_one_but_for_a_namespace_that_one_must_not_have_withhold_as_well() -> None:
-    result, other = choosing("one", deployments()), choosing("one", {"apiVersion": "v1", "kind": "Service"})
+def test_cluster_policies_that_differ_only_in_their_namespace_are_duplicates() -> None:
+    result, other = (
+        build_selecting_policy("one", build_deployment_selector()),
+        build_selecting_policy("one", {"apiVersion": "v1", "kind": "Service"}),
+    )
     other["metadata"]["namespace"] = "shop"
 
     for documents in ([result, other], [other, result], [other, other]):
-        chosen = resource(emit({**DATA, "apiVersion": "v1", "kind": "Service"}))
-        assert error_codes(override_resource(chosen, read(*documents), HERE)) != []
+        chosen = read_resource(emit({**DATA, "apiVersion": "v1", "kind": "Service"}))
+        assert list_error_codes(override_resource(chosen, read_policies(*documents), HERE)) != []
 
 
 KINDS = ("/Service", "apps/Deployment")
@@ -165,67 +200,99 @@ KINDS = ("/Service", "apps/Deployment")
 @pytest.mark.parametrize(
     ("values", "other", "equal"),
     [
-        pytest.param([], [policy([])], True, id="without-selectors"),
-        pytest.param([], [choosing("values", deployments())], False, id="a-new-one"),
-        pytest.param([], [choosing("values", deployments(kind="StatefulSet"))], True, id="a-new-one-for-other-kinds"),
-        pytest.param([], [choosing("values", deployments(apiVersion="extensions/v1"))], True, id="of-another-group"),
-        pytest.param([], [choosing("values", {"kind": "StatefulSet"})], False, id="nobody-knows-what-it-chooses"),
+        pytest.param([], [build_policy([])], True, id="without-selectors"),
+        pytest.param([], [build_selecting_policy("values", build_deployment_selector())], False, id="a-new-one"),
         pytest.param(
-            [choosing("values", deployments())],
-            [choosing("values", deployments(), rules=rules_of({"labels": []}))],
+            [],
+            [build_selecting_policy("values", build_deployment_selector(kind="StatefulSet"))],
+            True,
+            id="a-new-one-for-other-kinds",
+        ),
+        pytest.param(
+            [],
+            [build_selecting_policy("values", build_deployment_selector(apiVersion="extensions/v1"))],
+            True,
+            id="of-another-group",
+        ),
+        pytest.param(
+            [], [build_selecting_policy("values", {"kind": "StatefulSet"})], False, id="nobody-knows-what-it-chooses"
+        ),
+        pytest.param(
+            [build_selecting_policy("values", build_deployment_selector())],
+            [build_selecting_policy("values", build_deployment_selector(), rules=build_rules({"labels": []}))],
             True,
             id="other-rules",
         ),
         pytest.param(
-            [choosing("values", deployments())],
-            [choosing("values", deployments(), rules=[{"x": 1}])],
+            [build_selecting_policy("values", build_deployment_selector())],
+            [build_selecting_policy("values", build_deployment_selector(), rules=[{"x": 1}])],
             True,
             id="bad-rules",
         ),
-        pytest.param([choosing("values", deployments())], [choosing("two", deployments())], False, id="another-name"),
         pytest.param(
-            [choosing("values", deployments())], [choosing("values", deployments(name="web"))], False, id="more-closely"
+            [build_selecting_policy("values", build_deployment_selector())],
+            [build_selecting_policy("two", build_deployment_selector())],
+            False,
+            id="another-name",
         ),
         pytest.param(
-            [choosing("values", deployments())],
-            [choosing("values", deployments(labelSelector={}))],
+            [build_selecting_policy("values", build_deployment_selector())],
+            [build_selecting_policy("values", build_deployment_selector(name="web"))],
+            False,
+            id="more-closely",
+        ),
+        pytest.param(
+            [build_selecting_policy("values", build_deployment_selector())],
+            [build_selecting_policy("values", build_deployment_selector(labelSelector={}))],
             False,
             id="more-closely-by-any-labels",
         ),
         pytest.param(
-            [choosing("values", deployments())],
-            [choosing("values", deployments(), namespace="shop")],
+            [build_selecting_policy("values", build_deployment_selector())],
+            [build_selecting_policy("values", build_deployment_selector(), namespace="shop")],
             False,
             id="in-a-namespace",
         ),
         pytest.param(
-            [choosing("values", deployments())],
-            [choosing("values", deployments(apiVersion="apps/v1beta1"), deployments(kind="StatefulSet"))],
+            [build_selecting_policy("values", build_deployment_selector())],
+            [
+                build_selecting_policy(
+                    "values",
+                    build_deployment_selector(apiVersion="apps/v1beta1"),
+                    build_deployment_selector(kind="StatefulSet"),
+                )
+            ],
             True,
             id="the-same-of-these-kinds",
         ),
         pytest.param(
-            [choosing("values", deployments()), choosing("two", deployments())],
-            [choosing("two", deployments()), choosing("values", deployments())],
+            [
+                build_selecting_policy("values", build_deployment_selector()),
+                build_selecting_policy("two", build_deployment_selector()),
+            ],
+            [
+                build_selecting_policy("two", build_deployment_selector()),
+                build_selecting_policy("values", build_deployment_selector()),
+            ],
             True,
             id="the-order-of-files",
         ),
     ],
 )
-def test_what_is_chosen_of_some_kinds_is_one_digest(values: list[Any], other: list[Any], equal: bool) -> None:
-    assert (read(*values).digest_selectors(KINDS) == read(*other).digest_selectors(KINDS)) is equal
+def test_selector_digest_covers_policies_of_the_kinds(values: list[Any], other: list[Any], equal: bool) -> None:
+    assert (read_policies(*values).digest_selectors(KINDS) == read_policies(*other).digest_selectors(KINDS)) is equal
 
 
 @pytest.mark.parametrize(
     ("selectors", "kinds"),
     [
         pytest.param([], KINDS, id="no-selectors"),
-        pytest.param([deployments()], ("/Service",), id="other-kinds"),
+        pytest.param([build_deployment_selector()], ("/Service",), id="other-kinds"),
         pytest.param([{"kind": "Service"}], (), id="a-package-of-nothing"),
     ],
 )
-def test_where_nothing_is_chosen_the_digest_is_empty(selectors: list[Any], kinds: tuple[str, ...]) -> None:
-    assert read(choosing("one", *selectors)).digest_selectors(kinds) == ""
+def test_selector_digest_is_empty_without_selection(selectors: list[Any], kinds: tuple[str, ...]) -> None:
+    assert read_policies(build_selecting_policy("one", *selectors)).digest_selectors(kinds) == ""
 
 
 PACKAGE = {
@@ -241,22 +308,22 @@ PACKAGE = {
 }
 
 
-def test_the_kinds_of_a_package_are_those_that_policies_can_be_attached_to() -> None:
-    kinds = PackageOverrider(read()).find_kinds(tree(PACKAGE))
+def test_kinds_of_a_package_exclude_kinds_without_policies() -> None:
+    kinds = PackageOverrider(read_policies()).find_kinds(build_tree(PACKAGE))
 
     assert kinds == ("/Service", "apps/Deployment", "rbac.authorization.k8s.io/ClusterRole")
 
 
-def test_a_package_tells_the_policies_that_choose_from_it() -> None:
+def test_package_lists_the_policies_that_select_its_resources() -> None:
     documents = [
-        choosing("by-kind", deployments()),
-        choosing("of-the-namespace", deployments(), namespace="shop"),
-        choosing("of-another", deployments(), namespace="other"),
-        choosing("for-others", deployments(name="db")),
-        choosing("invalid", {"apiVersion": "v1", "kind": "Service"}, rules=[{"x": 1}]),
+        build_selecting_policy("by-kind", build_deployment_selector()),
+        build_selecting_policy("of-the-namespace", build_deployment_selector(), namespace="shop"),
+        build_selecting_policy("of-another", build_deployment_selector(), namespace="other"),
+        build_selecting_policy("for-others", build_deployment_selector(name="db")),
+        build_selecting_policy("invalid", {"apiVersion": "v1", "kind": "Service"}, rules=[{"x": 1}]),
     ]
 
-    package = override_package(tree(PACKAGE), read(*documents), HERE)
+    package = override_package(build_tree(PACKAGE), read_policies(*documents), HERE)
 
     assert [str(key) for key in package.candidate_policies] == [
         "ClusterOverridePolicy/_cluster/by-kind",
@@ -275,24 +342,26 @@ GONE = build_override_policy_key("ClusterOverridePolicy", "", "gone")
         pytest.param([], [GONE], [], id="gone"),
         pytest.param(["a: ["], [], [], id="a-file-cannot-be-read"),
         pytest.param(["a: ["], [GONE], ["PolicyNotFound"], id="it-may-be-in-there"),
-        pytest.param(["a: [", policy([], name="gone")], [GONE], [], id="it-is-there-and-chooses-nothing"),
-        pytest.param(["a: [", policy([{"x": 1}], name="gone")], [GONE], [], id="it-is-there-and-invalid"),
-        pytest.param(["a: [", policy([], name="gone"), policy([], name="gone")], [GONE], [], id="it-is-there-twice"),
+        pytest.param(["a: [", build_policy([], name="gone")], [GONE], [], id="it-is-there-and-chooses-nothing"),
+        pytest.param(["a: [", build_policy([{"x": 1}], name="gone")], [GONE], [], id="it-is-there-and-invalid"),
+        pytest.param(
+            ["a: [", build_policy([], name="gone"), build_policy([], name="gone")], [GONE], [], id="it-is-there-twice"
+        ),
     ],
 )
-def test_a_policy_that_chose_is_not_taken_for_gone_while_it_may_be_there(
+def test_policy_in_an_unreadable_file_is_not_treated_as_deleted(
     documents: list[Any], had: list[ObjectKey], expected: list[str]
 ) -> None:
-    package = override_package(tree(PACKAGE), read(*documents), HERE, had=had)
+    package = override_package(build_tree(PACKAGE), read_policies(*documents), HERE, had=had)
 
-    assert codes(package.findings) == expected
+    assert list_codes(package.findings) == expected
     assert package.candidate_policies == package.unreadable_policies == ((GONE,) if expected else ())
     assert package.condition_reason == ("MatchOverridePolicyFailed" if expected else "")
 
 
-def test_a_named_policy_that_may_be_there_is_told_of_once() -> None:
-    files = tree({"web.yaml": emit(labelled(DATA, **{CLUSTER_LABEL: "gone"}))})
+def test_labelled_policy_in_an_unreadable_file_is_reported_once() -> None:
+    files = build_tree({"web.yaml": emit(add_labels(DATA, **{CLUSTER_LABEL: "gone"}))})
 
-    package = override_package(files, read("a: ["), HERE, OverrideOptions(on_missing="ignore"), had=[GONE])
+    package = override_package(files, read_policies("a: ["), HERE, OverrideOptions(on_missing="ignore"), had=[GONE])
 
-    assert (codes(package.findings), package.unreadable_policies) == (["PolicyNotFound"], (GONE,))
+    assert (list_codes(package.findings), package.unreadable_policies) == (["PolicyNotFound"], (GONE,))

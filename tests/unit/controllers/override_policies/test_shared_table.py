@@ -1,4 +1,4 @@
-"""Every small case of the shared table, through the functions of the room."""
+"""Tests with all small cases of the shared table."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import pytest
 
 from reconciler.controllers.override_policies.image import parse_reference
 from reconciler.krm.json_pointer import format_pointer
-from tests.unit.controllers.override_policies.override_world import outcome, same_data
+from tests.unit.controllers.override_policies.override_world import apply_overriders, is_same_json
 
 TABLE = Path(__file__).resolve().parents[4] / "../shared/cases/overrides/table.json"
 pytestmark = pytest.mark.skipif(not TABLE.is_file(), reason="the shared cases are not on this machine")
 MARKS = ("reconciler.dev/clusters", "internal.kpt.dev/upstream-identifier")
 
 
-def table() -> dict[str, Any]:
+def read_table() -> dict[str, Any]:
     loads: dict[str, Any] = json.loads(TABLE.read_text()) if TABLE.is_file() else {}
     return loads or {"override": [], "imageParse": [], "jsonPatch": {"cases": []}}
 
 
-def named(rows: list[dict[str, Any]], field: str) -> list[Any]:
+def build_parameters(rows: list[dict[str, Any]], field: str) -> list[Any]:
     return [pytest.param(row, id=f"{number}-{row[field][:60]}") for number, row in enumerate(rows)]
 
 
@@ -32,17 +32,17 @@ def check(value: Any, expected: Any) -> None:
         assert set(value) <= {expected["error"], "PolicyInvalid"}
         assert value
     else:
-        assert same_data(value, expected["result"])
+        assert is_same_json(value, expected["result"])
 
 
-@pytest.mark.parametrize("row", named(table()["override"], "name"))
+@pytest.mark.parametrize("row", build_parameters(read_table()["override"], "name"))
 def test_override(row: dict[str, Any]) -> None:
     expected = row["upstream"] if row["expect"] == "same" else row["expect"]
 
-    check(outcome(row["object"], *row["rules"]), expected)
+    check(apply_overriders(row["object"], *row["rules"]), expected)
 
 
-@pytest.mark.parametrize("row", named(table()["imageParse"], "image"))
+@pytest.mark.parametrize("row", build_parameters(read_table()["imageParse"], "image"))
 def test_image(row: dict[str, Any]) -> None:
     image_reference = parse_reference(row["image"])
 
@@ -52,16 +52,16 @@ def test_image(row: dict[str, Any]) -> None:
         assert str(image_reference) == row["image"]
 
 
-@pytest.mark.parametrize("row", named(table()["jsonPatch"]["cases"], "name"))
+@pytest.mark.parametrize("row", build_parameters(read_table()["jsonPatch"]["cases"], "name"))
 def test_patch(row: dict[str, Any]) -> None:
     document = {"apiVersion": "cases.example/v1", "kind": "Case", "metadata": {"name": "one"}}
-    spec = table()["jsonPatch"]["document"]
+    spec = read_table()["jsonPatch"]["document"]
     operations = [_below_spec(operation) for operation in row["ops"]]
     expected = row["expect"]
     if "result" in expected:
         expected = {"result": {**document, "spec": expected["result"]}}
 
-    check(outcome({**document, "spec": spec}, {"jsonpatch": operations}), expected)
+    check(apply_overriders({**document, "spec": spec}, {"jsonpatch": operations}), expected)
 
 
 def _below_spec(operation: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Text inside of a string is edited where it stands: comments, order and quotes stay (kubeadmiral 12.1)."""
+"""Tests of edits inside a string value: comments, order and quotes of the text stay."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from reconciler.controllers.override_policies.resource_overrides import Overridd
 from tests.unit.controllers.override_policies.override_world import (
     CLUSTER_LABEL,
     HERE,
-    codes,
+    build_policy,
+    build_rules,
     emit,
-    error_codes,
+    list_codes,
+    list_error_codes,
     override_resource,
-    policy,
-    read,
-    resource,
-    rules_of,
-    yaml,
+    parse_document,
+    read_policies,
+    read_resource,
 )
 
 APP = """\
@@ -34,7 +34,7 @@ hosts:
 FLAGS = '{\n   "beta": true,\n   "limits": {"cpu": 2,  "memory": [1, 2]}\n}\n'
 
 
-def config_map(**data: str) -> str:
+def build_config_map(**data: str) -> str:
     entries = "".join(
         f"  {name}: |\n" + "".join(f"    {line}\n" for line in text.splitlines()) for name, text in data.items()
     )
@@ -44,10 +44,10 @@ def config_map(**data: str) -> str:
     )
 
 
-def apply(text: str, *items: str) -> OverriddenResource:
-    policies = read(policy(rules_of({"fields": [yaml(item) for item in items]})))
+def apply_edits(text: str, *items: str) -> OverriddenResource:
+    policies = read_policies(build_policy(build_rules({"fields": [parse_document(item) for item in items]})))
     assert policies.findings == ()
-    return override_resource(resource(text), policies, HERE)
+    return override_resource(read_resource(text), policies, HERE)
 
 
 @pytest.mark.parametrize(
@@ -73,12 +73,12 @@ def apply(text: str, *items: str) -> OverriddenResource:
         ),
     ],
 )
-def test_yaml_in_a_block_scalar(operations: str, old: str, new: str) -> None:
-    final_resource = apply(config_map(app=APP), f"{{fieldPath: /data/app, yaml: [{operations}]}}")
+def test_yaml_in_a_block_scalar_is_edited(operations: str, old: str, new: str) -> None:
+    final_resource = apply_edits(build_config_map(app=APP), f"{{fieldPath: /data/app, yaml: [{operations}]}}")
 
-    marked = config_map(app=APP.replace(old, new, 1) if old else APP)
+    marked = build_config_map(app=APP.replace(old, new, 1) if old else APP)
     assert final_resource.document.text == marked.replace(f", {CLUSTER_LABEL}: tuning", "")
-    assert error_codes(final_resource) == []
+    assert list_error_codes(final_resource) == []
 
 
 @pytest.mark.parametrize(
@@ -94,55 +94,59 @@ def test_yaml_in_a_block_scalar(operations: str, old: str, new: str) -> None:
         ),
     ],
 )
-def test_json_stays_json(operations: str, old: str, new: str) -> None:
-    final_resource = apply(config_map(flags=FLAGS), f"{{fieldPath: /data/flags, json: [{operations}]}}")
+def test_json_text_keeps_its_format(operations: str, old: str, new: str) -> None:
+    final_resource = apply_edits(build_config_map(flags=FLAGS), f"{{fieldPath: /data/flags, json: [{operations}]}}")
 
-    assert error_codes(final_resource) == []
+    assert list_error_codes(final_resource) == []
     assert final_resource.document.data["data"]["flags"] == FLAGS.replace(old, new, 1)
 
 
-def test_json_that_loses_everything_is_written_anew() -> None:
-    final_resource = apply(
-        config_map(flags='{"a": 1}'), "{fieldPath: /data/flags, json: [{subPath: /a, operator: remove}]}"
+def test_json_text_that_becomes_empty_is_rewritten() -> None:
+    final_resource = apply_edits(
+        build_config_map(flags='{"a": 1}'), "{fieldPath: /data/flags, json: [{subPath: /a, operator: remove}]}"
     )
 
     assert final_resource.document.data["data"]["flags"] == "{}\n"
 
 
-def test_json_with_half_a_character_is_written_without_it_or_not_at_all() -> None:
-    text = config_map(flags='{"a": "\\ud800", "b": 1}')
+def test_json_text_with_a_surrogate_is_written_without_it_or_refused() -> None:
+    text = build_config_map(flags='{"a": "\\ud800", "b": 1}')
 
-    without = apply(text, "{fieldPath: /data/flags, json: [{subPath: /a, operator: remove}]}")
-    beside = apply(text, "{fieldPath: /data/flags, json: [{subPath: /b, value: 2}]}")
+    without = apply_edits(text, "{fieldPath: /data/flags, json: [{subPath: /a, operator: remove}]}")
+    beside = apply_edits(text, "{fieldPath: /data/flags, json: [{subPath: /b, value: 2}]}")
 
     assert without.document.data["data"]["flags"] == '{"b": 1}\n'
-    assert error_codes(beside) == ["FieldUnparsable"]
+    assert list_error_codes(beside) == ["FieldUnparsable"]
 
 
-def test_it_runs_before_patches_and_after_labels() -> None:
+def test_text_edits_run_after_labels_and_before_patches() -> None:
     rule = {
         "jsonpatch": [{"path": "/data/app", "value": "replaced"}],
         "fields": [{"fieldPath": "/data/app", "yaml": [{"subPath": "/cache/ttl", "value": 1}]}],
     }
 
-    final_resource = override_resource(resource(config_map(app=APP)), read(policy(rules_of(rule))), HERE)
+    final_resource = override_resource(
+        read_resource(build_config_map(app=APP)), read_policies(build_policy(build_rules(rule))), HERE
+    )
 
     assert [step.pointer for step in final_resource.steps] == ["/data/app!/cache/ttl", "/data/app"]
     assert final_resource.document.data["data"]["app"] == "replaced"
 
 
-def test_steps_are_told_by_what_changed_inside() -> None:
-    final_resource = apply(config_map(app=APP), "{fieldPath: /data/app, yaml: [{subPath: /cache/ttl, value: 30}]}")
+def test_steps_name_the_path_inside_the_text() -> None:
+    final_resource = apply_edits(
+        build_config_map(app=APP), "{fieldPath: /data/app, yaml: [{subPath: /cache/ttl, value: 30}]}"
+    )
 
     (entry,) = final_resource.as_data()
     assert entry["pointer"] == "/data/app!/cache/ttl"
     assert [(step["op"], step["before"], step["after"]) for step in entry["steps"]] == [("replaced", 60, 30)]
 
 
-def test_what_the_manifest_of_a_secret_holds_is_masked() -> None:
+def test_manifest_of_a_secret_in_the_text_is_masked() -> None:
     manifest = "kind: Secret\nstringData: {p: old}\n"
-    final_resource = apply(
-        config_map(app=manifest), "{fieldPath: /data/app, yaml: [{subPath: /stringData/p, value: new}]}"
+    final_resource = apply_edits(
+        build_config_map(app=manifest), "{fieldPath: /data/app, yaml: [{subPath: /stringData/p, value: new}]}"
     )
 
     assert [(step.before, step.after) for step in final_resource.steps] == [("*****", "*****")]
@@ -156,12 +160,12 @@ SECRET = {
 }
 
 
-def secret(item: str) -> OverriddenResource:
-    return apply(emit(SECRET), item)
+def edit_secret(item: str) -> OverriddenResource:
+    return apply_edits(emit(SECRET), item)
 
 
-def test_the_data_of_a_secret_is_decoded_and_masked() -> None:
-    final_resource = secret("{fieldPath: /data/app, yaml: [{subPath: /cache/ttl, value: 30}]}")
+def test_data_of_a_secret_is_decoded_and_masked() -> None:
+    final_resource = edit_secret("{fieldPath: /data/app, yaml: [{subPath: /cache/ttl, value: 30}]}")
 
     assert base64.b64decode(final_resource.document.data["data"]["app"]).decode() == APP.replace("60", "30")
     assert [(step.before, step.after) for step in final_resource.steps] == [("*****", "*****")]
@@ -186,18 +190,18 @@ A_1 = "{subPath: /a, value: 1}"
         pytest.param(APP, "/metadata/name, yaml", A_1, "PatchParentMissing", id="a-name"),
     ],
 )
-def test_what_cannot_be_edited_is_an_error(inside: str, field: str, operation: str, code: str) -> None:
-    text = config_map(app=inside)
+def test_invalid_text_is_an_error(inside: str, field: str, operation: str, code: str) -> None:
+    text = build_config_map(app=inside)
 
-    final_resource = apply(text, f"{{fieldPath: {field}: [{operation}]}}")
+    final_resource = apply_edits(text, f"{{fieldPath: {field}: [{operation}]}}")
 
-    assert error_codes(final_resource) == [code]
+    assert list_error_codes(final_resource) == [code]
     assert final_resource.document.text == text
 
 
 @pytest.mark.parametrize("field", ["raw", "no"])
-def test_data_of_a_secret_that_is_no_text(field: str) -> None:
-    final_resource = secret(f"{{fieldPath: /data/{field}, yaml: [{{subPath: /a, value: 1}}]}}")
+def test_binary_data_of_a_secret_is_an_error(field: str) -> None:
+    final_resource = edit_secret(f"{{fieldPath: /data/{field}, yaml: [{{subPath: /a, value: 1}}]}}")
 
     (finding,) = final_resource.findings
     assert finding.code == "FieldUnparsable"
@@ -226,5 +230,5 @@ WRITTEN = [{"subPath": "/a", "value": 1}]
         ),
     ],
 )
-def test_a_fault_of_the_policy(item: dict[str, Any], code: str) -> None:
-    assert codes(read(policy(rules_of({"fields": [item]}))).findings) == [code]
+def test_invalid_item_of_the_policy_is_reported(item: dict[str, Any], code: str) -> None:
+    assert list_codes(read_policies(build_policy(build_rules({"fields": [item]}))).findings) == [code]

@@ -1,4 +1,4 @@
-"""TOML and ini in a string keep lines and comments; what has no place in them is an error (kubeadmiral 12)."""
+"""Tests of TOML and ini texts: lines and comments stay, and an unsupported value is an error."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ level = info
 """
 
 
-def changed(form: Any, text: str, path: tuple[Any, ...], value: Any) -> str:
+def edit_value(form: Any, text: str, path: tuple[Any, ...], value: Any) -> str:
     data = form.read(text)
     for depth in range(1, len(path)):
         if get_value(data, path[:depth]) is get_value({}, ("absent",)):
@@ -85,22 +85,22 @@ def changed(form: Any, text: str, path: tuple[Any, ...], value: Any) -> str:
         pytest.param(("server",), None, TOML[TOML.index("# who") : TOML.index("[[users]]")], "", id="tables-inside"),
     ],
 )  # fmt: skip
-def test_toml(path: tuple[Any, ...], value: Any, old: str, new: str) -> None:
-    assert changed(TEXT_EDITORS["toml"], TOML, path, value) == TOML.replace(old, new, 1)
+def test_toml_value_is_edited(path: tuple[Any, ...], value: Any, old: str, new: str) -> None:
+    assert edit_value(TEXT_EDITORS["toml"], TOML, path, value) == TOML.replace(old, new, 1)
 
 
-def test_a_table_without_a_header_of_its_own_gets_one() -> None:
-    assert changed(TEXT_EDITORS["toml"], TOML, ("server", "name"), "s") == TOML + '\n[server]\nname = "s"\n'
+def test_header_is_added_to_a_toml_table_without_one() -> None:
+    assert edit_value(TEXT_EDITORS["toml"], TOML, ("server", "name"), "s") == TOML + '\n[server]\nname = "s"\n'
 
 
-def test_a_date_stays_where_it_is() -> None:
-    edited = changed(TEXT_EDITORS["toml"], "a = { when = 2024-05-01, x = 1 }\n", ("a", "x"), 2)
+def test_date_in_toml_stays() -> None:
+    edited = edit_value(TEXT_EDITORS["toml"], "a = { when = 2024-05-01, x = 1 }\n", ("a", "x"), 2)
 
     assert edited == "a = {when = 2024-05-01, x = 2}\n"
 
 
-def test_toml_gains_tables_at_its_end() -> None:
-    edited = changed(TEXT_EDITORS["toml"], TOML, ("log", "a b"), {"x": {"y": 1}, "z": "t"})
+def test_toml_tables_are_added_at_the_end() -> None:
+    edited = edit_value(TEXT_EDITORS["toml"], TOML, ("log", "a b"), {"x": {"y": 1}, "z": "t"})
 
     assert edited == TOML + '\n[log]\n\n[log."a b"]\nz = "t"\n\n[log."a b".x]\ny = 1\n'
 
@@ -120,8 +120,8 @@ def test_toml_gains_tables_at_its_end() -> None:
         pytest.param(("new",), {"a": "b"}, "level = info\n", "level = info\n\n[new]\na = b\n", id="new-section"),
     ],
 )
-def test_ini(path: tuple[Any, ...], value: Any, old: str, new: str) -> None:
-    assert changed(TEXT_EDITORS["ini"], INI, path, value) == INI.replace(old, new, 1)
+def test_ini_value_is_edited(path: tuple[Any, ...], value: Any, old: str, new: str) -> None:
+    assert edit_value(TEXT_EDITORS["ini"], INI, path, value) == INI.replace(old, new, 1)
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_ini(path: tuple[Any, ...], value: Any, old: str, new: str) -> None:
         ("a = 1\r\n", ("b",), "2", "a = 1\r\nb = 2\r\n"),
     ],
 )
-def test_ini_without_much(text: str, path: tuple[str, ...], value: Any, edited: str) -> None:
-    assert changed(TEXT_EDITORS["ini"], text, path, value) == edited
+def test_short_ini_text_is_edited(text: str, path: tuple[str, ...], value: Any, edited: str) -> None:
+    assert edit_value(TEXT_EDITORS["ini"], text, path, value) == edited
 
 
 @pytest.mark.parametrize(
@@ -158,9 +158,9 @@ def test_ini_without_much(text: str, path: tuple[str, ...], value: Any, edited: 
         pytest.param("ini", "a = 1\n", ("s",), {"t": {"u": "v"}}, id="no-section-in-a-section"),
     ],
 )
-def test_what_cannot_be_read_or_written(form: Any, text: str, path: tuple[Any, ...], value: Any) -> None:
+def test_unsupported_text_or_value_is_an_error(form: Any, text: str, path: tuple[Any, ...], value: Any) -> None:
     with pytest.raises(TextFormatError):
-        changed(TEXT_EDITORS[form], text, path, value) if path else TEXT_EDITORS[form].read(text)
+        edit_value(TEXT_EDITORS[form], text, path, value) if path else TEXT_EDITORS[form].read(text)
 
 
 names = st.sampled_from(["a", "b", "c d", "e.f"])
@@ -172,7 +172,7 @@ tables = st.dictionaries(
 
 @settings(max_examples=100, deadline=None)
 @given(tables, tables)
-def test_whatever_toml_is_edited_means_what_it_should(before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_edited_toml_has_the_intended_data(before: dict[str, Any], after: dict[str, Any]) -> None:
     form = TEXT_EDITORS["toml"]
     text = form.edit("# top\n", before)
     assert form.read(text) == before

@@ -52,7 +52,7 @@ def deployment() -> dict[str, Any]:
         ),
     ],
 )
-def test_an_unknown_field_of_a_builtin_kind_is_an_error(operator: Any, pointer: str, message: str) -> None:
+def test_unknown_field_of_a_builtin_kind_is_an_error(operator: Any, pointer: str, message: str) -> None:
     data = deployment()
     effect = apply_patch_item(data, item(operator, pointer))
 
@@ -60,14 +60,14 @@ def test_an_unknown_field_of_a_builtin_kind_is_an_error(operator: Any, pointer: 
     assert effect.data is data
 
 
-def test_a_set_with_an_unknown_field_in_the_middle_is_an_error() -> None:
+def test_unknown_field_in_the_middle_of_a_set_path_is_an_error() -> None:
     effect = apply_patch_item(deployment(), item("set", "/spec/stratgy/rollingUpdate/maxSurge"))
 
     assert effect.has_errors
     assert effect.issues[0].message.startswith("/spec/stratgy: ")
 
 
-def test_the_known_fields_are_listed_when_none_is_near() -> None:
+def test_known_fields_are_listed_without_a_similar_name() -> None:
     (note,) = apply_patch_item(deployment(), item("add", "/spec/template/xyzzy")).issues
 
     assert note.message.endswith('has no field "xyzzy" there; allowed are metadata, spec')
@@ -81,14 +81,14 @@ def test_the_known_fields_are_listed_when_none_is_near() -> None:
         pytest.param(f"{POD}/containers/0/image", [], id="a-field-that-the-resource-has"),
     ],
 )
-def test_a_known_field_is_replaced_as_before(pointer: str, codes: list[str]) -> None:
+def test_known_field_is_replaced(pointer: str, codes: list[str]) -> None:
     effect = apply_patch_item(deployment(), item("replace", pointer))
 
     assert [note.code.name for note in effect.issues] == codes
     assert not effect.has_errors
 
 
-def test_an_unknown_field_that_the_resource_has_can_be_changed_and_removed() -> None:
+def test_existing_unknown_field_can_be_changed_and_removed() -> None:
     data = deployment()
     data["spec"]["replcias"] = 3
 
@@ -123,7 +123,7 @@ def test_an_unknown_field_that_the_resource_has_can_be_changed_and_removed() -> 
         pytest.param("autoscaling/v2beta2", "HorizontalPodAutoscaler", "/spec/metrics", id="version-of-an-old-release"),
     ],
 )
-def test_fields_that_may_be_there(api_version: str, kind: str, pointer: str) -> None:
+def test_existing_and_free_form_fields_are_allowed(api_version: str, kind: str, pointer: str) -> None:
     steps = [str(step) for step in parse_pointer(pointer)]
 
     assert find_unknown_field(api_version, kind, steps) is None
