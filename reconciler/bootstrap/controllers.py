@@ -556,7 +556,7 @@ def _fingerprint_engine(settings: Settings) -> str:
 def _list_layout_objects(catalog: Catalog) -> tuple[object, ...]:
     """Return the objects of a catalog that determine its layout."""
     if catalog.unreadable or catalog.findings or catalog.duplicates:
-        # The layout of an incomplete catalog depends on more than its objects.
+        # The layout of an incomplete catalog also depends on its findings and duplicates.
         return (catalog,)
     return tuple(config_object for kind in _LAYOUT_KINDS for config_object in catalog.objects_of_kind(*kind))
 

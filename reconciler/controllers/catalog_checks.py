@@ -103,7 +103,7 @@ def _get_bound_component(manifest: ConfigObject, names: Collection[tuple[str, st
 
 
 def _find_file_conflicts(catalog: Catalog) -> Iterator[DefinitionConflict]:
-    """Yield placed resources with the same file, for example of a cluster-scoped kind in two namespaces."""
+    """Yield placed resources whose output file is the same, for example two cluster-scoped objects with one name."""
     manifests_by_file: dict[tuple[str, str], list[ConfigObject]] = {}
     # Most objects of a large config have kinds that controllers read. Such objects are never placed.
     kinds = (

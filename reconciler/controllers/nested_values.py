@@ -33,7 +33,7 @@ def copy_with_value(data: Any, path: DataPath, value: Any) -> Any:
 
 
 def copy_with_item(data: Any, path: DataPath, value: Any) -> Any:
-    """Return a copy with a value inserted into a list, before the index at the end of the path."""
+    """Return a copy with a value inserted into a list. The last step of the path is the index of the new item."""
     items, index = get_value(data, path[:-1]), path[-1]
     assert isinstance(index, int)
     return copy_with_value(data, path[:-1], [*items[:index], value, *items[index:]])

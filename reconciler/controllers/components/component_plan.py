@@ -62,7 +62,7 @@ class AddonUse:
 
     @property
     def config_layer(self) -> ValueLayer:
-        """Value layer with the values of the declaration."""
+        """The layer with the values under `config` of the component or addon."""
         return ValueLayer(self.role, self.declared_by, self.config_path, self.config)
 
     @cached_property

@@ -150,7 +150,7 @@ def _list_roles(resource: PackageResource, rules: tuple[TemplateMergeRule, ...])
 
 def _find_members(package: str, files: FileTree, rules: tuple[TemplateMergeRule, ...]) -> Iterator[TemplateResource]:
     for resource, roles in find_roles(files, rules):
-        # A parent in several rules is the same document in each of them.
+        # If a parent matches several rules, the first rule is sufficient: the document is the same.
         known = [rule for rule, side in roles if side.can_merge_version_of(resource)]
         if known:
             yield TemplateResource(known[0], package, resource)

@@ -275,7 +275,7 @@ class OverrideMatcher:
         self.plugin_counts: dict[ObjectKey, int] = {}
 
     def match_and_count(self, namespace: str, ref: DefinitionRef, cluster: Cluster | None) -> list[OverrideLayer]:
-        """Return the overrides for a Plugin, valid or not, and count the Plugin for each."""
+        """Return all overrides that match a Plugin, also invalid ones, and count the Plugin for each override."""
         layers = self.match(namespace, ref, cluster)
         for layer in layers:
             key = layer.override.manifest.key

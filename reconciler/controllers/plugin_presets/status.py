@@ -113,7 +113,7 @@ def complete_status(
     if not isinstance(rows, list):
         return status
     new_rows = [
-        # A Plugin with the name of a skipped one may have another state on another cluster.
+        # A skipped Plugin keeps its state: `states` can contain a Plugin with the same name on another cluster.
         {**row, "state": row["state"] or states.get(create_plugin_key(status.key.namespace, row["pluginName"]), "")}
         for row in _merge_removed_rows(rows, deletions or {})
     ]

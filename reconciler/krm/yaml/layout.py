@@ -54,7 +54,7 @@ class TextLayout:
         return self.starts[self.line(offset)]
 
     def line_end(self, offset: int) -> int:
-        """Return the offset of the end of the line that contains `offset`, before its line end."""
+        """Return the offset of the line break of the line that contains `offset`."""
         return self.ends[self.line(offset)]
 
     def column(self, offset: int) -> int:

@@ -297,7 +297,7 @@ class StatusFiles:
 
     @property
     def has_unique_objects(self) -> bool:
-        """Whether no object has several files."""
+        """Whether each object has at most one file."""
         return len(self.by_key) == sum(1 + len(entry.owners) for entry in self.targets) + len(self.other_files)
 
     def list_unhealthy_files(self) -> Iterable[ObjectStatusFile]:

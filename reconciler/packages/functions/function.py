@@ -165,7 +165,7 @@ class FunctionOutput:
     """The error output of the function."""
     exit_code: int = 0
     error: str = ""
-    """The reason why it failed or its output was rejected, if no result contains it."""
+    """The reason why the function failed or its output was rejected. Empty if a result contains the reason."""
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class _Search:
         return literal and bool(self.put_value) and not self.value and self.regex is None
 
     def charge(self, path: DataPath, text: str, budget: FunctionBudget) -> None:
-        """Charge the steps to check one field. Raises LimitError."""
+        """Subtract the cost of checking one field from the budget. Raises LimitError."""
         size = self.regex.programsize if self.regex else 0
         # In the worst case, RE2 executes every instruction of its program at every character.
         budget.charge_steps(10 + len(self.path) * len(path) + len(text) * size // 1024)

@@ -20,7 +20,7 @@ from reconciler.packages.functions.starlark_syntax import (
     find_nesting_error,
 )
 
-# The interpreter polls once per thousand loop iterations or calls. A script may use ten million of them.
+# The interpreter polls once per thousand loop iterations or calls. 10,000 polls are ten million iterations.
 _MAX_POLLS = 10_000
 _MAX_CALL_DEPTH = 200
 _MAX_LOG_CHARACTERS = 10_000

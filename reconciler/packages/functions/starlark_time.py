@@ -135,7 +135,7 @@ def _format(nanoseconds: int, layout: str) -> str:
 
 
 def _duration(text: str) -> dict[str, Any]:
-    """Return a duration such as `1h30m` in several units."""
+    """Parse a duration such as `1h30m` and return its total length in each unit."""
     total = _parse_nanoseconds(parse_duration, text)
     in_units = {
         "hours": total / (3600 * NANOSECONDS_PER_SECOND),
@@ -164,7 +164,7 @@ def _parse_timestamp(text: str) -> int:
 
 
 def _parse_nanoseconds(parse: Callable[[str], Timestamp | Duration], text: str) -> int:
-    """Return the nanoseconds of a text. Raises ValueError, which scripts receive."""
+    """Parse a text and return its time or duration in nanoseconds. Raises ValueError, which scripts receive."""
     try:
         return parse(text).nanoseconds
     except EvaluationError as fault:

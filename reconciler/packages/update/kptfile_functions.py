@@ -252,7 +252,7 @@ class _FunctionListMerge:
     def _is_local_variant_function(self, number: int) -> bool:
         """Return whether the PackageVariant of this package added the function.
 
-        A function that upstream has is content.
+        A function that upstream has too is content of the package.
         """
         return self._is_only_local(number) and is_variant_function(self.local[number])
 

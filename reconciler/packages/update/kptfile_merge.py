@@ -31,7 +31,7 @@ _GENERATED_NAME_PREFIX = "_kpt-merge_"
 def merge_kptfile_structs(sides: SideValues, rules: MergeRules) -> tuple[StructData, tuple[Conflict, ...]]:
     """Return the local data with labels, annotations, info, pipeline, inventory and status merged as kpt does.
 
-    Raises MergeError if a list has a key on one side and none on another.
+    Raises MergeError if the items of a list have a merge key on one side and none on another.
     """
     parts = sides.map_sides(_select_merged_parts)
     if _can_generate_names(parts):

@@ -171,7 +171,7 @@ class DecisionInput:
         if self.record is None or self.record.owner.key == self.variant.owner.key:
             return self.record
         if not self.record.is_owned:
-            # The package has no owner, so that only its numbers continue.
+            # The package has no owner, so only its revision and workspace numbers continue.
             variant = self.variant
             return replace(
                 self.record.to_tombstone(),

@@ -137,7 +137,7 @@ class RolloutTracker:
         published = record.published_version if record else None
         is_published = published is not None and target.snapshot.observe_package(package).published is not None
         if record and published and is_published and published.rules.get(rule) == current.text:
-            # A draft of a newer version with another cause does not revert the text.
+            # The published version has the rule text. An open draft with another cause does not change this.
             return ProgressPublished(
                 package, self._get_publication_seconds(record, target, package, published.rendered)
             )

@@ -179,7 +179,7 @@ class TargetClaims:
     max_delete_percent: int = 100
 
     def has_owner(self, owner: PackageOwner) -> bool:
-        """Return whether the config has the owner, or a set of the owner that cannot be expanded."""
+        """Return whether the config contains the owner, or a set that may create it and cannot be expanded."""
         return owner.key in self.existing_owners or owner.parent in self.unresolved_owners
 
     def is_requested(self, package: str) -> bool:

@@ -238,7 +238,7 @@ def _prefix_config_paths(sources: ConfigSources, recorded: ConfigSources, decide
     While the config is incomplete, recorded files stay, because their objects may still exist.
     """
     origin = decided.context.config_origin
-    # Without a directory, the mapping stays the same object, because many packages share it.
+    # Many packages share the mapping, so it is not copied when the config has no directory.
     current = {origin.get_repository_path(path): ids for path, ids in sources.items()} if origin.directory else sources
     if decided.claims.is_complete or recorded.items() <= current.items():
         return current

@@ -166,7 +166,7 @@ class OpenDraft:
         return tuple(file for file in self.files if not names or self._is_in_packages(file.path, names))
 
     def list_other_files(self, names: Collection[str]) -> tuple[DraftedFile, ...]:
-        """Return the changed files outside of the named packages; nothing without names."""
+        """Return the changed files outside of the named packages, or none if `names` is empty."""
         return tuple(file for file in self.files if names and not self._is_in_packages(file.path, names))
 
     @property

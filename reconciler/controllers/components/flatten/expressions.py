@@ -118,7 +118,7 @@ class _Occurrence:
         dot: The leading dot, or "".
         end: Index after the variable.
         path: Path of the expression in the document.
-        written: Original expression.
+        original_text: The original expression.
     """
 
     text: str
