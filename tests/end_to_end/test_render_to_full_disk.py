@@ -12,7 +12,7 @@ from tests.support.command_line import run_in
 from tests.support.world import World, repository
 
 
-@pytest.mark.parametrize("full", ["_write_files", "remove_folder"])
+@pytest.mark.parametrize("full", ["_write_file", "remove_folder"])
 def test_a_folder_that_cannot_be_written_is_reported_without_a_traceback(
     full: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
