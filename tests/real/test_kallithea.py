@@ -206,7 +206,7 @@ def test_a_wrong_password_is_told_and_writes_nothing(journey: Journey) -> None:
     assert pass_result.after == {}
     assert set(pass_result.outcomes.values()) == {"PushFailed"}
     assert "Authentication failed" in pass_result.findings[0].message
-    assert "(next step: check the credentials, and what they allow)" in pass_result.findings[0].message
+    assert "(next step: check the credentials and their permissions)" in pass_result.findings[0].message
     assert not any("wrong-password" in finding.message for finding in pass_result.findings)
 
 
@@ -218,7 +218,7 @@ def test_each_draft_gets_one_request_though_an_answer_was_lost(journey: Journey)
     assert opened.open.items() >= journey.lost.open.items()
     for name, pull_request in opened.open.items():
         assert (pull_request.commit, pull_request.draft) == (opened.did.after[f"refs/heads/{name}"], True)
-        assert pull_request.title.endswith("/web: clone v1")
+        assert pull_request.title.endswith("/web: install v1")
     assert opened.did.report.is_clean
 
 
@@ -234,7 +234,7 @@ def test_what_somebody_approved_is_left_alone_until_it_is_merged(journey: Journe
 def test_what_was_closed_is_declined_until_it_would_be_another(journey: Journey) -> None:
     assert journey.moved.did.outcomes["lisbon/web"] == "declined"
     assert "refs/heads/drafts/lisbon" not in journey.moved.did.after
-    assert journey.ended.open["drafts/lisbon"].title == "lisbon/web: clone v2"
+    assert journey.ended.open["drafts/lisbon"].title == "lisbon/web: install v2"
 
 
 @pytest.mark.parametrize("name", ["berlin", "vienna"])
