@@ -1,4 +1,4 @@
-"""Read-only commands: explain, why, verify, impact, validate and report.
+"""The commands that only read repositories: explain, why, verify, impact, validate and report.
 
-Nothing here writes to a repository. The text of the results is in `reconciler.output`.
+This package computes the results and writes to no repository. The package `reconciler.output` formats the results.
 """

@@ -1,6 +1,6 @@
 """Explanation of one package: the inputs and stages of its render, for the current config or for an earlier commit.
 
-This module reads Git and renders the one package. The text of an explanation is in `reconciler.output.explain`.
+This module reads Git and renders the package. The package `reconciler.output.explain` formats the explanation.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from reconciler.reconcile.snapshot import (
 
 @dataclass(frozen=True)
 class PackageExplainer:
-    """Explains one package with the current config and the current refs."""
+    """Explains how one package is rendered from the current config and the current refs of all repositories."""
 
     reference: TargetReference
     snapshot: PassSnapshot
@@ -58,7 +58,7 @@ class PackageExplainer:
     services: PassServices
 
     def explain(self) -> ExplainedPackage:
-        """Render the package and keep the stages of the render.
+        """Render the package, and return the explanation with the files after each stage of the render.
 
         Raises:
             UnknownTargetError: No object requests the package.
@@ -66,10 +66,10 @@ class PackageExplainer:
         return self._explain(self.snapshot, None)
 
     def explain_without(self, layer: RemovableLayer) -> ExplainedPackage:
-        """Render the package without one layer.
+        """Render the package as if one layer did not exist, and return the explanation.
 
         Raises:
-            UnknownTargetError: Without the layer, no object requests the package.
+            UnknownTargetError: No object requests the package after the removal of the layer.
         """
         if not isinstance(layer, ConfigField):
             return self._explain(self.snapshot, layer)
@@ -81,7 +81,7 @@ class PackageExplainer:
 
     def _explain(self, snapshot: PassSnapshot, removed_layer: RenderSubject | None) -> ExplainedPackage:
         target = find_target(self.reference, self.services.list_targets(snapshot.catalog))
-        # The progress of a rollout depends on all clusters, so that a rollout requires all targets.
+        # Read all targets if the config has rollouts, because the progress of a rollout depends on all clusters.
         has_rollouts = self.services.create_renderer(snapshot.catalog).cluster_overrides.rollouts
         prepared = prepare_pass(snapshot, self.remotes, self.services, only_target=None if has_rollouts else target)
         surveyed = prepared.context.survey_target(target, prepared.targets)
@@ -104,7 +104,7 @@ class PackageExplainer:
 def create_explainer(
     reference: TargetReference, source: ConfigSource, remotes: Remotes, services: PassServices
 ) -> PackageExplainer:
-    """Read the config and fetch its repositories.
+    """Read the config, fetch the repositories of the config, and return the explainer of a package.
 
     Raises:
         GitError: The config cannot be read.
@@ -115,7 +115,7 @@ def create_explainer(
 def _prepare_render(
     surveyed: PreparedTarget, variant: Variant, prepared: PreparedPass, removed_layer: RenderSubject | None
 ) -> PreparedTarget:
-    """Return the target with a renderer that keeps the stages of one package, and removes a layer from it."""
+    """Return the target with a renderer that stores the stages of one package and can omit a layer of this package."""
     renderer = prepared.context.renderer
     package_renderer = replace(renderer, should_keep_stages=True)
     if removed_layer:
@@ -163,12 +163,17 @@ def _add_stalled_variant(
     errors = select_errors(controller_result.findings)
     if not (_has_managed_package(reference, surveyed) and errors):
         raise UnknownTargetError(_describe_unknown_package(reference, surveyed))
-    # An object with an error can request the package, for example a set whose upstream cannot be read.
-    return replace(explained, blocked_reason="no readable object requests the package", findings=errors)
+    # Report all errors of the config, because an object with an error can be the object that requests the package. An
+    # example is a PackageVariantSet whose upstream cannot be read.
+    return replace(
+        explained,
+        blocked_reason="no object without errors requests the package; an object with an error can request it",
+        findings=errors,
+    )
 
 
 def _format_reason(conditions: Sequence[Condition]) -> str:
-    """Return the reason and the message of the condition that explains why a package is blocked."""
+    """Return reason and message of the condition that explains why a package is blocked, as `reason: message`."""
     condition = next((condition for condition in conditions if condition.type == "Ready"), conditions[-1])
     return f"{condition.reason}: {condition.message}"
 
@@ -177,7 +182,7 @@ def find_target(reference: TargetReference, targets: Iterable[Target]) -> Target
     """Return the target that a reference names.
 
     Raises:
-        UnknownTargetError: There is no such target.
+        UnknownTargetError: No target has the name in the reference.
     """
     by_name = {target.name: target for target in targets}
     if reference.cluster not in by_name:
@@ -189,7 +194,7 @@ def find_target(reference: TargetReference, targets: Iterable[Target]) -> Target
 
 
 def _has_managed_package(reference: TargetReference, surveyed: PreparedTarget) -> bool:
-    """Return whether the reconciler published the package on the target."""
+    """Return whether the state of the target records an owner of the package."""
     record = surveyed.snapshot.state.packages.get(reference.package)
     return bool(record and record.is_owned)
 
@@ -208,7 +213,7 @@ def _describe_unknown_package(reference: TargetReference, surveyed: PreparedTarg
 
 @dataclass(frozen=True)
 class PastExplainer:
-    """Explains one package at a commit of its target."""
+    """Explains how one package was rendered, for an earlier commit of its target branch."""
 
     package: CommittedPackage
     past_config: PastConfig | ReRenderFailure
@@ -216,20 +221,22 @@ class PastExplainer:
     current_config: CurrentConfig
 
     def explain(self) -> ExplainedPackage:
-        """Re-render the package with its recorded config.
+        """Render the package again with its recorded config, and return the explanation.
 
         Raises:
-            InterruptedFunctionError: A function did not finish.
+            InterruptedFunctionError: A function of the package did not finish.
         """
         return self._explain(self.past_config)
 
     def explain_without(self, layer: RemovableLayer) -> ExplainedPackage:
-        """Re-render the package with its recorded config, but without one layer.
+        """Render the package again with its recorded config, but as if one layer did not exist.
 
         Raises:
-            InterruptedFunctionError: A function did not finish.
+            InterruptedFunctionError: A function of the package did not finish.
         """
-        assert not isinstance(self.past_config, ReRenderFailure), "only a rendered package has layers"
+        assert not isinstance(self.past_config, ReRenderFailure), (
+            "explain_without() requires a package that can be re-rendered"
+        )
         if isinstance(layer, ConfigField):
             snapshot = self.past_config.snapshot
             config_object = self.past_config.catalog.objects[layer.key]
@@ -237,7 +244,7 @@ class PastExplainer:
             past_config = self.reader.evaluate_config(snapshot, self.current_config, [self.package])
             return self._explain(past_config, layer)
         if isinstance(layer, LocalEdit) and layer.origin == "since":
-            # The render does not contain an edit of the branch after the render.
+            # Do not change the render, because a local change that is newer than the render is not part of the render.
             return self._explain(self.past_config, layer)
         renderer = build_renderer_without_layer(self.past_config.renderer, layer)
         return self._explain(replace(self.past_config, renderer=renderer), layer)
@@ -267,13 +274,14 @@ class PastExplainer:
             reason = "; ".join(finding.message for finding in re_rendered.rendered.findings)
             return replace(explained, blocked_reason=reason)
         is_reproduced = re_rendered.rendered.files.id == recorded.rendered
-        # Local changes can only be added to the recorded output, or to a variation of it.
+        # Without a removed layer, add local changes only if the re-render equals the recorded output. Local changes
+        # were made on the recorded output and do not apply to a different one.
         has_edits = bool(removed_layer) or is_reproduced
         rendered = self._add_local_changes(re_rendered, removed_layer) if has_edits else re_rendered.rendered
         return replace(explained, rendered=rendered, is_reproduced=is_reproduced)
 
     def _add_local_changes(self, re_rendered: ReRenderedPackage, removed_layer: RemovableLayer | None) -> PackageRender:
-        """Return the render with the local changes on the branch, except for a removed layer."""
+        """Return the render with the local changes of the branch, except for a removed local change."""
         package, rendered = self.package, re_rendered.rendered
         files = read_files(package.remote, package.tree) if package.is_edited and package.tree else None
         if files is None:
@@ -295,13 +303,13 @@ def create_past_explainer(
     """Return the explainer of a package at a commit of its target.
 
     Args:
-        reference: The package.
-        at: The name of the commit, for example a branch or an abbreviated id.
+        reference: The names of the target and of the package.
+        at: The name of the commit, for example a branch or an abbreviated commit ID.
         past: The reader of committed packages.
-        resolve_commit: Resolves `at` in the repository of the target.
+        resolve_commit: Returns the ID of the commit with the name `at` in the repository of the target.
 
     Raises:
-        UnknownTargetError: The commit does not contain the package, or its status file is invalid.
+        UnknownTargetError: The commit does not contain the package, or the status file of the package is invalid.
         GitError: The config, the repository or the commit cannot be read.
     """
 

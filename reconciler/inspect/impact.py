@@ -1,6 +1,6 @@
 """Impact of a config change: two plans of the whole fleet with the configs of two commits.
 
-The repositories are fetched once. The comparison of the plans is in `reconciler.planning.attribution.impact`.
+Each repository is fetched once for both plans. The module `reconciler.planning.attribution.impact` compares the plans.
 """
 
 from __future__ import annotations
@@ -40,12 +40,14 @@ _REMOVAL_REASONS = ("proposed", "withdrawn")
 
 @dataclass(frozen=True)
 class CommitRange:
-    """Names of two config commits: `base..head`, or `base...head`.
+    """Two config commits to compare, in the notation `base..head` or `base...head`.
 
     Attributes:
-        base: The first commit; "" is the config branch of the settings.
-        head: The second commit; "" is the current config: the files on disk, or the branch of a URL.
-        is_from_merge_base: Use the merge base of both commits as the first commit (`...`).
+        base: The name of the first commit. An empty name selects the config branch of the settings.
+        head: The name of the second commit. An empty name selects the current config: the files on disk, or the branch
+            of
+            the config URL.
+        is_from_merge_base: Whether the merge base of the two commits replaces the first commit, as with `...` in Git.
     """
 
     base: str
@@ -58,7 +60,7 @@ class CommitRange:
 
 @dataclass(frozen=True)
 class ConfigVersions:
-    """Access to the current config and to the config of each commit.
+    """The current config, and the history of the config for reading the config of each commit.
 
     Attributes:
         branch: The config branch of the settings.
@@ -69,7 +71,7 @@ class ConfigVersions:
     branch: str
 
     def resolve(self, commit_range: CommitRange) -> tuple[ConfigSource, ConfigSource]:
-        """Return the configs of both commits of a range.
+        """Return the configs of the two commits of a range.
 
         Raises:
             GitError: A commit cannot be read, or the two commits have no merge base.
@@ -88,7 +90,7 @@ class ConfigVersions:
 def compute_impact(
     commit_range: CommitRange, configs: ConfigVersions, remotes: Remotes, services: PassServices
 ) -> FleetImpact:
-    """Return the packages of the fleet that differ between the two configs of a range.
+    """Plan the fleet with both configs of a range, and return the packages that differ between the two plans.
 
     Raises:
         GitError: A config cannot be read.
@@ -109,7 +111,8 @@ def compute_impact(
 
 def _find_unread_targets(passes: Iterable[PreparedPass], remotes: Remotes) -> dict[Target, Finding]:
     """Return an error for each target whose repository could not be read."""
-    # An unreadable Repository that only provides upstream packages is an error of the packages that require it.
+    # Ignore unreadable repositories that only provide upstream packages. The packages that require these upstream
+    # packages report the error.
     targets = {
         target.key: target
         for prepared in passes
@@ -122,22 +125,25 @@ def _find_unread_targets(passes: Iterable[PreparedPass], remotes: Remotes) -> di
 
 
 class _EmptyTextWriter:
-    """Writes empty texts: an impact commits nothing, and the texts are as expensive as a render."""
+    """Returns empty commit messages and status files.
+
+    An impact commits nothing. Writing these texts takes as much time as a render.
+    """
 
     def __init__(self, config: str, dry_commit: DryCommit | None) -> None:
         self._empty_texts = DraftTexts(b"", "")
 
     def write_draft_texts(self, draft: Draft, target: Target) -> DraftTexts:
-        """Return empty texts."""
+        """Return an empty status file and an empty commit message for a draft."""
         return self._empty_texts
 
     def write_removal_message(self, removal: RemovalOutcome, target: Target, before: FileTree | None) -> str:
-        """Return an empty message."""
+        """Return an empty commit message for the removal of a package."""
         return ""
 
 
 def _read_contents(base: PassContext, head: PassContext, impact: PackageImpact) -> PackageImpact:
-    """Return an impact with the files of the package for each config."""
+    """Return the impact with the files of the package before and after the config change."""
     target = impact.target
     if target is None:
         return impact
@@ -171,7 +177,7 @@ def _read_published_files(context: PassContext, target: Target, impact: PackageI
 
 
 def _is_removed(impact: PackageImpact) -> bool:
-    """Return whether the package does not exist with the second config."""
+    """Return whether the package does not exist in the plan of the second config."""
     after = impact.after
     return after.kind == "none" or (after.kind == "leaving" and after.reason in _REMOVAL_REASONS)
 
@@ -181,9 +187,9 @@ def _read_tree(context: PassContext, target: Target, tree: TreeId | None) -> Fil
 
 
 def _find_known_conflicts(base: PassContext, impact: PackageImpact) -> frozenset[ConflictLocation]:
-    """Return the conflicts of local changes that the first config has already.
+    """Return the conflicts of local changes that already exist with the first config.
 
-    The result is empty if the second config has no conflicts.
+    Return an empty set if the second config has no conflicts.
     """
     draft, target = impact.after.outcome, impact.target
     if not (isinstance(draft, Draft) and draft.rendered.conflicts and target):

@@ -1,7 +1,8 @@
-"""Committed packages, and the configs that they were rendered from.
+"""Reads committed packages and the configs that they were rendered from.
 
-A status file records enough to re-render its package while Git still has the recorded objects. If an object is missing,
-the result is a `ReRenderFailure` that names it. This module decides nothing about differences: see `verify` and `why`.
+The inputs in a status file are sufficient to re-render the package, while Git still has the recorded objects. If an
+object is missing, the result is a `ReRenderFailure` with the name of the object. This module does not judge differences
+between renders: the modules `verify` and `why` do this.
 """
 
 from __future__ import annotations
@@ -52,12 +53,13 @@ from reconciler.reconcile.snapshot import resolve_definition_conflicts
 
 _TAG_PREFIX = "refs/tags/"
 _SHORT_ID_LENGTH = 12
-# Git finds the last change of a file in any history, but each such call starts a process.
+# Walk at most this number of commits in this process. For longer histories, start `git`, which finds the last change of
+# a file in any history.
 _MAX_WALKED_COMMITS = 50
 _REFERENCE_FIELDS = ("repo", "directory", "ref")
 _PREVIOUS_OUTPUT_UNKNOWN_NOTE = (
-    "the previous output is unknown; the values that a render copies from it, for example keys of the package context, "
-    "come from the recorded output of the package"
+    "the previous output of the package is unknown; the values that a render copies from the previous output, for "
+    "example keys of the package context, come from the recorded output"
 )
 TEXTS_UNKNOWN_NOTE = "the state does not contain the rollout rules of this render any more"
 
@@ -67,9 +69,10 @@ class CommittedPackage:
     """A package at a commit of its target, with the content of its status file.
 
     Attributes:
-        tree: The tree of the package; None if the commit has the status file only.
+        tree: The tree of the package. The value is None if the commit has the status file but not the package.
         status: The blob of the status file.
-        branch: The branch or the name that resolved to the commit.
+        recorded: The inputs and the result of the render, from the status file.
+        branch: The name that resolved to the commit: a branch, or a commit name that the user specified.
     """
 
     target: Target
@@ -83,21 +86,22 @@ class CommittedPackage:
 
     @property
     def package_target(self) -> PackageTarget:
-        """The location of the package."""
+        """The location of the package: namespace, name of the target, and package path."""
         return PackageTarget(self.target.key.namespace, self.target.name, self.package)
 
     @property
     def is_edited(self) -> bool:
-        """Whether the content differs from the recorded output."""
+        """Whether the content of the package differs from the output of the recorded render."""
         return self.tree != self.recorded.rendered
 
 
 @dataclass(frozen=True)
 class ReRenderFailure:
-    """The reason why a re-render is not possible.
+    """The reason why a package cannot be rendered again from its recorded inputs.
 
     Attributes:
-        is_mismatch: The recorded inputs exist, but they cannot produce this package. Otherwise an input is missing.
+        is_mismatch: Whether all recorded inputs exist but cannot produce this package. If the value is False, an input
+            is missing.
     """
 
     message: str
@@ -106,10 +110,10 @@ class ReRenderFailure:
 
 @dataclass(frozen=True, eq=False)
 class PastConfig:
-    """The config of one commit, and the controllers' result for it.
+    """The config of one commit, and the result of the controllers for this config.
 
     Attributes:
-        list_targets: Returns the targets that this config declares.
+        list_targets: Returns the targets that this config contains.
     """
 
     snapshot: ConfigSnapshot
@@ -120,7 +124,7 @@ class PastConfig:
 
     @cached_property
     def _target_keys(self) -> Mapping[tuple[str, str, str], list[ObjectKey]]:
-        """The keys of the targets by repository, branch and directory."""
+        """The keys of the targets of each repository, branch and directory."""
         keys: dict[tuple[str, str, str], list[ObjectKey]] = {}
         for target in self.list_targets():
             keys.setdefault((target.repository_id, target.branch, target.directory), []).append(target.key)
@@ -141,7 +145,10 @@ class PastConfig:
         return stalled_variants
 
     def find_variant(self, package: CommittedPackage) -> Variant | ReRenderFailure:
-        """Return the variant of this config that produced the package, or the reason why there is none."""
+        """Return the variant of this config that produced the package.
+
+        Return a `ReRenderFailure` with the reason if no variant of this config produced the package.
+        """
         owner = package.recorded.owner
         package_targets = list(self._list_package_targets(package))
         for package_target in package_targets:
@@ -155,7 +162,9 @@ class PastConfig:
                 if stalled.owner.as_data() == owner:
                     return ReRenderFailure(f"with {config}, {owner_name} is blocked: {stalled.conditions[-1].message}")
         if not self.catalog.is_complete:
-            return ReRenderFailure(f"{config} has files that cannot be read; one of them can contain {owner_name}")
+            return ReRenderFailure(
+                f"{config} has files that cannot be read; one of these files can contain {owner_name}"
+            )
         return ReRenderFailure(
             f"in {config}, {owner_name} does not request the package {package.package_target}", is_mismatch=True
         )
@@ -163,7 +172,7 @@ class PastConfig:
     def _list_package_targets(self, package: CommittedPackage) -> Iterator[PackageTarget]:
         """Yield the possible locations of the package in this config.
 
-        The name or the namespace of the target can differ between this config and the current config.
+        The target of the package can have another name or namespace in this config than in the current config.
         """
         yield package.package_target
         target = package.target
@@ -177,9 +186,10 @@ class CurrentConfig:
     """The current config, with the selected targets and their states.
 
     Attributes:
+        all_targets: All targets of the config.
         targets: The selected targets.
-        states: The states that can be read, by target.
-        unreadable: The error message for each state that cannot be read, by target.
+        states: The state of each selected target whose state can be read.
+        unreadable: The error message of each selected target whose state cannot be read.
     """
 
     snapshot: ConfigSnapshot
@@ -190,15 +200,15 @@ class CurrentConfig:
     unreadable: Mapping[Target, str] = field(default_factory=dict)
 
     def find_record(self, package: CommittedPackage) -> PackageRecord | None:
-        """Return the record of the package in the state of its target."""
+        """Return the record of the package in the state of its target, or None if the state has no such record."""
         state = self.states.get(package.target)
         return state.packages.get(package.package) if state else None
 
 
 class PastReader:
-    """Reads committed packages and their configs, and re-renders them.
+    """Reads committed packages and their configs, and renders the packages again.
 
-    The remotes must stay open while the reader is in use.
+    Do not close the remotes while the reader is in use.
     """
 
     def __init__(
@@ -216,14 +226,16 @@ class PastReader:
 
     @cached_property
     def history(self) -> ConfigHistory:
-        """The commits of the config. Raises GitError if the config is a folder outside of a Git repository."""
+        """The commits of the config. Access raises `GitError` if the config is a folder outside a Git repository."""
         return self._open_history()
 
     def open_config(self, select_targets: Callable[[Iterable[Target]], Collection[Target]]) -> CurrentConfig:
-        """Read the current config, and fetch the upstreams and the selected targets.
+        """Read the current config, and fetch the upstream repositories and the repositories of the selected targets.
 
         Args:
-            select_targets: Receives all targets and returns the selected targets. Its exceptions are not caught.
+            select_targets: Receives all targets and returns the selected targets. Exceptions of this function propagate
+                to
+                the caller.
 
         Raises:
             GitError: The config cannot be read.
@@ -240,7 +252,7 @@ class PastReader:
         return CurrentConfig(snapshot, catalog, all_targets, targets, states, unreadable)
 
     def report_progress(self, stage: str, done: int, total: int) -> None:
-        """Report the progress of the current stage."""
+        """Report that `done` of `total` steps of a stage are complete."""
         self._services.report_progress(stage, done, total)
 
     def _read_catalog(self, snapshot: ConfigSnapshot) -> Catalog:
@@ -257,14 +269,12 @@ class PastReader:
         self._fetched |= new_urls
         self.report_progress("fetching", 1, 1)
 
-    # Committed packages
-
     def get_remote(self, target: Target) -> Remote | None:
         """Return the remote of a target, or None if the fetch failed."""
         return self._remotes.get(target.url)
 
     def has_earlier_branch(self, target: Target, current_config: CurrentConfig) -> bool:
-        """Return whether the state or the cache contains an earlier commit of the target branch."""
+        """Return whether the target branch existed earlier, according to the recorded state or to the cache."""
         state = current_config.states.get(target)
         return bool(state and state.observed_commit) or self._services.known_heads.find(target) is not None
 
@@ -276,10 +286,11 @@ class PastReader:
     def read_package(
         self, target: Target, remote: Remote, package: str, commit: CommitId
     ) -> CommittedPackage | str | None:
-        """Read a package at a commit.
+        """Read a package, with its status file, at a commit.
 
         Returns:
-            The package, the error message for an invalid status file, or None if the commit has no status file for it.
+            The package. The error message if the status file is invalid. None if the commit has no status file of the
+                package.
         """
         status = remote.find_blob_at(commit, target.get_status_file_path(package))
         if status is None:
@@ -291,12 +302,10 @@ class PastReader:
         return CommittedPackage(target, remote, package, commit, tree, status, recorded)
 
     def list_packages(self, target: Target, remote: Remote, commit: CommitId) -> tuple[str, ...]:
-        """Return the packages that have a status file at a commit."""
+        """Return the names of the packages that have a status file in the commit."""
         folder = remote.find_tree_at(commit, target.get_package_path(STATUS_FOLDER))
         paths = remote.read_files(folder) if folder else ()
         return tuple(sorted(path.removesuffix(".yaml") for path in paths if path.endswith(".yaml")))
-
-    # Past configs
 
     def read_config(
         self,
@@ -306,20 +315,21 @@ class PastReader:
         *,
         has_original_refs: bool = False,
     ) -> PastConfig | ReRenderFailure:
-        """Read the config of a commit, and run the controllers on it.
+        """Read the config of a commit, and run the controllers on this config.
 
-        During this run, the branch of each target points to the commit of its package. A deleted upstream ref points to
-        the recorded upstream commit.
+        The controllers receive the refs of the time of the packages: the branch of each target points to the commit of
+        its package. An upstream ref that was deleted since points to the recorded upstream commit.
 
         Args:
-            config: The id of a commit, or `tree:<id>` for a config that was a plain folder.
-            current_config: The current config. Its states are the states of the targets.
-            packages: The packages that provide commits for the refs.
-            has_original_refs: Existing upstream refs point to the recorded upstream commits, too. The branch of each
-                target points to the commit before its package. This is possible for one package only.
+            config: The ID of a commit, or `tree:<id>` for a config that was a plain folder.
+            current_config: The current config. The controllers receive its target states.
+            packages: The packages whose commits replace the refs.
+            has_original_refs: Whether upstream refs that still exist also point to the recorded upstream commit, and
+                whether
+                the branch of the target points to the commit before the package. Set this for a single package only.
 
         Returns:
-            The config, or the reason why it cannot be read.
+            The config with the result of the controllers, or the reason why the config cannot be read.
         """
         self.report_progress(f"config {shorten_id(config)}", 0, 1)
         snapshot = self._read_config_snapshot(config, current_config)
@@ -337,7 +347,7 @@ class PastReader:
         *,
         has_original_refs: bool = False,
     ) -> PastConfig:
-        """Run the controllers on a config snapshot. The arguments are the arguments of `read_config`."""
+        """Run the controllers on a config snapshot. For the other arguments, see `read_config`."""
         is_current = snapshot is current_config.snapshot
         catalog = current_config.catalog if is_current else self._read_catalog(snapshot)
         upstream_urls, _ = self._services.list_urls(catalog)
@@ -346,7 +356,7 @@ class PastReader:
         controller_result = self._services.run_controllers(
             catalog, self._remotes.with_refs_at(refs), current_config.states, int(self._services.clock())
         )
-        # The stages show which step of a render caused a difference.
+        # Keep the stages of each render, because they show which step of a render caused a difference.
         renderer = keep_stages(self._services).create_renderer(catalog)
         return PastConfig(snapshot, catalog, controller_result, renderer, partial(self._services.list_targets, catalog))
 
@@ -360,26 +370,26 @@ class PastReader:
         except GitError as error:
             if config.startswith(TREE_PREFIX):
                 return ReRenderFailure(
-                    "the recorded config was a folder with uncommitted content; the folder has changed since, and no "
-                    "commit contains the recorded content"
+                    "the recorded config was a folder with uncommitted content; the folder has changed since then, and "
+                    "no commit contains the recorded content"
                 )
             return ReRenderFailure(f"the recorded config {shorten_id(config)} cannot be read: {error.message}")
 
     def re_render_with_current_config(
         self, package: CommittedPackage, current_config: CurrentConfig, evaluated: PastConfig | ReRenderFailure
     ) -> ReRenderedPackage | None:
-        """Re-render a package with the current config, for a recorded config that cannot be read.
+        """Re-render a package with the current config, because the recorded config cannot be read.
 
         Args:
-            package: The package.
+            package: The committed package.
             current_config: The current config.
-            evaluated: The controllers' result for the current config.
+            evaluated: The result of the controllers for the current config.
 
         Returns:
-            The package, or None if its inputs or its output differ from the recorded ones.
+            The package. None if the package cannot be rendered, or if its inputs or its output differ from the record.
 
         Raises:
-            InterruptedFunctionError: A function did not finish.
+            InterruptedFunctionError: A function of the package did not finish.
         """
         if not isinstance(evaluated, PastConfig):
             return None
@@ -393,7 +403,7 @@ class PastReader:
     def _find_past_refs(
         self, catalog: Catalog, packages: Collection[CommittedPackage], *, has_original_refs: bool
     ) -> dict[str, dict[str, CommitId | None]]:
-        """Return the refs whose past commit differs from the current one, by URL. None is a ref that did not exist."""
+        """Return the refs to replace, as `{URL: {ref: commit}}`. The commit None removes a ref."""
         refs: dict[str, dict[str, CommitId | None]] = {}
         for package in packages:
             commit = self.find_commit_before(package) if has_original_refs else package.commit
@@ -410,10 +420,8 @@ class PastReader:
                 yield url, remote
 
     def find_upstream(self, recorded: RecordedRender, current_config: CurrentConfig) -> Remote | None:
-        """Return the repository of the recorded upstream, or None if the current config does not contain it."""
+        """Return the repository of the recorded upstream, or None if the current config has no such repository."""
         return next((remote for _, remote in self._list_upstream_remotes(recorded, current_config.catalog)), None)
-
-    # Re-rendering
 
     def re_render(
         self, package: CommittedPackage, past_config: PastConfig, current_config: CurrentConfig
@@ -421,10 +429,10 @@ class PastReader:
         """Re-render a package with its recorded inputs.
 
         Returns:
-            The package, or the reason why the re-render is not possible.
+            The rendered package, or the reason why the package cannot be rendered again.
 
         Raises:
-            InterruptedFunctionError: A function did not finish.
+            InterruptedFunctionError: A function of the package did not finish.
         """
         variant = past_config.find_variant(package)
         if isinstance(variant, ReRenderFailure):
@@ -450,20 +458,20 @@ class PastReader:
         current_config: CurrentConfig,
         upstreams: Iterable[RecordedRender],
     ) -> ReRenderedPackage | ReRenderFailure:
-        """Render a package with another config than its recorded one. All other inputs are the recorded ones.
+        """Render a package with a config that is not its recorded config. The other inputs have their recorded values.
 
         Args:
-            package: The package.
-            past_config: The other config.
+            package: The committed package.
+            past_config: The config to render with.
             current_config: The current config.
-            upstreams: The first of these renders with the same upstream reference provides the upstream commit. If
-                there is none, the current commit of the reference is used.
+            upstreams: Recorded renders that can provide the upstream commit. The first one whose upstream has the same
+                repository, directory and ref provides it. If there is none, the current commit of the ref is used.
 
         Returns:
-            The package, or the reason why the render is not possible.
+            The rendered package, or the reason why the render is not possible.
 
         Raises:
-            InterruptedFunctionError: A function did not finish.
+            InterruptedFunctionError: A function of the package did not finish.
         """
         variant = past_config.find_variant(package)
         if isinstance(variant, ReRenderFailure):
@@ -501,13 +509,17 @@ class PastReader:
         merged = read_files(package.remote, recorded.merged) if recorded.is_edited else base
         if merged is None:
             return ReRenderFailure(
-                f"the tree {shorten_id(recorded.merged)} of the source with its local changes does not exist any more; "
-                "the state keeps this tree for the last revisions only"
+                f"the source with local changes (tree {shorten_id(recorded.merged)}) does not exist any more; "
+                "the state contains such trees only for recent revisions"
             )
         return RecordedTrees(base, merged, self._read_rendered_files(package, merged))
 
     def _read_source_files(self, package: CommittedPackage, variant: Variant) -> FileTree | ReRenderFailure:
-        """Return the source of a variant. The state of the target has a copy of the upstream packages."""
+        """Return the files of the source of a variant, or the reason why these files cannot be read.
+
+        If the upstream repository does not have the recorded tree, search in the repository of the target, whose state
+        keeps a copy of recent upstream packages.
+        """
         if isinstance(variant.source, GeneratedSource):
             return variant.source.files
         upstream = variant.source
@@ -527,17 +539,17 @@ class PastReader:
             return files
         return ReRenderFailure(
             f"the upstream commit {shorten_id(upstream.commit)} of {upstream.repo} does not exist any more, and "
-            f"neither that repository nor {package.target.title} has its tree {shorten_id(upstream.tree)}"
+            f"neither {upstream.repo} nor {package.target.title} contains the tree {shorten_id(upstream.tree)}"
         )
 
     def find_commit_before(self, package: CommittedPackage) -> CommitId | None:
-        """Return the parent of the commit that introduced this version of a package; None for a root commit."""
+        """Return the parent of the commit that added this version of a package. Return None for a root commit."""
         introducing_commit = self.find_introducing_commit(package)
         parents = package.remote.read_commit(introducing_commit).parents if introducing_commit else ()
         return parents[0] if parents else None
 
     def find_introducing_commit(self, package: CommittedPackage) -> CommitId | None:
-        """Return the commit that introduced the status file of a package, along first parents."""
+        """Return the commit that added the status file of a package. Follow only first parents."""
         commit, path = package.commit, package.target.get_status_file_path(package.package)
         for _ in range(_MAX_WALKED_COMMITS):
             parents = package.remote.read_commit(commit).parents
@@ -551,11 +563,15 @@ class PastReader:
     ) -> Iterator[tuple[PreviousRender | None, str]]:
         """Yield the possible previous outputs of a package, each with a note for the user.
 
-        The candidates are the published package before it, no package, and the package itself. The last candidate is
-        valid because a render with its own output as the previous output changes nothing.
+        The candidates are, in this order:
+
+        - the version of the package before this one,
+        - None, which means that the package was new,
+        - the output of the package itself. A render changes nothing if the previous output equals the new output.
         """
         if isinstance(variant.source, GeneratedSource):
-            # The controller generates the complete package. It does not read the previous output.
+            # Yield only None, because the controller generates the complete package and does not read the previous
+            # output.
             yield None, ""
             return
         if previous_render := self._find_previous_render(package):
@@ -577,9 +593,10 @@ class PastReader:
     def _list_rule_texts(
         self, package: CommittedPackage, past_config: PastConfig, current_config: CurrentConfig
     ) -> tuple[tuple[RecordedRuleTexts | None, str], ...]:
-        """Return the possible texts of the rollout rules for a package, each with a note for the user.
+        """Return the possible sets of rollout rules that the render of a package used, each with a note for the user.
 
-        The state contains the texts for recent versions. Without them, either all rules or no rule can have applied.
+        The state contains the rules of recent versions. For an older version, return two candidates: all rules applied,
+        or no rule applied.
         """
         if not past_config.renderer.cluster_overrides.rollouts:
             return ((None, ""),)
@@ -588,9 +605,10 @@ class PastReader:
         return ((version.rules, ""),) if version else ((None, TEXTS_UNKNOWN_NOTE), ({}, TEXTS_UNKNOWN_NOTE))
 
     def _list_related_trees(self, package: CommittedPackage, past_config: PastConfig) -> tuple[PackageTrees, ...]:
-        """Return the possible trees of the other packages with template roles at the time of the render.
+        """Return the possible trees of the other packages with Kafka templates at the time of the render of a package.
 
-        The candidates are the trees at the package's commit, at the introducing commit, and at the commit before it.
+        The candidates are the trees at three commits: the commit of the package, the commit that added its status file,
+        and the parent of that second commit.
         """
         commits = (package.commit, self.find_introducing_commit(package), self.find_commit_before(package))
         candidates = [
@@ -601,7 +619,7 @@ class PastReader:
     def read_related_packages(
         self, package: CommittedPackage, past_config: PastConfig, commit: CommitId
     ) -> PackageTrees:
-        """Return the other packages with template roles at a commit: packages that have templates or inherit them."""
+        """Return the trees of the other packages of the target at a commit that contain or inherit Kafka templates."""
         target, remote, template_merger = package.target, package.remote, past_config.renderer.template_merger
         names = (name for name in self.list_packages(target, remote, commit) if name != package.package)
         trees = {name: tree for name in names if (tree := remote.find_tree_at(commit, target.get_package_path(name)))}
@@ -613,13 +631,13 @@ class PastReader:
 
 
 def _has_same_reference(source: UpstreamPackage | GeneratedSource, recorded: RecordedRender) -> bool:
-    """Return whether a source and a recorded upstream have the same repository, directory and ref."""
+    """Return whether a package source and a recorded upstream have the same repository, directory and ref."""
     data = source.as_data()
     return bool(recorded.upstream) and all(data.get(name) == recorded.upstream[name] for name in _REFERENCE_FIELDS)
 
 
 def has_recorded_inputs(recorded: RecordedRender, trace: Trace) -> bool:
-    """Return whether a trace has exactly the inputs that are recorded."""
+    """Return whether the inputs in a trace equal the inputs of a recorded render."""
     return compute_inputs_digest(trace) == recorded.digest
 
 
@@ -632,7 +650,7 @@ def read_files(remote: Remote, tree: TreeId) -> FileTree | None:
 
 
 def shorten_id(name: Any) -> str:
-    """Return the short form of an object id. The prefix `tree:` is kept."""
+    """Return the first characters of an object ID. Keep the prefix `tree:` if the ID has this prefix."""
     prefix = TREE_PREFIX if str(name).startswith(TREE_PREFIX) else ""
     return prefix + str(name).removeprefix(TREE_PREFIX)[:_SHORT_ID_LENGTH]
 
@@ -640,10 +658,10 @@ def shorten_id(name: Any) -> str:
 def _find_recorded_refs(
     recorded: RecordedRender, remote: Remote, *, has_original_refs: bool
 ) -> dict[str, CommitId | None]:
-    """Return the refs of an upstream repository that resolve the recorded ref to the recorded commit.
+    """Return the refs of an upstream repository to replace, so that the recorded ref resolves to the recorded commit.
 
-    Without `has_original_refs`, the result is empty if the ref still exists. With it, existing refs point to the
-    recorded commit. Other tags of the package do not exist, because they can be newer than the render.
+    If `has_original_refs` is False, return no refs if the recorded ref still exists. If it is True, replace existing
+    refs too, and remove the other tags of the package, because they can be newer than the render.
     """
     ref, commit = recorded.upstream["ref"], CommitId(recorded.upstream["commit"])
     existing = [name for name in (_TAG_PREFIX + ref, BRANCH_PREFIX + ref) if name in remote.refs]
@@ -656,7 +674,7 @@ def _find_recorded_refs(
 
 
 def has_commit(remote: Remote, commit: CommitId) -> bool:
-    """Return whether a repository has a commit. The commit can be unreachable from its refs."""
+    """Return whether a repository has a commit, also if no ref leads to this commit."""
     try:
         remote.read_commit(commit)
     except ObjectMissingError:
@@ -665,7 +683,7 @@ def has_commit(remote: Remote, commit: CommitId) -> bool:
 
 
 def _fetch_commit(remote: Remote, commit: CommitId) -> bool:
-    """Fetch a commit by its id, and return whether the fetch succeeded."""
+    """Fetch a commit by its ID, and return whether the fetch succeeded."""
     try:
         remote.mirror.ensure_commit(commit)
     except GitError:

@@ -1,4 +1,4 @@
-"""Reads the targets of a fleet from their refs for a report. This module renders and writes nothing."""
+"""Reads the targets of a fleet for a report. This module renders no packages and writes nothing."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def read_fleet(
 ) -> Iterator[ReportCluster]:
     """Yield the report data of each target, in the order of `targets`.
 
-    A repository that is not a deployment target is included only if it contains packages. Most of these repositories
-    only provide upstream packages.
+    A repository with `deployment: false` is included only if it contains packages that the reconciler manages or cannot
+    be read. Most repositories with `deployment: false` only provide upstream packages.
     """
     reported = tuple(
         open_target
@@ -34,7 +34,7 @@ def read_fleet(
 
 
 def _read_cluster(reader: DraftReader, open_target: OpenTarget) -> ReportCluster:
-    """Return the report data of a target. An error of one target does not end the report."""
+    """Return the report data of a target. If the target cannot be read, the data contains the error."""
     target = open_target.target
     try:
         with repository_boundary(target.title):

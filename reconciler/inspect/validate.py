@@ -1,7 +1,7 @@
-"""Validation: all findings of a config, also findings that do not affect a pass.
+"""Validation of a config. The result contains all findings, including findings that do not affect a pass.
 
-`validate` checks the config. `validate_rendered` also renders every package, and checks its resources against the APIs
-of its cluster.
+The function `validate` checks the config. The function `validate_rendered` also renders every package, and checks its
+resources against the API schemas of its cluster.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ValidationResult:
 
     Attributes:
         findings: All findings.
-        objects: The objects of the config, which locate the findings.
+        objects: The config objects, which provide the locations of the findings.
         owner_sets: The object that created each owner, such as a PackageVariantSet. Keys and values have the form
             `Kind/namespace/name`.
     """
@@ -79,10 +79,12 @@ class ValidationResult:
 
 @dataclass(frozen=True)
 class ConformanceOptions:
-    """Options of the check of rendered resources.
+    """Options for the check of rendered resources against API schemas.
 
     Attributes:
-        release: The Kubernetes release of clusters that do not declare their release.
+        schemas: The source of the API schemas.
+        release: The Kubernetes release of clusters whose config object has no release. None selects the
+            newest release with schemas.
     """
 
     schemas: SchemaSource
@@ -90,7 +92,7 @@ class ConformanceOptions:
 
 
 def validate(source: ConfigSource, remotes: Remotes, services: PassServices) -> ValidationResult:
-    """Return all findings of the config: of files, objects and references, and of the controllers."""
+    """Return all findings of the config: in files, objects and references, from controllers, and from lint checks."""
     snapshot = take_snapshot(source, remotes, services)
     result = services.run_controllers(snapshot.catalog, remotes, {}, snapshot.now)
     steps = IsolatedSteps()
@@ -129,9 +131,9 @@ def validate(source: ConfigSource, remotes: Remotes, services: PassServices) -> 
 def validate_rendered(
     source: ConfigSource, remotes: Remotes, services: PassServices, options: ConformanceOptions
 ) -> ValidationResult:
-    """Return the findings of `validate` and of a plan, and the violations in the rendered resources.
+    """Return the findings of `validate` and of a plan, and the schema violations in the rendered resources.
 
-    All packages are rendered, including packages without changes. Nothing is written.
+    All packages are rendered, including packages without changes. Nothing is written to a repository.
     """
     snapshot = take_snapshot(source, remotes, services)
     steps = IsolatedSteps()
@@ -172,7 +174,10 @@ def validate_rendered(
 def _check_deletions(
     snapshot: PassSnapshot, targets: Sequence[Target], remotes: Remotes, services: PassServices
 ) -> tuple[Finding, ...]:
-    """Return an error for each file that does not prove the deletion of its recorded objects."""
+    """Return an error for each recorded object that disappeared from the config without evidence of a deletion.
+
+    Also return an error if the history of the config branch was replaced.
+    """
     results = read_target_states(targets, remotes, services.state_ref).values()
     states = [state for state in results if isinstance(state, TargetState)]
     return find_unproven_config_deletions(
@@ -183,7 +188,7 @@ def _check_deletions(
 def check_settings_repositories(remotes: Remotes, services: PassServices) -> tuple[Finding, ...]:
     """Return an error for each repository in the settings that cannot be read.
 
-    This includes repositories that are not a target, because the status is pushed to them.
+    Repositories that are not a target are included, because the daemon pushes the status to them.
     """
     urls = services.list_settings_urls()
     remotes.fetch((), {url for url in urls.values() if isinstance(url, str)} - remotes.fetched_urls)
@@ -194,13 +199,15 @@ def check_settings_repositories(remotes: Remotes, services: PassServices) -> tup
 def _check_settings_repository(setting: str, url: str | GitError, remotes: Remotes) -> Finding | None:
     if isinstance(url, GitError):
         return URL_REFUSED.finding(
-            f"{setting} must name a Git repository: {url.full_message}", SourceLocation(pointer=setting)
+            f"the repository of the setting `{setting}` cannot be used: {url.full_message}",
+            SourceLocation(pointer=setting),
         )
     error = remotes.failures.get(url)
     if error is None:
         return None
     return REPOSITORY_UNREACHABLE.finding(
-        f"{setting} must name a Git repository: {error.full_message}", SourceLocation(pointer=setting)
+        f"the repository of the setting `{setting}` cannot be read: {error.full_message}",
+        SourceLocation(pointer=setting),
     )
 
 
@@ -217,7 +224,7 @@ def _check_used_targets(
     services: PassServices,
     steps: IsolatedSteps,
 ) -> list[Finding]:
-    """Return an error for each unreadable target that is a deployment target or receives packages."""
+    """Return an error for each unreadable target that is a deployment repository or receives packages."""
     used_names = {(variant.target.namespace, variant.target.repository) for variant in result.variants}
     findings: list[Finding] = []
     for target in targets:
@@ -230,7 +237,7 @@ def _check_used_targets(
 def _check_target(target: Target, remotes: Remotes, services: PassServices) -> tuple[Finding, ...]:
     """Return an error if the repository of a target cannot be read.
 
-    The check of the settings reports the repositories in the settings.
+    Return no error for repositories in the settings, because `check_settings_repositories` reports their errors.
     """
     error = remotes.failures.get(target.url)
     if error is None or target.url in services.list_settings_urls().values():
@@ -239,29 +246,32 @@ def _check_target(target: Target, remotes: Remotes, services: PassServices) -> t
 
 
 def _run_lint(findings: Sequence[Finding], lint: Callable[[], tuple[Finding, ...]]) -> tuple[Finding, ...]:
-    """Return the lint findings that the other findings do not contain."""
+    """Return the lint findings that are not already in `findings`."""
     steps = IsolatedSteps()
     lint_findings = steps.run("the additional checks of the config", lint, _NO_FINDINGS)
     return (*deduplicate_lint(findings, lint_findings), *steps.findings)
 
 
 def _is_fully_rendered(plan: FleetPlan) -> bool:
-    """Return whether all requested packages were rendered. Otherwise, a rule without matches is not a finding."""
+    """Return whether all requested packages were rendered.
+
+    If a package was not rendered, an override rule that matches no resource can match a resource of that package.
+    """
     has_blocked = any(isinstance(outcome, Blocked) for _, outcome in plan.list_outcomes())
     return not (has_blocked or plan.controller_result.stalled or any(target.findings for target in plan.targets))
 
 
 def _find_owner_sets(result: ControllerResult) -> Mapping[str, str]:
-    """Return the creator of each owner that another object created."""
+    """Return the parent of each owner that has a parent."""
     owners = (*(variant.owner for variant in result.variants), *(stalled.owner for stalled in result.stalled))
     return {str(owner.key): str(owner.parent) for owner in owners if owner.parent}
 
 
 class _RenderedChecker:
-    """Checks the packages of each target immediately after their render.
+    """Checks the rendered packages of each target against API schemas, immediately after the render.
 
     Attributes:
-        checked: The packages with violations or unchecked resources.
+        checked: The packages that have violations or resources without a schema.
         clusters: The names of the checked clusters.
     """
 
@@ -271,14 +281,15 @@ class _RenderedChecker:
         self.clusters: set[str] = set()
 
     def decide(self, prepared: PreparedTarget, context: PlanningContext) -> DecidedTarget:
-        """Decide about the packages of a target, and check everything that is rendered for it."""
+        """Render the packages of a target, decide about these packages, and check the rendered resources."""
         decided, renders = re_decide_target(prepared, context)
         if prepared.target.is_deployment:
             cluster = prepared.target.name
             self.clusters.add(cluster)
             checked_packages = self._conformance.check_packages(cluster, _list_usable_renders(decided, renders))
             self.checked += (checked for checked in checked_packages if checked.violations or checked.unchecked)
-        # Only a violation requires the stages of a render. To drop them saves memory.
+        # Remove the stages of all renders to save memory. Only violations use stages, and `checked` has the renders
+        # with violations.
         return replace(decided, outcomes=tuple(map(_remove_stages, decided.outcomes)))
 
 
@@ -291,6 +302,6 @@ def _remove_stages(outcome: PackageOutcome) -> PackageOutcome:
 def _list_usable_renders(
     decided: DecidedTarget, renders: Mapping[str, PackageRender]
 ) -> Sequence[tuple[Variant, PackageRender]]:
-    """Return the packages whose render has no errors."""
+    """Return the packages that were rendered without errors, each with its render."""
     by_variant = ((outcome.variant, renders.get(outcome.variant.target.package)) for outcome in decided.outcomes)
     return [(variant, render) for variant, render in by_variant if render and not select_errors(render.findings)]

@@ -46,13 +46,15 @@ _PACKAGE_TRAILER = "Reconciler-Package"
 
 @dataclass(frozen=True)
 class VerifyOptions:
-    """The selection of packages for a verification.
+    """The selection of packages to verify.
 
     Attributes:
-        references: The repositories and packages; empty selects all.
-        at: The name of a commit; "" selects the branch. It requires references to exactly one repository.
-        should_verify_drafts: Verify the draft branches instead of the target branches.
-        max_diff_lines: The maximum number of lines of a diff; 0 omits diffs.
+        references: The targets and packages to verify. If the list is empty, all packages are verified.
+        at: The name of a commit to verify. This requires references to exactly one target. If the name is "", the head
+            of
+            the branch is verified.
+        should_verify_drafts: Whether the draft branches are verified instead of the target branches.
+        max_diff_lines: The maximum number of lines of a diff. The value 0 omits diffs.
     """
 
     references: tuple[TargetReference, ...] = ()
@@ -67,17 +69,22 @@ CommitResolver = Callable[[Mirror, str], CommitId]
 
 @dataclass(frozen=True)
 class VerifyResult:
-    """The results by package, sorted, and an error message for each target that cannot be read."""
+    """The results of a verification.
+
+    Attributes:
+        packages: One result per package and branch, sorted by package.
+        errors: An error message for each target that cannot be read.
+    """
 
     packages: tuple[VerificationResult, ...]
     errors: tuple[str, ...] = ()
 
 
 def verify(options: VerifyOptions, past: PastReader, resolve_commit: CommitResolver) -> VerifyResult:
-    """Re-render the selected packages, and compare them with their recorded trees.
+    """Re-render the selected packages, and compare the output with the recorded trees.
 
     Raises:
-        UnknownTargetError: A selected repository or package does not exist.
+        UnknownTargetError: A selected target or package does not exist.
         GitError: The config or the selected commit cannot be read.
     """
     current_config = past.open_config(lambda targets: select_targets(options.references, targets))
@@ -94,10 +101,10 @@ def verify(options: VerifyOptions, past: PastReader, resolve_commit: CommitResol
 
 
 def select_targets(references: Collection[TargetReference], targets: Iterable[Target]) -> list[Target]:
-    """Return the targets of the references, or all targets without references.
+    """Return the targets that the references name. Return all targets if there are no references.
 
     Raises:
-        UnknownTargetError: A reference names no target.
+        UnknownTargetError: No target has the name in a reference.
     """
     by_name = {target.name: target for target in targets}
     for reference in references:
@@ -111,8 +118,6 @@ def select_targets(references: Collection[TargetReference], targets: Iterable[Ta
 
 
 class _Verification:
-    """One run of the verification."""
-
     def __init__(
         self,
         options: VerifyOptions,
@@ -126,10 +131,8 @@ class _Verification:
         self._resolve_commit = resolve_commit
         self.errors: list[str] = []
 
-    # Selection of packages
-
     def list_subjects(self) -> Iterator[CommittedPackage | VerificationResult]:
-        """Yield the packages to verify. A package without a usable status file yields its result immediately."""
+        """Yield the packages to verify. Yield a result for each package without a valid status file."""
         for target in self._current_config.targets:
             remote = self._past.get_remote(target)
             if remote is None:
@@ -140,7 +143,7 @@ class _Verification:
                 yield from self._list_target_subjects(target, remote)
 
     def _find_target_error(self, target: Target, remote: Remote) -> str:
-        """Return the reason why the packages of a fetched target are unknown, or "" if they are known."""
+        """Return the reason why the packages of a fetched target cannot be listed. Return "" if they can be listed."""
         if self._options.should_verify_drafts:
             return self._current_config.unreadable.get(target, "")
         is_branch_missing = (
@@ -148,7 +151,11 @@ class _Verification:
             and BRANCH_PREFIX + target.branch not in remote.refs
             and self._past.has_earlier_branch(target, self._current_config)
         )
-        return f"{target.title}: the branch {target.branch} existed before and is missing" if is_branch_missing else ""
+        return (
+            f"{target.title}: the branch {target.branch} existed earlier and is missing now"
+            if is_branch_missing
+            else ""
+        )
 
     def _list_target_subjects(self, target: Target, remote: Remote) -> Iterator[CommittedPackage | VerificationResult]:
         references = {reference.package for reference in self._options.references if reference.cluster == target.name}
@@ -166,14 +173,14 @@ class _Verification:
             raise UnknownTargetError(self._describe_missing_package(target, remote, missing[0]))
 
     def _list_heads(self, target: Target, remote: Remote) -> list[tuple[str, CommitId]]:
-        """Return the commits to verify, each with the name of its branch."""
+        """Return the name of each branch to verify, with the commit to verify on this branch."""
         if self._options.at:
             return [(self._options.at, self._resolve_commit(remote.mirror, self._options.at))]
         branches = self._list_draft_branches(target) if self._options.should_verify_drafts else [target.branch]
         return [(name, remote.refs[BRANCH_PREFIX + name]) for name in branches if BRANCH_PREFIX + name in remote.refs]
 
     def _list_draft_branches(self, target: Target) -> list[str]:
-        """Return the draft branches that contain packages. A draft that only removes a package has no content."""
+        """Return the names of the draft branches, except for those that delete packages."""
         state = self._current_config.states.get(target)
         return sorted(name for name, draft in state.drafts.items() if not draft.is_removal) if state else []
 
@@ -194,7 +201,7 @@ class _Verification:
         return None
 
     def _is_drafted(self, committed: CommittedPackage | str | None) -> bool:
-        """Return whether a draft branch changes a package, compared with the target branch."""
+        """Return whether the draft branch has another version of the package than the target branch."""
         if not isinstance(committed, CommittedPackage):
             return False
         head = committed.remote.refs.get(BRANCH_PREFIX + committed.target.branch)
@@ -204,7 +211,7 @@ class _Verification:
     def _list_foreign_packages(
         self, target: Target, remote: Remote, branch: str, commit: CommitId, managed: Collection[str]
     ) -> Iterator[VerificationResult]:
-        """Yield the packages without a status file. The reconciler does not manage these packages."""
+        """Yield a result for each package without a status file. The reconciler does not manage such packages."""
         root = remote.find_tree_at(commit, target.directory) if target.directory else None
         files = remote.list_paths(root or remote.read_commit(commit).tree) if root or not target.directory else ()
         folders = {path.removesuffix(f"/{KPTFILE}") for path in files if path.endswith(f"/{KPTFILE}")}
@@ -220,10 +227,8 @@ class _Verification:
         names = format_closest_names(package, existing)
         return f"{target.name}/{package}: {target.name} has no such package {location}; it has {names}"
 
-    # Re-rendering
-
     def verify_packages(self, packages: Sequence[CommittedPackage]) -> Iterator[VerificationResult]:
-        """Yield the result of each package, grouped by config, so that each config is read once."""
+        """Yield the result of each package. Read each config once for all packages with this config."""
         by_config: dict[str, list[CommittedPackage]] = {}
         for package in packages:
             by_config.setdefault(package.recorded.config, []).append(package)
@@ -260,7 +265,10 @@ class _Verification:
         return self._compare(package, original) if isinstance(original, PastConfig) else result
 
     def _re_render_with_current_config(self, package: CommittedPackage, failure: ReRenderFailure) -> RerenderResult:
-        """Return the result for a package whose config is missing. The current config can provide equal inputs."""
+        """Verify a package whose recorded config cannot be read, with the current config.
+
+        The verification succeeds if the current config provides the same inputs for this package.
+        """
         try:
             re_rendered = self._past.re_render_with_current_config(
                 package, self._current_config, self._evaluated_current_config
@@ -277,7 +285,7 @@ class _Verification:
         return self._past.read_config(self._current_config.snapshot.id, self._current_config, ())
 
     def _can_depend_on_refs(self, package: CommittedPackage, past_config: PastConfig) -> bool:
-        """Return whether the controllers can give another result with the refs of the time of the render."""
+        """Return whether the controllers can select another source with the refs of the time of the render."""
         variant = past_config.find_variant(package)
         if isinstance(variant, ReRenderFailure):
             return True
@@ -307,12 +315,12 @@ class _Verification:
             reason, changed_inputs = "the output differs", format_changed_inputs(record.trace, re_rendered.trace)
         else:
             reason = (
-                "the output differs; the inputs differ from the recorded inputs, but the state does not contain "
-                "the recorded values"
+                "the output differs; the inputs differ too, but the changed inputs are unknown, because the state does "
+                "not contain the recorded values"
             )
         if rendered is None:
             tree = shorten_id(recorded.rendered)
-            reason = f"{reason}; the recorded tree {tree} does not exist any more, so that there is no diff"
+            reason = f"{reason}; no diff is available, because the recorded tree {tree} does not exist any more"
         return RerenderResult("differs", reason, self._find_difference(rendered, re_rendered), changed_inputs)
 
     def _find_difference(self, rendered: FileTree | None, re_rendered: ReRenderedPackage) -> FirstDifference | None:
@@ -323,10 +331,8 @@ class _Verification:
             return difference
         return replace(difference, set_by=find_setter(difference.resource, difference.pointer, re_rendered))
 
-    # Local changes
-
     def _list_edit_commits(self, package: CommittedPackage) -> Iterator[CommitInfo]:
-        """Yield the commits that changed a package after its render, newest first."""
+        """Yield the commits that contain local changes after the last render of a package, newest first."""
         path, remote = package.target.get_package_path(package.package), package.remote
         introduced = self._past.find_introducing_commit(package)
         commits = remote.mirror.list_commits_changing(package.commit, path, introduced) if introduced else []
@@ -344,9 +350,12 @@ class _Verification:
 
 
 def _find_unknowable_reason(package: CommittedPackage, re_rendered: ReRenderedPackage, past_config: PastConfig) -> str:
-    """Return the reason why a different output does not prove a difference, or "" if it does."""
+    """Return the reason why a different output can have another cause than different code or data.
+
+    Return "" if there is no such reason, so that the different output is a verification error.
+    """
     if errors := select_errors(re_rendered.rendered.findings):
-        return f"with the recorded config, the package is blocked now: {errors[0].message}"
+        return f"a re-render with the recorded config fails: {errors[0].message}"
     unavailable = [finding for finding in re_rendered.rendered.findings if finding.code == FUNCTION_UNAVAILABLE.name]
     if unavailable and package.recorded.conditions.get(RENDERED_CONDITION) == "True":
         return unavailable[0].message
@@ -362,15 +371,20 @@ def _build_failure_result(failure: ReRenderFailure) -> RerenderResult:
 
 
 def is_reconciler_commit(commit: Commit) -> bool:
-    """Return whether a commit has the trailer of the reconciler.
+    """Return whether the message of a commit has the trailer that the reconciler writes.
 
-    Use this for output only: every person can write this trailer.
+    Use the result for output only, because every person can write this trailer.
     """
     return _PACKAGE_TRAILER in parse_trailers(commit.message)
 
 
 def build_commit_info(commit: Commit, merge_commit: CommitId | None = None) -> CommitInfo:
-    """Return the author, date and subject of a commit, and the merge that brought it to the branch."""
+    """Return the ID, author, committer, date and subject of a commit.
+
+    Args:
+        commit: The commit.
+        merge_commit: The merge that added the commit to the branch. None if the commit was made on the branch.
+    """
     subject = commit.message.partition("\n")[0]
     return CommitInfo(
         commit.id, commit.author.name, commit.committer.name, commit.author.seconds, subject, str(merge_commit or "")

@@ -1,12 +1,12 @@
-"""The cause of a value: the commit that set it on its branch, and the change that led to this commit.
+"""The cause of a value: the commit that set the value on its branch, and the change that led to this commit.
 
 The search has two steps:
 
-1. It walks the branch to the last commit that changed the value.
-2. If the reconciler made this commit, the search re-renders the package with the config and upstream commits between
-   this version and the previous one. A binary search finds the commit that changed the value.
+1. Find the last commit on the branch that changed the value.
+2. If the reconciler made this commit, find the config commit or upstream commit that caused the change. A binary search
+   re-renders the package with the commits between the previous version of the package and this version.
 
-The text of the result is in `reconciler.output.explain.why`.
+The module `reconciler.output.explain.why` formats the result.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from reconciler.reconcile.remotes.repository import Remote
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, TargetReference, UnknownTargetError
 
 _MAX_NESTED_MERGES = 10
-# One config holds the controllers' result for the whole fleet.
+# Limit the number of cached configs, because one config contains the result of the controllers for the whole fleet.
 _MAX_CACHED_CONFIGS = 4
 _NO_VALUE = FoundValue()
 
@@ -59,14 +59,14 @@ def explain_value(
     """Return the commit that set a value, and the cause of this commit.
 
     Args:
-        reference: The package.
-        query: The value in the package.
+        reference: The names of the target and of the package.
+        query: The value to find in the package.
         past: The reader of committed packages.
-        should_use_draft: Search on the draft branch instead of the target branch.
+        should_use_draft: Whether to search on the draft branch instead of the target branch.
 
     Raises:
-        UnknownTargetError: There is no such target, package or draft, or it cannot be read.
-        ValueNotFoundError: The package never had such a value.
+        UnknownTargetError: The target, package or draft does not exist or cannot be read.
+        ValueNotFoundError: No version of the package has the value.
         GitError: The config cannot be read.
     """
     current_config = past.open_config(lambda targets: select_targets([reference], targets))
@@ -88,7 +88,7 @@ def _find_head(
     *,
     should_use_draft: bool,
 ) -> tuple[str, CommitId]:
-    """Return the name and the head of the branch to search."""
+    """Return the name and the head commit of the branch to search."""
     if not should_use_draft:
         head = remote.refs.get(BRANCH_PREFIX + target.branch)
         if head is None:
@@ -109,7 +109,7 @@ def _find_head(
 
 @dataclass(frozen=True)
 class _ValueChange:
-    """A commit that changed a value, with its first parent."""
+    """The value before and after a commit that changed it, and the first parent of this commit."""
 
     commit: CommitId
     parent: CommitId | None
@@ -118,7 +118,7 @@ class _ValueChange:
 
 
 class _ValueHistory:
-    """One value in the commits of a branch."""
+    """Reads one value of a package at the commits of a branch."""
 
     def __init__(self, reference: TargetReference, query: ValueQuery, target: Target, remote: Remote) -> None:
         self.reference = reference
@@ -130,7 +130,7 @@ class _ValueHistory:
         self._last_file = ""
 
     def find_last_change(self, head: CommitId) -> _ValueChange:
-        """Return the last change of the value in the history of a commit."""
+        """Return the last change of the value in the history of the commit `head`."""
         commits = self.remote.mirror.list_commits_changing(head, self.path)
         if not commits:
             names = self._find_closest_packages(head)
@@ -142,7 +142,7 @@ class _ValueHistory:
         return change
 
     def find_commit_setting(self, commits: Sequence[CommitId], value: FoundValue) -> CommitId | None:
-        """Return the first of the given commits that changed the value to `value`."""
+        """Return the first commit in the list that changed the value to `value`, or None if no commit did this."""
         for commit in commits:
             parents = self.remote.read_commit(commit).parents
             before = self.read_value(parents[0]) if parents else _NO_VALUE
@@ -153,7 +153,7 @@ class _ValueHistory:
     def _find_change(self, commits: Sequence[CommitId]) -> _ValueChange | None:
         after = self.read_value(commits[0])
         for commit, older_commit in zip(commits, [*commits[1:], None], strict=True):
-            # No commit between these two commits changed the package.
+            # Compare only these two commits, because no commit between them changed the package.
             before = self.read_value(older_commit) if older_commit else _NO_VALUE
             if not before.is_same_value(after):
                 parents = self.remote.read_commit(commit).parents
@@ -161,14 +161,15 @@ class _ValueHistory:
         return None
 
     def read_value(self, commit: CommitId) -> FoundValue:
-        """Return the value at a commit."""
+        """Return the value in the package at a commit."""
         tree = self.remote.find_tree_at(commit, self.path)
         if tree not in self._values:
             self._values[tree] = self._read_value_in_tree(commit, tree)
         return self._values[tree]
 
     def _read_value_in_tree(self, commit: CommitId, tree: TreeId | None) -> FoundValue:
-        # A value seldom moves to another file. One blob is faster to read than the whole package.
+        # Read only the file of the last found value first. This is faster than to read the whole package, and a value
+        # seldom moves to another file.
         blob = self.remote.find_blob_at(commit, f"{self.path}/{self._last_file}") if self._last_file else None
         if blob and (value := self.query.find_in_file(self._last_file, self.remote.read_file(blob))):
             return value
@@ -187,7 +188,7 @@ class _ValueHistory:
 
 
 class _CauseSearch:
-    """The search for the cause of one value change. It counts the renders and the searched commits."""
+    """Searches the cause of one value change, and counts the renders and the searched commits."""
 
     def __init__(
         self,
@@ -215,7 +216,7 @@ class _CauseSearch:
         return package if isinstance(package, CommittedPackage) else None
 
     def run(self) -> WhyResult:
-        """Run the search."""
+        """Search the cause of the change, and return the value, its last change and the cause."""
         history = self._history
         reason, re_rendered = self._find_reason()
         after, before = self._change.after, self._change.before
@@ -249,7 +250,7 @@ class _CauseSearch:
     def _build_unrecorded_reason(self) -> ChangeReason:
         if self._change.after.value is ABSENT:
             return ChangeReason("removal", "the package was deleted", self._list_edit_commits())
-        message = "a person changed the package; it has no status file"
+        message = "a person changed the package, which has no status file"
         return ChangeReason("edit", message, self._list_edit_commits())
 
     def _re_render(self, package: CommittedPackage) -> ReRenderedPackage | ReRenderFailure:
@@ -263,14 +264,12 @@ class _CauseSearch:
         except InterruptedFunctionError as error:
             return ReRenderFailure(str(error))
 
-    # Local changes
-
     def _find_edit_reason(self, package: CommittedPackage) -> ChangeReason | None:
-        """Return the reason if a person set the value: on the branch, or on a draft that was published later."""
+        """Return the reason if a person set the value on the target branch or draft branch. Return None otherwise."""
         after, history = self._change.after, self._history
         rendered_value = self._find_value_in_tree(package, package.recorded.rendered)
         if package.is_edited and rendered_value is not None and not rendered_value.is_same_value(after):
-            return ChangeReason("edit", "a person edited the branch", self._list_edit_commits())
+            return ChangeReason("edit", "a person changed the value on the branch", self._list_edit_commits())
         if not package.recorded.is_edited:
             return None
         base_value = self._find_value_in_tree(package, package.recorded.base)
@@ -282,28 +281,28 @@ class _CauseSearch:
         earlier_commits = history.remote.mirror.list_commits_changing(self._change.commit, history.path)
         edit = history.find_commit_setting([*self._list_merged_commits(), *earlier_commits], after)
         commits = (build_commit_info(history.remote.read_commit(edit)),) if edit else ()
-        return ChangeReason("edit", "a person edited the draft, and the edit was published with it", commits)
+        return ChangeReason(
+            "edit", "a person changed the value on the draft branch before the draft was published", commits
+        )
 
     def _find_value_in_tree(self, package: CommittedPackage, tree: TreeId) -> FoundValue | None:
         files = read_files(package.remote, tree)
         return self._history.query.find_in_package(files) if files is not None else None
 
     def _list_merged_commits(self) -> list[CommitId]:
-        """Return the commits that the change merged; empty if the change is not a merge."""
+        """Return the merged commits if a merge commit changed the value. Return [] for any other commit."""
         remote = self._history.remote
         if len(remote.read_commit(self._change.commit).parents) < 2:
             return []
         return remote.mirror.list_merged_commits_changing(self._change.commit, self._history.path)
 
     def _list_edit_commits(self) -> tuple[CommitInfo, ...]:
-        """Return the commit of the person who set the value. For a merge, this is a commit of the merged branch."""
+        """Return the commit in which a person set the value. For a merge, this is a commit of the merged branch."""
         history, change = self._history, self._change
         merged = history.find_commit_setting(self._list_merged_commits(), change.after)
         if merged and merged != change.commit and not is_reconciler_commit(history.remote.read_commit(merged)):
             return (build_commit_info(history.remote.read_commit(merged), change.commit),)
         return (build_commit_info(history.remote.read_commit(change.commit)),)
-
-    # Changes by the reconciler
 
     def _find_render_reason(self, package: CommittedPackage) -> ChangeReason:
         previous = self._previous.recorded if self._previous else None
@@ -314,7 +313,7 @@ class _CauseSearch:
         )
 
     def _find_config_reason(self, package: CommittedPackage, previous: RecordedRender | None) -> ChangeReason | None:
-        """Return the config commit that set the value; None if the config did not set it."""
+        """Return the reason with the config commit that set the value, or None if no config change set the value."""
         if package.recorded.config == (previous.config if previous else ""):
             return None
         new_config = self._resolve_config(package.recorded.config)
@@ -325,7 +324,7 @@ class _CauseSearch:
         try:
             commits = history.list_commits_between(CommitId(old_config) if old_config else None, CommitId(new_config))
         except GitError as error:
-            message = f"a config change set the value; its commits cannot be read: {error.message}"
+            message = f"a config change set the value; the config commits cannot be read: {error.message}"
             return ChangeReason("config", message)
         if commits is None and history.list_commits_between(CommitId(new_config), CommitId(old_config)) is not None:
             message = "a person reverted the package to the output of an earlier config"
@@ -335,17 +334,20 @@ class _CauseSearch:
         if not commits or (old_config and self._has_new_value(old_config)):
             return None
         self._commit_count += len(commits)
-        # "" is the state before the first commit.
+        # The config "" means the state before the first config commit.
         versions = [CommitId(old_config), *commits]
         last_old, first_new = self._find_change_point(versions)
         return self._build_config_reason_in_merges(versions[last_old], versions[last_old + 1 : first_new + 1])
 
     def _find_change_point(self, configs: Sequence[CommitId]) -> tuple[int, int]:
-        """Return the index of the last config without the new value, and of the first config with it."""
+        """Return the index of the last config without the new value, and of the first config with the new value."""
         return find_change_point(0, len(configs) - 1, lambda index: self._has_new_value(configs[index]))
 
     def _resolve_config(self, config: str) -> str:
-        """Return the commit that contains the content of a folder. Return the folder's id without such a commit."""
+        """Return the commit with the content of a recorded config. A plain folder is recorded as `tree:<id>`.
+
+        Return the recorded config unchanged if no commit has this content.
+        """
         if not config.startswith(TREE_PREFIX):
             return config
         current_id = self._current_config.snapshot.id
@@ -353,11 +355,11 @@ class _CauseSearch:
         try:
             return self._past.history.find_commit_with_tree(TreeId(config.removeprefix(TREE_PREFIX)), head) or config
         except GitError:
-            # The folder is outside of a Git repository.
+            # Return the ID unchanged, because the folder is outside a Git repository.
             return config
 
     def _build_config_reason_in_merges(self, before: CommitId, candidates: Sequence[CommitId]) -> ChangeReason:
-        """Return the reason for config commits. If a merge set the value, continue in its merged branch."""
+        """Return the reason for config commits that set the value. Continue in the merged branch of a merge."""
         merges: list[CommitInfo] = []
         while len(candidates) == 1 and len(merges) < _MAX_NESTED_MERGES:
             commit = self._past.history.read_commit(candidates[0])
@@ -371,7 +373,7 @@ class _CauseSearch:
     def _find_merged_change(
         self, merge: CommitId, parents: Sequence[CommitId]
     ) -> tuple[CommitId, Sequence[CommitId]] | None:
-        """Return the commits of a merged branch that set the value, and the commit before them.
+        """Return the commits of a merged branch that set the value, and the commit before these commits.
 
         Returns:
             None if the commit is not a merge of two parents, or if no commit of the merged branch set the value.
@@ -409,24 +411,24 @@ class _CauseSearch:
         return find_config_changes(old.catalog, new.catalog, used_by)
 
     def _build_folder_reason(self, old_config: str, new_config: str) -> ChangeReason | None:
-        """Return the reason for two configs without known commits between them."""
+        """Return the reason if the value changed between two configs whose commits are unknown."""
         if not old_config:
             return ChangeReason("config", f"the config {shorten_id(new_config)} added the package")
         if self._has_new_value(old_config):
             return None
         versions = f"{shorten_id(old_config)} and {shorten_id(new_config)}"
-        message = f"a config change set the value; no commits are known between {versions}"
+        message = f"a config change set the value; the commits between {versions} are unknown"
         return ChangeReason("config", message, objects=self._find_changed_objects(old_config, new_config))
 
     def _find_upstream_reason(self, package: CommittedPackage, previous: RecordedRender | None) -> ChangeReason | None:
-        """Return the upstream commit that set the value; None if the upstream did not set it."""
+        """Return a reason with the upstream commit that set the value. Return None if the upstream did not set it."""
         if previous is None:
             return None
         commit = self._find_upstream_commit(package.recorded, previous, package.recorded.config)
         return ChangeReason("upstream", "an upstream commit set the value", (commit,)) if commit else None
 
     def _find_upstream_commit_for(self, config: str) -> CommitInfo | None:
-        """Return the upstream commit that set the value, for a config change that selected another upstream version."""
+        """Return the upstream commit that set the value when a config change selected another upstream version."""
         if not (self._package and self._previous):
             return None
         return self._find_upstream_commit(self._package.recorded, self._previous.recorded, config)
@@ -443,7 +445,7 @@ class _CauseSearch:
                 CommitId(new["commit"]), new["directory"], CommitId(old["commit"])
             )[::-1]
         except GitError:
-            # The repository does not contain the old commit any more.
+            # Return None, because the repository does not contain the old commit any more.
             return None
         versions = [CommitId(old["commit"]), *commits]
         if len(versions) < 2 or self._has_new_value_with_upstream(now, remote, versions[0], config) is not False:
@@ -466,14 +468,14 @@ class _CauseSearch:
         return self._has_new_value(config, (recorded,))
 
     def _find_other_reason(self, package: CommittedPackage) -> ChangeReason:
-        """Return the reason for a change that neither the config nor the upstream made."""
+        """Return the reason for a change that neither the config nor the upstream caused."""
         if rules := self._find_started_rules(package):
-            message = f"a rollout reached {package.target.name}: {', '.join(rules)}"
+            message = f"the rollout of these rules reached {package.target.name}: {', '.join(rules)}"
             return ChangeReason("rollout", message)
         if names := self._find_changed_related_packages(package):
             packages = ", ".join(f"{package.target.name}/{name}" for name in names)
             message = (
-                f"the value depends on templates of other packages that changed, too: {packages}; "
+                f"the value depends on templates of other packages, which changed in the same commit: {packages}; "
                 "run `reconciler why` for these packages"
             )
             return ChangeReason("templates", message)
@@ -483,7 +485,7 @@ class _CauseSearch:
         return ChangeReason("other", message)
 
     def _find_started_rules(self, package: CommittedPackage) -> list[str]:
-        """Return the rollout rules that apply to this version and did not apply to the previous version."""
+        """Return the names of the rollout rules that differ between this version and the previous version."""
         record = self._current_config.find_record(package)
         old = record.find_version(self._previous.status) if record and self._previous else None
         new = record.find_version(package.status) if record else None
@@ -495,7 +497,7 @@ class _CauseSearch:
         return sorted(str(rule) for rule in rollouts if old_rules.get(rule) != new_rules.get(rule))
 
     def _find_changed_related_packages(self, package: CommittedPackage) -> list[str]:
-        """Return the other packages with template roles that changed in the same commit."""
+        """Return the names of the other packages with Kafka templates that changed in the same commit."""
         past_config = self._read_config(package.recorded.config)
         if isinstance(past_config, ReRenderFailure) or self._change.parent is None:
             return []
@@ -506,10 +508,8 @@ class _CauseSearch:
         old = self._past.read_related_packages(package, past_config, self._change.parent)
         return sorted(name for name in {*new, *old} if new.get(name) != old.get(name))
 
-    # Renders with other inputs
-
     def _has_new_value(self, config: str, upstreams: Sequence[RecordedRender] = ()) -> bool | None:
-        """Return whether a render with another config gives the new value; None if the render is not possible."""
+        """Return whether a render with another config gives the new value. Return None if it cannot be rendered."""
         if not config:
             return self._change.after.value is ABSENT
         key = (config, upstreams[0].upstream["commit"] if upstreams else "")
@@ -521,14 +521,15 @@ class _CauseSearch:
     def _find_alternative_value(self, config: str, upstreams: Sequence[RecordedRender]) -> FoundValue | None:
         re_rendered = self._render_alternative(config, upstreams)
         if isinstance(re_rendered, ReRenderFailure):
-            # A mismatch means that no object of this config requests the package.
+            # Return no value for a mismatch, because a mismatch means that no object of this config requests the
+            # package.
             return _NO_VALUE if re_rendered.is_mismatch else None
         return self._find_value(re_rendered) if re_rendered.is_usable else None
 
     def _render_alternative(
         self, config: str, upstreams: Sequence[RecordedRender]
     ) -> ReRenderedPackage | ReRenderFailure:
-        assert self._package, "only a package with a status file is rendered with another config"
+        assert self._package, "_render_alternative() requires a package with a status file"
         past_config = self._read_config(config)
         if isinstance(past_config, ReRenderFailure):
             return past_config
@@ -545,7 +546,7 @@ class _CauseSearch:
         return self._history.query.find_in_package(re_rendered.rendered.files, self._change.after.file)
 
     def _read_config(self, config: str) -> PastConfig | ReRenderFailure:
-        assert self._package, "only the config of a package with a status file is read"
+        assert self._package, "_read_config() requires a package with a status file"
         if config not in self._configs:
             self._configs[config] = self._past.read_config(config, self._current_config, [self._package])
             for oldest in [*self._configs][:-_MAX_CACHED_CONFIGS]:

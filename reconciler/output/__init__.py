@@ -1,1 +1,1 @@
-"""Every word a person reads: commit messages, status files, plans, findings. Pure functions from values to text."""
+"""Formats all texts that people read: commit messages, status files, plans and findings."""

@@ -1,4 +1,4 @@
-"""Causes of drafts as text: which dependencies of a package changed, according to its trace."""
+"""The causes of a draft as text. Each cause is a dependency of the package that changed since the last render."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _NEW_PACKAGE_TASKS = frozenset({"clone", "adopt"})
 
 
 def format_causes(draft: Draft, target: Target) -> tuple[str, ...]:
-    """Return one phrase for each cause of the draft, in the order of the causes."""
+    """Return one phrase for each cause of the draft, in the order of `draft.causes`."""
     causes = (cause for cause in draft.causes if cause != DOWNGRADE_CAUSE)
     return tuple(to_one_line(_format_cause(cause, draft, target)) for cause in causes)
 
 
 def format_upstream_change(draft: Draft) -> str:
-    """Return the change from the locked upstream revision to the requested one, such as `v1 → v2`."""
+    """Return the change from the upstream revision in the lock to the requested revision, such as `v1 → v2`."""
     change = _format_revisions(draft)
     return f"{DOWNGRADE_CAUSE} {change}" if DOWNGRADE_CAUSE in draft.causes else change
 

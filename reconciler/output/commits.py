@@ -1,6 +1,6 @@
-"""Texts of commits: messages of drafts, reviews, status, state and revision tags, and the file `hydrator.metadata`.
+"""Formats and parses commit messages and tag messages, and formats the file `hydrator.metadata`.
 
-A message has a title, sections for people, and `Reconciler-` trailers for tools. Some functions parse these sections.
+A message has a title, sections for people, and trailers for tools. The names of the trailers start with `Reconciler-`.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ _NEXT_KEY = re.compile(rb"\n(?=\S)")
 
 @dataclass(frozen=True)
 class DryCommit:
-    """A commit of the config.
+    """A commit of the config, as Argo CD's source hydrator describes it.
 
     Attributes:
-        url: The URL of the config repository without credentials; "" for a local path.
-        author: Name and address, as Git writes them.
+        url: The URL of the config repository without credentials. The URL is "" if the config is a local path.
+        author: The name and email address, in the form `Name <email>`.
         seconds: The author date, in seconds since 1970.
     """
 
@@ -68,14 +68,14 @@ class DryCommit:
 def format_draft_message(
     draft: Draft, target: Target, config: str, changes: PackageChanges, dry_commit: DryCommit | None = None
 ) -> str:
-    """Return the message of the commit that puts a draft's package on its branch.
+    """Return the message of the commit that adds a rendered package to its draft branch.
 
     Args:
         draft: The draft with its package.
         target: The target of the draft.
         config: The config commit, or `tree:<id>` for a plain folder.
         changes: The differences between the package before and the rendered package.
-        dry_commit: The config commit with its author and message; None for a plain folder.
+        dry_commit: The config commit with its author and message. None if the config is a plain folder.
     """
     conflicts = format_conflict_summary(conflict.chosen for conflict in draft.rendered.conflicts)
     title = "; ".join(filter(None, (format_draft_title(draft, changes), conflicts)))
@@ -95,10 +95,13 @@ def format_draft_message(
 
 
 def format_removal_message(removal: RemovalOutcome, target: Target, config: str, changes: PackageChanges | None) -> str:
-    """Return the message of the commit that deletes a package.
+    """Return the message of the commit that proposes the deletion of a package.
 
     Args:
-        changes: The differences between the package and an empty package; None if they are unknown.
+        removal: The removal of the package.
+        target: The target of the package.
+        config: The config commit, or `tree:<id>` for a plain folder.
+        changes: The changes that delete all files of the package. None if the files are unknown.
     """
     trailers = {
         "Owner": format_object(removal.owner.key),
@@ -117,20 +120,20 @@ def format_removal_message(removal: RemovalOutcome, target: Target, config: str,
 
 
 def format_status_message(files: Mapping[str, bytes]) -> str:
-    """Return the message of a commit on the status branch, with the totals of `summary.yaml`."""
-    # The totals are the first field. The other fields can be too large for the YAML parser.
+    """Return the message of a commit on the status branch, with the totals from `summary.yaml`."""
+    # Parse only the totals, which are the first field. The other fields can exceed the size limit of the YAML parser.
     totals = _NEXT_KEY.split(files[SUMMARY_FILE], maxsplit=1)[0]
     summary: Mapping[str, Any] = parse_yaml(totals).documents[0].data
     return f"status: {format_totals(summary['totals'])}\n"
 
 
 def format_state_message(target: Target) -> str:
-    """Return the message of a state commit. It has no details, because equal states must have equal commits."""
+    """Return the message of a state commit, without details, so that equal states have equal commits."""
     return f"state: record packages of {target.name}\n"
 
 
 def format_sync_message(target: Target) -> str:
-    """Return the message of the merge that updates an edited draft with the cluster branch."""
+    """Return the message of the merge commit that merges the target branch into a draft with local changes."""
     return f"sync: merge {target.branch} into the draft\n"
 
 
@@ -151,12 +154,12 @@ def format_draft_title(draft: Draft, changes: PackageChanges) -> str:
 
 
 def _summarize_fields(changes: PackageChanges) -> str:
-    """Return the first names of changed fields, objects or files, and the number of the others."""
+    """Return the first names of changed fields, objects or files, and the number of the remaining names."""
     names = [name for change in changes.objects for name in _list_changed_names(change)]
     names += ["Kptfile"] if changes.kptfiles and not names else []
     names += [change.path for change in changes.files] if not names else []
     distinct = [*dict.fromkeys(names)]
-    # A longer name is counted but not shown, because a title must not cut it.
+    # Count a very long name, but do not show it, because a shortened name would be misleading.
     shown = [name for name in distinct if len(name) <= _MAX_NAME_CHARACTERS][:_NAMES_IN_TITLE]
     hidden = len(distinct) - len(shown)
     if not shown:
@@ -206,12 +209,14 @@ def format_publish_message(
 ) -> str:
     """Return the message of the commit that publishes packages of a draft.
 
-    The body lists the conflicts that were accepted with the approval.
+    The body lists the conflicts that the approver accepted.
 
     Args:
-        reason: The reason that the approver gave; it can be "".
-        via: The origin of the approval, such as `cli`.
-        person: Name and email of the approver.
+        draft: The draft.
+        packages: The published packages.
+        reason: The reason that the approver gave. The reason can be "".
+        via: The command or interface of the approval, such as `cli`.
+        person: The name and email address of the approver.
     """
     chosen = tuple(packages)
     lines = [f"- {package.package}: {_describe_package(package)}" for package in chosen] if len(chosen) > 1 else []
@@ -235,28 +240,28 @@ def _list_approval_trailers(reason: str, via: str, person: tuple[str, str] | Non
 
 
 def format_approval_message(draft: OpenDraft, reason: str, person: tuple[str, str] | None) -> str:
-    """Return the message of a merge by a forge. The forge account is the author; a trailer names the approver."""
+    """Return the message of a merge by a forge. The author is the forge account. A trailer names the approver."""
     return format_publish_message(draft, draft.packages, reason, "cli", person)
 
 
 def format_reject_message(draft: OpenDraft, reason: str) -> str:
-    """Return the message of the commit that records a rejection; its parent is the head of the draft."""
+    """Return the message of the commit that records a rejection. The parent of this commit is the head of the draft."""
     return _format_message("reject", draft, (), draft.branch, "", reason)
 
 
 def parse_reason(message: str) -> str:
-    """Return the reason in a review message of this module, or "" if there is none."""
+    """Return the reason in the message of a publish or reject commit. Return "" if the message has no reason."""
     second_section = message.split("\n\n")[1:2]
     return "".join(section for section in second_section if not section.startswith(_TRAILER_PREFIX)).strip()
 
 
 def parse_causes(message: str) -> tuple[str, ...]:
-    """Return the causes in the message of a draft commit, or () if there are none."""
+    """Return the causes in the message of a draft commit. Return () if the message has no causes."""
     return _parse_section(message, _CAUSES_TITLE)
 
 
 def parse_templates(message: str) -> tuple[str, ...]:
-    """Return the template changes in the message of a draft commit, or () if there are none."""
+    """Return the template changes in the message of a draft commit. Return () if there are none."""
     return _parse_section(message, TEMPLATES_TITLE)
 
 
@@ -267,7 +272,7 @@ def _parse_section(message: str, title: str) -> tuple[str, ...]:
 
 
 def format_withdraw_message(draft: OpenDraft, packages: Iterable[DraftedPackage], reason: str) -> str:
-    """Return the message of the commit that removes packages from a draft."""
+    """Return the message of the commit that removes rejected packages from a draft."""
     chosen = tuple(packages)
     names = ", ".join(package.package for package in chosen)
     return _format_message("reject", draft, chosen, f"{names}: remove from {draft.branch}", "", reason)
@@ -277,7 +282,8 @@ def _format_message(
     task: str, draft: OpenDraft, packages: tuple[DraftedPackage, ...], summary: str, body: str, reason: str
 ) -> str:
     title = to_one_line(f"{task} {summary}")
-    # The reason is one paragraph, and no line of it may look like a trailer.
+    # Write the reason as one paragraph, and quote lines that look like a trailer, so that no tool parses them as a
+    # trailer.
     lines = [to_one_line(line.strip()) for line in reason.splitlines() if line.strip()]
     paragraph = "\n".join(f"> {line}" if line.startswith(_TRAILER_PREFIX) else line for line in lines)
     trailers = "\n".join(_list_review_trailers(task, draft, packages))
@@ -317,8 +323,8 @@ def _format_source(upstream: Mapping[str, Any]) -> str:
 def format_tag_message(tag: MissingTag, target: Target) -> str:
     """Return the message of a revision tag.
 
-    The trailers contain all data from which a lost state is rebuilt. Labels and annotations are those of the published
-    draft.
+    The trailers contain all data that is necessary to rebuild a deleted state. `Labels` and `Annotations` are the
+    labels and annotations of the published draft.
     """
     owner, revision, record = tag.record.owner, tag.revision, tag.record
     trailers = {
@@ -342,7 +348,7 @@ def _to_json(data: Mapping[str, str]) -> str:
 
 
 def format_hydrator_metadata(commit: DryCommit) -> bytes:
-    """Return the file `hydrator.metadata`, which Argo CD's source hydrator defines. Empty fields are omitted."""
+    """Return the file `hydrator.metadata` in the format of Argo CD's source hydrator. Omit empty fields."""
     subject, _, body = commit.message.strip().partition("\n")
     fields = {
         "repoURL": commit.url,

@@ -1,7 +1,7 @@
-"""Locations of fields in the config: from an object's name and a field path to file and line.
+"""Finds the file and line of a config field from the name of its object and its field path.
 
 `ConfigFieldLocator` finds the fields that provenance and findings name. `VariantFieldLocator` finds the fields of a
-PackageVariant, or of the PackageVariantSet that created it.
+PackageVariant, or the fields of the PackageVariantSet that created the PackageVariant.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class ConfigFieldLocator:
                 self._by_name.setdefault(name, []).append(manifest)
 
     def find_line(self, name: str, field: str, file: str = "") -> tuple[str, int]:
-        """Return file and line of a field. The line is 0 if the object is ambiguous or has no such field.
+        """Return the file and line of a field. The line is 0 if the object has no such field or several objects match.
 
-        A field can be missing because it belongs to an earlier version of a rule, which some clusters still use.
+        An object can lack the field if an older version of the object had it and some clusters still use that version.
         """
         location = self.find_field(name, field, file)
         return get_line(location) if location else (file, 0)
 
     def find_field(self, name: str, field: str, file: str = "") -> FieldLocation | None:
-        """Return the object and the path of a field, or None if the object is ambiguous or has no such field."""
+        """Return the object and data path of a field. Return None if the object is ambiguous or lacks the field."""
         candidates = [manifest for manifest in self._by_name.get(name, ()) if file in ("", manifest.file)]
         path = parse_field_path(candidates[0].data, field) if len(candidates) == 1 else None
         return None if path is None else (candidates[0], path)
@@ -55,9 +55,9 @@ def get_line(location: FieldLocation) -> tuple[str, int]:
 
 
 def parse_field_path(data: Any, field: str) -> DataPath | None:
-    """Return the path of a field such as `spec.items[2].name`, or None if the data has no such field.
+    """Return the data path of a field such as `spec.items[2].name`. Return None if the data has no such field.
 
-    The data is required because keys can contain "." and "[".
+    The data is required to split the path, because keys can contain "." and "[".
     """
     if not field:
         return ()
@@ -83,23 +83,26 @@ def _parse_key(data: dict[Any, Any], field: str) -> DataPath | None:
 
 
 class VariantFieldLocator:
-    """Finds the fields of an owner, or of its parent set, that define the package context and the functions."""
+    """Finds the config fields from which a package variant gets its package context and its functions.
+
+    The fields belong to the owner of the variant, or to the PackageVariantSet that created the owner.
+    """
 
     def __init__(self, objects: Mapping[ObjectKey, ConfigObject], owner: PackageOwner) -> None:
         self._specs = tuple(_find_specs(objects, owner))
 
     def find_context(self, name: str) -> FieldLocation | None:
-        """Return the field that sets or removes a key of the package context."""
+        """Return the field that sets a key of the package context, or else the field that removes the key."""
         return self._find_first(lambda spec: _find_context_key(spec, name)) or self._find_first(
             lambda spec: _find_removed_key(spec, name)
         )
 
     def find_function(self, stage: str, number: int) -> FieldLocation | None:
-        """Return the field with a function that the owner adds to the pipeline.
+        """Return the config field of a function that the owner adds to the pipeline.
 
         Args:
             stage: `mutators` or `validators`.
-            number: Index of the function in the owner's list.
+            number: The index of the function in this list of the owner.
         """
         return self._find_first(lambda spec: _find_existing(spec, ("pipeline", stage, number)))
 
@@ -111,7 +114,9 @@ class VariantFieldLocator:
 
 
 def _find_specs(objects: Mapping[ObjectKey, ConfigObject], owner: PackageOwner) -> Iterator[FieldLocation]:
-    """Yield the owner's spec or, if a set created the owner, the templates in the targets of the set."""
+    """Yield the spec of the owner. If a set created the owner, yield the templates of the owner's targets in the set
+    instead.
+    """
     if manifest := objects.get(owner.key):
         yield manifest, ("spec",)
     elif owner.parent and (parent := objects.get(owner.parent)):
@@ -123,10 +128,10 @@ def _find_existing(spec: Any, path: DataPath) -> DataPath | None:
 
 
 def _find_context_key(spec: Any, name: str) -> DataPath | None:
-    """Return the entry of `packageContext` that sets a key, or None if that is unknown.
+    """Return the entry of `packageContext` that sets a key. Return None if no entry or an unknown entry sets the key.
 
-    A later expression overrides an earlier one, and every expression overrides plain data. The result of `keyExpr` is
-    unknown here. If such an expression could set the key and another entry could set it too, the result is None.
+    A later expression overrides an earlier expression, and every expression overrides the field `data`. The result of
+    `keyExpr` is unknown here. If a `keyExpr` could set the key and another entry could set the key too, return None.
     """
     context = get_value(spec, ("packageContext",))
     value = get_value(context, ("dataExprs",))

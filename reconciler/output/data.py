@@ -1,4 +1,4 @@
-"""Plain data: read fields of files that anyone can edit, drop empty fields, convert to JSON, and mask Secrets."""
+"""Functions for plain data: read fields with type checks, remove empty fields, convert to JSON, and mask Secrets."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from reconciler.redaction import LAST_APPLIED_ANNOTATION, MASK, SECRET_VALUE_FIE
 
 
 def read_mapping(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a field of type mapping, or {} if the field is absent or has another type."""
+    """Return the mapping in a field. Return {} if the field is absent or has another type."""
     value = data.get(name)
     return value if isinstance(value, Mapping) else {}
 
 
 def read_mappings(data: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    """Return the mappings in a field of type list, or [] if the field is absent or has another type."""
+    """Return the mappings from the list in a field. Return [] if the field is absent or is not a list."""
     value = data.get(name)
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
 def drop_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields without None and without empty texts, lists and mappings."""
+    """Return the fields, except for fields whose value is None or an empty text, list or mapping."""
     return {name: value for name, value in fields.items() if value not in (None, "", (), [], {})}
 
 
 def to_json_data(value: object) -> Any:
-    """Return the value as JSON data. YAML values without a JSON type, such as dates, become text."""
+    """Return the value as JSON data. Convert YAML values that JSON does not support, such as dates, to text."""
     return json.loads(json.dumps(value, default=str))
 
 
@@ -36,8 +36,9 @@ def mask_secrets(data: Any, previous: Any = None, *, should_mark_changes: bool =
     """Return a copy of the data in which the values of all Secrets are masked.
 
     Args:
-        previous: The same data in an earlier version.
-        should_mark_changes: Whether to mark each masked value that differs from `previous` as changed.
+        data: The data, which can contain Secrets at any depth.
+        previous: The earlier version of the data. None if there is no earlier version.
+        should_mark_changes: Whether to append "(changed)" to each masked value that differs from `previous`.
     """
     if isinstance(data, str):
         return _mask_value(data, previous, should_mark_changes) if is_secret_manifest_text(data) else data
@@ -55,7 +56,7 @@ def mask_secrets(data: Any, previous: Any = None, *, should_mark_changes: bool =
 
 
 def mask_trace(trace: Trace) -> dict[str, str]:
-    """Return the trace without hashes of Secrets, because the hash of a short value reveals the value."""
+    """Return the trace with masked hashes of Secrets, because a short secret value can be guessed from its hash."""
     return {
         dependency: MASK
         if dependency.startswith("object v1 Secret ") and fingerprint != ABSENT_FINGERPRINT

@@ -1,4 +1,4 @@
-"""The report of a `pkg` command about one package, as text and as JSON."""
+"""The report of a `reconciler pkg` command about one package, formatted as text and as JSON."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ ReportFields = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class PackageReport:
-    """The result of a command for one package: its files before and after, conflicts, findings and pipeline steps.
+    """The result of a `reconciler pkg` command: the files before and after, conflicts, findings and pipeline steps.
 
     Attributes:
-        outcome: The result as one word, for JSON.
+        package: The name of the package.
+        outcome: The result as one word, for the JSON output.
         headline: The result as one line of text.
-        is_blocked: Whether the conflicts block the command, so that no side was chosen.
-        extra_fields: More fields for JSON.
+        is_blocked: Whether the conflicts block the command, so that neither side of a conflict is used.
+        extra_fields: Additional fields of the JSON output.
     """
 
     package: str
@@ -56,7 +57,8 @@ def format_package_report(report: PackageReport, max_diff_lines: int = 0) -> str
     """Return the report as text.
 
     Args:
-        max_diff_lines: The maximum number of lines of each file's diff. 0 omits the diffs.
+        report: The report.
+        max_diff_lines: The maximum number of diff lines per file. The value 0 omits the diffs.
     """
     lines = [*_list_step_lines(report.steps), *format_findings(report.findings), to_one_line(report.headline)]
     changes = compare_packages(report.before, report.after)
@@ -69,7 +71,7 @@ def format_package_report(report: PackageReport, max_diff_lines: int = 0) -> str
 
 
 def format_package_report_json(report: PackageReport, max_diff_lines: int = 0) -> str:
-    """Return the report as JSON without empty fields."""
+    """Return the report as JSON, and omit empty fields."""
     data = {
         "package": report.package,
         "outcome": report.outcome,
@@ -80,12 +82,12 @@ def format_package_report_json(report: PackageReport, max_diff_lines: int = 0) -
         "findings": build_findings_data(report.findings),
         "diffs": [{"path": path, "diff": diff} for path, diff in _list_diffs(report, max_diff_lines)],
     }
-    # YAML has types that JSON does not have, for example dates.
+    # Convert all unsupported values to text, because YAML has types that JSON does not have, for example dates.
     return json.dumps(drop_empty(data), indent=2, default=str) + "\n"
 
 
 def build_function_results(steps: Sequence[PipelineStep]) -> dict[str, Any]:
-    """Return the pipeline steps as a FunctionResultList. kpt: `fn render --results-dir` writes this kind."""
+    """Return the pipeline steps as a FunctionResultList, the kind that `kpt fn render --results-dir` writes."""
     return {
         "apiVersion": "kpt.dev/v1",
         "kind": "FunctionResultList",

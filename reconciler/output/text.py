@@ -1,7 +1,7 @@
-"""Building blocks of all texts: values, names, field paths and counts on one line, and blocks of Markdown.
+"""Formats values, names, field paths and counts on one line, and blocks of Markdown.
 
-Every function returns text that is safe for a terminal or a Markdown page. Text about one subject, such as a plan,
-is in the folder of that subject.
+Every function returns text that is safe for a terminal or a Markdown page. The other modules of `reconciler.output`
+compose longer texts, such as a plan, from these parts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from reconciler.krm.objects import ObjectKey
 from reconciler.redaction import redact_urls
 
 MAX_VALUE_CHARACTERS = 60
-# Number of characters that are shown before the first difference of two long values.
 _ID_LENGTH = 12
 _CONTEXT_CHARACTERS = 12
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -22,10 +21,10 @@ _OBJECT_REFERENCE = re.compile(r"([A-Z][A-Za-z0-9]*)/(?:_cluster/|/)?(.+)")
 
 
 def to_one_line(text: str) -> str:
-    """Return the text on one line: line breaks become ⏎, control and direction characters are escaped.
+    """Return the text on one line. Replace line breaks by ⏎, and escape control and text direction characters.
 
-    User input must not move the cursor of a terminal or add a trailer to a commit message. Credentials in URLs are
-    removed.
+    Otherwise, user input could move the cursor of a terminal or add a trailer to a commit message. Credentials in URLs
+    are removed.
     """
     text = redact_urls(text)
     if text.isprintable():
@@ -34,38 +33,38 @@ def to_one_line(text: str) -> str:
 
 
 def shorten(text: str, width: int = MAX_VALUE_CHARACTERS) -> str:
-    """Return at most `width` characters of the text. A shortened text ends with …."""
+    """Return at most `width` characters of the text. Replace the end of a longer text by "…"."""
     return text if len(text) <= width else text[: max(width - 1, 0)].rstrip() + "…"
 
 
 def format_count(number: int, noun: str) -> str:
-    """Return the number with its noun; the plural of the noun ends with "s"."""
+    """Return the number with its noun. Append "s" to the noun if the number is not 1."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def format_names(names: Collection[str], limit: int) -> str:
-    """Return the first `limit` names and the number of the others: `a, b and 3 more`."""
+    """Return the first `limit` names and the number of the remaining names, such as `a, b and 3 more`."""
     listed = [to_one_line(name) for name in names]
     more = f" and {len(listed) - limit} more" if len(listed) > limit else ""
     return ", ".join(listed[:limit]) + more
 
 
 def format_object(key: ObjectKey) -> str:
-    """Return the object as `Kind namespace/name`, or `Kind name` if it is cluster-scoped."""
+    """Return the name of an object as `Kind namespace/name`, or as `Kind name` if the object is cluster-scoped."""
     return f"{key.kind} {key.namespace}/{key.name}" if key.namespace else f"{key.kind} {key.name}"
 
 
 def format_object_reference(reference: str) -> str:
-    """Return a stored reference `Kind/namespace/name` as `Kind namespace/name`; return any other text unchanged."""
+    """Convert an object reference `Kind/namespace/name` to `Kind namespace/name`. Return any other text unchanged."""
     match = _OBJECT_REFERENCE.fullmatch(reference)
     return f"{match[1]} {match[2]}" if match else reference
 
 
 def format_path_text(steps: Iterable[str | int]) -> str:
-    """Return a path such as `spec.template.spec.containers[web].image`.
+    """Return a field path as text, such as `spec.template.spec.containers[web].image`.
 
     Args:
-        steps: Keys of mappings, indexes of lists, and list items by identity, as `[web]`.
+        steps: The keys of mappings and the indexes of lists. A step such as `[web]` selects the list item named `web`.
     """
     return "".join(map(_format_step, steps)).removeprefix(".")
 
@@ -79,9 +78,10 @@ def _format_step(step: str | int) -> str:
 
 
 def format_pointer_path(pointer: str) -> str:
-    """Return a JSON pointer in the form of `format_path_text`.
+    """Convert a JSON pointer to a field path, e.g. `/spec/ports/0` to `spec.ports[0]`.
 
-    A pointer `/data/config.yaml!/replicas` leads into a text; the result is `replicas in data[config.yaml]`.
+    A pointer can select a field of a YAML text in a field. The pointer `/data/config.yaml!/replicas` becomes `replicas
+    in data[config.yaml]`.
     """
     outer, _, inner = pointer.partition("!")
     path = format_path_text(_split_pointer(outer))
@@ -89,21 +89,22 @@ def format_pointer_path(pointer: str) -> str:
 
 
 def _split_pointer(pointer: str) -> Iterable[str | int]:
-    # Conflicts in status files can contain any text, so an invalid pointer must not fail.
+    # Accept invalid pointers, because people can edit the conflicts in status files.
     segments = pointer.split("/")[1:] if pointer.startswith("/") else [pointer] if pointer else []
     for segment in segments:
         yield int(segment) if segment.isdecimal() else segment.replace("~1", "/").replace("~0", "~")
 
 
 def format_value(value: object, width: int = MAX_VALUE_CHARACTERS) -> str:
-    """Return a string as it is, and any other value as JSON."""
+    """Return a string unchanged, and any other value as JSON. Shorten the result to `width` characters."""
     return shorten(_to_text(value), width)
 
 
 def format_both_values(before: object, after: object, width: int = MAX_VALUE_CHARACTERS) -> tuple[str, str]:
-    """Return two values in a form that shows their difference.
+    """Return two values as two texts that show their difference.
 
-    Values of different types with equal text are quoted. Long values are shown without their common start.
+    If the texts are equal because only the types differ, JSON is used for both. Long texts are shown from a few
+    characters before their first difference.
     """
     old, new = _to_text(before), _to_text(after)
     if old == new:
@@ -134,28 +135,28 @@ def _count_common_start(text: str, other: str) -> int:
 
 
 def shorten_id(name: str) -> str:
-    """Return the start of a commit ID or tree ID. The prefix `tree:` of a config without a commit is kept."""
+    """Return the first characters of a commit ID or tree ID. Keep the prefix `tree:` if the ID has this prefix."""
     prefix = "tree:" if name.startswith("tree:") else ""
     return prefix + name.removeprefix("tree:")[:_ID_LENGTH]
 
 
 def format_folded_diffs(diffs: Iterable[tuple[str, str]]) -> list[str]:
-    """Return Markdown lines with a foldable block of all diffs; return no lines without diffs.
+    """Return Markdown lines with a collapsed block that contains all diffs. Return [] if there are no diffs.
 
     Args:
-        diffs: Pairs of path and unified diff.
+        diffs: Pairs of file path and unified diff.
     """
     text = "".join(diff for _, diff in diffs)
     return format_folded_block("Diff", text, "diff") if text else []
 
 
 def format_folded_block(title: str, text: str, language: str) -> list[str]:
-    """Return Markdown lines with a foldable code block. `title` is not escaped and must not contain user input."""
+    """Return Markdown lines with a collapsed code block. The caller must not pass user input as `title`."""
     return ["", f"<details><summary>{title}</summary>", "", _format_fenced(text, language), "", "</details>"]
 
 
 def format_code(text: str) -> str:
-    """Return a Markdown code span that the text itself cannot end (CommonMark, code spans)."""
+    """Return a Markdown code span with enough backquotes that backquotes in the text do not end the span."""
     ticks = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{ticks}{pad}{text}{pad}{ticks}"

@@ -231,7 +231,9 @@ def test_package_of_a_set_with_an_unknown_upstream_is_reported_as_blocked(polici
 
     result = run_explain(policies, "berlin/metrics")
 
-    assert (result.returncode, "no readable object requests the package" in result.stdout) == (1, True), result.stderr
+    assert (result.returncode, "no object without errors requests the package" in result.stdout) == (1, True), (
+        result.stderr
+    )
     assert "UpstreamNotFound" in result.stdout
 
 

@@ -1,4 +1,4 @@
-"""Unified diffs of files for people. Secrets are masked and long diffs are cut."""
+"""Unified diffs of files for people. Secret values are masked, and long diffs are shortened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from reconciler.packages.parsing import ParseFailure
 from reconciler.redaction import contains_secret, is_secret_manifest_text, redact_urls
 
 MAX_DIFF_LINES = 200
-# The run time of difflib is quadratic in the number of lines. A larger change is read on the branch itself.
+# Do not show diffs of larger files, because the run time of difflib is quadratic in the number of lines. A person can
+# read such changes on the branch.
 _MAX_BYTES = 500_000
 _MAX_FILE_LINES = 5_000
 _EMPTY_FILE = File(b"")
@@ -24,13 +25,15 @@ _EMPTY_FILE = File(b"")
 def format_file_diffs(
     before: FileTree, after: FileTree, folder: str = "", max_lines: int = MAX_DIFF_LINES
 ) -> Iterator[tuple[str, str]]:
-    """Yield (path, unified diff) for each file whose content differs, sorted by path.
+    """Yield the path and the unified diff of each file whose content differs, sorted by path.
 
-    The content of binary and huge files is not shown, nor of files that may contain a Secret but cannot be parsed.
+    The diff omits the content of binary and very large files, and of unparsable files that may contain a Secret.
 
     Args:
-        folder: Path of the package on its branch, without a slash at the end.
-        max_lines: Limit of lines per diff. The last line then has the number of the other lines.
+        before: The files before the change.
+        after: The files after the change.
+        folder: The path of the package on its branch, without a slash at the end.
+        max_lines: The maximum number of lines per diff. A shortened diff ends with the number of omitted lines.
     """
     for path in sorted({*before, *after}):
         old, new = before.get(path), after.get(path)
@@ -58,7 +61,7 @@ def _get_hidden_reason(old: bytes, new: bytes) -> str:
 
 
 def _mask_contents(path: str, old: bytes, new: bytes) -> tuple[str | None, str | None]:
-    """Return both contents with masked Secrets; None for a content that must not be shown."""
+    """Return both contents with masked Secrets. An item is None if its content must not be shown."""
     before, after = _parse(path, old), _parse(path, new)
     previous = {_identify(document.data): document.data for document in before or ()}
     return _mask_content(old, before, None), _mask_content(new, after, previous)
@@ -81,7 +84,8 @@ def _mask_content(
 def _mask_document(document: Document, previous: dict[str, Any] | None) -> str:
     if not is_secret_manifest_text(document.text) and not contains_secret(document.data):
         return document.text
-    # Only the data of a Secret is shown, because a comment can contain an earlier value.
+    # Write the Secret from its data, not from its text, because a comment in the text can contain an earlier secret
+    # value.
     previous_data = (previous or {}).get(_identify(document.data))
     return emit(mask_secrets(document.data, previous_data, should_mark_changes=previous is not None))
 
@@ -96,7 +100,7 @@ def _limit_lines(lines: list[str], limit: int) -> str:
 
 
 def _escape_line(line: str) -> str:
-    # An escape sequence in a file must not reach the terminal. Tabs are harmless.
+    # Escape control characters, because an escape sequence in a file must not reach the terminal. Keep tabs.
     text = redact_urls(line)
     return "".join(
         char if char.isprintable() or char == "\t" else char.encode("unicode_escape").decode("ascii") for char in text

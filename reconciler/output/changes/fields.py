@@ -1,4 +1,4 @@
-"""Differences between two versions of one object, field by field."""
+"""Differences between the fields of two versions of an object."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reconciler.output.text import format_both_values, format_path_text, format_
 
 
 class FieldAbsence(Enum):
-    """The value of an absent field. It differs from null."""
+    """The value of an absent field, which is different from the value null."""
 
     ABSENT = "absent"
 
@@ -19,16 +19,18 @@ class FieldAbsence(Enum):
 ABSENT_FIELD = FieldAbsence.ABSENT
 FieldPath = tuple[str, ...]
 _MAX_PATH_CHARACTERS = 200
-# Fields that identify the items of a list, in Kubernetes objects and in Kptfiles.
+# The fields that identify the items of a list, in Kubernetes objects and in Kptfiles.
 _IDENTITY_FIELDS = ("name", "type", "conditionType")
 
 
 @dataclass(frozen=True)
 class FieldChange:
-    """One field with its value before and after, ABSENT_FIELD if it is absent.
+    """One changed field. The value of an absent field is `ABSENT_FIELD`.
 
     Attributes:
-        path: Keys of mappings, and `[identity]` or `[index]` of list items.
+        path: The keys of mappings, and list items as `[identity]` or `[index]`, e.g. `("spec", "containers", "[web]")`.
+        before: The value before the change.
+        after: The value after the change.
     """
 
     path: FieldPath
@@ -41,23 +43,23 @@ class FieldChange:
         return format_path_text(self.path)
 
     def format_line(self) -> str:
-        """Return the change on one line, with shortened path and values."""
+        """Return the change on one line. Shorten long paths and values."""
         path = shorten(to_one_line(self.path_text), _MAX_PATH_CHARACTERS)
         if self.before is ABSENT_FIELD:
             return f"{path} added ({format_value(self.after)})"
         if self.after is ABSENT_FIELD:
             return f"{path} removed (was {format_value(self.before)})"
         if type(self.before) is type(self.after) and self.before == self.after:
-            # Both values are masked.
+            # Show one value only, because both values are masked.
             return f"{path} changed ({format_value(self.after)})"
         old, new = format_both_values(self.before, self.after)
         return f"{path} {old} → {new}"
 
 
 def find_field_changes(before: Any, after: Any, path: FieldPath = ()) -> Iterator[FieldChange]:
-    """Yield the differences between two pieces of data, in the order of the fields.
+    """Yield the differences between two values, in the order of the fields.
 
-    Values of different types are different: 1, 1.0 and True are three values.
+    Values of different types are different. For example, 1, 1.0 and True are three different values.
     """
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         yield from _compare_mappings(before, after, path)
@@ -92,5 +94,5 @@ def _identifies(field: str, items: Sequence[Any]) -> bool:
 
 
 def _list_common(items: Mapping[str, Any], others: Mapping[str, Any]) -> list[str]:
-    """Return the names of the items that `others` contains too, without brackets, in the order of `items`."""
+    """Return the names of `items` that are also in `others`, without brackets, in the order of `items`."""
     return [name[1:-1] for name in items if name in others]

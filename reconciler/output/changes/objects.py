@@ -1,4 +1,4 @@
-"""KRM objects in the files of a package, and the objects that differ between two sets of files."""
+"""KRM objects in the files of a package, and the objects that differ between two versions of the files."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from reconciler.packages.parsing import ParseFailure
 from reconciler.packages.resource import KrmResource
 from reconciler.redaction import MASK, contains_secret, is_secret_path
 
-# Clusters have most files in common. The size equals that of the cache of parsed files, whose data these objects share.
+# Cache parsed objects, because most files are equal on all clusters. The cache of parsed files has the same size,
+# because these objects share its data.
 _CACHED_FILES = 2048
 
 
 @dataclass(frozen=True, eq=False)
 class FileObject(KrmResource):
-    """One document of a file. It is compared by identity.
+    """One YAML document of a file. Two objects are equal only if they are the same Python object.
 
-    Derived properties are cached, because all clusters with the same file share the object.
+    All clusters with an equal file share this object, so that its derived properties are computed once.
     """
 
     file: str
@@ -36,38 +37,42 @@ class FileObject(KrmResource):
 
     @property
     def data(self) -> Any:
-        """The document as plain data. Do not change it."""
+        """The document as plain data, which callers must not change."""
         return self.content
 
     @cached_property
     def key(self) -> ObjectKey:
-        """Group, kind, namespace and name."""
+        """The group, kind, namespace and name of the object."""
         return super().key
 
     @cached_property
     def is_local_config(self) -> bool:
-        """Whether the object is for tools only and is never applied to a cluster."""
+        """Whether only tools use the object, so that the object is never applied to a cluster."""
         return super().is_local_config
 
     @property
     def is_object(self) -> bool:
-        """Whether it is a KRM object with a name."""
+        """Whether the document is a KRM object with a name."""
         return bool(self.api_version and self.kind and self.name)
 
     @cached_property
     def has_secret(self) -> bool:
-        """Whether the object is a Secret or contains one."""
+        """Whether the object is a Secret or contains a Secret."""
         return contains_secret(self.content)
 
     @cached_property
     def digest(self) -> str:
-        """The digest of the data."""
+        """The digest of the document."""
         return compute_digest(self.content)
 
 
 @dataclass(frozen=True)
 class FileContent:
-    """The KRM objects of a file in their order, and whether the file contains nothing else."""
+    """The KRM objects of a file, in the order of the file.
+
+    Attributes:
+        has_only_objects: Whether all documents of the file are KRM objects.
+    """
 
     objects: tuple[FileObject, ...] = ()
     has_only_objects: bool = False
@@ -77,12 +82,12 @@ _NO_OBJECTS = FileContent()
 
 
 def read_file_objects(path: str, content: bytes) -> FileContent:
-    """Return the objects of a file. A Kptfile, a file that is not KRM and an invalid file have none."""
+    """Return the KRM objects of a file. Return none for a Kptfile, an invalid file or a file without KRM."""
     return _NO_OBJECTS if is_kptfile(path) or not is_krm_file(path) else _parse_objects(path, content)
 
 
 def is_kptfile(path: str) -> bool:
-    """Return whether the file name is that of a Kptfile."""
+    """Return whether the path is the path of a Kptfile."""
     return path == KPTFILE or path.endswith(f"/{KPTFILE}")
 
 
@@ -100,7 +105,8 @@ ChangeType = Literal["removed", "changed", "added"]
 CHANGE_TYPE_ORDER: tuple[ChangeType, ...] = ("removed", "changed", "added")
 _WORKLOADS = frozenset({"CronJob", "DaemonSet", "Deployment", "Job", "Pod", "ReplicaSet", "StatefulSet"})
 _FIELDS_PER_LINE = 3
-# The same change of a file occurs on many clusters. The size suffices for every object of the cached files.
+# Cache changes, because the same change of a file occurs on many clusters. The size is sufficient for all objects of
+# the cached files.
 _CACHED_CHANGES = 4096
 
 
@@ -109,9 +115,10 @@ class ObjectChange:
     """One KRM object that was added, removed or changed.
 
     Attributes:
-        files: Files that contain the object, before and after.
-        fields: Changed fields; empty unless `change_type` is "changed".
-        digest: Digest of the change, equal for equal changes. It includes values of Secrets and must not be shown.
+        files: The files that contain the object, before and after the change.
+        fields: The changed fields. Added and removed objects have no changed fields.
+        digest: The digest of the change. Equal changes have equal digests. Do not show the digest, because it includes
+            values of Secrets.
     """
 
     key: ObjectKey
@@ -123,11 +130,11 @@ class ObjectChange:
 
     @property
     def name(self) -> str:
-        """The object as `Kind namespace/name`."""
+        """The name of the object as `Kind namespace/name`."""
         return to_one_line(format_object(self.key))
 
     def format_line(self) -> str:
-        """Return the change on one line. Field paths are shown without a leading `spec.`."""
+        """Return the change on one line. Remove the prefix `spec.` from field paths."""
         if self.change_type != "changed":
             return f"{self.name}: {self.change_type}"
         changes = [change.format_line().removeprefix("spec.") for change in self.fields]
@@ -135,24 +142,24 @@ class ObjectChange:
 
     @cached_property
     def rank(self) -> tuple[int, int, ObjectKey]:
-        """The sort key: removals first, then workloads before other objects, and local config last."""
+        """The sort key. Removals come first. In each change type, workloads come first and local config last."""
         importance = 2 if self.is_local_config else 0 if self.key.kind in _WORKLOADS else 1
         return CHANGE_TYPE_ORDER.index(self.change_type), importance, self.key
 
 
 def join_field_changes(changes: list[str]) -> str:
-    """Return the first field changes on one line, and the number of the others."""
+    """Return the first field changes on one line, with the number of the remaining changes."""
     rest = len(changes) - _FIELDS_PER_LINE
     return "; ".join(changes[:_FIELDS_PER_LINE]) + (f"; and {format_count(rest, 'more field')}" if rest > 0 else "")
 
 
 def find_object_changes(old: FileTree, new: FileTree) -> tuple[ObjectChange, ...]:
-    """Return the differences between the objects of two file trees, sorted by rank."""
+    """Return the changed objects between two file trees, sorted by `ObjectChange.rank`."""
     return tuple(sorted(_compare_objects(old, new), key=lambda change: change.rank))
 
 
 def _compare_objects(old: FileTree, new: FileTree) -> list[ObjectChange]:
-    # Most drafts add a new package. Then no objects have to be matched.
+    # Handle a new package first, because most drafts add a package, and its objects need no comparison.
     if not old:
         return [_describe_added(added) for added in _iterate_objects(new)]
     before, after = _index_objects(old), _index_objects(new)
@@ -165,7 +172,7 @@ def _compare_objects(old: FileTree, new: FileTree) -> list[ObjectChange]:
 
 
 def _index_objects(files: FileTree) -> dict[tuple[ObjectKey, int], FileObject]:
-    # A package with two objects of one identity is invalid, but its changes must be visible.
+    # Number the objects with equal keys. A package with such objects is invalid, but its changes must be visible.
     counts: Counter[ObjectKey] = Counter()
     numbered: dict[tuple[ObjectKey, int], FileObject] = {}
     for file_object in _iterate_objects(files):
@@ -201,8 +208,8 @@ def _compare_versions(before: FileObject, after: FileObject) -> ObjectChange | N
 
 def _is_secret_change(change: FieldChange, after: FileObject) -> bool:
     is_secret_field = (after.group, after.kind) == ("", "Secret") and is_secret_path(change.path)
-    # A path contains the names of list items and not their kinds. So each path that could belong to a Secret in a List
-    # is treated as secret.
+    # A path contains the names of list items, but not their kinds. Treat each path that could be inside a Secret in a
+    # List as secret.
     is_nested_field = after.has_secret and any(
         is_secret_path(change.path[start:]) for start in range(1, len(change.path))
     )
@@ -223,5 +230,5 @@ def _wrap(value: Any) -> list[Any]:
 
 
 def has_only_objects_in_file(path: str, files: FileTree) -> bool:
-    """Return whether a file contains KRM objects and nothing else, or is absent."""
+    """Return whether a file is absent, or contains only KRM objects."""
     return path not in files or read_file_objects(path, files[path].data).has_only_objects

@@ -1,4 +1,4 @@
-"""All differences between two versions of a package: objects, Kptfiles and other files, as values and lines."""
+"""All differences between two versions of a package: the changed objects, Kptfiles and other files."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ FileChangeType = Literal[
 
 @dataclass(frozen=True)
 class FileChange:
-    """One changed file whose change is not described by the changes of its objects.
+    """One changed file. The changes of KRM objects do not describe this change.
 
     Attributes:
-        change_type: "reformatted" means that the file changed but the data of its objects did not.
-        former_path: The path before, for a moved file.
-        blobs: Content ids before and after, "" if the file does not exist.
+        change_type: The type of the change. The type "reformatted" means that the file changed but its objects did not.
+        former_path: The path before the change. The path is "" if the file was not moved.
+        blobs: The IDs of the content before and after. An ID is "" if the file does not exist.
     """
 
     path: str
@@ -50,11 +50,12 @@ class FileChange:
 
 
 def find_file_changes(old: FileTree, new: FileTree, objects: Sequence[ObjectChange]) -> tuple[FileChange, ...]:
-    """Return the changed files that neither `objects` nor a Kptfile change describes.
+    """Return the changed files whose change is neither in `objects` nor a change of a Kptfile.
 
     Args:
-        old: The files that differ, before.
-        new: The files that differ, after.
+        old: The differing files before the change.
+        new: The differing files after the change.
+        objects: The changed objects in these files.
     """
     moves = _find_moves(old, new)
     paths_of_objects = {path for change in objects for path in change.files}
@@ -66,7 +67,7 @@ def find_file_changes(old: FileTree, new: FileTree, objects: Sequence[ObjectChan
 
 
 def _find_moves(old: FileTree, new: FileTree) -> dict[str, str]:
-    """Return the former path of each file that has a new path and equal content."""
+    """Map each new path to the former path of a file with equal content."""
     removed: dict[File, list[str]] = {}
     for path in sorted(old, reverse=True):
         if path not in new:
@@ -103,7 +104,7 @@ class KptfileChange:
     """The changes of one Kptfile.
 
     Attributes:
-        upstream: The upstream as text, before and after; None if it did not change.
+        upstream: The upstream as text, before and after the change. None if the upstream did not change.
     """
 
     path: str
@@ -115,11 +116,11 @@ class KptfileChange:
 
     @property
     def fields(self) -> tuple[FieldChange, ...]:
-        """All changed fields except those of the upstream; the pipeline comes first."""
+        """All changed fields, except for the upstream. Changes of the pipeline come first."""
         return (*self.pipeline, *self.gates, *self.other)
 
     def format_line(self) -> str:
-        """Return the change on one line. For an added or removed Kptfile, it has only the upstream."""
+        """Return the change on one line. For an added or removed Kptfile, the line only contains the upstream."""
         old, new = self.upstream or ("", "")
         if self.change_type != "changed":
             upstream = old if self.change_type == "removed" else new
@@ -130,7 +131,7 @@ class KptfileChange:
 
 
 def compare_kptfiles(path: str, old: FileTree, new: FileTree) -> KptfileChange:
-    """Return the changes of a Kptfile that at least one tree contains. An invalid Kptfile counts as empty."""
+    """Return the changes of a Kptfile that `old` or `new` contains. Treat an invalid Kptfile as empty."""
     before, after = _parse_kptfile(path, old), _parse_kptfile(path, new)
     change_type: ChangeType = "added" if path not in old else "removed" if path not in new else "changed"
     upstreams = _format_upstream(before), _format_upstream(after)
@@ -143,13 +144,13 @@ def compare_kptfiles(path: str, old: FileTree, new: FileTree) -> KptfileChange:
 
 
 def read_upstream_lock(files: FileTree) -> Mapping[str, str]:
-    """Return `upstreamLock.git` of the Kptfile in the package's root folder, or {} if there is none."""
+    """Return `upstreamLock.git` of the Kptfile in the root folder. Return {} if there is no such field."""
     git = read_mapping(read_mapping(_parse_kptfile("Kptfile", files), "upstreamLock"), "git")
     return {field: value for field, value in git.items() if isinstance(value, str)}
 
 
 def shorten_ref(ref: str, directory: str) -> str:
-    """Return a ref such as `gateway/v1` without the package directory before the revision: `v1`."""
+    """Remove the package directory from a ref, e.g. `gateway/v1` -> `v1`."""
     return ref.removeprefix(f"{directory.strip('/')}/")
 
 
@@ -175,13 +176,13 @@ def _format_upstream(kptfile: Mapping[str, Any]) -> str:
 
 
 _MAX_OBJECT_LINES = 3
-# The same change occurs on many clusters. The size suffices for the different changes of one pass.
+# Cache changes, because the same change occurs on many clusters. The size is sufficient for the changes of one pass.
 _CACHED_CHANGES = 128
 
 
 @dataclass(frozen=True)
 class PackageChanges:
-    """All differences between two versions of a package; false if there are none."""
+    """All differences between two versions of a package. The boolean value is False if there are no differences."""
 
     objects: tuple[ObjectChange, ...] = ()
     kptfiles: tuple[KptfileChange, ...] = ()
@@ -192,7 +193,7 @@ class PackageChanges:
 
     @property
     def comparison_key(self) -> list[Any]:
-        """Data that is equal for equal changes of different packages."""
+        """Data to compare the changes of different packages. Equal changes have equal data."""
         return [
             [[*change.key, change.change_type, change.digest] for change in self.objects],
             [[kptfile.path, kptfile.upstream, *map(_build_field_key, kptfile.fields)] for kptfile in self.kptfiles],
@@ -200,11 +201,11 @@ class PackageChanges:
         ]
 
     def format_summary_lines(self, limit: int = 10) -> tuple[str, ...]:
-        """Return at most `limit` lines (1 or more) on changed objects, the most important first."""
+        """Return lines for the changed objects, the most important first. `limit` is the maximum, and at least 1."""
         return limit_lines([line for change_type in CHANGE_TYPE_ORDER for line in self._format(change_type)], limit)
 
     def format_file_lines(self, limit: int = 10) -> tuple[str, ...]:
-        """Return at most `limit` lines (1 or more) on Kptfiles and on files without object changes."""
+        """Return lines for changed Kptfiles and other files. `limit` is the maximum number of lines, and at least 1."""
         kptfiles = [change.format_line() for change in self.kptfiles]
         return limit_lines([*kptfiles, *(change.format_line() for change in self.files)], limit)
 
@@ -223,15 +224,15 @@ _cache: OrderedDict[tuple[TreeId, TreeId], PackageChanges] = OrderedDict()
 def compare_packages(before: FileTree, after: FileTree) -> PackageChanges:
     """Return the differences between two versions of a package.
 
-    Objects are matched by group, kind, namespace and name, also across files. Only files that differ are parsed. A
-    file that is not KRM is compared as a file.
+    Objects are matched by group, kind, namespace and name, even if an object moved to another file. Only files that
+    differ are parsed. A file without KRM objects is compared as a whole.
     """
     changes = _cache.pop((before.id, after.id), None)
     return cache_changes(before.id, after.id, changes if changes is not None else _compare(before, after))
 
 
 def cache_changes(before: TreeId, after: TreeId, changes: PackageChanges) -> PackageChanges:
-    """Store the differences between two trees, which can be computed in another process, and return them."""
+    """Cache the differences between two trees, and return them. Another process can compute the differences."""
     _cache[before, after] = changes
     if len(_cache) > _CACHED_CHANGES:
         _cache.popitem(last=False)
@@ -246,7 +247,7 @@ def _compare(before: FileTree, after: FileTree) -> PackageChanges:
 
 
 def limit_lines(lines: list[str], limit: int) -> tuple[str, ...]:
-    """Return at most `limit` lines; if lines are dropped, the last line has their number."""
+    """Return at most `limit` lines. If there are more lines, the last line has the number of the omitted lines."""
     if len(lines) <= limit:
         return tuple(lines)
     return (*lines[: limit - 1], f"and {len(lines) - limit + 1} more")
@@ -257,7 +258,7 @@ def _build_field_key(change: FieldChange) -> list[Any]:
 
 
 def _select_differing(files: FileTree, others: FileTree) -> FileTree:
-    # All files of a new package differ, so no copy is necessary.
+    # Do not copy the files of a new package, because all of them differ.
     return FileTree({path: file for path, file in files.items() if others.get(path) != file}) if others else files
 
 
