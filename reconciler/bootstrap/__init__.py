@@ -1,6 +1,7 @@
-"""The composition root: it builds the real adapters from the settings and connects them.
+"""The composition root: build the real adapters from the settings and connect them.
 
-All other packages receive values and Protocols. Decisions about packages and targets do not belong here.
+All other packages receive these adapters as values or Protocols. Decisions about packages and targets do not belong
+here.
 """
 
 from reconciler.bootstrap.config_location import ConfigLocation, locate_config

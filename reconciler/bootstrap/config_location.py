@@ -1,4 +1,4 @@
-"""The location of a config in its repository, so that reports contain paths relative to the repository root."""
+"""Location of a config in its Git repository. Reports use it to write paths relative to the repository root."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from reconciler.settings import DEFAULT_FILE, Settings
 
 @dataclass(frozen=True)
 class ConfigLocation:
-    """The config folder and the settings file, relative to the repository root. The root folder is ""."""
+    """Paths of the config folder and the settings file, relative to the repository root. "" is the root itself."""
 
     root: str
     settings: str
 
 
 def locate_config(settings: Settings, config: str, settings_file: str | None) -> ConfigLocation:
-    """Return the location of a config in its repository. A folder outside of a repository counts as the root."""
+    """Return the location of a config in its Git repository.
+
+    If `config` is a folder outside of a Git repository, `config` itself is the root.
+    """
     source, directory = (
         resolve_source(config, options=build_git_options(settings)),
         settings.config.directory.strip("/"),

@@ -1,6 +1,7 @@
-"""The services that depend on the catalog of one config commit: targets, URLs, controllers, lint and renderers.
+"""Services that use the catalog of one config commit: targets, URLs, controllers, linters and renderers.
 
-`CatalogServices` runs all controllers and builds their inputs. The decisions are in `reconciler/controllers`.
+`CatalogServices` builds the inputs of all controllers and runs the controllers. Decisions about packages belong to
+`reconciler/controllers`.
 """
 
 from __future__ import annotations
@@ -104,13 +105,13 @@ from reconciler.settings import Settings
 
 _NO_FLEET = "no-fleet.git"
 _REPOSITORY = (PORCH_GROUP, "Repository")
-_LAYOUT_KINDS = (
+_FLEET_KINDS = (
     *CLUSTER_KINDS,
     (KUBEADMIRAL_GROUP, CLUSTER_OVERRIDE_POLICY_KIND),
     (KUBEADMIRAL_GROUP, OVERRIDE_POLICY_KIND),
     (TEMPLATE_RULE_GROUP, TEMPLATE_RULE_KIND),
 )  # fmt: skip
-# A component type must not generate a kind that a controller reads, in any API group.
+# Component types must not generate these kinds in any API group, because the reconciler uses the kinds itself.
 _RESERVED_KINDS = frozenset({
     "Build", "Cluster", "ClusterOverridePolicy", "ClusterPluginDefinition", "ClusterPropagationPolicy", "Environment",
     "FederatedCluster", "Kafka", "KafkaNodePool", "Kptfile", "Organization", "OverridePolicy", "PackageRevisionSet",
@@ -120,11 +121,11 @@ _RESERVED_KINDS = frozenset({
 
 
 @dataclass(frozen=True)
-class _Layout:
-    """The Repositories, clusters, targets, policies and merge rules of one config commit.
+class _FleetConfig:
+    """The Repositories, clusters, targets, override policies and template merge rules of one config commit.
 
-    The keys of `urls` are namespace and name of a Repository. `targetless_clusters` are the clusters without a
-    Repository if there is no fleet repository.
+    The keys of `urls` are the namespace and the name of a Repository. `targetless_clusters` are the clusters that have
+    neither a Repository nor a branch in the fleet repository.
     """
 
     urls: Mapping[tuple[str, str], str]
@@ -141,11 +142,11 @@ _Cache = TypeVar("_Cache")
 
 
 class _Controller(Generic[_Cache]):
-    """One controller with its cache. Exceptions do not affect other controllers or objects without a failure."""
+    """One controller with its cache. If an object causes an exception, the controller runs again without the object."""
 
     def __init__(self, scope: str, create_cache: Callable[[], _Cache]) -> None:
         self._scope = scope
-        self._make_memory = create_cache
+        self._create_cache = create_cache
         self._cache = create_cache()
         self._search: FaultyObjectSearch[ControllerResult] = FaultyObjectSearch(scope)
 
@@ -155,10 +156,14 @@ class _Controller(Generic[_Cache]):
         control: Callable[[Catalog, _Cache], ControllerResult],
         states: Mapping[Target, TargetState],
     ) -> ControllerResult:
-        """Run the controller. If it fails for the whole catalog, return a result that keeps all recorded owners."""
+        """Run the controller on the catalog.
+
+        If the controller fails and no single object causes the failure, return a result that keeps all existing
+        packages.
+        """
 
         def run_without_cache(part: Catalog) -> ControllerResult:
-            self._cache = self._make_memory()
+            self._cache = self._create_cache()
             return control(part, self._cache)
 
         try:
@@ -183,8 +188,6 @@ def _build_error_status(source: ConfigObject, finding: Finding) -> ConfigStatus:
 
 @dataclass(frozen=True)
 class _Controllers:
-    """The controllers of one process."""
-
     variants: _Controller[PackageVariantCache] = field(
         default_factory=lambda: _Controller("PackageVariants and PackageVariantSets", PackageVariantCache)
     )
@@ -198,7 +201,7 @@ class _Controllers:
 
 
 class CatalogServices:
-    """Targets, controllers, lint and renderers of a catalog. It caches the layouts of the last two catalogs."""
+    """Services that use a catalog. The targets, clusters and policies of the last two catalogs are cached."""
 
     def __init__(
         self,
@@ -214,9 +217,11 @@ class CatalogServices:
         self._limits = ExpressionLimits(**settings.limits.cel.model_dump())
         self._offline = offline
         self._functions = functions
-        self._layouts: list[tuple[Catalog, _Layout]] = []
+        self._fleet_configs: list[tuple[Catalog, _FleetConfig]] = []
         self._controllers = _Controllers()
-        self._layout_search: FaultyObjectSearch[_Layout] = FaultyObjectSearch("Repositories, clusters and policies")
+        self._fleet_config_search: FaultyObjectSearch[_FleetConfig] = FaultyObjectSearch(
+            "Repositories, clusters and policies"
+        )
         self._set_packages = _SetPackages()
         self._published: KeyedCache[PublishedPluginData] = KeyedCache()
         self._pairs: KeyedCache[TemplatePairs] = KeyedCache()
@@ -225,34 +230,37 @@ class CatalogServices:
 
     def isolate_faulty_objects(self, catalog: Catalog) -> Catalog:
         """Return the catalog without the Repositories, clusters and policies that cause an unexpected exception."""
-        outcome = self._layout_search.run(catalog, self._get_layout, self._build_layout)
+        outcome = self._fleet_config_search.run(catalog, self._get_fleet_config, self._build_fleet_config)
         if not outcome.excluded:
             return catalog
         return replace(outcome.catalog, findings=(*catalog.findings, *outcome.findings))
 
     def list_targets(self, catalog: Catalog) -> Sequence[Target]:
-        """Return the Repositories and clusters that can receive packages."""
-        return self._get_layout(catalog).targets
+        """Return a target for each usable Repository and for each cluster with a branch in the fleet repository."""
+        return self._get_fleet_config(catalog).targets
 
     def find_target_conflicts(self, catalog: Catalog) -> Mapping[ObjectKey, Finding]:
-        """Return a finding for each target that must not be written to."""
-        layout = self._get_layout(catalog)
-        conflicts = layout.inventory.conflicts
-        deployments = (target for target in layout.targets if target.is_deployment)
+        """Return a finding for each target that the reconciler must not write to.
+
+        The keys are the Repositories and cluster objects that define these targets.
+        """
+        fleet = self._get_fleet_config(catalog)
+        conflicts = fleet.inventory.conflicts
+        deployments = (target for target in fleet.targets if target.is_deployment)
         cluster_conflicts = {target.key: conflicts[target.name] for target in deployments if target.name in conflicts}
         drafts = self._settings.drafts
-        branch_conflicts = find_target_conflicts(layout.targets, (drafts.branch, drafts.removals_branch))
+        branch_conflicts = find_target_conflicts(fleet.targets, (drafts.branch, drafts.removals_branch))
         return {
             **cluster_conflicts,
             **branch_conflicts,
-            **layout.inventory.invalid_objects,
-            **self._find_reserved_branches(layout, catalog),
+            **fleet.inventory.invalid_objects,
+            **self._find_reserved_branches(fleet, catalog),
         }
 
     def find_rival_claims(self, catalog: Catalog) -> Sequence[DefinitionConflict]:
-        """Return the objects with different identities that define the same cluster, name or target."""
+        """Return the conflicts between objects about the same cluster, name, component binding, file or target."""
         drafts = self._settings.drafts
-        targets = self._get_layout(catalog).targets
+        targets = self._get_fleet_config(catalog).targets
         return [
             *find_conflicting_objects(catalog),
             *(
@@ -268,10 +276,10 @@ class CatalogServices:
     def find_claimed_targets(
         self, catalog: Catalog, conflicts: Sequence[DefinitionConflict]
     ) -> Mapping[ConfigObject, Target]:
-        """Return the targets of the conflicting objects. Objects that define no target are omitted."""
+        """Return the targets that the conflicting objects define. Omit objects that define no target."""
         if not conflicts:
             return {}
-        targets = {target.key: target for target in self._get_layout(catalog).targets}
+        targets = {target.key: target for target in self._get_fleet_config(catalog).targets}
         claims = (claim for conflict in conflicts for claim in conflict.claims)
         candidates = ((claim, targets.get(claim.key) or self._build_target(claim)) for claim in claims)
         return {claim: target for claim, target in candidates if target}
@@ -287,42 +295,47 @@ class CatalogServices:
         try:
             url = self._resolve(repository.url)
         except GitError:
-            # The finding of the conflict already reports this object.
+            # Do not report the invalid URL here, because the pass already reports that this object conflicts with
+            # another object.
             return None
         return _build_repository_target(repository, url, _get_url_identity(url))
 
-    def _find_reserved_branches(self, layout: _Layout, catalog: Catalog) -> Mapping[ObjectKey, Finding]:
-        """Return an error for each target whose branch is reserved for the reconciler."""
+    def _find_reserved_branches(self, fleet: _FleetConfig, catalog: Catalog) -> Mapping[ObjectKey, Finding]:
+        """Return an error for each target whose branch name is reserved for branches that the reconciler creates."""
         settings = self._settings
         names = {"status.branch": settings.status.branch, "drafts.config_branch": settings.drafts.config_branch}
         templates = {"drafts.branch": settings.drafts.branch, "drafts.removals_branch": settings.drafts.removals_branch}
         if settings.state_ref.startswith(BRANCH_PREFIX):
             templates["state_ref"] = settings.state_ref.removeprefix(BRANCH_PREFIX)
-        uses = ReservedBranches(templates, names).find_reserved_uses(layout.targets)
-        branches = {target.key: target.branch for target in layout.targets}
+        uses = ReservedBranches(templates, names).find_reserved_uses(fleet.targets)
+        branches = {target.key: target.branch for target in fleet.targets}
         return {
             key: _create_reserved_branch_finding(catalog.objects[key], branches[key], use) for key, use in uses.items()
         }
 
     def list_urls(self, catalog: Catalog) -> tuple[Sequence[str], Sequence[str]]:
-        """Return the URLs of upstreams, and the URLs of targets."""
-        layout = self._get_layout(catalog)
+        """Return the URLs of all upstream repositories, and the URLs of all target repositories."""
+        fleet = self._get_fleet_config(catalog)
         named = {(package.namespace, package.repository) for package in _list_named_upstreams(catalog)}
-        repositories = layout.repositories.items()
-        # Which of several duplicates applies is determined after the fetch. An upstream requires its tags before that.
+        repositories = fleet.repositories.items()
+        # Include the URLs of all duplicate objects, because the pass selects the effective duplicate only after the
+        # fetch.
         duplicates = self.find_claimed_targets(catalog, find_duplicates(catalog)).values()
         upstreams = {
-            layout.urls[name] for name, repository in repositories if not repository.deployment or name in named
+            fleet.urls[name] for name, repository in repositories if not repository.deployment or name in named
         }
         upstreams |= {
             target.url
             for target in duplicates
             if not target.is_deployment or (target.key.namespace, target.key.name) in named
         }
-        return sorted(upstreams), sorted({target.url for target in (*layout.targets, *duplicates)})
+        return sorted(upstreams), sorted({target.url for target in (*fleet.targets, *duplicates)})
 
     def list_settings_urls(self) -> Mapping[str, str | GitError]:
-        """Return the URL of each repository in the settings by the name of the setting, or the error of its URL."""
+        """Return the URL, or the error of an invalid URL, for each setting that contains a repository URL.
+
+        The keys are names of settings, e.g. `fleet.url`.
+        """
         urls = {"fleet.url": self._settings.fleet.url, "status.url": self._settings.status.url}
         return {setting: self._resolve_settings_url(url) for setting, url in urls.items() if url}
 
@@ -338,19 +351,19 @@ class CatalogServices:
         self, catalog: Catalog, remotes: Remotes, states: Mapping[Target, TargetState], now: int
     ) -> ControllerResult:
         """Run all controllers and merge their results."""
-        layout = self._get_layout(catalog)
+        fleet = self._get_fleet_config(catalog)
         percent, engine = self._settings.guards.max_delete_percent, _fingerprint_engine(self._settings)
-        inventory = layout.inventory
+        inventory = fleet.inventory
 
         def run_variants(part: Catalog, cache: PackageVariantCache) -> ControllerResult:
-            return generate_package_variants(part, self._build_variant_inputs(layout, remotes, states, now), cache)
+            return generate_package_variants(part, self._build_variant_inputs(fleet, remotes, states, now), cache)
 
         def run_placement(part: Catalog, _: None) -> ControllerResult:
             before = PlacedPackages(states, remotes)
             return place_resources(part, inventory, PlacementInputs(before, percent, engine, before.get_held_counts()))
 
         def run_plugins(part: Catalog, cache: PluginPresetCache) -> ControllerResult:
-            published = PublishedPlugins(layout.targets, states, remotes, self._published)
+            published = PublishedPlugins(fleet.targets, states, remotes, self._published)
             return generate_plugins(part, inventory, self._build_preset_inputs(published, engine), cache)
 
         def run_components(part: Catalog, cache: ComponentCache) -> ControllerResult:
@@ -364,44 +377,43 @@ class CatalogServices:
             self._controllers.components.run(catalog, run_components, states),
         ]
         self._published.end_pass()
-        reserved = self._find_reserved_branches(layout, catalog)
-        clusters = (
-            reserved[target.key] for target in layout.targets if target.is_deployment and target.key in reserved
-        )
-        general = ControllerResult(findings=(*layout.findings, *clusters, *find_unused_objects(catalog)))
-        return _remove_targetless_variants(merge_results([*results, general]), layout, catalog)
+        reserved = self._find_reserved_branches(fleet, catalog)
+        clusters = (reserved[target.key] for target in fleet.targets if target.is_deployment and target.key in reserved)
+        general = ControllerResult(findings=(*fleet.findings, *clusters, *find_unused_objects(catalog)))
+        return _remove_targetless_variants(merge_results([*results, general]), fleet, catalog)
 
     def lint(self, catalog: Catalog, remotes: Remotes, result: ControllerResult, now: int) -> tuple[Finding, ...]:
-        """Return the findings of the linters, which run only in `validate` and not in a pass.
+        """Return the findings of the linters. Only the command `validate` runs linters; a pass does not run linters.
 
-        Linters that report missing objects do not run if a file cannot be read, because the object can be in that file.
+        If a config file cannot be read, linters that report missing objects are skipped, because this file can define
+        the missing objects.
         """
-        layout, rules = self._get_layout(catalog), self._settings.rules
+        fleet, rules = self._get_fleet_config(catalog), self._settings.rules
         findings = [
             *lint_repositories(catalog),
             *lint_package_conflicts(result.variants, catalog.objects),
             *lint_functions(catalog, self._functions),
-            *lint_generated(result.variants, layout.policies, rules.on_missing_policy, catalog.objects),
-            *lint_policies(layout.policies.valid.values(), layout.inventory.clusters),
+            *lint_generated(result.variants, fleet.policies, rules.on_missing_policy, catalog.objects),
+            *lint_policies(fleet.policies.valid.values(), fleet.inventory.clusters),
         ]
-        if catalog.is_complete and not layout.inventory.uncertain_names:
+        if catalog.is_complete and not fleet.inventory.uncertain_names:
             engine, states = _fingerprint_engine(self._settings), dict[Target, TargetState]()
-            findings += lint_variants(catalog, self._build_variant_inputs(layout, remotes, states, now))
-            findings += lint_presets(catalog, layout.inventory, self._limits if rules.expressions else None)
+            findings += lint_variants(catalog, self._build_variant_inputs(fleet, remotes, states, now))
+            findings += lint_presets(catalog, fleet.inventory, self._limits if rules.expressions else None)
             owned = OwnedPackages(states, COMPONENT_GROUP, BINDING)
-            findings += lint_components(catalog, layout.inventory, self._build_component_inputs(owned, engine))
+            findings += lint_components(catalog, fleet.inventory, self._build_component_inputs(owned, engine))
         return tuple(findings)
 
     def read_cluster_versions(self, catalog: Catalog) -> KnownClusters:
-        """Return the clusters with their Kubernetes releases."""
-        return read_known_clusters(catalog, self._get_layout(catalog).inventory)
+        """Return the clusters of the config with their Kubernetes versions."""
+        return read_known_clusters(catalog, self._get_fleet_config(catalog).inventory)
 
     def _build_variant_inputs(
-        self, layout: _Layout, remotes: Remotes, states: Mapping[Target, TargetState], now: int
+        self, fleet: _FleetConfig, remotes: Remotes, states: Mapping[Target, TargetState], now: int
     ) -> PackageVariantInputs:
         children, blocked = self._set_packages.list_packages(states)
         return PackageVariantInputs(
-            layout.repositories, FetchedUpstreams(remotes, self._resolve), children,
+            fleet.repositories, FetchedUpstreams(remotes, self._resolve), children,
             self._settings.guards.max_delete_percent, _fingerprint_engine(self._settings), self._limits, now, blocked,
         )  # fmt: skip
 
@@ -426,31 +438,34 @@ class CatalogServices:
         )
 
     def list_generated_kinds(self, catalog: Catalog) -> tuple[tuple[GeneratedKind, ...], tuple[Finding, ...]]:
-        """Return the kinds that component types generate, and findings for component types without a kind."""
+        """Return the kinds that component types generate, and findings about component types that generate no kind."""
         no_packages = OwnedPackages({}, COMPONENT_GROUP, BINDING)
         return list_component_kinds(
             catalog, self._build_component_inputs(no_packages, _fingerprint_engine(self._settings))
         )
 
     def create_renderer(self, catalog: Catalog) -> PackageRenderer:
-        """Create the renderer of packages for a catalog."""
+        """Create the renderer for the packages of a catalog."""
         rules = self._settings.rules
         options = OverrideOptions(rules.on_missing_policy, read_pod_spec_paths(rules.pod_spec_paths))
-        layout = self._get_layout(catalog)
-        clusters = layout.inventory.clusters
-        overrides = ClusterOverrides(layout.policies, clusters, options, strict_codes=frozenset(rules.strict))
+        fleet = self._get_fleet_config(catalog)
+        clusters = fleet.inventory.clusters
+        overrides = ClusterOverrides(fleet.policies, clusters, options, strict_codes=frozenset(rules.strict))
         self._pairs.end_pass()
         self._templates_in.end_pass()
         template_options = TemplateOptions(rules.template_mode, frozenset(rules.strict))
-        templates = TemplateMerger(layout.merge_rules.rules, template_options, self._pairs, self._templates_in)
+        templates = TemplateMerger(fleet.merge_rules.rules, template_options, self._pairs, self._templates_in)
         return PackageRenderer(catalog, overrides, self._engine, templates)
 
     def create_tag_policy(self, catalog: Catalog) -> TagPolicy:
-        """Return the policy that selects the revisions with tags."""
+        """Return the policy that decides which packages get Git tags for their revisions."""
         return TagPolicy(self._settings.git.revision_tags, frozenset(_list_named_upstreams(catalog)))
 
     def find_locked_tree(self, files: FileTree, catalog: Catalog, remotes: Remotes) -> TreeId | None:
-        """Return the upstream tree that a Kptfile's lock names."""
+        """Return the upstream tree that the `upstreamLock` of the Kptfile in `files` names.
+
+        Return None if there is no lock, or if the tree cannot be found.
+        """
         kptfile = read_kptfile(files[KPTFILE].data) if KPTFILE in files else ()
         lock = kptfile.upstream_lock.git if isinstance(kptfile, Kptfile) and kptfile.upstream_lock else None
         if lock is None:
@@ -462,37 +477,40 @@ class CatalogServices:
 
     def find_upstream_urls(self, repo: str, catalog: Catalog) -> tuple[str, ...]:
         """Return the URLs of the Repositories that match a repository URL from a Kptfile or status file."""
-        layout, normalized_url = self._get_layout(catalog), normalize_repository_url(repo)
+        fleet, normalized_url = self._get_fleet_config(catalog), normalize_repository_url(repo)
         names = (
             name
-            for name, repository in layout.repositories.items()
+            for name, repository in fleet.repositories.items()
             if normalize_repository_url(repository.url) == normalized_url
         )
-        return tuple(dict.fromkeys(layout.urls[name] for name in names))
+        return tuple(dict.fromkeys(fleet.urls[name] for name in names))
 
-    def _get_layout(self, catalog: Catalog) -> _Layout:
-        # A catalog is immutable. Two layouts are cached, because a command can compare two catalogs.
-        entry = next((cached for cached in self._layouts if cached[0] is catalog), None)
+    def _get_fleet_config(self, catalog: Catalog) -> _FleetConfig:
+        # Cache the result of two catalogs, because a command can compare two catalogs.
+        entry = next((cached for cached in self._fleet_configs if cached[0] is catalog), None)
         if entry is None:
-            entry = (catalog, self._find_reusable_layout(catalog) or self._build_layout(catalog))
-            self._layouts = [*self._layouts[-1:], entry]
+            entry = (catalog, self._find_reusable_fleet_config(catalog) or self._build_fleet_config(catalog))
+            self._fleet_configs = [*self._fleet_configs[-1:], entry]
         return entry[1]
 
-    def _find_reusable_layout(self, catalog: Catalog) -> _Layout | None:
-        """Return the layout of a cached catalog with identical layout objects, or None."""
-        objects = _list_layout_objects(catalog)
+    def _find_reusable_fleet_config(self, catalog: Catalog) -> _FleetConfig | None:
+        """Return the cached value of a catalog with identical Repositories, clusters and policies.
+
+        Return None if no such catalog is cached.
+        """
+        objects = _list_fleet_objects(catalog)
         return next(
             (
-                layout
-                for cached, layout in reversed(self._layouts)
-                if are_identical(_list_layout_objects(cached), objects)
+                fleet
+                for cached, fleet in reversed(self._fleet_configs)
+                if are_identical(_list_fleet_objects(cached), objects)
             ),
             None,
         )
 
-    def _build_layout(self, catalog: Catalog) -> _Layout:
+    def _build_fleet_config(self, catalog: Catalog) -> _FleetConfig:
         repositories, findings = read_repositories(catalog)
-        # Thousands of Repositories can contain the same few URLs.
+        # Cache resolved URLs, because thousands of Repositories can contain the same few URLs.
         resolve = lru_cache(None)(self._resolve)
         urls: dict[tuple[str, str], str] = {}
         refused = []
@@ -526,12 +544,15 @@ class CatalogServices:
         all_findings = (
             *findings, *refused, *inventory.findings, *policies.findings, *rule_findings, *merge_rules.findings,
         )  # fmt: skip
-        return _Layout(
+        return _FleetConfig(
             urls, usable, inventory, targets, () if fleet else fleet_clusters, policies, merge_rules, all_findings
         )
 
     def _get_fleet_url(self) -> str:
-        """Return the URL of the fleet repository, or "". An offline render uses a URL that does not exist."""
+        """Return the URL of the fleet repository. Return "" if the settings contain no fleet repository.
+
+        Without this setting, an offline render uses the path of a repository that does not exist.
+        """
         if self._settings.fleet.url:
             return parse_url(self._settings.fleet.url).connection_url
         return str(Path(self._settings.cache).expanduser().absolute() / _NO_FLEET) if self._offline else ""
@@ -541,7 +562,7 @@ class CatalogServices:
 
 
 def _fingerprint_engine(settings: Settings) -> str:
-    """Return a text that changes if the version or the settings of merging, rules, functions or limits change."""
+    """Return a text that changes if the program version changes, or a setting that can change rendered packages."""
     allowed = [*settings.functions.exec, *settings.functions.containers]
     functions_part = f" functions {compute_digest([allowed, settings.functions.image_prefix])}" if allowed else ""
     merge = settings.merge.model_dump(exclude_defaults=True, exclude={"profile"})
@@ -553,16 +574,15 @@ def _fingerprint_engine(settings: Settings) -> str:
     return f"{__version__} {settings.merge.profile}{merge_part}{rules_part}{functions_part}{limits_part}"
 
 
-def _list_layout_objects(catalog: Catalog) -> tuple[object, ...]:
-    """Return the objects of a catalog that determine its layout."""
+def _list_fleet_objects(catalog: Catalog) -> tuple[object, ...]:
     if catalog.unreadable or catalog.findings or catalog.duplicates:
-        # The layout of an incomplete catalog also depends on its findings and duplicates.
+        # Return the catalog itself, because the findings and duplicates of an incomplete catalog have an effect too.
         return (catalog,)
-    return tuple(config_object for kind in _LAYOUT_KINDS for config_object in catalog.objects_of_kind(*kind))
+    return tuple(config_object for kind in _FLEET_KINDS for config_object in catalog.objects_of_kind(*kind))
 
 
 def _list_named_upstreams(catalog: Catalog) -> Iterator[PackageTarget]:
-    """Yield each package that an object names as upstream. Such a package requires tags."""
+    """Yield each package that a PackageVariant, PackageVariantSet or PackageRevisionSet names as an upstream."""
     for kind in ("PackageVariant", "PackageVariantSet", "PackageRevisionSet"):
         objects = (*catalog.objects_of_kind(PORCH_GROUP, kind), *catalog.objects_of_kind("reconciler.dev", kind))
         for config_object in objects:
@@ -586,7 +606,10 @@ def _build_repository_target(repository: Repository, url: str, normalized_url: s
 
 
 def _create_source_finder(catalog: Catalog) -> Callable[[Target], ConfigSources]:
-    """Return a function that returns the source files of a target: those of its object and of its cluster's objects."""
+    """Return a function that finds the source files of a target.
+
+    The source files contain the object that defines the target, and all objects of its cluster.
+    """
     objects_by_cluster: dict[str, list[ConfigObject]] = {}
     for kind in CLUSTER_KINDS:
         for config_object in catalog.objects_of_kind(*kind) if kind != _REPOSITORY else ():
@@ -603,16 +626,16 @@ def _get_url_identity(url: str) -> str:
     return parse_url(url).identity
 
 
-def _remove_targetless_variants(result: ControllerResult, layout: _Layout, catalog: Catalog) -> ControllerResult:
-    """Remove the packages of clusters without a target, which have neither a Repository nor a fleet repository."""
-    if not layout.targetless_clusters:
+def _remove_targetless_variants(result: ControllerResult, fleet: _FleetConfig, catalog: Catalog) -> ControllerResult:
+    """Remove the package variants of clusters that have neither a Repository nor a branch in the fleet repository."""
+    if not fleet.targetless_clusters:
         return result
-    clusters = sorted({variant.target.repository for variant in result.variants} & set(layout.targetless_clusters))
+    clusters = sorted({variant.target.repository for variant in result.variants} & set(fleet.targetless_clusters))
     findings = (
-        _create_missing_target_finding(catalog.objects[layout.inventory.target_keys[name]], name) for name in clusters
+        _create_missing_target_finding(catalog.objects[fleet.inventory.target_keys[name]], name) for name in clusters
     )
     variants = tuple(
-        variant for variant in result.variants if variant.target.repository not in layout.targetless_clusters
+        variant for variant in result.variants if variant.target.repository not in fleet.targetless_clusters
     )
     return replace(result, variants=variants, findings=(*result.findings, *findings))
 
@@ -625,7 +648,7 @@ def _create_missing_target_finding(cluster: ConfigObject, name: str) -> Finding:
 
 
 def _build_fleet_target(cluster: ConfigObject, url: str, normalized_url: str) -> Target:
-    """Return the target of a cluster without a Repository: a branch of the fleet repository."""
+    """Return the target of a cluster that has no Repository. The target is a branch of the fleet repository."""
     name = cluster.key.name
     return Target(
         cluster.key, url, format_kptfile_url(url), f"clusters/{name}", "", True, cluster.location, f"{name}/",
@@ -642,9 +665,10 @@ def _create_reserved_branch_finding(config_object: ConfigObject, branch: str, us
 
 @dataclass(frozen=True)
 class _SetPackage:
-    """A package of a set.
+    """A package of a PackageVariantSet.
 
-    `existing_count` is the number of packages of the set when this package was first blocked; 0 if it is not blocked.
+    If the package is blocked, `existing_count` is the number of packages that the set had when this package was first
+    blocked. For other packages, `existing_count` is 0.
     """
 
     set_key: ObjectKey
@@ -653,7 +677,7 @@ class _SetPackage:
 
 
 class _SetPackages:
-    """The packages of each set in the recorded states. An unchanged state is not read again."""
+    """Lists the packages of each PackageVariantSet from the recorded states. The results are cached."""
 
     def __init__(self) -> None:
         self._packages_by_state: IdentityCache[tuple[_SetPackage, ...]] = IdentityCache()
@@ -662,9 +686,9 @@ class _SetPackages:
     def list_packages(
         self, states: Mapping[Target, TargetState]
     ) -> tuple[Mapping[ObjectKey, Sequence[DownstreamKey]], Mapping[ObjectKey, Mapping[DownstreamKey, int]]]:
-        """Return the packages of each set, and for blocked packages the number of existing packages.
+        """Return the packages of each set, and `_SetPackage.existing_count` for each blocked package.
 
-        If the packages of a set did not change, the returned list is identical to the list of the previous call.
+        If the packages of a set did not change, the returned list is the same Python object as in the previous call.
         """
         children: dict[ObjectKey, list[DownstreamKey]] = {}
         blocked: dict[ObjectKey, dict[DownstreamKey, int]] = {}

@@ -1,4 +1,4 @@
-"""The forge clients of the settings, and the push options for GitLab."""
+"""Forge clients that are built from the settings, and push options for GitLab."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def create_gitlab_announcer(settings: Settings) -> PushOptionsAnnouncer:
-    """Return a function that builds the push options with which GitLab opens merge requests.
+    """Return a function that builds the GitLab push options for opening a merge request.
 
-    The function returns () for a target whose forge is not of the kind gitlab-push-options.
+    The function returns () for a target whose forge has another kind than `gitlab-push-options`.
     """
     forges, forge_settings = ForgeRegistry(settings, time.time), settings.forge
 
@@ -39,25 +39,31 @@ def create_gitlab_announcer(settings: Settings) -> PushOptionsAnnouncer:
 
 
 class ForgeRegistry:
-    """The forges of the settings, by the URL of a repository. Without forges, no forge module is imported."""
+    """The forges of the settings. A repository URL selects a forge.
+
+    If the settings contain no forge, the forge modules are not imported.
+    """
 
     def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
         self._hosts = _build_hosts(settings.forge, clock) if settings.forge.hosts else None
 
     def get_forge(self, url: str) -> Forge | None:
-        """Return the client for a repository, or None if its host is not a configured forge."""
+        """Return the forge client for a repository URL. Return None if the host is not a configured forge."""
         return self._hosts.get_forge(*split_host_and_path(parse_url(url))) if self._hosts else None
 
     def get_kind(self, url: str) -> str | None:
-        """Return the kind of forge of a repository, or None."""
+        """Return the forge kind for a repository URL, e.g. "gitlab".
+
+        Return None if the host is not a configured forge.
+        """
         return self._hosts.get_kind(*split_host_and_path(parse_url(url))) if self._hosts else None
 
     def build_commit_url(self, url: GitUrl, commit: str) -> str:
-        """Return the URL of a commit's web page, or "" if there is none."""
+        """Return the URL of a commit's web page. Return "" if the host is not a configured forge."""
         return self._hosts.build_commit_url(*split_host_and_path(url), commit) if self._hosts else ""
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections to forges."""
         if self._hosts:
             self._hosts.close()
 

@@ -1,4 +1,4 @@
-"""Conversion of settings to the options of other packages."""
+"""Functions that convert settings to the options of other packages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ INITIAL_BACKOFF_SECONDS = 5.0
 
 
 def get_cache_file(settings: Settings, name: str) -> Path:
-    """Return the path of a cache file. Each shard has its own file, because every write replaces the file."""
+    """Return the path of a cache file. Each shard has its own file, because a write replaces the whole file."""
     shard = parse_shard(settings.shard)
     suffix = "" if shard.is_alone else f"-{shard.index}-of-{shard.count}"
     return Path(settings.cache).expanduser() / f"{name}{suffix}.json"
@@ -65,12 +65,12 @@ def read_merge_options(settings: Settings) -> MergeOptions:
 
 
 def get_conflict_policy(settings: Settings) -> ConflictPolicy:
-    """Return the conflict policy of packages whose PackageVariant has none."""
+    """Return the conflict policy that applies if a PackageVariant does not set a conflict policy."""
     return settings.merge.conflict_policy or get_default_conflict_policy(settings.merge.profile)
 
 
 def build_functions(settings: Settings, backoff: Backoff) -> CombinedFunctionProvider:
-    """Build the provider of the built-in functions and of the programs and containers that the settings list."""
+    """Build the provider of functions: built-in functions, and the programs and containers that the settings list."""
     options = settings.functions
     process_limits = ProcessLimits(options.timeout_seconds, options.memory_bytes, options.output_bytes)
     interrupted = InterruptedCalls(backoff)
@@ -94,7 +94,7 @@ def build_render_engine(settings: Settings, functions: CombinedFunctionProvider)
 
 
 def build_yaml_limits(settings: Settings) -> YamlLimits:
-    """Return the limits of one YAML file."""
+    """Return the size limits for one YAML file."""
     limits = settings.limits
     return YamlLimits(
         file_bytes=limits.file_bytes,
@@ -106,5 +106,5 @@ def build_yaml_limits(settings: Settings) -> YamlLimits:
 
 def count_available_cores() -> int:
     """Return the number of cores that this process may use."""
-    # Containers and taskset can limit a process to fewer cores than the machine has.
+    # Do not use `os.cpu_count` if possible, because containers and `taskset` can limit a process to fewer cores.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Publishers of plans and status, and reading of the status branch."""
+"""Functions that build the publishers of a pass, and functions that read the status branch."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ from reconciler.server.address import ListenError
 from reconciler.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
-    # Only the command `run` imports the server.
+    # Do not import the server at run time, because only the command `run` uses the server.
     from reconciler.server.webhooks import WebhookServer
 
 
 class NoStatusRepositoryError(ExpectedError):
-    """The settings contain no repository for status, which `sync` and `run` require."""
+    """The settings contain no repository for status files. The commands `sync` and `run` require this repository."""
 
 
 def build_push_publisher(settings: Settings) -> PushPublisher:
     """Build the publisher that pushes to the remotes.
 
     Raises:
-        NoStatusRepositoryError: The settings contain no repository for status.
-        GitError: The URL of the status repository cannot be used.
+        NoStatusRepositoryError: The settings contain no repository for status files.
+        GitError: The URL of the repository for status files is invalid or not allowed.
     """
     options = build_git_options(settings)
     url = parse_url(_get_status_url(settings))
@@ -66,7 +66,7 @@ def read_status(settings: Settings) -> dict[str, bytes]:
     """Fetch the status branch and return its files. Return {} if the branch does not exist.
 
     Raises:
-        NoStatusRepositoryError: The settings contain no repository for status.
+        NoStatusRepositoryError: The settings contain no repository for status files.
         GitError: The branch cannot be fetched or read.
     """
     url = parse_url(_get_status_url(settings))
@@ -88,7 +88,7 @@ def read_status(settings: Settings) -> dict[str, bytes]:
 
 
 def read_summary(settings: Settings) -> Mapping[str, Any]:
-    """Fetch the status branch and return its summary. Return {} if there is no valid summary.
+    """Fetch the status branch and return its summary file. Return {} if the summary file is missing or invalid.
 
     Raises:
         GitError: The branch cannot be fetched or read.
@@ -113,12 +113,12 @@ def _get_status_url(settings: Settings) -> str:
 
 
 def build_dry_run_publisher() -> DryRunPublisher:
-    """Build the publisher that stores the pushes in memory."""
+    """Build the publisher that keeps pushes in memory, so that no remote changes."""
     return DryRunPublisher()
 
 
 def build_folder_publisher(settings: Settings, out: Path) -> FolderPublisher:
-    """Build the publisher that writes to a folder."""
+    """Build the publisher that writes packages and status files to the folder `out`."""
     return FolderPublisher(out, _create_status_builder(settings))
 
 
@@ -130,7 +130,7 @@ def _create_status_builder(settings: Settings) -> StatusFiles:
 
 
 def start_webhook_server(webhooks: WebhookServer, settings: Settings) -> None:
-    """Start, move or stop the webhook server according to the settings.
+    """Start the webhook server, move it to another address, or stop it, as the settings require.
 
     Raises:
         SettingsError: The address or the secret file cannot be used.

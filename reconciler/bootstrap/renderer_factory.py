@@ -1,4 +1,4 @@
-"""Renderers for worker processes, built from the settings and from the render context of a pass."""
+"""Construction of package renderers for worker processes."""
 
 from __future__ import annotations
 
@@ -25,19 +25,22 @@ from reconciler.settings import Settings
 
 @dataclass(frozen=True)
 class SettingsRendererFactory:
-    """Creates renderers from settings in JSON. Within a process, equal settings share one cache of parsed files."""
+    """Creates package renderers. `settings` contains the settings as JSON.
+
+    In one process, factories with equal settings share one cache of parsed config files.
+    """
 
     settings: str
 
     def __call__(self, context: RenderContext) -> PackageRenderer:
-        """Create a renderer for a render context."""
+        """Create a package renderer for a render context."""
         state = _get_worker_state(self.settings)
         templates = TemplateMerger(context.merge_rules, context.template_options)
         return PackageRenderer(state.read_catalog(context), context.cluster_overrides, state.engine, templates)
 
 
 def build_executor(settings: Settings) -> Executor | None:
-    """Build the executor of the settings, or return None if this process renders all packages."""
+    """Build the executor that the settings configure. Return None if this process renders all packages."""
     options = settings.rendering
     factory = SettingsRendererFactory(_select_render_settings(settings).model_dump_json())
     if options.dask:
@@ -47,12 +50,12 @@ def build_executor(settings: Settings) -> Executor | None:
 
 
 def _select_render_settings(settings: Settings) -> Settings:
-    """Return only the settings that rendering requires. Workers must not receive the other settings."""
+    """Return only the settings that a render requires, because workers must not receive secrets and URLs."""
     return Settings(merge=settings.merge, rules=settings.rules, functions=settings.functions, limits=settings.limits)
 
 
 class _WorkerState:
-    """The render engine and the parsed files that a process reuses for all render contexts."""
+    """The render engine and the parsed config files of a worker process. All renders in the process share them."""
 
     def __init__(self, settings: Settings) -> None:
         relax_gc()
@@ -63,13 +66,13 @@ class _WorkerState:
         self._catalog: Catalog | None = None
 
     def read_catalog(self, context: RenderContext) -> Catalog:
-        """Read the catalog of a render context. Only files that are not in the cache are parsed."""
+        """Read the catalog of a render context. Files that are in the cache are not parsed again."""
         self._catalog = read_catalog(
             context.files, self._parse_cache, self._limits, context.unreadable_files, self._catalog
         )
         for file_id in self._parse_cache.keys() - {file.id for file in context.files.values()}:
             del self._parse_cache[file_id]
-        catalog = self._catalog.with_resolution(context.settlement)
+        catalog = self._catalog.with_resolution(context.conflict_resolution)
         deletions = context.unproven_deletions
         return replace(catalog, unproven_deletions=deletions) if deletions else catalog
 

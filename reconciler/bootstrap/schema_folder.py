@@ -1,4 +1,4 @@
-"""JSON Schemas of Kubernetes kinds in a folder with the layout of kubeconform. Nothing is fetched."""
+"""JSON Schemas of Kubernetes kinds in a folder with the file structure of kubeconform. Nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -21,19 +21,22 @@ _MAX_BYTES = 32 * 2**20
 
 
 class SchemasError(ExpectedError):
-    """A folder of schemas, or a file in it, cannot be used. The message contains the reason."""
+    """The folder of schemas, or a file in this folder, cannot be used. The message contains the reason."""
 
 
 def build_schemas(folder: str | None) -> SchemaSource:
-    """Build the source of schemas: the installed schemas, and those of the folder if there is one."""
+    """Return the schemas in `folder` together with the installed schemas.
+
+    If `folder` is None, return only the installed schemas.
+    """
     return FolderSchemas(Path(folder)) if folder else InstalledSchemas()
 
 
 class FolderSchemas:
-    """The schemas of a folder, and the installed schemas for kinds without a schema in the folder.
+    """The schemas in a folder. Kinds that have no schema in the folder use the installed schemas.
 
-    Built-in kinds are in `v<release>-standalone-strict/<kind>-<group>-<version>.json`, or in a folder without
-    `-strict`. Custom kinds of all releases are in `<group>/<kind>_<version>.json`.
+    The folder `v<release>-standalone-strict` or `v<release>-standalone` contains the built-in kinds of a release as
+    `<kind>-<group>-<version>.json`. Custom kinds are in `<group>/<kind>_<version>.json`, for all releases.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -47,7 +50,7 @@ class FolderSchemas:
     def find_violations(
         self, release: KubernetesRelease | None, data: Mapping[str, Any]
     ) -> tuple[Violation, ...] | None:
-        """Return the violations of a resource, or None if there is no schema of its kind."""
+        """Return the schema violations of a resource. Return None if its kind has no schema."""
         for path in self._list_paths(release, data):
             validator = self._get_validator(path)
             if validator:
@@ -55,21 +58,24 @@ class FolderSchemas:
         return self._installed.find_violations(release, data)
 
     def is_complete(self, release: KubernetesRelease | None) -> bool:
-        """Return whether all kinds of a release have a schema. Only the installed schemas can be complete."""
+        """Return whether all built-in kinds of a release have an installed schema.
+
+        Schemas in the folder are ignored.
+        """
         return self._installed.is_complete(release)
 
     def describe_release(self, release: KubernetesRelease | None) -> str:
-        """Return the name of the release whose schemas are used."""
+        """Return the name of the Kubernetes release whose installed schemas are used."""
         return self._installed.describe_release(release)
 
     def explain_missing_schema(self, release: KubernetesRelease | None) -> str:
-        """Return the reason why a built-in kind has no schema, and the next step."""
+        """Return a message with the reason why a built-in kind has no schema, and with the next step for the user."""
         return f"{self._folder} contains no schema of them, and {self._installed.explain_missing_schema(release)}"
 
     def _list_paths(self, release: KubernetesRelease | None, data: Mapping[str, Any]) -> Iterator[Path]:
         group, version = split_api_version(str(data.get("apiVersion", "")))
         kind = str(data.get("kind", "")).lower()
-        # These names come from the resource. They must not refer to a path outside of the folder.
+        # Check the names, because they come from the resource and could refer to a path outside of the folder.
         if any(validate_name_segment(name) for name in (kind, version, group or "core")):
             return
         first = group.partition(".")[0]
@@ -86,7 +92,10 @@ class FolderSchemas:
 
 
 def _list_releases(folder: Path) -> Mapping[KubernetesRelease, list[Path]]:
-    """Return the folders of each release: folders of strict schemas first, then the newest version first."""
+    """Return the schema folders of each release.
+
+    Strict schemas precede others, and new patch versions precede old ones.
+    """
     folders: dict[KubernetesRelease, list[Path]] = {}
     for subfolder in sorted(folder.glob("v*-standalone*"), key=_build_sort_key):
         if release := parse_kubernetes_release(subfolder.name.partition("-")[0]):
@@ -110,7 +119,7 @@ def _read(path: Path) -> jsonschema_rs.Validator:
     if not isinstance(schema, dict):
         raise SchemasError(f"{path}: a schema must be a JSON object")
     try:
-        # The value of "$schema" in these files is not a defined draft of JSON Schema.
+        # Remove "$schema", because its value in these files is not a valid draft of JSON Schema.
         return create_draft4_validator({name: value for name, value in schema.items() if name != "$schema"})
     except ValueError as error:
         raise SchemasError(f"{path}: {error}") from error

@@ -1,4 +1,4 @@
-"""Construction of the services that commands use, from the settings and the location of the config."""
+"""Construction of the services that commands use. The inputs are the settings and the location of the config."""
 
 from __future__ import annotations
 
@@ -69,10 +69,17 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Services:
-    """The services of a command: the config source, the remotes, the services of a pass, and the folders to watch.
+    """The services of a command.
 
-    `open_config_history` opens the config at other commits. It raises GitError for a folder outside of a repository.
-    `resolve_commit` finds a commit of a remote by branch, tag or commit id.
+    Attributes:
+        source: Reads the config.
+        remotes: The Git repositories of the fleet.
+        backoff: The pauses after failures.
+        pass_services: The services of a pass.
+        watched_folders: Local folders. A change in such a folder starts a pass.
+        open_config_history: Opens the history of the config. Raises GitError if a config folder is not in a Git
+            repository.
+        resolve_commit: Finds a commit in a mirror by a branch name, a tag name or a commit ID.
     """
 
     source: ConfigSource
@@ -102,14 +109,15 @@ def build_services(
     Args:
         settings: The settings.
         config: The URL or path of the config.
-        should_treat_missing_as_empty: Whether a missing branch counts as an empty branch.
+        should_treat_missing_as_empty: Whether a target repository that does not exist is treated as an empty
+            repository.
         commit: The commit of the config. "" means the files on disk, or the head of the config branch.
-        is_offline: Whether clusters without a Repository have a target although the settings have no fleet repository.
-        can_fetch: Whether remotes and forges are contacted. If not, the services read the data of the last fetch.
+        is_offline: Whether a cluster can have a target even if it has no Repository and there is no fleet repository.
+        can_fetch: Whether remotes and forges may be contacted. If not, the services use the data of the last fetch.
         report_progress: Receives the stage, the number of completed items, and the total number of items.
-        clock: Returns seconds since 1970. It determines the time of actions, not the rendered content.
-        monotonic_clock: Returns seconds of a monotonic clock.
-        wake_up: If set, a pass does not wait for slow remotes, and this function is called when a slow remote is ready.
+        clock: Returns seconds since 1970. The clock has an effect on the time of actions, not on rendered content.
+        monotonic_clock: Returns the seconds of a monotonic clock.
+        wake_up: Called when a slow remote is ready. With this argument, a pass does not wait for slow remotes.
 
     Raises:
         GitError: The URL of the config cannot be used.
@@ -155,13 +163,16 @@ def _report_push_wait(report_progress: Progress) -> Callable[[str, float], None]
 
 
 def build_pass_cache(settings: Settings, config: str) -> FilePassStore:
-    """Build the cache that consecutive processes use for passes with the same config and settings."""
+    """Build the file cache for the result of the last pass.
+
+    Processes with the same config and settings share the file.
+    """
     key = compute_digest([__version__, settings.model_dump(mode="json"), str(Path(config).absolute())])
     return FilePassStore(Path(settings.cache).expanduser() / "settled" / f"{key.removeprefix('sha256:')}.json")
 
 
 def _raise_open_file_limit() -> None:
-    # During a pass, each remote has a Git process with three file descriptors. The limit of many systems is 1,024.
+    # Raise the limit, because many systems allow 1,024 open files, and a pass uses three open files for each remote.
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -169,7 +180,7 @@ def _raise_open_file_limit() -> None:
 
 @dataclass(frozen=True)
 class PackageServices:
-    """The services of a command on one package: the upstreams, the merge options and the functions."""
+    """The services of a command that works on one package: the upstreams, the merge options and the functions."""
 
     upstreams: UpstreamPackages
     merge: MergeOptions
@@ -179,20 +190,20 @@ class PackageServices:
 def build_package_services(
     settings: Settings, folder: Path, root: str, policy: str = "", on_fetch: Callable[[str], None] = lambda url: None
 ) -> PackageServices:
-    """Build the services of a command on the package in `folder`.
+    """Build the services of a command that works on the package in `folder`.
 
     Args:
         settings: The settings.
         folder: The folder of the package.
-        root: The URL of the package's upstream, or "".
-        policy: Overrides the setting merge.conflict_policy.
-        on_fetch: Receives each URL before its repository is fetched.
+        root: The URL of the package's upstream, or "" if the package has no upstream.
+        policy: The conflict policy. If it is not "", it replaces the setting `merge.conflict_policy`.
+        on_fetch: Receives the URL of each repository before the repository is fetched.
 
     Raises:
         GitError: A URL cannot be used.
     """
     options = build_git_options(settings)
-    # The rules for URLs in a config apply: a package from a remote must not refer to repositories on this machine.
+    # Check URLs as in a config, because a package from a remote must not refer to repositories on this machine.
     source = RepositorySource(parse_url(root or ".", str(folder.absolute())))
 
     def open_mirror(repo: str) -> Mirror:
@@ -208,7 +219,7 @@ def build_package_services(
 
 
 class _Builder:
-    """Builds the services of a pass, and caches the data that is valid for several passes."""
+    """Builds the services of a pass, and caches data that several passes use."""
 
     def __init__(
         self,
@@ -247,10 +258,12 @@ class _Builder:
         return RepositoryConfigSource(self._config_mirror, *names)
 
     def open_history(self) -> ConfigHistory:
-        """Open the config at other commits. For a folder, these are the commits of the repository that contains it.
+        """Open the history of the config.
+
+        For a folder, this is the history of the Git repository that contains the folder.
 
         Raises:
-            RepositoryMissingError: The folder is outside of a repository.
+            RepositoryMissingError: The folder is not in a Git repository.
         """
         directory = self._settings.config.directory
         if isinstance(self._source, RepositorySource):
@@ -271,7 +284,7 @@ class _Builder:
 
     @cached_property
     def known_heads(self) -> KnownHeads:
-        """The last known heads of target branches."""
+        """The cached heads of all target branches at the end of the last pass."""
         config = f"{self._source.url.identity} {self._settings.config.directory.strip('/')}".strip()
         return KnownHeads(self._cache / "heads.json", config)
 
@@ -286,7 +299,6 @@ class _Builder:
 
     @cached_property
     def forges(self) -> ForgeRegistry:
-        """The forges of the settings."""
         return ForgeRegistry(self._settings, self._clock)
 
     def _build_pull_requests(self) -> PullRequests:
@@ -308,7 +320,7 @@ class _Builder:
         return parse_yaml(data, self._limits)
 
     def list_watched_folders(self) -> tuple[Path, ...]:
-        """Return the folders of a local config. A change in them starts a pass."""
+        """Return the folder of a local config, whose changes start a pass. Return () for a remote config."""
         return (Path(self._source.url.text),) if self._source.url.is_local else ()
 
     def open_mirror(self, url: str) -> Mirror:
@@ -358,7 +370,7 @@ class _Builder:
     def _read_catalog(self, isolate: Callable[[Catalog], Catalog], snapshot: ConfigSnapshot) -> Catalog:
         catalog = read_catalog(snapshot.files, self._parse_cache, self._limits, snapshot.unreadable, self._catalog)
         self._catalog = catalog
-        # Remove files from the cache that this commit does not contain.
+        # Remove files that this commit does not contain, to limit the size of the cache.
         file_ids = {file.id for file in snapshot.files.values()}
         for file_id in self._parse_cache.keys() - file_ids:
             del self._parse_cache[file_id]
@@ -370,13 +382,13 @@ def _find_commit(state_prefix: str, mirror: Mirror, name: str) -> CommitId:
 
 
 def _preload(catalog: Catalog) -> None:
-    """Import the expression parser, which is slow, if the config requires it."""
+    """Import the expression parser now if the config uses expressions, because the import is slow."""
     if catalog.objects_of_kind(PORCH_GROUP, "PackageVariantSet"):
         load_parser()
 
 
 class _DraftTextWriter:
-    """Writes the commit messages and status files of drafts for one config commit."""
+    """Writes the commit messages and status files of drafts. All texts name the same config commit."""
 
     def __init__(self, config: str, dry_commit: DryCommit | None = None) -> None:
         self._config = config

@@ -1,4 +1,5 @@
-"""Executors: where renders run. A render runs in this process, in a local worker process, or on a Dask cluster.
+"""Executors, which render packages in local worker processes or on a Dask cluster.
 
-The output bytes are equal in all three places. The decision which packages to render does not belong here.
+Both kinds of executors produce the same bytes as a render in the main process. The decision which packages are rendered
+does not belong here.
 """

@@ -1,6 +1,6 @@
-"""Batches of jobs: how the main process packs them, and how a worker renders them.
+"""Batches of jobs: the main process packs jobs into batches, and workers render the batches.
 
-A batch names its context and its trees by digest, so that each of them is sent to a worker once.
+A batch contains only the digests of its render context and its file trees. Their contents are sent to each worker once.
 """
 
 from __future__ import annotations
@@ -29,12 +29,19 @@ from reconciler.planning.render.renderer import PackageRenderer
 
 
 class VersionMismatchError(Exception):
-    """The worker runs another version than the sender, so that its output could differ."""
+    """The worker and the sender of a batch run different versions, so that their output could differ."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Serialized jobs with the ids of their trees, the digest of their render context, and the sender's version."""
+    """Serialized jobs for one worker.
+
+    Attributes:
+        context_digest: The digest of the render context of the jobs.
+        jobs: The serialized jobs.
+        trees: The IDs of the file trees that the jobs contain.
+        version: The program version of the sender.
+    """
 
     context_digest: str
     jobs: bytes
@@ -43,17 +50,23 @@ class Batch:
 
 
 class RenderWorker:
-    """Renders batches in one worker process. It keeps the renderer of the latest render context."""
+    """Renders batches in a worker process. The renderer of the last render context is cached."""
 
     def __init__(self, create_renderer: RendererFactory) -> None:
         self._create_renderer = create_renderer
         self._context_digest = ""
         self._renderer: PackageRenderer | None = None
-        # Python runs one thread of a process at a time, so parallel renders in one process would not be faster.
+        # Render one batch at a time, because Python threads do not run in parallel and would not be faster.
         self._lock = Lock()
 
     def render_batch(self, batch: Batch, context: bytes, trees: Trees) -> bytes:
-        """Return the serialized results of a batch, without the files of its trees. Raises VersionMismatchError."""
+        """Render a batch and return the serialized results.
+
+        The results do not contain files of the file trees of the batch, because the sender has these files.
+
+        Raises:
+            VersionMismatchError: The sender has another program version.
+        """
         if batch.version != __version__:
             raise VersionMismatchError(
                 f"the worker has version {__version__}, but the sender has version {batch.version}"
@@ -75,7 +88,7 @@ def _render_job(job: Job, renderer: PackageRenderer) -> JobResult:
     try:
         with isolation_boundary(f"package {job.variant.target}"):
             rendered = renderer(job.variant, job.inputs)
-            # The worker compares, because only the worker has the contents of both trees in memory.
+            # Compare the packages in the worker, because only the worker has the contents of both packages in memory.
             previous = _get_previous_files(job.inputs)
             return RenderedPackage(rendered, previous.id, compare_packages(previous, rendered.files))
     except (InterruptedFunctionError, ScopeFailedError) as error:
@@ -83,18 +96,18 @@ def _render_job(job: Job, renderer: PackageRenderer) -> JobResult:
 
 
 def _get_previous_files(inputs: RenderInputs) -> FileTree:
-    """Return the files that the render replaces: the draft if there is one, otherwise the published package."""
+    """Return the files that the render replaces: the draft if there is one, or else the published package."""
     side = inputs.drafted or inputs.published
     return side.files if side else FileTree()
 
 
-# A worker renders this number of packages in about a third of a second.
+# The number of jobs in a batch. A worker renders 40 packages in about a third of a second.
 JOBS_PER_BATCH = 40
 
 
 @dataclass(frozen=True)
 class PackedContext:
-    """A serialized render context, its trees, and the digest of the bytes."""
+    """A serialized render context, the file trees that it refers to, and the digest of the serialized bytes."""
 
     data: bytes
     trees: Trees
@@ -103,7 +116,7 @@ class PackedContext:
 
 @dataclass(frozen=True)
 class PackedJobs:
-    """One batch, its trees, and the positions of its jobs in the caller's list."""
+    """One batch, the file trees that it refers to, and the index of each job in the caller's list of jobs."""
 
     batch: Batch
     trees: Trees
@@ -118,7 +131,7 @@ class PackedJobs:
 
 
 def collect_results(batches: Iterable[tuple[PackedJobs, Sequence[JobResult]]]) -> Sequence[JobResult]:
-    """Return the results of all batches in the order of the jobs."""
+    """Return the results of all batches in the original order of the jobs."""
     by_number = {
         number: result
         for packed, results in batches
@@ -134,7 +147,7 @@ def pack_context(context: RenderContext) -> PackedContext:
 
 
 def pack_jobs(context: PackedContext, jobs: Sequence[Job], max_jobs: int = JOBS_PER_BATCH) -> Iterator[PackedJobs]:
-    """Yield the jobs in batches of at most `max_jobs`. Jobs with the same upstream are in neighboring batches."""
+    """Yield the jobs in batches of at most `max_jobs` jobs. Jobs with equal source files are next to each other."""
     numbers = sorted(range(len(jobs)), key=lambda number: jobs[number].inputs.source_files.id)
     for start in range(0, len(numbers), max_jobs):
         job_numbers = tuple(numbers[start : start + max_jobs])
@@ -142,7 +155,7 @@ def pack_jobs(context: PackedContext, jobs: Sequence[Job], max_jobs: int = JOBS_
 
 
 def pack_batch(context: PackedContext, jobs: Sequence[Job], job_numbers: tuple[int, ...]) -> PackedJobs:
-    """Serialize jobs as one batch. `job_numbers` are their positions in the caller's list."""
+    """Serialize `jobs` as one batch. `job_numbers` contains the index of each job in the caller's list of jobs."""
     data, job_trees = pack_without_trees(jobs)
     batch = Batch(context.digest, data, tuple(sorted(job_trees)))
     trees: dict[TreeId, FileTree] = {**context.trees, **job_trees}

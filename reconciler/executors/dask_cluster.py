@@ -1,7 +1,7 @@
-"""Executor for many machines: an existing Dask cluster.
+"""Executor that renders packages on an existing Dask cluster.
 
-Package contents are submitted to the cluster once, under their Git ids. Workers fetch the contents of their batch. If a
-worker is lost, another worker repeats its work.
+Each file tree is submitted to the cluster once, under its Git tree ID. Workers fetch the file trees of their batches.
+If a worker stops, another worker repeats its jobs.
 """
 
 from __future__ import annotations
@@ -37,35 +37,35 @@ from reconciler.executors.executor import (
 from reconciler.executors.serialization import Trees, pack_trees, unpack_trees
 from reconciler.packages.functions.function import InterruptedFunctionError
 
-# The cluster already runs, so that the only cost is the transfer.
+# The minimum number of jobs for this executor. It is small, because the cluster is already running.
 _MIN_JOBS = 80
 _CONNECT_SECONDS = 10
 _RETRIES = 3
-# The number of unpacked contents that a worker caches.
+# The maximum number of deserialized file trees that a worker caches.
 _MAX_CACHED_TREES = 4_000
 
 
 class DaskExecutor:
-    """Renders on the Dask cluster whose scheduler is at `address`, for example "tcp://scheduler:8786"."""
+    """Renders packages on a Dask cluster. `address` is the address of the scheduler, e.g. "tcp://scheduler:8786"."""
 
     def __init__(
         self, address: str, renderer_factory: RendererFactory, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     ) -> None:
-        """Use the cluster at `address`.
+        """Use the Dask cluster whose scheduler has this address.
 
-        A batch that takes longer than `timeout_seconds` is rendered in this process instead.
+        If a batch takes longer than `timeout_seconds`, this process renders the packages of the batch itself.
         """
         self._address = address
         self._renderer_factory = renderer_factory
         self._timeout_seconds = timeout_seconds
 
     def should_distribute(self, job_count: int) -> bool:
-        """Return whether this number of jobs justifies the transfer."""
+        """Return whether there are enough jobs to justify the transfer of the package contents."""
         return job_count >= _MIN_JOBS
 
     @contextmanager
     def open_session(self, context: RenderContext) -> Iterator[ExecutorSession]:
-        """Connect to the scheduler and disconnect after the pass. Raises ExecutorUnusableError."""
+        """Connect to the scheduler for one pass. Raise `ExecutorUnusableError` if the connection fails."""
         client = self._connect()
         try:
             yield _Session(client, self._renderer_factory, pack_context(context), self._timeout_seconds)
@@ -99,15 +99,14 @@ class _Session:
         self.context_future = self._submit_content(f"reconciler-context-{context.digest}", context.data)
 
     def _submit_content(self, name: str, content: bytes) -> Any:
-        # Content that `scatter` sends is lost with its worker; a task is repeated. The key is derived from the
-        # content, so that equal content is submitted once.
+        # Submit a task instead of using `Client.scatter`, because Dask repeats a task if its worker stops. The key is
+        # derived from the content, so that equal content is submitted only once.
         return self.client.submit(bytes, content, key=name, retries=_RETRIES)
 
     def start(self, jobs: Sequence[Job]) -> PendingRenders:
         return _Pending(self, jobs)
 
     def submit(self, packed: PackedJobs) -> Any:
-        """Start to render a batch on any worker."""
         for tree_id in packed.trees.keys() - self.content_futures.keys():
             content = pack_trees({tree_id: packed.trees[tree_id]})
             self.content_futures[tree_id] = self._submit_content(f"reconciler-{tree_id}", content)
@@ -138,7 +137,7 @@ class _Pending:
         try:
             return _wait_for_results(packed, future, self._session.limit)
         except KilledWorker:
-            # One job of the batch terminates every worker that renders it.
+            # At least one job of the batch terminates its worker. Render each job alone to find this job.
             return [self._render_alone(number) for number in packed.job_numbers]
 
     def _render_alone(self, number: int) -> JobResult:
@@ -153,7 +152,7 @@ class _Pending:
 
 
 def _wait_for_results(packed: PackedJobs, future: Any, limit: WaitLimit) -> Sequence[JobResult]:
-    """Wait for a batch and return its results. Raises KilledWorker, ExecutorUnusableError."""
+    """Wait for a batch and return its results. Raise `KilledWorker` or `ExecutorUnusableError` if the batch failed."""
     seconds = limit.next_timeout_seconds()
     try:
         data = future.result(timeout=seconds)
@@ -166,7 +165,7 @@ def _wait_for_results(packed: PackedJobs, future: Any, limit: WaitLimit) -> Sequ
     return packed.unpack_results(data)
 
 
-# The code below runs in the workers of the cluster.
+# The workers of the Dask cluster run the code below.
 
 _workers: dict[str, RenderWorker] = {}
 _unpacked_trees: dict[bytes, Trees] = {}
@@ -175,7 +174,7 @@ _unpacked_trees: dict[bytes, Trees] = {}
 def render_in_worker(
     renderer_factory: RendererFactory, batch: Batch, context: bytes, contents: Sequence[bytes]
 ) -> bytes:
-    """Return the serialized results of a batch. This function runs in a worker of the cluster."""
+    """Render a batch in a worker of the Dask cluster, and return the serialized results."""
     worker = _workers.setdefault(repr(renderer_factory), RenderWorker(renderer_factory))
     trees: dict[TreeId, Any] = {}
     for content in contents:

@@ -1,6 +1,6 @@
-"""The executor port: the protocols of executors, their jobs and results, and their errors and time limits.
+"""The interface of executors: protocols, jobs, results, errors and time limits.
 
-Implementations are in `processes` and `dask_cluster`.
+The implementations are in the modules `processes` and `dask_cluster`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from reconciler.planning.render.renderer import PackageRenderer
 
 
 class ExecutorUnusableError(ExpectedError):
-    """The configured executor cannot render; the message contains the reason.
+    """The configured executor cannot render packages, and the main process renders them instead.
 
-    The packages are rendered in this process.
+    The message contains the reason.
     """
 
 
@@ -35,9 +35,9 @@ DEFAULT_TIMEOUT_SECONDS = 600.0
 
 
 class WaitLimit:
-    """Time limit of one executor session for each batch. After the first timeout, the session waits for no other batch.
+    """Time limit for each batch of an executor session. After the first timeout, the session waits for no other batch.
 
-    Without this rule, a cluster that lost all its workers would delay a pass by one timeout per batch.
+    Without this rule, a pass would wait for one timeout per batch if all workers of a cluster have stopped.
     """
 
     def __init__(self, timeout_seconds: float) -> None:
@@ -45,13 +45,16 @@ class WaitLimit:
         self._is_reached = False
 
     def next_timeout_seconds(self) -> float:
-        """Return the seconds to wait for the next batch. Raises ExecutorUnusableError after a timeout."""
+        """Return the time limit of the next batch. Raise `ExecutorUnusableError` if an earlier batch took too long."""
         if self._is_reached:
             raise self.record_timeout()
         return self._timeout_seconds
 
     def record_timeout(self) -> ExecutorUnusableError:
-        """Stop all later waits and return the error for the batch that took too long."""
+        """Record that a batch took too long, and return the error to raise.
+
+        Later calls of `next_timeout_seconds` fail.
+        """
         self._is_reached = True
         return ExecutorUnusableError(
             f"no worker returned a batch of packages within {self._timeout_seconds:g} seconds"
@@ -61,7 +64,7 @@ class WaitLimit:
 
 @dataclass(frozen=True)
 class Job:
-    """One render: a package variant and the inputs of its package."""
+    """One package to render: a package variant and the inputs of its render."""
 
     variant: Variant
     inputs: RenderInputs
@@ -69,7 +72,7 @@ class Job:
 
 @dataclass(frozen=True)
 class RenderedPackage:
-    """A rendered package and its changes compared with `previous_tree`, the tree that it replaces."""
+    """A rendered package with its changes. `previous_tree` is the package version that it is compared with."""
 
     rendered: PackageRender
     previous_tree: TreeId
@@ -77,16 +80,21 @@ class RenderedPackage:
 
 
 JobResult = RenderedPackage | InterruptedFunctionError | ScopeFailedError
-"""The result of a render: the package, or an error where it was interrupted or ended with an unexpected exception."""
+"""The rendered package, or an error if the render was interrupted or raised an unexpected exception."""
 
 
 @dataclass(frozen=True)
 class RenderContext:
-    """Inputs that all renders of a pass share, as values that can be serialized.
+    """Inputs that all renders of a pass share. All values can be serialized.
 
-    `files` are the files of the config. `unreadable_files` maps config files that cannot be parsed to the reason.
-    `merge_rules` and `template_options` belong to the template controller. `unproven_deletions` and
-    `settlement` are those of the catalog.
+    Attributes:
+        files: The files of the config.
+        cluster_overrides: The override policies of each cluster.
+        merge_rules: The rules of the Kafka template controller.
+        template_options: The settings of the Kafka template controller.
+        unreadable_files: The config files that cannot be parsed, each with the reason.
+        unproven_deletions: Findings about objects that are missing in the config without evidence of their deletion.
+        conflict_resolution: The objects that have an effect if several objects define the same identity or target.
     """
 
     files: FileTree
@@ -95,36 +103,36 @@ class RenderContext:
     template_options: TemplateOptions
     unreadable_files: Mapping[str, str] = field(default_factory=dict)
     unproven_deletions: tuple[Finding, ...] = ()
-    settlement: ConflictResolution = field(default_factory=ConflictResolution)
+    conflict_resolution: ConflictResolution = field(default_factory=ConflictResolution)
 
 
 RendererFactory = Callable[[RenderContext], PackageRenderer]
-"""Creates a renderer for a context, in any process. It may reuse data that it read for an earlier context."""
+"""Function that creates a renderer for a render context. It can reuse data of an earlier render context."""
 
 
 class PendingRenders(Protocol):
     """Jobs that an executor has started."""
 
     def results(self) -> Sequence[JobResult]:
-        """Wait for the results and return them in the order of the jobs."""
+        """Wait for the results of all jobs and return them in the order of the jobs."""
         ...
 
 
 class ExecutorSession(Protocol):
-    """Access to an executor during one pass."""
+    """Connection to an executor during one pass."""
 
     def start(self, jobs: Sequence[Job]) -> PendingRenders:
-        """Start the jobs and return at once. Raises ExecutorUnusableError."""
+        """Start the jobs and return at once. Raise `ExecutorUnusableError` if the executor cannot start them."""
         ...
 
 
 class Executor(Protocol):
-    """A place to run renders outside of this process."""
+    """Protocol of a component that renders packages in other processes or on other hosts."""
 
     def should_distribute(self, job_count: int) -> bool:
-        """Return whether this number of jobs justifies the cost of sending them to workers."""
+        """Return whether there are enough jobs to justify the cost of sending them to workers."""
         ...
 
     def open_session(self, context: RenderContext) -> AbstractContextManager[ExecutorSession]:
-        """Return a context manager for the renders of one pass. It releases all workers and connections at its end."""
+        """Return a context manager for one pass. At its exit, it releases all workers and connections."""
         ...

@@ -1,4 +1,7 @@
-"""Executor for one machine: local worker processes. Each content is sent to a process once."""
+"""Executor that renders packages in worker processes on this machine.
+
+Each file tree is sent to a worker process only once.
+"""
 
 from __future__ import annotations
 
@@ -39,17 +42,16 @@ from reconciler.executors.serialization import pack_trees, unpack_trees
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.process_protection import forbid_memory_access
 
-# Starting a worker, which then parses the config, costs about as much as this number of renders.
+# The minimum number of jobs for this executor. To start a worker that parses the config costs as much as 400 renders.
 _MIN_JOBS = 400
-# A worker drops its cached contents when they exceed this size.
+# The maximum size of the file trees that a worker caches. A worker with more bytes empties its cache.
 _MAX_CACHED_BYTES = 64 << 20
 
 
 class ProcessExecutor:
-    """Renders in `workers` processes. They start for a pass with enough jobs and end with that pass.
+    """Renders packages in worker processes. Only a pass with enough jobs starts them, and they end with the pass.
 
-    The processes come from a fork server. This process has threads, and a fork would copy it in the middle of their
-    work.
+    A fork server starts the worker processes, because a fork of a process with running threads is not safe.
     """
 
     def __init__(
@@ -61,7 +63,7 @@ class ProcessExecutor:
     ) -> None:
         """Use `workers` processes.
 
-        A batch that takes longer than `timeout_seconds` is rendered in this process instead.
+        If a batch takes longer than `timeout_seconds`, the main process renders the packages of the batch itself.
         """
         self._timeout_seconds = timeout_seconds
         self._workers = workers
@@ -69,12 +71,12 @@ class ProcessExecutor:
         self._min_jobs = min_jobs
 
     def should_distribute(self, job_count: int) -> bool:
-        """Return whether this number of jobs justifies the start of the processes."""
+        """Return whether there are enough jobs to justify the start of worker processes."""
         return self._workers > 1 and job_count >= self._min_jobs
 
     @contextmanager
     def open_session(self, context: RenderContext) -> Iterator[ExecutorSession]:
-        """Start the workers and end them after the pass."""
+        """Start the worker processes for one pass, and end them after the pass."""
         limit = WaitLimit(self._timeout_seconds)
         workers = [_Worker(self._renderer_factory, limit) for _ in range(self._workers)]
         try:
@@ -110,11 +112,10 @@ class _Pending:
         try:
             return worker.wait_for_results(packed, running)
         except BrokenProcessPool:
-            # The worker process ended. Render each job alone to find the job that ends it.
+            # At least one job of the batch terminates its worker process. Render each job alone to find this job.
             return [self._render_alone(worker, number) for number in packed.job_numbers]
 
     def _render_alone(self, worker: _Worker, number: int) -> JobResult:
-        """Render one job of a lost batch alone, so that only a job that ends the worker again is reported."""
         packed = pack_batch(self._context, [self._jobs[number]], (number,))
         try:
             (result,) = worker.wait_for_results(packed, worker.send(packed, self._context))
@@ -132,7 +133,7 @@ class _RunningBatch:
 
 
 class _Worker:
-    """One worker process, and the ids of the contents that it has."""
+    """One worker process, and the IDs of the file trees and render contexts that were sent to it."""
 
     def __init__(self, renderer_factory: RendererFactory, limit: WaitLimit) -> None:
         self._renderer_factory = renderer_factory
@@ -150,7 +151,7 @@ class _Worker:
         return pool
 
     def _check_start(self) -> None:
-        """Raise ExecutorUnusableError when the process did not start. The next process would not start either."""
+        """Raise `ExecutorUnusableError` if the worker process did not start, because another attempt would fail too."""
         try:
             self._start_check.result(self._limit.next_timeout_seconds())
         except TimeoutError as error:
@@ -159,7 +160,6 @@ class _Worker:
             raise ExecutorUnusableError("the worker processes do not start") from error
 
     def send(self, packed: PackedJobs, context: PackedContext) -> _RunningBatch:
-        """Start to render a batch."""
         self.running_count += 1
         try:
             return self._submit(packed, context)
@@ -186,8 +186,8 @@ class _Worker:
         """Wait for a batch and return its results.
 
         Raises:
-            BrokenProcessPool: The process ended. Another process is ready.
-            ExecutorUnusableError: Processes do not start, or the batch took too long.
+            BrokenProcessPool: The worker process ended. A new worker process was started.
+            ExecutorUnusableError: Worker processes do not start, or the batch took too long.
         """
         self.running_count -= 1
         seconds = self._limit.next_timeout_seconds()
@@ -208,8 +208,9 @@ class _Worker:
             self._pool = self._start_pool()
 
     def end(self) -> None:
-        """Kill the process, so that a render that never returns does not keep this process alive."""
-        # Before Python 3.14, the pool has no public method to kill its processes, and `shutdown` drops them.
+        """Kill the worker process, because a render that never returns would prevent the end of the main process."""
+        # Read the private list of processes before `shutdown` deletes it. Python has a public method only since version
+        # 3.14.
         processes = list((self._pool._processes or {}).values())
         self._pool.shutdown(wait=False, cancel_futures=True)
         for process in processes:
@@ -217,13 +218,13 @@ class _Worker:
 
 
 def _create_fork_server(renderer_factory: RendererFactory) -> BaseContext:
-    """Return the fork server context. The fork server stays alive and imports the workers' modules once."""
+    """Return the fork server context. The fork server imports the modules of the workers once for all passes."""
     context = get_context("forkserver")
     context.set_forkserver_preload([__name__, type(renderer_factory).__module__])
     return context
 
 
-# The code below runs in the worker processes.
+# The worker processes run the code below.
 
 _worker: RenderWorker
 _trees: dict[TreeId, FileTree] = {}
@@ -231,9 +232,9 @@ _contexts: dict[str, bytes] = {}
 
 
 def _initialize_worker(renderer_factory: RendererFactory) -> None:
-    # The fork server executes a program, and the kernel resets the dumpable flag at each execution.
+    # Protect the memory again in each worker, because the kernel resets the dumpable flag when a program starts.
     forbid_memory_access()
-    # An interrupt at a terminal reaches all processes. The service finishes its push first and then ends the workers.
+    # Ignore Ctrl+C in workers, because the main process finishes its push first and then ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_exit_with_service, daemon=True).start()
     global _worker  # noqa: PLW0603 - the only state of a worker process
@@ -241,7 +242,7 @@ def _initialize_worker(renderer_factory: RendererFactory) -> None:
 
 
 def _exit_with_service() -> None:
-    """End this process when the service process ends for any reason, because no other process would end it."""
+    """End this worker process when the main process ends, because no other process would end the worker."""
     service = parent_process()
     assert service, "a worker process has a parent process"
     service.join()
@@ -249,7 +250,7 @@ def _exit_with_service() -> None:
 
 
 def _report_started() -> None:
-    """Do nothing. The result of this call shows that the process has started."""
+    """Do nothing. A result of this function shows that the worker process has started."""
 
 
 def _render_batch(batch: Batch, context: bytes, contents: bytes, should_clear: bool) -> bytes:

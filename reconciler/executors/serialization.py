@@ -1,11 +1,11 @@
-"""Serialization of jobs and results to bytes, without package contents that the receiver already has.
+"""Serialization of jobs and results without package contents that the receiver already has.
 
-In jobs, the Git tree id stands for a file tree, so that each tree is sent once. In results, the blob id stands for a
-file, so that files that a render does not change are not sent back.
+Serialized jobs contain Git tree IDs instead of file trees, so that each tree is sent once. Serialized results contain
+blob IDs instead of files that the render did not change.
 
-The format is pickle. Unpickling can run code. Therefore the bytes use authenticated channels only: pipes to processes
-that this process started, and Dask TLS connections with certificates on both sides. The settings reject other
-addresses.
+The format is pickle, and unpickling can run code. Therefore, the bytes use only authenticated channels: pipes to
+processes that this process started, and Dask TLS connections with certificates on both sides. The settings reject all
+other addresses.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class _Packer(pickle.Pickler):
         self._name_of = name_of
 
     def reducer_override(self, obj: object) -> Any:
-        # The pickler calls this method only for objects that are not plain values. That is cheaper than
-        # `persistent_id`, which it calls for every object.
+        # Use `reducer_override` instead of `persistent_id`, because the pickler skips it for strings, numbers, lists
+        # and dicts.
         name = self._name_of(obj) if obj.__class__ is self._kind else None
         return NotImplemented if name is None else (_resolve_reference, (name,))
 
@@ -45,13 +45,13 @@ def _resolve_reference(name: object) -> object:
 def _unpack(data: bytes, resolve: Callable[[Any], object]) -> Any:
     token = _resolver.set(resolve)
     try:
-        return pickle.loads(data)  # authenticated channels only  # noqa: S301  # nosec B301
+        return pickle.loads(data)  # noqa: S301  # nosec B301
     finally:
         _resolver.reset(token)
 
 
 def pack_without_trees(value: object) -> tuple[bytes, dict[TreeId, FileTree]]:
-    """Serialize a value. File trees are replaced by their ids; return the bytes and the replaced trees by id."""
+    """Serialize a value with tree IDs instead of file trees. Return the bytes, and the omitted trees by ID."""
     trees: dict[TreeId, FileTree] = {}
 
     def name(tree: FileTree) -> TreeId:
@@ -62,12 +62,15 @@ def pack_without_trees(value: object) -> tuple[bytes, dict[TreeId, FileTree]]:
 
 
 def unpack_with_trees(data: bytes, trees: Trees) -> Any:
-    """Deserialize a value of `pack_without_trees`. The bytes are trusted, because only this program creates them."""
+    """Deserialize the result of `pack_without_trees`. The caller must pass only bytes that this program created."""
     return _unpack(data, trees.__getitem__)
 
 
 def pack_without_files(value: object, receiver_keys: Collection[FileKey]) -> bytes:
-    """Serialize a value. Files that the receiver has (`receiver_keys`) are replaced by their keys."""
+    """Serialize a value, and replace each file that the receiver has by its key.
+
+    `receiver_keys` contains the keys of the files that the receiver has.
+    """
 
     def name(file: File) -> FileKey | None:
         key = (file.id, file.executable)
@@ -77,17 +80,17 @@ def pack_without_files(value: object, receiver_keys: Collection[FileKey]) -> byt
 
 
 def unpack_with_files(data: bytes, files: Mapping[FileKey, File]) -> Any:
-    """Deserialize a value of `pack_without_files`."""
+    """Deserialize the result of `pack_without_files`. `files` contains the files that were replaced by keys."""
     return _unpack(data, files.__getitem__)
 
 
 def index_files(trees: Sequence[FileTree]) -> dict[FileKey, File]:
-    """Return all files of the trees by blob id and executable bit."""
+    """Return all files of the trees. The key of a file is its blob ID and whether it is executable."""
     return {(file.id, file.executable): file for tree in trees for file in tree.values()}
 
 
 def pack_trees(trees: Trees) -> bytes:
-    """Serialize trees with their contents."""
+    """Serialize file trees with the contents of their files."""
     contents = {
         tree_id: (
             {path: (file.data, file.executable) for path, file in tree.items()},
@@ -99,13 +102,13 @@ def pack_trees(trees: Trees) -> bytes:
 
 
 def unpack_trees(data: bytes) -> dict[TreeId, FileTree]:
-    """Deserialize the trees of `pack_trees`."""
+    """Deserialize the result of `pack_trees`."""
     return {
         tree_id: FileTree(
             {path: File(content, executable) for path, (content, executable) in files.items()},
             {path: SpecialEntry(mode, object_id) for path, (mode, object_id) in special.items()},
         )
-        for tree_id, (files, special) in pickle.loads(data).items()  # authenticated channels only  # noqa: S301  # nosec B301
+        for tree_id, (files, special) in pickle.loads(data).items()  # noqa: S301  # nosec B301
     }
 
 
