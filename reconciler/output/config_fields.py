@@ -114,9 +114,7 @@ class VariantFieldLocator:
 
 
 def _find_specs(objects: Mapping[ObjectKey, ConfigObject], owner: PackageOwner) -> Iterator[FieldLocation]:
-    """Yield the spec of the owner. If a set created the owner, yield the templates of the owner's targets in the set
-    instead.
-    """
+    """Yield the spec of the owner or, if a set created the owner, the templates of the targets in the set."""
     if manifest := objects.get(owner.key):
         yield manifest, ("spec",)
     elif owner.parent and (parent := objects.get(owner.parent)):

@@ -1,1 +1,1 @@
-"""Explanations of values, results of `verify`, and results of `why`, as text and JSON data."""
+"""Formats explanations of values, and results of the commands `verify` and `why`, as text and JSON data."""

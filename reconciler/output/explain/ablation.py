@@ -1,4 +1,4 @@
-"""Ablation: computes the value that a package has without one layer, by a render without that layer."""
+"""Ablation: renders a package without one layer, to find the value that the package has without this layer."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from reconciler.packages.package import Package, PackageResource
 from reconciler.planning.attribution.provenance_trace import find_previous_path
 from reconciler.planning.attribution.re_render import ConfigField, RemovableLayer
 
-# Each layer of each value needs a render, which is too slow for many values.
+# Limit the number of values, because each layer of each value requires a render.
 MAX_ABLATED_VALUES = 10
 RenderWithoutLayer = Callable[[RemovableLayer], ExplainedPackage | str]
 """Renders the package without a layer. Returns the reason as text if there is no package without the layer."""
 
 
 def add_ablations(explanation: PackageExplanation, render_without_layer: RenderWithoutLayer) -> PackageExplanation:
-    """Return the explanation with an ablation for each layer. Explanations with many values do not change."""
+    """Add an ablation to each layer of each value, unless the number of values exceeds `MAX_ABLATED_VALUES`."""
     renders: dict[str, ExplainedPackage | str] = {}
 
     def ablate(layer: RemovableLayer | None, value: ExplainedValue) -> AblationResult | None:
@@ -57,9 +57,10 @@ def add_ablations(explanation: PackageExplanation, render_without_layer: RenderW
 
 
 def _list_attempts(layer: RemovableLayer, package: ExplainedPackage) -> Iterator[RemovableLayer]:
-    """Yield the layers to remove, in order, until a render succeeds.
+    """Yield the layers to remove, in this order, until a render succeeds.
 
-    The second attempt removes the whole object if its list has no other item, because an empty list can be invalid.
+    The second attempt removes the whole object if the removed item is the only item of its list. An empty list can be
+    invalid.
     """
     yield layer
     if isinstance(layer, ConfigField) and layer.path and isinstance(layer.path[-1], int):
@@ -90,13 +91,16 @@ def _find_value_without_layer(
     except ValueNotFoundError:
         return AblationResult()
     matching = [candidate for candidate in explanation.values if value.option or candidate.pointer == location]
-    # An item that was removed from a list has the same pointer as the next item.
+    # Skip removed values, because a removed list item has the same pointer as the next item.
     results = [candidate.steps[-1].after for candidate in matching if candidate.steps[-1].after is not ABSENT]
     return AblationResult(results[-1] if results else ABSENT)
 
 
 def _find_resource(value: ExplainedValue, package: ExplainedPackage) -> PackageResource | None:
-    """Return the resource with the name of a value's resource, or else the only one of its kind in the file."""
+    """Return the resource of the value in another render.
+
+    The resource has the same name. If no resource has this name, return the only resource of the same kind in the file.
+    """
     resources = Package(package.rendered.files).resources if package.rendered else ()
     same_name = [resource for resource in resources if str(resource.key) == value.resource]
     if same_name:
@@ -109,7 +113,7 @@ def _find_resource(value: ExplainedValue, package: ExplainedPackage) -> PackageR
 def _find_other_pointer(
     value: ExplainedValue, resource: PackageResource | None, other_resource: PackageResource
 ) -> str | None:
-    """Return the pointer of the value in the other resource, or None if its list item does not exist there."""
+    """Return the pointer of the value in another render. Return None if that render lacks the list item."""
     data = resource.data if resource and value.removed_from is ABSENT else value.removed_from
     if data is ABSENT or "!/" in value.pointer:
         return value.pointer

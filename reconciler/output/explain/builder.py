@@ -1,7 +1,7 @@
-"""Builds the explanation of a package: the steps of each value, from the first to the last.
+"""Builds the explanation of a package: the steps that set each value, from the first to the last.
 
-The module combines the changes of a render trace with the provenance that controllers and templates recorded.
-`formats.py` formats the result.
+The module combines the changes in a render trace with the provenance that controllers and templates recorded. The
+module `formats` formats the explanation.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from reconciler.redaction import MASK
 
 ProvenanceEntry = Mapping[str, Any]
 """A value with its steps, as a controller records it and as status files contain it."""
-# The pointer of an option does not contain its name, so it does not show whether the value is a secret.
+# Mask all options of Plugins, because the pointer of an option does not show whether the option is a secret.
 _OPTIONS: DataPath = ("spec", "optionValues")
 _MAX_NAMES = 20
 
@@ -52,7 +52,7 @@ def list_provenance_entries(variant: Variant) -> list[dict[str, Any]]:
 
 
 def build_recorded_value(entry: ProvenanceEntry, step_builder: StepBuilder) -> ExplainedValue:
-    """Return a value from its recorded provenance."""
+    """Return the explained value for an entry of the recorded provenance."""
     steps = step_builder.build_recorded_steps(entry["steps"])
     return ExplainedValue(entry["file"], entry["resource"], entry["pointer"], steps, entry.get("option", ""))
 
@@ -66,14 +66,18 @@ class UnrenderedResource:
 
 
 def build_unrendered_resources(step_builder: StepBuilder) -> tuple[UnrenderedResource, ...]:
-    """Return the explanations of all resources that the recorded provenance contains."""
+    """Return the explanations of all resources in the recorded provenance."""
     values = [build_recorded_value(entry, step_builder) for entry in list_provenance_entries(step_builder.variant)]
     names = dict.fromkeys(value.resource for value in values)
     return tuple(UnrenderedResource(name, tuple(value for value in values if value.resource == name)) for name in names)
 
 
 class ResourceExplanation:
-    """The explanation of one rendered resource. `resource` is its `Kind/namespace/name`."""
+    """The explanation of one rendered resource.
+
+    Attributes:
+        resource: The name of the resource, as `Kind/namespace/name`.
+    """
 
     def __init__(self, trace: ResourceTrace, step_builder: StepBuilder) -> None:
         self._trace = trace
@@ -83,7 +87,7 @@ class ResourceExplanation:
 
     @cached_property
     def values(self) -> tuple[ExplainedValue, ...]:
-        """The values in the order of the resource, then the removed values, then the values inside embedded texts."""
+        """All values: the values of the resource in its order, removed values, and values inside embedded texts."""
         return tuple(self._list_values())
 
     def _list_values(self) -> Iterator[ExplainedValue]:
@@ -115,7 +119,7 @@ class ResourceExplanation:
     ) -> Iterator[ValueStep]:
         template_steps = self._list_template_steps(path)
         is_template_written = any(change.state.cause.layer == TEMPLATE_DEPENDENCY for change in changes)
-        # The child's own values replace the values of its parent, so the parent's steps come first.
+        # Put the steps of the parent first, because the values of the child replace the values of the parent.
         inherited = [step for step in template_steps if step.set_by != self.resource] if not is_template_written else []
         yield from inherited
         if inherited and changes:
@@ -129,7 +133,7 @@ class ResourceExplanation:
                 yield self._step_builder.build_step(change)
 
     def _list_template_steps(self, path: DataPath) -> list[ValueStep]:
-        """Return the steps that templates record for the value and for all values around it."""
+        """Return the steps that the provenance of templates contains for a value and for the values that contain it."""
         steps: list[ValueStep] = []
         for end in range(len(path) + 1):
             entry = self._template_entries.get(path[:end])
@@ -143,7 +147,7 @@ class ResourceExplanation:
         return steps
 
     def _list_entry_steps(self, change: TracedChange, entry: ProvenanceEntry) -> Iterator[ValueStep]:
-        """Yield the steps that the controller recorded for the value, or for a value around it."""
+        """Yield the steps that the controller recorded for a value, or for a value that contains it."""
         entry_path = parse_data_path(entry["pointer"], change.state.data)
         nested_path = change.path[len(entry_path) :]
         for step in self._step_builder.build_recorded_steps(entry["steps"]):
@@ -158,7 +162,7 @@ class ResourceExplanation:
                 yield replace(narrowed, operation=get_operation(before, after), before=before, after=after)
 
     def _find_entry(self, path: DataPath) -> ProvenanceEntry | None:
-        """Return the recorded provenance of a value, or of the closest value around it."""
+        """Return the recorded provenance of a value, or of the smallest value that contains it."""
         entries = self._controller_entries
         return next((entries[path[:end]] for end in range(len(path), -1, -1) if path[:end] in entries), None)
 
@@ -190,7 +194,7 @@ class ResourceExplanation:
         return (entry for entry in entries if (entry["file"], entry["resource"]) == (self._file, self.resource))
 
     def _is_inside_text(self, change: TracedChange, path: DataPath) -> bool:
-        """Return whether a policy changed a value inside the text at `path`. That value has an entry of its own."""
+        """Return whether a policy changed a value inside the text at `path`. The changed value has a separate entry."""
         pointer, cause = format_pointer(path), change.state.cause
         return cause.layer == "policy" and any(
             entry["pointer"].startswith(f"{pointer}!/")
@@ -200,7 +204,7 @@ class ResourceExplanation:
 
     def _list_removed_values(self) -> Iterator[ExplainedValue]:
         if self._trace.data is ABSENT:
-            # The whole resource was removed. The last step of each of its values contains this.
+            # Yield nothing if the whole resource was removed, because the last step of each value contains the removal.
             return
         for changes in self._trace.list_removals():
             path = changes[-1].path
@@ -208,7 +212,7 @@ class ResourceExplanation:
                 yield self._build_value(path, changes)
 
     def _list_missing_entries(self, paths: Sequence[DataPath]) -> Iterator[ProvenanceEntry]:
-        """Yield the recorded entries of values that the resource does not contain and that no traced step removed."""
+        """Yield the entries of values that the resource does not contain and that no traced step removed."""
         existing = {path[:end] for path in paths for end in range(len(path) + 1)}
         for path, entry in (*self._controller_entries.items(), *self._template_entries.items()):
             if path and path not in existing:
@@ -220,7 +224,7 @@ class ResourceExplanation:
 
 
 def format_resource_name(trace: ResourceTrace) -> str:
-    """Return the last name of a resource as `Kind/namespace/name`."""
+    """Return the name of a resource after the render, as `Kind/namespace/name`."""
     data = trace.last_data
     group = split_api_version(_get_text(data, "apiVersion"))[0]
     namespace, name = _get_text(data, "metadata", "namespace"), _get_text(data, "metadata", "name")
@@ -233,7 +237,7 @@ def _get_text(data: Any, *path: str) -> str:
 
 
 def _list_leaf_paths(data: Any, path: DataPath, whole_values: frozenset[DataPath]) -> Iterator[DataPath]:
-    """Yield the paths of all values without nested values, and of the values that are explained as a whole."""
+    """Yield the paths of all values that contain no other values, and the paths in `whole_values`."""
     items = list(data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ())
     if not items or (path and path in whole_values):
         yield path
@@ -243,7 +247,7 @@ def _list_leaf_paths(data: Any, path: DataPath, whole_values: frozenset[DataPath
 
 
 def parse_data_path(pointer: str, data: Any) -> DataPath:
-    """Return a JSON pointer as a path in the data. The path contains integers for list items."""
+    """Return a JSON pointer as a path in the data. Convert the indexes of list items to integers."""
     path: list[str | int] = []
     for segment in parse_pointer(pointer.partition("!/")[0]):
         key = int(segment) if isinstance(data, list) and segment.isdecimal() else segment
@@ -257,7 +261,7 @@ def _get_nested(value: Any, path: DataPath) -> Any:
 
 
 def _extract_option_value(step: ValueStep) -> ValueStep:
-    """Return the step of an option with the value of the option instead of its list entry."""
+    """Return the step of an option, with the value of the option instead of the entry in the option list."""
     return replace(step, before=_get_option_value(step.before), after=_get_option_value(step.after))
 
 
@@ -273,7 +277,7 @@ def _mask_step(step: ValueStep) -> ValueStep:
 
 
 def _mask_all_or_none(steps: tuple[ValueStep, ...]) -> tuple[ValueStep, ...]:
-    """Return the steps. If the value of one step is masked, mask the values of all steps."""
+    """Mask the values of all steps if the value of at least one step is masked."""
     if any(value is MASK or value == MASK for step in steps for value in (step.before, step.after)):
         return tuple(map(_mask_step, steps))
     return steps
@@ -286,10 +290,11 @@ def _mask_value(value: Any) -> Any:
 def explain(explained: ExplainedPackage, resource: str = "", location: str = "") -> PackageExplanation:
     """Return the explanation of a package, of one resource, or of the values at one location.
 
-    The explanation of a whole package omits values that are unchanged from the source.
+    The explanation of a whole package omits values that are equal to the source of the package.
 
     Args:
-        resource: `Kind/name` or `Kind/namespace/name`, or "" for the whole package.
+        explained: The package with its render.
+        resource: `Kind/name` or `Kind/namespace/name`. "" selects the whole package.
         location: A JSON pointer, or the name of an option of a Plugin.
 
     Raises:
@@ -312,7 +317,7 @@ def explain(explained: ExplainedPackage, resource: str = "", location: str = "")
 
 
 def _resolve_pointer(values: Sequence[ExplainedValue], location: str, explained: ExplainedPackage) -> str:
-    """Return the pointer of a location, which can be the name of an option."""
+    """Return the JSON pointer of a location. The location can be the name of an option."""
     pointer = next((value.pointer for value in values if value.option == location), location)
     try:
         parse_pointer(pointer.partition("!")[0] if pointer.startswith("/") or not _get_option_layers(explained) else "")
@@ -322,7 +327,7 @@ def _resolve_pointer(values: Sequence[ExplainedValue], location: str, explained:
 
 
 def _find_values_at(values: Iterable[ExplainedValue], pointer: str) -> tuple[ExplainedValue, ...]:
-    """Return the values at a pointer and below it, or else the value that contains the pointer."""
+    """Return the values at a pointer and below it. If there are none, return the value that contains the pointer."""
     candidates = tuple(values)
     matching = tuple(value for value in candidates if _is_at_or_below(value.pointer, pointer))
     containers = (value for value in candidates if _is_at_or_below(pointer, value.pointer) and value.has_nested_values)
@@ -330,7 +335,7 @@ def _find_values_at(values: Iterable[ExplainedValue], pointer: str) -> tuple[Exp
 
 
 def _is_at_or_below(pointer: str, other: str) -> bool:
-    """Return whether a pointer is equal to the other pointer or leads to a nested value."""
+    """Return whether a pointer equals the other pointer or points to a value below it."""
     return pointer == other or pointer.startswith((f"{other}/", f"{other}!/"))
 
 
@@ -350,7 +355,7 @@ def _get_option_layers(explained: ExplainedPackage) -> tuple[OptionLayer, ...]:
 
 
 def format_closest_names(name: str, names: Iterable[str]) -> str:
-    """Return the existing names, the closest match first, or "none" without names."""
+    """Return the existing names, with the best match for `name` first. Return "none" if there are no names."""
     ranked = sorted(set(names), key=lambda other: (-SequenceMatcher(None, name, other).ratio(), other))
     more = f" and {len(ranked) - _MAX_NAMES} more" if len(ranked) > _MAX_NAMES else ""
     return f"{', '.join(ranked[:_MAX_NAMES])}{more}" if ranked else "none"
@@ -364,12 +369,12 @@ class _ResourceExplanations:
 
     @cached_property
     def resources(self) -> tuple[ResourceExplanation | UnrenderedResource, ...]:
-        """The resources in the order of the package's files."""
+        """The resources in the order of the files of the package."""
         package = self._explained
         if package.variant is None:
             return ()
         if package.rendered is None:
-            # The render failed. Only the provenance that the controller recorded is available.
+            # Use only the provenance that the controller recorded, because the render failed.
             empty = PackageRender(FileTree())
             return build_unrendered_resources(StepBuilder(package, package.variant, empty, {}))
         traces = trace_resources(package.rendered)
@@ -380,12 +385,15 @@ class _ResourceExplanations:
 
     @cached_property
     def template_children(self) -> tuple[Mapping[str, Any], ...]:
-        """The children that inherit templates."""
+        """The child resources that inherit templates."""
         templates = self._explained.rendered.templates if self._explained.rendered else None
         return tuple(build_children_data(templates.effects if templates else ()))
 
     def find_resources(self, name: str) -> tuple[ResourceExplanation | UnrenderedResource, ...]:
-        """Return the resources with a name, as `Kind/name` or `Kind/namespace/name`.
+        """Return the resources with a name.
+
+        Args:
+            name: `Kind/name` or `Kind/namespace/name`.
 
         Raises:
             ValueNotFoundError: The package has no resource with this name.

@@ -31,12 +31,12 @@ from reconciler.packages.package_context import PACKAGE_CONTEXT_FILE
 _MAX_CHILDREN = 50
 _ADDON_LAYER = "addon"
 _UNSET_LAYER = "unset"
-# One entry in these layers often sets values of many resources, so its values form one group.
+# Group the values of these layers, because one step of such a layer often sets values in many resources.
 _GROUPED_LAYERS = frozenset({"edit", "draft", "clone", "context", "pipeline", "injection", "function", "room"})
 
 
 def format_explanation(explanation: PackageExplanation) -> str:
-    """Return the explanation as text: the inputs of the package, the steps of each value, and the template children."""
+    """Return the explanation as text: the inputs of the package, the steps of each value, and other details."""
     children = explanation.template_children
     sections = [
         _list_heading_lines(explanation.package),
@@ -51,7 +51,7 @@ def format_explanation(explanation: PackageExplanation) -> str:
 
 
 def build_explanation_data(explanation: PackageExplanation) -> dict[str, Any]:
-    """Return the explanation as JSON data without empty fields."""
+    """Return the explanation as JSON data, and omit empty fields."""
     package = explanation.package
     provenance = package.variant.provenance if package.variant else None
     return drop_empty({
@@ -142,7 +142,7 @@ def _list_value_lines(value: ExplainedValue) -> Iterator[str]:
 
 
 def _list_step_details(step: ValueStep) -> Iterator[str]:
-    """Yield the inputs of the expression, and the value without the step."""
+    """Yield the inputs of the expression of a step, and the value that the resource has without this step."""
     if step.loop:
         yield f"       for each item of {format_value(step.loop)}"
     for expression_input in step.expression_inputs:
@@ -190,7 +190,7 @@ def _format_origin(step: ValueStep) -> str:
 
 
 def _format_location(file: str, line: int, field: str, commit: str = "") -> str:
-    """Return a location such as ` (config/web.yaml:12 spec.replicas)`, or "" if all its parts are unknown."""
+    """Return a location such as ` (config/web.yaml:12 spec.replicas)`, or "" if no part of it is known."""
     position = f"{file}:{line}" if file and line else file
     location = " ".join(part for part in (position, field) if part)
     parts = [part for part in (location, f"commit {shorten_id(commit)}" if commit else "") if part]
@@ -198,13 +198,13 @@ def _format_location(file: str, line: int, field: str, commit: str = "") -> str:
 
 
 def _has_own_table(value: ExplainedValue, explanation: PackageExplanation) -> bool:
-    """Return whether a value has a table of its own: it is in no group, or it is the only requested value."""
+    """Return whether the text shows a value in a separate table. Other values are in groups or omitted."""
     is_in_group = value.is_unchanged or _get_group_key(value) is not None or _is_omitted(value, explanation)
     return not is_in_group or len(explanation.values) == 1
 
 
 def _get_group_key(value: ExplainedValue) -> tuple[str, ...] | None:
-    """Return the common part of values that one step sets, or None for a value with several steps."""
+    """Return the key to group values that one step set. Return None if several steps set the value."""
     last = value.steps[-1]
     if len(value.steps) > 1 or last.layer not in _GROUPED_LAYERS or last.ablation:
         return None
@@ -212,7 +212,7 @@ def _get_group_key(value: ExplainedValue) -> tuple[str, ...] | None:
 
 
 def _list_grouped_values(explanation: PackageExplanation) -> Iterator[Iterable[str]]:
-    """Yield the values that one function, one person or the reconciler set, with one line per value."""
+    """Yield one group of lines per step for values that one function, one person or the reconciler set."""
     groups: dict[tuple[str, ...], list[ExplainedValue]] = {}
     for value in explanation.values:
         key = _get_group_key(value)
@@ -227,7 +227,7 @@ def _list_grouped_values(explanation: PackageExplanation) -> Iterator[Iterable[s
 
 
 def _is_omitted(value: ExplainedValue, explanation: PackageExplanation) -> bool:
-    """Return whether a value is in a Kptfile or a package context that the user did not request."""
+    """Return whether a value is in a Kptfile or package context that the user did not request."""
     return not explanation.requested_resource and value.file.endswith((KPTFILE, PACKAGE_CONTEXT_FILE))
 
 
@@ -238,7 +238,7 @@ def _list_omitted_resources(explanation: PackageExplanation) -> Iterator[str]:
 
 
 def _list_unchanged_values(explanation: PackageExplanation) -> Iterator[Iterable[str]]:
-    """Yield the sources of the values that are unchanged from the source."""
+    """Yield one group of lines per resource for values that are equal to the source of the package."""
     by_location: dict[ResourceLocation, list[ExplainedValue]] = {}
     for value in explanation.values:
         if value.is_unchanged and not _has_own_table(value, explanation):
@@ -253,7 +253,7 @@ def _list_unchanged_values(explanation: PackageExplanation) -> Iterator[Iterable
 
 
 def _format_unchanged(step: ValueStep, package: ExplainedPackage) -> str:
-    """Return the source of a value that no rule changed. Many values have the same text."""
+    """Return the origin of a value that is equal to the source. Many values have the same text."""
     if step.layer == RESOURCE_LAYER:
         return f"unchanged from {step.set_by}{_format_file(step.file)}"
     if step.layer in SOURCE_LAYERS:
@@ -264,7 +264,7 @@ def _format_unchanged(step: ValueStep, package: ExplainedPackage) -> str:
 
 
 def _list_option_layers(layers: Collection[OptionLayer], effective_layers: frozenset[str]) -> Iterator[str]:
-    # The values of a component also have layers, but these layers have no common order.
+    # Only list option layers of Plugins, because the layers of component values have no common order.
     if not layers or not effective_layers:
         return
     yield "option layers, from the lowest to the highest precedence; * marks a layer that sets one of the values above:"

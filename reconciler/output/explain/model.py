@@ -1,6 +1,6 @@
 """Data classes of an explanation: a package, its values, the steps that set each value, and the inputs of a step.
 
-The module contains no logic that finds the steps, and no text for users.
+The modules `builder` and `steps` find the steps. The module `formats` formats the texts.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ ResourceLocation: TypeAlias = tuple[str, str]
 
 
 class ValueNotFoundError(ExpectedError):
-    """The user names a resource or a value that does not exist. The message lists the existing names."""
+    """The user named a resource or a value that does not exist. The message lists the existing names."""
 
 
 @dataclass(frozen=True)
 class ExplainedPackage:
-    """One package with its render, from one version of the config.
+    """One package and its render with one version of the config.
 
     Attributes:
         target: The package, as `repository/package`.
         config: The ID of the config.
-        objects: The objects of that config.
-        rendered: The render, or None if the render failed or must not be used.
-        blocked_reason: The reason why the package is blocked, or "".
-        findings: The errors behind `blocked_reason`.
-        commit: The commit of the target branch if the package is explained at a commit, else "".
+        objects: The objects of the config.
+        rendered: The render. None if the render failed or cannot be used.
+        blocked_reason: The reason why the package is blocked. "" if the package is not blocked.
+        findings: The errors that explain `blocked_reason`.
+        commit: The commit of the target branch, if the user selected a commit. Otherwise "".
         is_reproduced: Whether the re-render has the same files as the package at `commit`.
         folder: The folder of the package on the branches of its target.
     """
@@ -58,7 +58,7 @@ class ExplainedPackage:
 
 @dataclass(frozen=True)
 class AblationResult:
-    """The value that the package has without one layer; `blocked_reason` is set if the package is blocked then."""
+    """The result of a render without one layer: the value or, if the package is blocked, the reason."""
 
     value: Any = ABSENT
     blocked_reason: str = ""
@@ -66,12 +66,12 @@ class AblationResult:
 
 @dataclass(frozen=True)
 class ExpressionInput:
-    """One variable that an expression read, and the object that set it.
+    """One variable that an expression read, and the object that set the variable.
 
     Attributes:
         name: The field path of the variable.
         layer: The layer that set the variable.
-        set_by: The object that set the variable, or "" if the variable is not set.
+        set_by: The object that set the variable. "" if no object set it.
     """
 
     name: str
@@ -86,19 +86,19 @@ class ExpressionInput:
 
 @dataclass(frozen=True)
 class ValueStep:
-    """One change of a value, with the value before and after it. Secret values are masked.
+    """One change of a value. `before` and `after` are the values before and after the change. Secret values are masked.
 
     Attributes:
         set_by: The object, the function or the person that made the change.
         operation: The kind of the change, such as `add` or `replace`.
         layer: The ID of the layer.
-        line: The line of `field` in `file`, or 0 if the current text of the file does not contain the field.
+        line: The line of `field` in `file`. The line is 0 if the current file does not contain the field.
         instance: The instance of an addon.
-        loop: The expression of a `forEach`, if the change belongs to one of its items.
-        commit: The commit of `file` if the file is not part of the config.
+        loop: The expression of a `forEach`, if the change was made for an item of this `forEach`.
+        commit: The commit of `file`, if the file is not part of the config.
         function_config: The configuration of a function.
-        removable_layer: The layer to remove for an ablation, or None if it cannot be removed.
-        ablation: The result of the ablation, or None if it was not computed.
+        removable_layer: The layer to remove for an ablation. None if the layer cannot be removed.
+        ablation: The result of the ablation. None if no ablation was computed.
     """
 
     set_by: str
@@ -121,12 +121,12 @@ class ValueStep:
 
 @dataclass(frozen=True)
 class ExplainedValue:
-    """A value of a resource with the steps that set it. The last step wins.
+    """A value of a resource with the steps that set the value. The result is the value of the last step.
 
     Attributes:
         option: The name of the option, if the value belongs to an option of a Plugin.
         is_unchanged: Whether the value is equal to the value in the source of the package.
-        removed_from: For a removed value, the data of the resource before the removal. ABSENT for other values.
+        removed_from: The data of the resource before the value was removed. ABSENT if the value was not removed.
     """
 
     file: str
@@ -139,7 +139,7 @@ class ExplainedValue:
 
     @property
     def has_nested_values(self) -> bool:
-        """Whether the value contains, or contained, other values."""
+        """Whether the value is or was a mapping or a list."""
         last = self.steps[-1]
         return bool(self.option) or any(isinstance(value, dict | list) for value in (last.before, last.after))
 
@@ -156,12 +156,12 @@ SOURCE_LAYERS = frozenset({UPSTREAM_LAYER, GENERATED_LAYER, RESOURCE_LAYER})
 
 @dataclass(frozen=True)
 class PackageExplanation:
-    """The explanation of a package, of one of its resources, or of one value.
+    """The explanation of a package, of one resource of the package, or of one value.
 
     Attributes:
-        option_layers: All layers of a Plugin's options, in the order of their precedence.
-        template_children: Children that inherit templates, as in the status file.
-        requested_resource: The resource that the user requested, or "" for all resources.
+        option_layers: All layers of the options of a Plugin, in the order of precedence.
+        template_children: The resources that inherit templates, in the form of the status file.
+        requested_resource: The resource that the user requested. "" if the user requested all resources.
     """
 
     package: ExplainedPackage
@@ -172,5 +172,5 @@ class PackageExplanation:
 
     @property
     def effective_layers(self) -> frozenset[str]:
-        """The layers that set one of the values."""
+        """The layers that set at least one of the values."""
         return frozenset(step.layer for value in self.values for step in value.steps if step.layer)

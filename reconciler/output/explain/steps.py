@@ -1,6 +1,6 @@
-"""Builds the steps of a value from the changes of a render trace and from recorded provenance.
+"""Builds the steps that set a value, from the changes in a render trace and from recorded provenance.
 
-Each step names the source, person, object or function that made the change, with its location in a file.
+Each step names the source, person, object or function that made the change, and its location in a file.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ _EDIT_ORIGINS: Mapping[str, Literal["branch", "draft", "since"]] = {
 
 @dataclass(frozen=True)
 class StepBuilder:
-    """Builds the steps of the values in one package.
+    """Builds the steps that set the values of one package.
 
     Attributes:
-        kptfile_traces: The traces of the Kptfiles by their folder, which is "" for the root package.
+        kptfile_traces: The traces of the Kptfiles by folder. The root package has the folder "".
         resource_traces: The traces of the resources by `Kind/namespace/name`.
     """
 
@@ -67,7 +67,7 @@ class StepBuilder:
 
     @cached_property
     def config_fields(self) -> ConfigFieldLocator:
-        """The locator of fields in the config."""
+        """Finds the file and line of fields in the config."""
         return ConfigFieldLocator(self.explained.objects.values())
 
     @cached_property
@@ -82,7 +82,7 @@ class StepBuilder:
         return replace(step, operation=operation, before=before, after=after)
 
     def _build_origin(self, change: TracedChange) -> ValueStep:
-        """Return a step with the origin of a change, but without its values."""
+        """Return a step with the origin of a change. The step has no values yet."""
         match change.state.cause.layer:
             case "source":
                 return self._build_source_step(change)
@@ -107,7 +107,8 @@ class StepBuilder:
         Args:
             name: The object, as `Kind/namespace/name`.
             field: The field path, such as `spec.items[2].name`.
-            file: The file of the object, if several objects have the same name.
+            layer: The ID of the layer.
+            file: The file of the object. This is required if several objects have the same name.
         """
         location = self.config_fields.find_field(name, field, file)
         found_file, line = get_line(location) if location else (file, 0)
@@ -117,7 +118,7 @@ class StepBuilder:
     def _build_located_step(
         self, location: FieldLocation | None, layer: str, default_origin: str, field: str = ""
     ) -> ValueStep:
-        """Return a step for a config field, or with a default origin if the field is unknown."""
+        """Return a step for a config field. If the field is unknown, return a step with `default_origin`."""
         if location is None:
             return ValueStep(default_origin, "", layer=layer, field=field)
         manifest, path = location
@@ -131,7 +132,8 @@ class StepBuilder:
         file, index = change.state.location
         if not isinstance(upstream, UpstreamPackage):
             return self._build_resource_step(change) or self._build_generated_step(change)
-        # The content of an adopted package does not come from an upstream commit.
+        # Omit the commit of an adopted package, because the content of the package does not come from an upstream
+        # commit.
         follows_upstream = self.rendered.source.follows_upstream
         origin = f"{upstream.repository}/{upstream.package} {upstream.ref}"
         return ValueStep(
@@ -141,7 +143,7 @@ class StepBuilder:
         )  # fmt: skip
 
     def _build_resource_step(self, change: TracedChange) -> ValueStep | None:
-        """Return a step for a config resource that is copied into the package, or None for other resources."""
+        """Return a step for a config resource that was copied into the package. Return None for other resources."""
         document = change.state.document
         manifest = self.explained.objects.get(document.key) if document else None
         if manifest is None or self.variant.provenance is not None:
@@ -202,7 +204,8 @@ class StepBuilder:
         manifest = self.explained.objects[key]
         path = change.path if get_value(manifest.data, change.path) is not ABSENT else ()
         step = self._build_located_step((manifest, path), "injection", str(key))
-        # Without this object, the package gets all its content from another object.
+        # Remove the whole object in an ablation, because the package gets the complete injected content from this
+        # object.
         return replace(step, removable_layer=ConfigField(key, ()))
 
     def _build_function_step(self, change: TracedChange) -> ValueStep:
@@ -217,7 +220,7 @@ class StepBuilder:
         )  # fmt: skip
 
     def _build_function_entry_step(self, package: str, path: DataPath, spec: FunctionSpec) -> ValueStep:
-        """Return the step that added a function to the pipeline: by the upstream, a person, or the variant."""
+        """Return the step in which the upstream, a person or the package variant added a function to the pipeline."""
         if is_variant_function(spec.name, self.variant.owner.key.name):
             number = int(spec.name.rpartition(".")[2])
             location = self._variant_fields.find_function("mutators", number)
@@ -236,7 +239,7 @@ class StepBuilder:
         return ValueStep(origins[layer], "", layer=layer)
 
     def build_recorded_steps(self, steps: Sequence[Mapping[str, Any]]) -> tuple[ValueStep, ...]:
-        """Return the steps from `steps` of recorded provenance."""
+        """Return the steps for the field `steps` of recorded provenance."""
         return tuple(map(self._build_recorded_step, steps))
 
     def _build_recorded_step(self, data: Mapping[str, Any]) -> ValueStep:
@@ -248,10 +251,10 @@ class StepBuilder:
         )  # fmt: skip
 
     def build_inherited_step(self, step: ValueStep, path: DataPath) -> ValueStep:
-        """Return the step that gives a child a value of its parent, with the later changes of the value in the parent.
+        """Return the step in which a child inherits a value, with the later changes of this value in the parent.
 
-        The step keeps its location in the manifest of the parent. If the parent is in another package, its later
-        changes are unknown.
+        The step has the location of the value in the manifest of the parent. If the parent is in another package, the
+        later changes are unknown.
         """
         trace, name = self.resource_traces.get(step.set_by), step.field.rpartition(".")[2]
         parent_path = parse_field_path(trace.last_data, step.field) if trace else None
@@ -276,7 +279,7 @@ class StepBuilder:
         return replace(step, expression_inputs=tuple(inputs))
 
     def narrow_step(self, step: ValueStep, nested_path: DataPath) -> ValueStep:
-        """Return a step with the location of a nested value, or the same step if the config has no such field."""
+        """Return a step with the location of a nested value. Without this field in the config, keep the step."""
         location = self.config_fields.find_field(step.set_by, step.field, step.file)
         if location is None or get_value(location[0].data, (*location[1], *nested_path)) is ABSENT:
             return step
@@ -298,9 +301,9 @@ def _is_injected_object(key: ObjectKey, injection: ConfigInjection) -> bool:
 
 
 def _list_author_paths(path: DataPath) -> Iterator[DataPath]:
-    """Yield the paths where the author of a generated object may have set one of its fields.
+    """Yield the paths in the parent where its author can have set a field of a generated object.
 
-    Greenhouse: a PluginPreset has the spec of its Plugins under `spec.plugin`.
+    Greenhouse: a PluginPreset contains the spec of its Plugins in `spec.plugin`.
     """
     if path[:1] == ("spec",):
         yield ("spec", "plugin", *path[1:])

@@ -1,6 +1,6 @@
-"""Results of `verify` as text and JSON data, and the first difference between two versions of a package.
+"""Results of the command `verify` as text and JSON data, and the first difference between two versions of a package.
 
-The module does not re-render packages; `inspect/verify.py` does.
+The module `inspect/verify.py` re-renders the packages.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class FirstDifference:
     """The first difference between two versions of a package.
 
     Attributes:
-        byte: The offset of the first different byte in the file, from 0.
-        line: The line of that byte, from 1.
+        byte: The offset of the first different byte in the file. The first byte has the offset 0.
+        line: The line of this byte. The first line has the number 1.
         files: The number of files that differ.
-        resource: The resource that contains the difference, or "".
-        pointer: The JSON pointer of the first different field in the resource, or "".
-        change: The change of that field, such as `2 → 5`.
-        set_by: The object or person that set the value in the second version, or "" if it is unknown.
+        resource: The resource that contains the difference. "" if there is no such resource.
+        pointer: The JSON pointer of the first different field in the resource. "" if there is no such field.
+        change: The change of this field, such as `2 → 5`.
+        set_by: The object or person that set the value in the second version. "" if this is unknown.
         diff: The diff of `file`.
     """
 
@@ -59,9 +59,11 @@ class FirstDifference:
 def find_first_difference(
     before: FileTree, after: FileTree, max_diff_lines: int = _MAX_DIFF_LINES
 ) -> FirstDifference | None:
-    """Return the first difference between two versions, or None if they are equal. Secret values are masked.
+    """Return the first difference between two versions, or None if the versions are equal. Secret values are masked.
 
     Args:
+        before: The files of the first version.
+        after: The files of the second version.
         max_diff_lines: The maximum number of lines of the diff. 0 omits the diff.
     """
     differing = [path for path in sorted({*before, *after}) if before.get(path) != after.get(path)]
@@ -91,7 +93,7 @@ def _find_first_byte(old: bytes, new: bytes) -> int:
 
 
 def _find_changed_field(file: str, before: FileTree, after: FileTree) -> tuple[str, str, str]:
-    """Return the resource, the pointer and the change of the first field of a file that differs."""
+    """Return the first changed field of a file: the resource, the JSON pointer of the field, and the change."""
     old, new = ({str(resource.key): resource for resource in _list_resources(files, file)} for files in (before, after))
     for name in dict.fromkeys((*old, *new)):
         if name not in old or name not in new:
@@ -109,7 +111,7 @@ def _format_change(old: Any, new: Any, path: SegmentPath) -> str:
 
 
 def get_value(data: Any, path: SegmentPath) -> Any:
-    """Return the value at the segments of a pointer, or ABSENT."""
+    """Return the value at a path in the data, or ABSENT if the data has no such value."""
     try:
         return resolve_pointer(data, path)
     except PointerError:
@@ -121,7 +123,7 @@ def _list_resources(files: FileTree, file: str) -> Iterator[PackageResource]:
 
 
 def find_first_changed_path(before: Any, after: Any, path: SegmentPath = ()) -> SegmentPath | None:
-    """Return the path of the first value that differs, in the order of the fields, or None without a difference."""
+    """Return the path of the first value that differs, in the order of the fields. Return None if no value differs."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         keys = dict.fromkeys((*before, *after))
         pairs = ((str(key), before.get(key, ABSENT), after.get(key, ABSENT)) for key in keys)
@@ -135,7 +137,7 @@ def find_first_changed_path(before: Any, after: Any, path: SegmentPath = ()) -> 
 
 
 def find_setter(resource: str, pointer: str, package: ReRenderedPackage) -> str:
-    """Return the object, function or person that set a value last, or "" if the value does not exist."""
+    """Return the object, function or person that set a value last. Return "" if the value does not exist."""
     variant = package.variant
     explained = ExplainedPackage(str(variant.target), "", package.objects, variant.owner, variant, package.rendered)
     try:
@@ -148,7 +150,7 @@ def find_setter(resource: str, pointer: str, package: ReRenderedPackage) -> str:
 
 VerificationVerdict = Literal["reproduced", "edited", "differs", "unknowable", "foreign"]
 VERIFICATION_VERDICTS: tuple[VerificationVerdict, ...] = ("differs", "unknowable", "edited", "reproduced", "foreign")
-# Packages with these verdicts have no details of their own, so the text lists them in groups.
+# List the packages with these verdicts in groups, because the verdicts have no details for a single package.
 _GROUPED_VERDICTS: tuple[VerificationVerdict, ...] = ("reproduced", "foreign", "unknowable")
 _MAX_EDITS = 5
 _MAX_CHANGED_INPUTS = 10
@@ -161,8 +163,8 @@ class CommitInfo:
     """A commit with its author and its committer.
 
     Attributes:
-        seconds: The time of the commit, in seconds since the epoch.
-        merge_commit: The merge commit that added the commit to the branch, or "" without a merge.
+        seconds: The author time of the commit, in seconds since 1970.
+        merge_commit: The merge commit that added the commit to the branch. "" if no merge commit added it.
     """
 
     commit: CommitId
@@ -175,10 +177,10 @@ class CommitInfo:
 
 @dataclass(frozen=True)
 class RerenderResult:
-    """The comparison of a re-render with the recorded tree. Edits after the render do not count.
+    """The result of the comparison of a re-render with the recorded tree. Later local changes are ignored.
 
     Attributes:
-        reason: A sentence that explains a verdict other than `reproduced`.
+        reason: A sentence that explains the verdict. The verdict `reproduced` has no reason.
         changed_inputs: The inputs that differ from the recorded inputs.
     """
 
@@ -191,7 +193,7 @@ class RerenderResult:
 
 @dataclass(frozen=True)
 class VerificationResult:
-    """The verification of one package at a commit: its re-render, and the edits after the recorded render."""
+    """The verification of one package at a commit: the re-render, and the local changes after the render."""
 
     target: str
     branch: str
@@ -204,14 +206,14 @@ class VerificationResult:
 
     @property
     def verdict(self) -> VerificationVerdict:
-        """The verdict of the package: `differs`, or else `edited`, or else the verdict of the re-render."""
+        """The verdict of the package: `differs` before `edited` before the other verdicts of the re-render."""
         if self.is_edited and self.rerender.verdict != "differs":
             return "edited"
         return self.rerender.verdict
 
 
 def format_changed_inputs(before: Trace, after: Trace) -> tuple[str, ...]:
-    """Return a line for each input that differs, with both values. Values of Secrets are masked."""
+    """Return one line for each input that differs, with both fingerprints. Fingerprints of Secrets are masked."""
     old, new = mask_trace(before), mask_trace(after)
     changed = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
     lines = tuple(
@@ -235,9 +237,12 @@ def _format_fingerprint(fingerprint: str | None) -> str:
 def format_verification_text(
     results: Sequence[VerificationResult], read_errors: Iterable[str] = (), empty_message: str = "none"
 ) -> str:
-    """Return the results as text: edited and different packages one by one, the others in groups by branch.
+    """Return the results as text.
+
+    Packages with the verdict `edited` or `differs` have details. The other packages are listed in groups.
 
     Args:
+        results: The results of all packages.
         read_errors: One message for each target that could not be read.
         empty_message: The summary if there are no results.
     """
@@ -262,7 +267,7 @@ def _get_sort_key(result: VerificationResult) -> tuple[int, str, str]:
 
 
 def _format_verdicts_before_edits(results: Iterable[VerificationResult]) -> str:
-    """Return the verdicts of edited packages before their edits, because they change the exit status."""
+    """Return the re-render verdicts of the packages with local changes. The exit status depends on these verdicts."""
     counts = Counter(result.rerender.verdict for result in results if result.verdict == "edited")
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("differs", "unknowable") if counts[verdict])
     return f"; before the edits: {verdicts}" if verdicts else ""
@@ -307,7 +312,7 @@ def _list_edit_lines(result: VerificationResult) -> Iterator[str]:
 
 
 def format_commit(commit: CommitInfo) -> str:
-    """Return a commit on one line: its ID, its author, its day and its subject."""
+    """Return a commit on one line: its ID, its author, its date and its subject."""
     committer = f", committed by {to_one_line(commit.committer)}" if commit.committer != commit.author else ""
     day = format_rfc3339(commit.seconds).partition("T")[0]
     subject = shorten(to_one_line(commit.subject))
@@ -341,7 +346,7 @@ def _list_difference_lines(difference: FirstDifference | None, diff_title: str) 
 
 
 def build_verification_data(results: Iterable[VerificationResult], read_errors: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the results as JSON data without empty fields."""
+    """Return the results as JSON data, and omit empty fields."""
     packages = [_build_package_data(result) for result in results]
     counts = Counter(package["verdict"] for package in packages)
     summary = {verdict: counts[verdict] for verdict in VERIFICATION_VERDICTS if counts[verdict]}

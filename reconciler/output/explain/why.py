@@ -1,6 +1,6 @@
-"""The result of `why` as text and JSON data: the commit that set a value, and its reason.
+"""The result of the command `why` as text and JSON data: the commit that set a value, and the reason of this commit.
 
-The module also contains the query for a value in a package. `inspect/why.py` searches the commits.
+The module also contains the query for a value in a package. The module `inspect/why.py` searches the commits.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _CACHE_SIZE = 512
 
 @dataclass(frozen=True)
 class FoundValue:
-    """A value in a package with its resource and file, which are "" if no resource matches.
+    """A value in a package, with its file and resource. File and resource are "" if no resource matches the query.
 
     Attributes:
-        value: The value, or ABSENT if the resource has no such value.
-        is_hidden: Whether the value may be a secret.
+        value: The value. ABSENT if the resource has no such value.
+        is_hidden: Whether the value can be a secret.
     """
 
     value: Any = ABSENT
@@ -56,19 +56,19 @@ class FoundValue:
     is_hidden: bool = False
 
     def is_same_value(self, other: FoundValue) -> bool:
-        """Return whether the value is the same."""
+        """Return whether this value equals the other value. Two absent values are equal."""
         return (self.value is ABSENT) == (other.value is ABSENT) and (
             self.value is ABSENT or is_equal_data(self.value, other.value)
         )
 
     @property
     def visible_value(self) -> Any:
-        """The value, masked if it may be a secret."""
+        """The value. A value that can be a secret is masked."""
         return MASK if self.is_hidden and self.value is not ABSENT else self.value
 
 
 def reveal_value(value: FoundValue, package: ReRenderedPackage) -> FoundValue:
-    """Return the value with `is_hidden` unset if the provenance of a Plugin shows that its option is not a secret."""
+    """Set `is_hidden` to False if the provenance of a Plugin shows that the option with this value is not a secret."""
     entries = package.variant.provenance.list_layers() if package.variant.provenance else []
     last_steps = [
         entry["steps"][-1]
@@ -81,10 +81,10 @@ def reveal_value(value: FoundValue, package: ReRenderedPackage) -> FoundValue:
 
 @dataclass(frozen=True)
 class ValueQuery:
-    """A query for a value in a package.
+    """The resource and the location of a value in a package.
 
     Attributes:
-        resource: `Kind/name` or `Kind/namespace/name`, or "" for the only resource with a value at the location.
+        resource: `Kind/name` or `Kind/namespace/name`. "" selects the only resource with a value at the location.
         location: A JSON pointer, or the name of an option of a Plugin.
     """
 
@@ -95,10 +95,11 @@ class ValueQuery:
         """Return the value in a package.
 
         Args:
+            files: The files of the package.
             file: The file to search first.
 
         Raises:
-            ValueNotFoundError: Several resources match.
+            ValueNotFoundError: Several resources match the query.
         """
         if file in files and (value := self.find_in_file(file, files[file])):
             return value
@@ -116,23 +117,24 @@ class ValueQuery:
         return next(iter((*with_value, *without_value)), FoundValue())
 
     def find_in_file(self, path: str, file: File) -> FoundValue | None:
-        """Return the value in a file, or None if the file has no matching resource."""
+        """Return the value in a file, or None if no resource in the file matches the query."""
         return _find_in_file(self, path, file)
 
     def read_from_resource(self, resource: PackageResource) -> FoundValue:
-        """Return the value in a resource."""
+        """Return the value in a resource. The value is ABSENT if the resource does not contain the location."""
         pointer = self.resolve_pointer(resource.data)
         if pointer is None:
             return FoundValue(ABSENT, resource.file, str(resource.key))
         path = parse_pointer(pointer)
         value, masked = get_value(resource.data, path), get_value(mask_secrets(resource.data), path)
-        # The pointer of an option does not contain its name, so it does not show whether the value is a secret.
+        # Hide all option values of Plugins, because the pointer of an option does not show whether the option is a
+        # secret.
         has_options = resource.group == GROUP and path[:2] == _OPTIONS[: len(path)]
         is_hidden = has_options or (value is not ABSENT and not is_equal_data(value, masked))
         return FoundValue(value, resource.file, str(resource.key), pointer, is_hidden)
 
     def resolve_pointer(self, data: Any) -> str | None:
-        """Return the pointer of the location in a resource, or None if the resource has no such option."""
+        """Return the JSON pointer of the location in a resource. Return None if the named option does not exist."""
         if not self.location or self.location.startswith("/"):
             return self.location
         options = get_value(data, _OPTIONS)
@@ -140,16 +142,16 @@ class ValueQuery:
         return format_pointer((*_OPTIONS, names.index(self.location), "value")) if self.location in names else None
 
     def matches(self, resource: PackageResource) -> bool:
-        """Return whether the query names this resource."""
+        """Return whether the resource matches the query."""
         short_name = f"{resource.kind}/{resource.name}"
         return self.resource in (str(resource.key), short_name) if self.resource else True
 
 
 def parse_value_query(resource: str, location: str) -> ValueQuery:
-    """Return the query for the arguments of a command. An argument that starts with / is a pointer.
+    """Return the query for two command arguments. An argument that starts with "/" is a JSON pointer.
 
     Raises:
-        ValueNotFoundError: The pointer is invalid.
+        ValueNotFoundError: The JSON pointer is invalid.
     """
     if resource.startswith("/") and not location:
         resource, location = "", resource
@@ -178,7 +180,7 @@ def _get_items(value: Any) -> list[Any]:
 
 
 def format_value_not_found(target: str, query: ValueQuery, files: FileTree) -> str:
-    """Return the message that a package never had a value, with the existing resources or values."""
+    """Return the message that no commit contains a value. The message lists the existing resources or values."""
     resources = [resource for resource in Package(files).resources if resource.name]
     matching = [resource for resource in resources if query.matches(resource)]
     if query.resource and not matching:
@@ -216,7 +218,10 @@ class ConfigObjectChange:
 def find_config_changes(
     old: Catalog, new: Catalog, package: ReRenderedPackage | None
 ) -> tuple[ConfigObjectChange, ...]:
-    """Return the differences between two configs in the inputs of a package, or all differences if no input changed."""
+    """Return the config objects that differ between two configs and are inputs of a package.
+
+    If no input differs, return all differing config objects.
+    """
     keys = sorted({*old.objects, *new.objects})
     changed = [key for key in keys if _get_digest(old.objects.get(key)) != _get_digest(new.objects.get(key))]
     inputs = [key for key in changed if package and _is_input(key, package)]
@@ -257,7 +262,7 @@ def _build_object_change(old: ConfigObject | None, new: ConfigObject | None) -> 
 
 
 def _find_existing_path(data: Any, path: tuple[str, ...]) -> tuple[str | int, ...]:
-    """Return the part of a path that exists in the data, with integers for list items."""
+    """Return the start of a path, up to the last key that exists in the data. Convert list indexes to integers."""
     existing: list[str | int] = []
     for key in path:
         if isinstance(data, list) and int(key) < len(data):
@@ -273,7 +278,7 @@ def _find_existing_path(data: Any, path: tuple[str, ...]) -> tuple[str | int, ..
 
 @dataclass(frozen=True)
 class BranchValueChange:
-    """The last change of a value on a branch: the commit, and the value before and after it."""
+    """The last change of a value on a branch: the commit, and the value before and after the commit."""
 
     target: str
     branch: str
@@ -288,14 +293,15 @@ class ChangeReason:
     """The reason why a value changed.
 
     Attributes:
-        commits: The commits of the config, of an upstream, or of a person. Several commits if a search cannot separate
-            them.
+        commits: The commits of the config, of an upstream or of a person. There are several commits if the search
+            cannot
+            determine which of them changed the value.
         merges: The merge commits that contain `commits`.
         objects: The config objects that the commits changed.
-        upstream: The commit of the upstream that the config selected.
+        upstream: The upstream commit that the config selected.
         set_by: The object, function or person that sets the value.
         render_count: The number of re-renders of the search.
-        commit_count: The number of commits that were searched.
+        commit_count: The number of searched commits.
     """
 
     kind: ChangeReasonKind
@@ -311,7 +317,7 @@ class ChangeReason:
 
 @dataclass(frozen=True)
 class WhyResult:
-    """The last change of a value, and its reason.
+    """The last change of a value, and the reason of this change.
 
     Attributes:
         config_commits: The configs of the renders before and after the change.
@@ -361,7 +367,7 @@ def _format_value(value: FoundValue) -> str:
 
 
 def build_why_data(result: WhyResult) -> dict[str, Any]:
-    """Return the result as JSON data without empty fields."""
+    """Return the result as JSON data, and omit empty fields."""
     change, reason = result.change, result.reason
     changed = _get_changed_value(change)
     values = {"before": change.before.visible_value, "value": change.after.visible_value}

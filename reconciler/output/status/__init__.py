@@ -1,4 +1,4 @@
-"""Status files: the PackageStatus next to each package, and the files of the status branch.
+"""Status files: the PackageStatus file next to each package, and the files of the status branch.
 
-The modules build and format these files. Reading and pushing branches belongs to `git/` and `reconcile/`.
+This package builds and formats status files. The packages `git` and `reconcile` read and push the branches.
 """

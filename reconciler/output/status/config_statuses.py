@@ -1,6 +1,7 @@
-"""Statuses of config objects that do not belong to one target: sets, presets and policies, with their paths.
+"""Statuses of config objects that do not belong to a single target, such as sets, presets and policies.
 
-`ConfigStatuses` holds the statuses that controllers report. The statuses of packages are in `target_statuses.py`.
+The module also computes the paths of objects on the status branch. The statuses of packages are in
+`target_statuses.py`.
 """
 
 from __future__ import annotations
@@ -31,21 +32,20 @@ _UNSAFE_IN_SEGMENT = re.compile(r"[^A-Za-z0-9._-]|^\.")
 _MAX_LISTED = 20
 _IN_USE = Condition("Ready", "True", "InUse", "at least one rendered resource uses this policy")
 _UNUSED = Condition("Ready", "True", "PolicyUnused", "no rendered resource uses this policy")
-# Removals that wait for a person. The controller itself reports packages that are retained.
+# Kinds of removals that require a decision of a person. The controller reports retained packages.
 _PENDING_REMOVALS = ("proposed", "declined")
 
 
 def get_object_path(key: ObjectKey) -> str:
     """Return the path of an object on the status branch: `objects/<namespace>/<Kind>/<name>.yaml`.
 
-    Names come from config files and can contain any character. So each segment is percent-encoded and cannot leave
-    its folder.
+    Each segment is percent-encoded, because a name in a config file can contain any character, such as "/" or "..".
     """
     return f"objects/{_join_segments(key.namespace or _CLUSTER_SCOPED, key.kind, key.name)}.yaml"
 
 
 def get_files_folder(folder: str, key: ObjectKey) -> str:
-    """Return the folder on the status branch for the object's own files: `<folder>/<namespace>/<name>/`."""
+    """Return the folder for additional files of an object on the status branch: `<folder>/<namespace>/<name>/`."""
     return f"{folder}/{_join_segments(key.namespace or _CLUSTER_SCOPED, key.name)}/"
 
 
@@ -60,13 +60,13 @@ def encode_percent(match: re.Match[str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ConfigStatuses:
-    """The statuses that controllers and policies report. For a key with two statuses, the last one counts."""
+    """The statuses that controllers and policies report. If an object has two statuses, the last status is used."""
 
     statuses: Sequence[ConfigStatus]
 
     @cached_property
     def by_key(self) -> Mapping[ObjectKey, ConfigStatus]:
-        """Each status by its object."""
+        """The status of each object."""
         return {status.key: status for status in self.statuses}
 
     @cached_property
@@ -75,17 +75,17 @@ class ConfigStatuses:
         return [status for status in self.statuses if status.children]
 
     def find_children_of_large_sets(self, max_children: int) -> frozenset[ObjectKey]:
-        """Return the children of all objects with more than `max_children` children."""
+        """Return the children of all objects that generate more than `max_children` children."""
         large = (parent.children for parent in self.parents if len(parent.children) > max_children)
         return frozenset(chain.from_iterable(large))
 
     def find_parents(self, keys: Set[ObjectKey]) -> list[ObjectKey]:
-        """Return the objects that generate at least one of `keys`."""
+        """Return the objects that generate at least one object of `keys`."""
         return [parent.key for parent in self.parents if not keys.isdisjoint(parent.children)]
 
     @cached_property
     def own_files(self) -> Mapping[str, bytes]:
-        """The files of objects in addition to their status, such as flattened component types, by path."""
+        """The additional files of objects by path, such as flattened component types. Status files are not included."""
         return {
             get_files_folder(status.folder, status.key) + name: content
             for status in self.statuses
@@ -95,7 +95,7 @@ class ConfigStatuses:
 
     @cached_property
     def unchanged_folders(self) -> tuple[str, ...]:
-        """The folders of objects whose own files do not change in this pass."""
+        """The folders of objects whose additional files do not change in this pass."""
         return tuple(
             get_files_folder(status.folder, status.key)
             for status in self.statuses
@@ -104,7 +104,7 @@ class ConfigStatuses:
 
 
 class ConfigStatusCache:
-    """Caches values that are derived from controller results, for as long as the results are the same objects."""
+    """Caches values that are computed from controller results. The values are computed again if the results change."""
 
     def __init__(self) -> None:
         self._configs = ConfigStatuses(())
@@ -113,13 +113,13 @@ class ConfigStatusCache:
         self._multi_target_owners: frozenset[ObjectKey] = frozenset()
 
     def get_config_statuses(self, statuses: Sequence[ConfigStatus]) -> ConfigStatuses:
-        """Return the statuses with lookups by key, parent and folder."""
+        """Return the statuses as `ConfigStatuses`. Return the same object while the statuses are the same."""
         if not are_identical(self._configs.statuses, statuses):
             self._configs = ConfigStatuses(statuses)
         return self._configs
 
     def get_children_of_large_sets(self, configs: ConfigStatuses, max_children: int) -> frozenset[ObjectKey]:
-        """Return `ConfigStatuses.find_children_of_large_sets`; return the same object for the same statuses."""
+        """Return the children of large sets. Return the same object while `configs` is the same object."""
         if self._children_of_large_sets[:2] != (configs, max_children):
             children = configs.find_children_of_large_sets(max_children)
             self._children_of_large_sets = (configs, max_children, children)
@@ -134,7 +134,7 @@ class ConfigStatusCache:
 
 
 def build_policy_statuses(plan: FleetPlan) -> Iterator[ConfigStatus]:
-    """Yield the status of every override policy: its usage, or the findings that make it invalid."""
+    """Yield the status of every override policy: the usage of valid policies, the errors of invalid policies."""
     for usage in plan.policy_usages:
         policy = plan.policies.valid[usage.policy]
         fields = drop_empty(_build_policy_fields(policy, usage, plan))
@@ -177,13 +177,16 @@ def _build_rules(policy: OverridePolicy, usage: PolicyUsage, plan: FleetPlan) ->
 
 
 def _build_limited_list(name: str, items: Sequence[str]) -> dict[str, Any]:
-    """Return the list under its name, with a count if it is shortened. The number of clusters is always included."""
+    """Return the first items as field `name`, and the number of all items as field `<name>Count`.
+
+    Omit the number if the list is complete and is not the list of clusters.
+    """
     count = {f"{name}Count": len(items)} if len(items) > _MAX_LISTED or name == "clusters" else {}
     return {**({name: list(items[:_MAX_LISTED])} if items else {}), **count}
 
 
 def build_controller_statuses(plan: FleetPlan) -> Iterator[ConfigStatus]:
-    """Yield the statuses that controllers report. The status of a preset is completed with its Plugins' outcomes."""
+    """Yield the statuses that controllers report. Add the states of its Plugins to the status of each PluginPreset."""
     statuses = plan.controller_result.statuses
     if not any(is_preset(status.key) for status in statuses):
         yield from statuses
@@ -196,7 +199,7 @@ def build_controller_statuses(plan: FleetPlan) -> Iterator[ConfigStatus]:
 
 
 def _find_pending_removals(plan: FleetPlan) -> dict[ObjectKey, dict[PackageLocation, PluginState]]:
-    """Return the packages with a pending removal, by the preset that generated them."""
+    """Return the packages with a proposed or declined removal, grouped by the preset that generated them."""
     removals: dict[ObjectKey, dict[PackageLocation, PluginState]] = {}
     for target_plan in plan.targets:
         for removal in target_plan.removals:

@@ -1,4 +1,4 @@
-"""The statuses of owners of packages and of their parents, across all targets."""
+"""The statuses of the owners of packages, and of the parents of these owners, across all targets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from reconciler.planning.decide.package_decision import VALID_CONDITION
 
 
 class OwnerStatusCache:
-    """Caches statuses while their inputs are the same objects. An empty cache gives equal results."""
+    """Caches statuses while their inputs are the same objects. The cache does not change the results."""
 
     def __init__(self) -> None:
         self.configs = ConfigStatusCache()
@@ -45,20 +45,22 @@ class OwnerStatusCache:
         self.children: IdentityCache[frozenset[ObjectKey]] = IdentityCache()
 
     def end_pass(self) -> None:
-        """End a pass and drop the entries that it did not use."""
+        """End a pass, and remove the cached statuses that the pass did not use."""
         for cache in (self.targets, self.merged, self.configured, self.parents, self.children):
             cache.end_pass()
 
 
 @dataclass(frozen=True, eq=False)
 class FleetStatuses:
-    """The status of every object.
+    """The statuses of all objects.
 
-    An object can have several statuses. The last one counts, in this order: a target itself, `other_statuses`,
-    owners in `targets`.
+    If an object has several statuses, the last one is used, in this order: the status of a target, `other_statuses`,
+    and the owners in `targets`.
 
     Attributes:
-        other_statuses: Statuses of objects that do not belong to exactly one target.
+        configs: The statuses that controllers and policies report.
+        targets: The statuses of targets, each with the owners that have packages only on this target.
+        other_statuses: The statuses of objects that do not belong to exactly one target.
     """
 
     configs: ConfigStatuses
@@ -67,7 +69,7 @@ class FleetStatuses:
 
 
 def build_owner_statuses(plan: FleetPlan, cache: OwnerStatusCache | None = None) -> FleetStatuses:
-    """Return the statuses of all owners of packages, of their parents, and of all targets."""
+    """Return the statuses of all targets, of all owners of packages, and of the parents of these owners."""
     cache = cache or OwnerStatusCache()
     configs = cache.configs.get_config_statuses((*build_controller_statuses(plan), *build_policy_statuses(plan)))
     multi_target_owners = cache.configs.get_multi_target_owners(plan.controller_result.variants)
@@ -98,7 +100,7 @@ def _build_other_owners(
     multi_target_owners: Set[ObjectKey],
     cache: OwnerStatusCache,
 ) -> dict[ObjectKey, ObjectStatus]:
-    """Return the statuses of owners without a target, and of owners with several targets."""
+    """Return the statuses of owners that have no target, and of owners that have packages on several targets."""
     partial_statuses = chain.from_iterable(target.multi_target_owners for target in targets)
     statuses = [*_build_stalled(plan), *_build_unavailable(plan), *partial_statuses]
     multi_target: dict[ObjectKey, list[ObjectStatus]] = {}
@@ -126,7 +128,7 @@ def _add_config_status(status: ObjectStatus, configs: ConfigStatuses, cache: Own
 def _build_cached_parent(
     config: ConfigStatus, owners: Mapping[ObjectKey, ObjectStatus], not_ready: Set[ObjectKey], cache: OwnerStatusCache
 ) -> ObjectStatus:
-    """Return the status of a parent. It is cached while all children are ready, because then it does not change."""
+    """Return the status of a parent. Cache the status while all children are ready, because it does not change then."""
     children = cache.children.get_or_create((config,), lambda: frozenset(config.children))
     if not_ready.isdisjoint(children) and children <= owners.keys():
         return cache.parents.get_or_create((config,), lambda: _build_parent(config, owners))
@@ -134,7 +136,7 @@ def _build_cached_parent(
 
 
 def merge_statuses(statuses: Sequence[ObjectStatus]) -> ObjectStatus:
-    """Merge the statuses of one owner on several clusters into one status."""
+    """Merge the statuses that one owner has on several clusters into one status."""
     types = dict.fromkeys(condition.type for status in statuses for condition in status.conditions)
     conditions = tuple(_merge_conditions(condition_type, statuses) for condition_type in types)
     names = dict.fromkeys(name for status in statuses for name in status.fields)
@@ -143,7 +145,11 @@ def merge_statuses(statuses: Sequence[ObjectStatus]) -> ObjectStatus:
 
 
 def _merge_conditions(condition_type: str, statuses: Sequence[ObjectStatus]) -> Condition:
-    """Return the first bad condition with the number of clusters, or the first condition if all are good."""
+    """Merge the conditions of one type.
+
+    If some conditions report a problem, return the first of them with the number of affected clusters. If no condition
+    reports a problem, return the first condition.
+    """
     conditions = [
         condition for status in statuses for condition in status.conditions if condition.type == condition_type
     ]
@@ -155,7 +161,7 @@ def _merge_conditions(condition_type: str, statuses: Sequence[ObjectStatus]) -> 
 
 
 def _merge_values(values: Iterable[Any]) -> Any:
-    """Return the concatenation of lists without duplicates; return the first value if they are not lists."""
+    """Concatenate lists and remove duplicates. If the values are not lists, return the first value."""
     present = [value for value in values if value is not None]
     if not all(isinstance(value, list) for value in present):
         return present[0]
@@ -163,7 +169,7 @@ def _merge_values(values: Iterable[Any]) -> Any:
 
 
 def _build_stalled(plan: FleetPlan) -> Iterator[ObjectStatus]:
-    """Yield the statuses of stalled owners. Their published packages and drafts stay in `downstreamTargets`."""
+    """Yield the statuses of stalled owners. The field `downstreamTargets` lists their published packages and drafts."""
     targets = _find_recorded_targets(plan, {stalled.owner.key for stalled in plan.controller_result.stalled})
     for stalled in plan.controller_result.stalled:
         key = stalled.owner.key
@@ -172,7 +178,7 @@ def _build_stalled(plan: FleetPlan) -> Iterator[ObjectStatus]:
 
 
 def _find_recorded_targets(plan: FleetPlan, owners: Set[ObjectKey]) -> Mapping[ObjectKey, list[dict[str, Any]]]:
-    """Return `downstreamTargets` of the owners, from the states of all targets."""
+    """Return the field `downstreamTargets` of each owner. The entries come from the recorded states of all targets."""
     targets: dict[ObjectKey, list[dict[str, Any]]] = {}
     kinds = {(key.group, key.kind) for key in owners}
     for target_plan in plan.targets if owners else ():
@@ -186,7 +192,7 @@ def _find_recorded_targets(plan: FleetPlan, owners: Set[ObjectKey]) -> Mapping[O
 
 
 def _build_unavailable(plan: FleetPlan) -> Iterator[ObjectStatus]:
-    """Yield the statuses of variants whose target cannot be read or written. The variants themselves are valid."""
+    """Yield the statuses of valid variants whose target cannot be read or written."""
     errors_by_target = {
         target_plan.target.key: select_errors(target_plan.findings)
         for target_plan in plan.targets
@@ -207,7 +213,7 @@ def _build_unavailable(plan: FleetPlan) -> Iterator[ObjectStatus]:
 
 
 def _build_parent(config: ConfigStatus, owners: Mapping[ObjectKey, ObjectStatus]) -> ObjectStatus:
-    """Return the status of an object that generates others, or of an object without an outcome."""
+    """Return the status of a parent. For an object without children, return the status that its controller reports."""
     status = ObjectStatus(
         config.key, config.api_version, config.conditions, config.fields, config.spec, config.metadata
     )
@@ -223,7 +229,7 @@ def _build_parent(config: ConfigStatus, owners: Mapping[ObjectKey, ObjectStatus]
 
 
 def _add_target_readiness(targets: object, ready: Collection[str]) -> dict[str, Any]:
-    """Return the set's `targets` with the field `ready` in each target, or {} if the set has no targets."""
+    """Return the field `targets` of a set, with a field `ready` in each target. Return {} if the set has no targets."""
     if not isinstance(targets, list):
         return {}
     return {"targets": [{**target, "ready": target.get("packageVariant") in ready} for target in targets]}

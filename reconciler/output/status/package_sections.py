@@ -1,6 +1,6 @@
-"""Sections of a PackageStatus as lines of text: task, owner, conflicts, gates, overrides and templates.
+"""Formats sections of a PackageStatus file as text lines: task, owner, conflicts, gates, overrides and templates.
 
-Recorded sections come from files that anyone can edit. So every function accepts any data and skips invalid entries.
+Functions for recorded sections accept any data and skip invalid entries, because anyone can edit the file.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ TEMPLATES_TITLE = "Templates:"
 
 
 def format_task(status: Mapping[str, Any]) -> str:
-    """Return the result of a draft with its version, such as `install v1`, `update v1 → v2` or `re-render`.
+    """Return the task of a draft with its upstream revision, such as `install v1`, `update v1 → v2` or `re-render`.
 
-    Returns "" if the status file has no task.
+    Return "" if the status file has no task.
     """
     task = read_text(status, "task")
     if not task:
@@ -53,23 +53,24 @@ def format_task(status: Mapping[str, Any]) -> str:
 
 
 def format_recorded_owner(status: Mapping[str, Any]) -> str:
-    """Return the owner as `Kind namespace/name`, or "" if it is unknown."""
+    """Return the owner as `Kind namespace/name`, or "" if the status file has no owner."""
     owner = _to_mapping(status.get("owner"))
     name = "/".join(filter(None, (read_text(owner, "namespace"), read_text(owner, "name"))))
     return to_one_line(" ".join(filter(None, (read_text(owner, "kind"), name))))
 
 
 def read_upstream(status: Mapping[str, Any], side: str) -> Mapping[str, Any]:
-    """Return the upstream on one side of the change, or {} if it is unknown.
+    """Return the upstream before or after the change, or {} if the status file has no such upstream.
 
     Args:
-        side: `from` or `to`.
+        status: The field `status` of the status file.
+        side: "from" for the upstream before the change, or "to" for the upstream after the change.
     """
     return _to_mapping(_to_mapping(status.get("upstream")).get(side))
 
 
 def read_inputs(status: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the inputs of the render, or {} if they are unknown."""
+    """Return the inputs of the render, or {} if the status file has no inputs."""
     return _to_mapping(status.get("inputs"))
 
 
@@ -88,19 +89,19 @@ def _get_short_ref(upstream: Mapping[str, Any]) -> str:
 
 
 def format_conflicts(conflicts: Iterable[Conflict], limit: int | None = None) -> tuple[str, ...]:
-    """Return a line for each conflict. With more than `limit` conflicts, one more line has the number of the others."""
+    """Return one line per conflict. If there are more than `limit` conflicts, the last line counts the rest."""
     return _limit([_format_conflict(serialize_conflict(conflict)) for conflict in conflicts], limit)
 
 
 def format_recorded_conflicts(recorded: object, limit: int | None = None) -> tuple[str, ...]:
-    """Return the lines of `format_conflicts` for `conflicts` of a status file. Invalid entries are skipped."""
+    """Return the lines of `format_conflicts` for the field `conflicts` of a status file. Skip invalid entries."""
     return _limit([to_one_line(_format_conflict(conflict)) for conflict in filter_recorded_conflicts(recorded)], limit)
 
 
 def format_conflict_summary(chosen_sides: Iterable[str]) -> str:
-    """Return the number of conflicts, such as `1 upstream change not applied, 2 conflicts`, or "" without conflicts.
+    """Return the number of conflicts, such as `1 upstream change not applied, 2 conflicts`. Return "" for no conflicts.
 
-    If the local side was chosen, an upstream change was not applied.
+    A conflict with the chosen side "local" means that an upstream change was not applied.
     """
     sides = list(chosen_sides)
     local = sides.count("local")
@@ -115,7 +116,7 @@ def _limit(lines: list[str], limit: int | None) -> tuple[str, ...]:
 
 
 def format_conflict_location(conflict: Mapping[str, Any]) -> str:
-    """Return the place of a conflict, such as `deployment.yaml: Deployment shop/web: spec.replicas`."""
+    """Return the location of a conflict, such as `deployment.yaml: Deployment shop/web: spec.replicas`."""
     file, resource, pointer = (str(conflict.get(field, "")) for field in ("file", "resource", "pointer"))
     parts = (file, format_object_reference(resource), format_pointer_path(pointer))
     return ": ".join(part for part in parts if part)
@@ -147,7 +148,7 @@ def _format_whole_conflict(conflict: Mapping[str, Any]) -> str:
 
 
 def format_unmet_gates(rendered: PackageRender) -> tuple[str, ...]:
-    """Return a line for each condition that blocks publication: a failed render, and unmet readiness gates."""
+    """Return one line for a failed render, and one line for each unmet readiness gate. These block the publication."""
     conditions = {condition.type: condition for condition in rendered.conditions}
     unmet = dict.fromkeys(rendered.unmet_gates)
     if (render := conditions.get("Rendered")) and render.status == "False":
@@ -166,9 +167,9 @@ def _format_gate(name: str, status: str, message: str) -> str:
 
 
 def format_overrides(recorded: object, limit: int) -> tuple[str, ...]:
-    """Return a line for each field that policies changed, from `overrides` of a status file.
+    """Return one line for each field that override policies changed, from the field `overrides` of a status file.
 
-    Invalid entries are skipped. With more than `limit` fields, one more line has the number of the others.
+    Invalid entries are skipped. If there are more than `limit` fields, the last line has the number of the rest.
     """
     entries = recorded if isinstance(recorded, list | tuple) else ()
     overrides = [entry for entry in entries if _is_override(entry)]
@@ -177,7 +178,10 @@ def format_overrides(recorded: object, limit: int) -> tuple[str, ...]:
 
 
 def format_new_overrides(draft: Draft, limit: int) -> tuple[str, ...]:
-    """Return the lines of `format_overrides` for a new package; for other packages, the changes show the overrides."""
+    """Return the lines of `format_overrides` for a new package. Return () for other packages.
+
+    The list of changes already contains the overridden fields of other packages.
+    """
     return () if draft.previous_files else format_overrides(draft.rendered.overrides, limit)
 
 
@@ -204,23 +208,25 @@ def _format_override_change(first: Mapping[str, Any], last: Mapping[str, Any]) -
 
 
 def format_template_changes(rendered: PackageRender, limit: int) -> tuple[str, ...]:
-    """Return at most `limit` lines on changed templates of child resources. Changes that restart pods come first."""
+    """Return at most `limit` lines about changed templates of child resources. Changes that restart pods come first."""
     changes = sorted(rendered.template_changes, key=lambda change: (_is_harmless(change), change.child))
     return limit_lines([to_one_line(_format_template_change(change)) for change in changes], limit)
 
 
 def format_children(recorded: object, limit: int) -> tuple[str, ...]:
-    """Return at most `limit` lines on child resources, from `templates` of a status file.
+    """Return at most `limit` lines about child resources, from the field `templates` of a status file.
 
-    Each line has the parent, and the origin of each template property with the parent's fields that it hides.
+    Each line has the parent, and the source of each template property with the inherited fields that the property
+    hides.
     """
     return limit_lines([to_one_line(_format_child(child)) for child in _read_children(recorded)], limit)
 
 
 def format_settings_to_repeat(recorded: object) -> Iterator[str]:
-    """Yield YAML lines for each child that hides inherited settings.
+    """Yield YAML lines for each child resource whose own template hides inherited settings.
 
-    The YAML has the child's own settings and the hidden ones. A child must repeat the hidden settings to use them.
+    The YAML contains the settings of the child and the hidden settings. A child must repeat the hidden settings to use
+    these settings.
     """
     for child in _read_children(recorded):
         if settings := read_text(child, "toRepeat"):
@@ -230,18 +236,18 @@ def format_settings_to_repeat(recorded: object) -> Iterator[str]:
 
 
 def format_folded_settings(recorded: object) -> list[str]:
-    """Return the lines of `format_settings_to_repeat` as a foldable Markdown block."""
+    """Return the lines of `format_settings_to_repeat` as a collapsed Markdown block."""
     text = "".join(f"{line}\n" for line in format_settings_to_repeat(recorded))
     return format_folded_block("Templates that repeat the inherited settings", text, "yaml") if text else []
 
 
 def build_children_data(effects: Iterable[TemplateEffect]) -> list[dict[str, Any]]:
-    """Return `templates` of the status file. Secrets in template texts are masked."""
+    """Return the field `templates` of a status file, with masked Secrets."""
     return [mask_secrets(effect.as_data()) for effect in effects]
 
 
 def build_changed_children(draft: Draft) -> list[dict[str, Any]]:
-    """Return the data of the children whose templates the draft changes; of all children for a new package."""
+    """Return the data of the children whose templates the draft changes. For a new package, return all children."""
     rendered = draft.rendered
     changed = {change.child for change in rendered.template_changes}
     effects = rendered.templates.effects if rendered.templates else ()
@@ -283,7 +289,7 @@ def _format_child(child: Mapping[str, Any]) -> str:
 
 
 def _format_properties(properties: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the properties that hide inherited fields, then the others grouped by their source."""
+    """Yield one text per property that hides inherited fields, then one text per source with its other properties."""
     by_source: dict[str, list[str]] = {}
     hiding: list[str] = []
     for template_property in properties:

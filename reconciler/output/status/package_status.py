@@ -1,6 +1,6 @@
 """The PackageStatus file, which is next to a package on its branch and records how the package was rendered.
 
-The module also lists the dependencies of a render. The order of the fields is fixed, and empty fields are omitted.
+The file has a fixed order of fields and no empty fields. This module also lists the dependencies of a render.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from reconciler.planning.model.sources import serialize_conflict
 from reconciler.planning.model.targets import Target
 from reconciler.redaction import MASK
 
-# The status file and the commit message of a draft both need the digest.
+# Cache digests, because both the status file and the commit message of a draft contain the digest.
 _CACHED_DIGESTS = 16
 
 PACKAGE_STATUS_API_VERSION = "reconciler.dev/v1alpha1"
@@ -34,7 +34,7 @@ _ANNOTATIONS = {"config.kubernetes.io/local-config": "true", "argocd.argoproj.io
 
 
 def compute_inputs_digest(trace: Trace) -> str:
-    """Return the digest of a trace as `sha256:<hex>`. Hashes of Secrets are masked before."""
+    """Return the digest of a trace as `sha256:<hex>`. Hashes of Secrets are masked before the digest is computed."""
     return _compute_digest(tuple(trace.items()))
 
 
@@ -44,9 +44,9 @@ def _compute_digest(dependencies: tuple[tuple[str, str], ...]) -> str:
 
 
 def build_inputs_data(variant: Variant, rendered: PackageRender, trace: Trace, config: str) -> dict[str, Any]:
-    """Return `inputs` of the status file: the config, the digest of all dependencies, and the objects by name.
+    """Return the field `inputs` of the status file: the config, the digest of all dependencies, and the config objects.
 
-    The objects are those that the render used, and those from which the controller built the variant.
+    The config objects are the objects that the render used and the objects that define the package variant.
     """
     sources = variant.provenance.list_objects() if variant.provenance else []
     objects = [
@@ -74,8 +74,8 @@ class ObjectDependency:
     """A config object that a render depends on.
 
     Attributes:
-        namespace: The namespace of the lookup, which is "default" for cluster-scoped kinds too.
-        fingerprint: The hash of the object, or ABSENT_FINGERPRINT.
+        namespace: The namespace of the lookup. Cluster-scoped kinds use the namespace "default".
+        fingerprint: The hash of the object, or `ABSENT_FINGERPRINT` if the object does not exist.
     """
 
     api_version: str
@@ -86,12 +86,12 @@ class ObjectDependency:
 
     @property
     def effective_namespace(self) -> str:
-        """The namespace of the object, "" for cluster-scoped kinds."""
+        """The namespace of the object. The namespace is "" for cluster-scoped kinds."""
         return get_effective_namespace(self.api_version, self.kind, self.namespace)
 
 
 def get_effective_namespace(api_version: str, kind: str, namespace: str) -> str:
-    """Return the namespace of an object, "" for cluster-scoped kinds."""
+    """Return `namespace` for objects of namespaced kinds, and "" for objects of cluster-scoped kinds."""
     group = api_version.rpartition("/")[0]
     is_cluster_override_policy = (group, kind) == (KUBEADMIRAL_GROUP, CLUSTER_OVERRIDE_POLICY_KIND)
     return "" if is_cluster_override_policy or find_kind_scope(group, kind) == "cluster" else namespace
@@ -109,10 +109,12 @@ def list_object_dependencies(trace: Trace) -> Iterator[ObjectDependency]:
 
 
 def build_package_status(draft: Draft, target: Target, config: str) -> bytes:
-    """Return the PackageStatus file of a draft. Equal drafts give equal bytes; the file contains no time.
+    """Return the PackageStatus file of a draft. Equal drafts have equal files, because the file contains no time.
 
     Args:
-        config: The config commit, or `tree:<id>`.
+        draft: The draft.
+        target: The target of the draft.
+        config: The config commit, or `tree:<id>` if the config is a plain folder.
     """
     package = draft.variant.target.package
     document = {
@@ -148,10 +150,10 @@ def _build_status(draft: Draft, target: Target, config: str) -> dict[str, Any]:
 
 
 def _insert_draft_metadata(draft: Draft, status: dict[str, Any]) -> dict[str, Any]:
-    """Return the status with the draft's labels and annotations after the field `task`.
+    """Insert the labels and annotations of the draft after the field `task`.
 
-    For a package with an upstream, empty labels and annotations are written too. Their absence means that an earlier
-    version wrote the file, so that the labels are unknown.
+    For a package with an upstream, empty labels and annotations are written too. If they are absent, an earlier version
+    of the reconciler wrote the file, and the labels are unknown.
     """
     metadata = {"labels": dict(draft.labels), "annotations": dict(draft.annotations)}
     if draft.variant.upstream is None:
@@ -163,7 +165,7 @@ def _insert_draft_metadata(draft: Draft, status: dict[str, Any]) -> dict[str, An
 
 
 def _build_previous_upstream(draft: Draft) -> dict[str, Any]:
-    """Return the upstream lock of the replaced version, and the locked tree if it is known."""
+    """Return the upstream lock of the previous version. Add the tree of the upstream if the tree is known."""
     lock = read_upstream_lock(draft.previous_files)
     fields = {name: lock[name] for name in ("repo", "directory", "ref", "commit") if name in lock}
     versions = [
@@ -171,12 +173,12 @@ def _build_previous_upstream(draft: Draft) -> dict[str, Any]:
         for version in (draft.record.draft_version, draft.record.published_version)
         if version and version.rendered == draft.previous_files.id
     ]
-    # The lock in a package with local changes can be edited, so it proves nothing about the tree.
+    # Add the tree only if the previous version has no local changes, because a person can have edited the lock.
     return drop_empty({**fields, "tree": versions[0].base if versions and fields else ""})
 
 
 def build_injected_data(rendered: PackageRender) -> list[dict[str, str]]:
-    """Return `injected` of the status file: all injections. The hash of a Secret is masked."""
+    """Return the field `injected` of the status file, with masked hashes of Secrets."""
     return [_mask_injection(injection.as_data()) for injection in rendered.injections]
 
 

@@ -1,4 +1,4 @@
-"""Removals of packages that no config object requests any more: lines for a plan, and data for the status branch."""
+"""Removals of packages that no config object requests any more, as plan lines and as data for the status branch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
 from reconciler.planning.model.outcomes import RemovalOutcome
 from reconciler.planning.model.targets import Target
 
-# Removals that wait for a person. All others are completed by the pass that detects them.
+# Kinds of removals that require a decision of a person. A removal of another kind ends in the pass that detects it.
 _PENDING = ("proposed", "declined")
 _ACTIONS = {
     "proposed": "propose removal of",
@@ -35,19 +35,19 @@ class PackageRemoval:
 
     @property
     def has_action(self) -> bool:
-        """Whether this pass does something; an earlier pass already proposed the other removals."""
+        """Whether this pass acts on the removal. False if an earlier pass already proposed the removal."""
         return self.removal.is_new or self.removal.kind in ("withdrawn", "orphaned")
 
     @property
     def title(self) -> str:
-        """The action of this pass, on one line."""
+        """The action of this pass for the removal, on one line."""
         return to_one_line(
             f"{_ACTIONS[self.removal.kind]} {self.target_name} ({format_object(self.removal.owner.key)})"
         )
 
     @property
     def branch(self) -> str:
-        """The branch of the removal draft, also after it was declined; "" without a draft."""
+        """The branch of the removal draft, also if a person declined the draft. "" if there is no removal draft."""
         removal = self.removal.record.removal
         return removal.branch if removal else ""
 
@@ -61,7 +61,7 @@ class PackageRemoval:
 
 
 def list_removals(plan: FleetPlan) -> tuple[PackageRemoval, ...]:
-    """Return all removals, sorted by target."""
+    """Return the removals of all targets, sorted by target and package."""
     removals = [
         PackageRemoval(target_plan.target, removal) for target_plan in plan.targets for removal in target_plan.removals
     ]
@@ -69,7 +69,7 @@ def list_removals(plan: FleetPlan) -> tuple[PackageRemoval, ...]:
 
 
 def list_pending_removals(plan: TargetPlan) -> tuple[PackageRemoval, ...]:
-    """Return the removals that wait for a person or were declined. A second pass returns the same removals."""
+    """Return the proposed and declined removals of a target. A pass with the same input returns the same removals."""
     pending = [removal for removal in plan.removals if removal.kind in _PENDING]
     return tuple(
         PackageRemoval(plan.target, removal) for removal in sorted(pending, key=lambda removal: removal.package)
@@ -77,7 +77,7 @@ def list_pending_removals(plan: TargetPlan) -> tuple[PackageRemoval, ...]:
 
 
 def build_pending_removals_data(plan: TargetPlan) -> Iterator[Mapping[str, Any]]:
-    """Yield the entries of pending removals for the status branch."""
+    """Yield the data of each proposed or declined removal for the status branch."""
     for pending in list_pending_removals(plan):
         yield drop_empty({
             "package": pending.target_name, "state": pending.removal.kind, "branch": pending.branch,

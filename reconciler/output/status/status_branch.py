@@ -1,6 +1,7 @@
-"""All files of the status branch: one file per config object, own files of some objects, and the summary.
+"""Builds all files of the status branch: a file per config object, additional files of some objects, and the summary.
 
-A condition keeps its time from the previous file until it changes. So a pass without changes writes nothing.
+The transition time of an unchanged condition comes from the previous file. Therefore a pass without changes writes
+nothing.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ from reconciler.output.status.target_statuses import ObjectStatus, TargetStatuse
 from reconciler.planning.decide.fleet_plan import FleetPlan
 
 MAX_CHILDREN = 1000
-# While a set fails, each pass reads the owners of its existing variants.
+# Cache the owners in status files, because each pass reads the owners of all PackageVariants of a failed set.
 _CACHED_FILES = 100_000
-# The first line of a condition, or its time. A condition has no time if no commit that was read has a date.
+# Matches the first line of a condition or its time. The time can be absent, because some commits have no date.
 _CONDITION_OR_TIME = re.compile(rb'^(?:  - type: |    lastTransitionTime: "([^"\n]*)"$)', re.MULTILINE)
-# Earlier versions wrote this date for an unknown time. It is not kept.
+# Do not keep this time, because earlier versions of the reconciler wrote it for an unknown time.
 _UNKNOWN_TIME = format_rfc3339(FALLBACK_COMMIT_SECONDS)
 
 
 @dataclass(frozen=True, eq=False)
 class ObjectStatusFile:
-    """The new version of one object's file on the status branch.
+    """The status file of one object, for the next commit of the status branch.
 
     Attributes:
-        previous_content: The content of the file now, b"" without a file.
-        document: The new content as data, None if the file does not change.
+        previous_content: The current content of the file. The content is b"" if the file does not exist.
+        document: The new content as data. None if the content does not change.
     """
 
     status: ObjectStatus
@@ -52,11 +53,11 @@ class ObjectStatusFile:
 
     @cached_property
     def content(self) -> bytes:
-        """The new content."""
+        """The new content of the file."""
         return self.previous_content if self.document is None else emit(self.document).encode()
 
     def compute_content(self) -> ObjectStatusFile:
-        """Compute the content now and return the file."""
+        """Compute and cache the content, and return this file."""
         _ = self.content
         return self
 
@@ -67,24 +68,27 @@ class ObjectStatusFile:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether the object is ready and no gate blocks its drafts."""
+        """Whether the object is ready and no draft of the object is gated."""
         return self.summary_entries.is_healthy
 
     def is_current(self, previous: Mapping[str, bytes], large: Collection[ObjectKey]) -> bool:
-        """Return whether `previous` has this content, or has no file because the object is omitted.
+        """Return whether the file does not have to be written. Files of healthy children of large sets are not written.
 
         Args:
-            large: Children of large sets, whose files are omitted while they are healthy.
+            previous: The files on the status branch.
+            large: The children of large sets.
         """
         content = previous.get(self.path)
         return content == self.content if content is not None else self.key in large and self.is_healthy
 
 
 def build_object_file(status: ObjectStatus, previous: Mapping[str, bytes], update_time: str) -> ObjectStatusFile:
-    """Return the file of an object. Conditions that did not change keep the time from the file in `previous`.
+    """Return the status file of an object. Unchanged conditions keep their time from the file in `previous`.
 
     Args:
-        update_time: Time of changed conditions, "" if it is unknown. Then these conditions have no time.
+        status: The status of the object.
+        previous: The files on the status branch.
+        update_time: The time of changed conditions. If the time is "", changed conditions have no time.
     """
     path = get_object_path(status.key)
     content = previous.get(path, b"")
@@ -100,7 +104,7 @@ def build_object_file(status: ObjectStatus, previous: Mapping[str, bytes], updat
 def build_failed_object_file(
     status: ObjectStatus, previous: Mapping[str, bytes], failure: InternalFailure
 ) -> ObjectStatusFile:
-    """Return the file of an object whose status cannot be written: its identity, and the failure as a condition."""
+    """Return a status file with the failure as a condition, for an object whose status could not be built."""
     path, condition = get_object_path(status.key), Condition("Ready", "False", INTERNAL_ERROR.name, failure.message)
     plain = ObjectStatus(status.key, status.api_version, (condition,))
     document = _join_document(plain, [condition.as_data()], {})
@@ -108,7 +112,7 @@ def build_failed_object_file(
 
 
 def read_document(content: bytes) -> Mapping[str, Any]:
-    """Return the data of a file, or {} if it cannot be parsed. Anyone can edit the file."""
+    """Return the data of a status file. Return {} if the file cannot be parsed, because anyone can edit the file."""
     try:
         documents = parse_yaml(content).documents
     except YamlError:
@@ -117,10 +121,9 @@ def read_document(content: bytes) -> Mapping[str, Any]:
 
 
 def _build_if_unchanged(status: ObjectStatus, content: bytes) -> dict[str, Any] | None:
-    """Return the document if the file already contains the status, else None.
+    """Return the document of a status file if the file already contains the status. Return None if this is not certain.
 
-    The result can be None for an unchanged file too. Writing YAML and comparing it is several times faster than
-    parsing it.
+    The function compares the written YAML with the file. This is several times faster than to parse the file.
     """
     times = _read_times(content)
     conditions = upsert_conditions(status.conditions)
@@ -132,7 +135,7 @@ def _build_if_unchanged(status: ObjectStatus, content: bytes) -> dict[str, Any] 
 
 
 def _read_times(content: bytes) -> list[str]:
-    """Return the time of each condition in a file, "" for a condition without a time."""
+    """Return the time of each condition in a status file. The time is "" if the condition has no time."""
     times: list[str] = []
     for match in _CONDITION_OR_TIME.finditer(content):
         if match[1] is None:
@@ -182,7 +185,7 @@ def _build_conditions(
 
 
 def _build_fields(fields: Mapping[str, Any], previous: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields except the conditions. A target that was not rendered again keeps its `renderStatus`."""
+    """Return the fields except for the conditions. Targets without a new render keep their `renderStatus`."""
     render_statuses = {
         str(target.get("name")): target.get("renderStatus") for target in read_mappings(previous, "downstreamTargets")
     }
@@ -201,7 +204,7 @@ def _add_render_status(target: Mapping[str, Any], render_statuses: Mapping[str, 
 
 @dataclass(frozen=True, eq=False)
 class _TargetFiles:
-    """The files of a target and of its owners, and the statuses that they were built from."""
+    """The files of a target and of its owners, and the statuses that the files were built from."""
 
     statuses: TargetStatuses
     target_file: ObjectStatusFile
@@ -209,12 +212,12 @@ class _TargetFiles:
 
     @cached_property
     def unhealthy(self) -> tuple[ObjectStatusFile, ...]:
-        """The files that the summary can list."""
+        """The files of objects that are not healthy. The summary can list these objects."""
         return tuple(file for file in (self.target_file, *self.owners.values()) if not file.is_healthy)
 
 
 class StatusCache:
-    """Caches files of the last pass, so that only changes have a cost. An empty cache gives equal results."""
+    """Caches the files of the last pass, so that only changed files are built. Results do not change."""
 
     def __init__(self) -> None:
         self.owners = OwnerStatusCache()
@@ -226,12 +229,13 @@ class StatusCache:
     def build_files(
         self, statuses: FleetStatuses, previous: Mapping[str, bytes], large: Collection[ObjectKey], update_time: str
     ) -> StatusFiles:
-        """Return the new file of each object.
+        """Return the new status file of each object.
 
         Args:
-            previous: The files on the status branch now.
-            large: Children of large sets, whose files are omitted while they are healthy.
-            update_time: Time of changed conditions, "" if it is unknown.
+            statuses: The statuses of all objects.
+            previous: The files on the status branch.
+            large: The children of large sets. The status branch has no files of healthy children of large sets.
+            update_time: The time of changed conditions, or "" if the time is unknown.
         """
         cached_files, self.failures = self._files, {}
         is_same_branch = self._stored is not None and self._stored[0] is previous and self._stored[1] is large
@@ -246,7 +250,7 @@ class StatusCache:
             try:
                 with isolation_boundary(f"the status of {status.key}"):
                     file = build_object_file(status, previous, update_time)
-                    # The content is computed inside of the boundary, so that an exception affects this object only.
+                    # Compute the content inside the isolation boundary, so that an exception affects only this object.
                     return file if file.key in large and file.is_healthy else file.compute_content()
             except ScopeFailedError as error:
                 self.failures[status.key] = error.failure
@@ -266,29 +270,33 @@ class StatusCache:
         self._targets = {entry.target_file.key: entry for entry in files.targets}
         self._files = files.by_key
         if self.failures:
-            # The next pass tries these objects again.
+            # Cache nothing after a failure, so that the next pass builds the failed files again.
             self._files, self._targets = {}, {}
         return files
 
     def store(self, files: Mapping[str, bytes], large: Collection[ObjectKey], *, is_plain: bool) -> None:
-        """Store the files of the status branch.
+        """Store the files of the status branch for the next pass.
 
         Args:
-            is_plain: Whether each object has exactly its own file, so that the next pass can skip the comparison.
+            files: The files of the status branch.
+            large: The children of large sets.
+            is_plain: Whether each object has exactly one file, which only this object uses. The next pass can then skip
+                the
+                comparison of files.
         """
         self._stored = (files, large) if is_plain else None
 
 
 @dataclass(frozen=True, eq=False)
 class StatusFiles:
-    """The files of all objects. For an object with several files, the last one counts (see `FleetStatuses`)."""
+    """The status files of all objects. If an object has several files, the last one is used, as in `FleetStatuses`."""
 
     targets: list[_TargetFiles]
     other_files: list[ObjectStatusFile]
 
     @cached_property
     def by_key(self) -> dict[ObjectKey, ObjectStatusFile]:
-        """Each file by its object."""
+        """The status file of each object."""
         files = {entry.target_file.key: entry.target_file for entry in self.targets}
         files.update({file.key: file for file in self.other_files})
         for entry in self.targets:
@@ -297,11 +305,11 @@ class StatusFiles:
 
     @property
     def has_unique_objects(self) -> bool:
-        """Whether each object has at most one file."""
+        """Whether no object has more than one file."""
         return len(self.by_key) == sum(1 + len(entry.owners) for entry in self.targets) + len(self.other_files)
 
     def list_unhealthy_files(self) -> Iterable[ObjectStatusFile]:
-        """Return the files that the summary can list, without duplicates."""
+        """Return the files of objects that are not healthy, each once. The summary can list these objects."""
         of_targets = chain.from_iterable(entry.unhealthy for entry in self.targets)
         files = chain(of_targets, (file for file in self.other_files if not file.is_healthy))
         return {file.key: file for file in files if self.by_key[file.key] is file}.values()
@@ -316,13 +324,17 @@ def build_status_files(
 ) -> Mapping[str, bytes]:
     """Return all files of the status branch by path.
 
-    These files keep their content: variants of a set that failed, objects that an unreadable config file can contain,
-    and owners that another shard decides on, with their parents.
+    Files of these objects are kept unchanged: variants of a failed set, objects that an unreadable config file can
+    contain, and owners that another shard processes, with their parents.
 
     Args:
-        previous: The files on the branch now. The same mapping is returned if nothing changes.
-        max_children: Limit of children per set. Healthy children of a larger set have no file; the set counts them.
-        report: Receives a finding for each object whose status cannot be written.
+        plan: The plan of the pass.
+        previous: The current files of the branch. The result is this mapping if nothing changes.
+        max_children: The maximum number of children of a set with a file for each child. Healthy children of a larger
+            set
+            have no file, and the status of the set contains their number.
+        cache: The cache of the previous pass. None disables the cache.
+        report: Receives a finding for each object whose status cannot be built.
     """
     cache = cache or StatusCache()
     statuses = build_owner_statuses(plan, cache.owners)
@@ -356,7 +368,7 @@ def _add_kept_files(
     object_files: StatusFiles,
     previous: Mapping[str, bytes],
 ) -> dict[str, bytes]:
-    """Return the files together with the previous files of objects without a status in this pass."""
+    """Add the previous files of objects that have no status in this pass."""
     if kept_paths := _find_kept_paths(plan, configs, previous):
         kept_paths -= {SUMMARY_FILE, *files, *(file.path for file in object_files.by_key.values())}
         files |= {path: previous[path] for path in kept_paths}
@@ -368,9 +380,9 @@ def _add_kept_files(
 
 
 def _find_kept_paths(plan: FleetPlan, configs: ConfigStatuses, previous: Mapping[str, bytes]) -> set[str]:
-    """Return the paths of variants whose set failed, and of own files that do not change.
+    """Return the paths of previous files to keep: variants of failed sets, and additional files that do not change.
 
-    If a config file cannot be read, all previous paths are returned, because the file can contain any object.
+    Return all previous paths if a config file cannot be read, because this file can contain any object.
     """
     if not plan.is_complete:
         return set(previous)

@@ -1,4 +1,4 @@
-"""`summary.yaml` of the status branch: build it from a plan, and format it as text for `status` and the report."""
+"""Builds the file `summary.yaml` of the status branch from a plan, and formats it as text."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ StatusDocument = Mapping[str, Any]
 
 
 def is_status_branch(paths: Collection[str]) -> bool:
-    """Return whether a branch with these files is a status branch, and not a config or a cluster branch."""
+    """Return whether a branch with these paths is a status branch, and not a config branch or target branch."""
     return SUMMARY_FILE in paths or all(path.startswith(_STATUS_FOLDERS) for path in paths)
 
 
 @dataclass(frozen=True)
 class SummaryEntries:
-    """The entries of the summary for one object.
+    """The entries of `summary.yaml` for one object.
 
     Attributes:
-        gated: Entries of drafts that a failed render or an unmet gate blocks.
-        is_healthy: Whether the object is ready and has no gated drafts.
+        not_ready: One entry if the object is not ready.
+        gated: One entry for each draft with a failed render or an unmet readiness gate.
+        is_healthy: Whether the object is ready and no draft of the object is gated.
     """
 
     name: str
@@ -50,7 +51,7 @@ class SummaryEntries:
 
 
 def build_summary_entries(document: StatusDocument) -> SummaryEntries:
-    """Return the entries of the summary for an object's file on the status branch."""
+    """Return the summary entries for the status file of one object."""
     is_ready = any(
         (condition.get("type"), condition.get("status")) == ("Ready", "True")
         for condition in _read_conditions(document)
@@ -62,13 +63,14 @@ def build_summary_entries(document: StatusDocument) -> SummaryEntries:
 def build_summary_file(
     plan: FleetPlan, objects: Iterable[SummaryEntries], package_counts: Sequence[Mapping[str, int]]
 ) -> bytes:
-    """Return `summary.yaml`: `totals`, and the lists `notReady`, `gated`, `held`, `leaving` and `findings`.
+    """Return `summary.yaml`: the totals, and the lists `notReady`, `gated`, `held`, `leaving` and `findings`.
 
-    Each list has at most 1,000 entries; `totals` has the full length.
+    Each list has at most 1,000 entries. The totals contain the number of all entries.
 
     Args:
+        plan: The plan of the pass.
         objects: The entries of all objects that are not healthy.
-        package_counts: The package counts of each target.
+        package_counts: The number of packages per outcome, for each target.
     """
     listed = sorted(
         (entries for entries in objects if entries.not_ready or entries.gated), key=lambda entries: entries.name
@@ -134,21 +136,21 @@ def _build_held(plan: FleetPlan) -> Iterator[dict[str, Any]]:
 
 
 def has_problems(summary: Mapping[str, Any]) -> bool:
-    """Return whether the summary has an object that is not ready, a held deletion or an error finding."""
+    """Return whether the summary has an object that is not ready, a held package or an error finding."""
     findings = summary.get("findings", ())
     has_errors = any(finding.get("severity") == Severity.ERROR.value for finding in findings)
     return bool(has_errors or summary.get("notReady") or summary.get("held"))
 
 
 def format_status_text(summary: Mapping[str, Any]) -> str:
-    """Return the summary as text: one line with the totals, then a line for each problem with its reason."""
+    """Return the summary as text: one line with the totals, then one line per problem with its reason."""
     lines = [to_one_line(line) for line in _format_problems(summary)]
     more = [f"and {len(lines) - _MAX_LINES} more; -o json lists all"] if len(lines) > _MAX_LINES else []
     return "\n".join([format_totals(summary["totals"]), *lines[:_MAX_LINES], *more])
 
 
 def format_totals(totals: Mapping[str, int]) -> str:
-    """Return the totals of a summary on one line, without zeros."""
+    """Return the totals of a summary on one line. Omit totals that are 0."""
     packages = f"{format_count(totals['packages'], 'package')} on {format_count(totals['destinations'], 'target')}"
     rest = [_format_total(name, number) for name, number in totals.items() if number and name not in _FIRST_TOTALS]
     return f"{packages}: {', '.join(rest)}" if rest else packages
@@ -187,11 +189,11 @@ def _format_gates(entry: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class SummaryProblem:
-    """One problem of the summary.
+    """One problem in a summary.
 
     Attributes:
-        kind: "not ready", or the severity of a finding.
-        place: The object, or package and file of a finding.
+        kind: "not ready" for an object, or the severity of a finding.
+        place: The name of the object, or the package and file of the finding.
         reason: The reason of the condition, or the code of the finding.
     """
 
@@ -202,18 +204,18 @@ class SummaryProblem:
 
 
 def list_summary_problems(summary: Mapping[str, Any]) -> tuple[SummaryProblem, ...]:
-    """Return the objects that are not ready and the findings, errors first. Invalid entries are skipped."""
+    """Return the problems in a summary: objects that are not ready, then findings by severity. Skip invalid entries."""
     return tuple(sorted(_read_problems(summary), key=lambda problem: _PROBLEM_KINDS.index(problem.kind)))
 
 
 def format_summary_totals(summary: Mapping[str, Any]) -> str:
-    """Return the totals of the summary on one line, or "" if they are missing. Anyone can edit the summary."""
+    """Return the totals of a summary on one line. Return "" if a person removed the totals from the file."""
     totals = {name: number for name, number in read_mapping(summary, "totals").items() if isinstance(number, int)}
     return format_totals(totals) if totals.keys() >= {"packages", "destinations"} else ""
 
 
 def format_problem_counts(problems: Iterable[SummaryProblem]) -> str:
-    """Return the number of problems by kind, such as `2 not ready, 1 error`, or "" without problems."""
+    """Return the number of problems per kind, such as `2 not ready, 1 error`. Return "" if there are no problems."""
     counts = Counter(problem.kind for problem in problems)
     return ", ".join(_format_problem_count(counts[kind], kind) for kind in _PROBLEM_KINDS if counts[kind])
 

@@ -1,4 +1,4 @@
-"""The status of each target and of the owners of its packages, and package counts by outcome."""
+"""The status of each target, the statuses of the owners of its packages, and the number of packages per outcome."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _OUTCOMES_OF_UNCHANGED = {"drafted": "drafted", "declined": "declined"}
 
 
 def count_packages(plan: TargetPlan) -> dict[str, int]:
-    """Return the number of packages of a target by outcome.
+    """Return the number of packages of a target per outcome.
 
-    New drafts and existing drafts are counted alike, so that a second pass with the same input has the same counts.
+    New and existing drafts have the same outcome, so that a second pass with the same input returns the same numbers.
     """
     outcomes = [_get_outcome(outcome) for outcome in plan.outcomes] + ["held"] * len(plan.held)
     outcomes += ["leaving"] * len(list_pending_removals(plan))
@@ -38,15 +38,15 @@ def count_packages(plan: TargetPlan) -> dict[str, int]:
 
 
 def find_blocked_objects(plan: FleetPlan) -> frozenset[str]:
-    """Return the config objects and files with an error finding, except owners of blocked packages.
+    """Return the config objects and files with an error. Omit owners of blocked packages.
 
     Returns:
-        Objects as `Kind/namespace/name`, and paths of files that cannot be read.
+        The objects as `Kind/namespace/name`, and the paths of files that cannot be read.
     """
     errors = (finding.location for finding in select_errors(plan.list_findings()) if not finding.location.package)
     with_errors = {location.object or location.file for location in errors}
     stalled = {str(entry.owner.key) for entry in plan.controller_result.stalled}
-    # A blocked package is counted on its own, and its owner has the same error.
+    # Omit the owners of blocked packages, because these packages have their own count and the same errors.
     counted = {
         str(outcome.variant.owner.key)
         for target_plan in plan.targets
@@ -68,7 +68,7 @@ def _get_outcome(outcome: PackageOutcome) -> str:
 
 
 _REVIEW_PENDING = "the draft waits for review"
-# The fields in the order of the status file. The state does not keep an order.
+# List the fields in the order of the status file, because the recorded state has no order of fields.
 _RENDER_FIELDS = ("status", "reason", "message", "unmetGates")
 _GENERATED_READY = "all generated packages are drafted or published"
 _PLANNED = Condition("Ready", "True", "Planned", "the branches were read and all packages were planned")
@@ -76,12 +76,12 @@ _PLANNED = Condition("Ready", "True", "Planned", "the branches were read and all
 
 @dataclass(frozen=True)
 class ObjectStatus:
-    """The status of one object on the status branch, without times.
+    """The status of one object on the status branch, without transition times.
 
     Attributes:
-        fields: The fields of `.status` except the conditions.
-        spec: The spec of a generated object, None for other objects.
-        metadata: Metadata of a generated object in addition to name and namespace.
+        fields: The fields of `.status`, except for the conditions.
+        spec: The spec of a generated object. None for other objects.
+        metadata: The metadata of a generated object, except for name and namespace.
     """
 
     key: ObjectKey
@@ -93,7 +93,7 @@ class ObjectStatus:
 
     @cached_property
     def is_ready(self) -> bool:
-        """Whether its condition Ready is True."""
+        """Whether the condition `Ready` of the object is `True`."""
         return any((condition.type, condition.status) == ("Ready", "True") for condition in self.conditions)
 
 
@@ -102,11 +102,11 @@ class TargetStatuses:
     """The status of a target and of the owners of its packages.
 
     Attributes:
-        package_counts: Number of packages by outcome.
-        owners: Statuses of owners whose only target is this one.
+        package_counts: The number of packages per outcome.
+        owners: The statuses of owners that have packages only on this target.
         config_statuses: The statuses that controllers report for `owners`, in the same order.
-        multi_target_owners: Partial statuses of owners with packages on other targets too.
-        failures: Unexpected exceptions by owner.
+        multi_target_owners: The statuses, limited to this target, of owners that also have packages on other targets.
+        failures: The unexpected exception of each owner whose status could not be computed.
     """
 
     target_status: ObjectStatus
@@ -118,32 +118,32 @@ class TargetStatuses:
 
     @cached_property
     def not_ready_owners(self) -> frozenset[ObjectKey]:
-        """The keys of `owners` that are not ready."""
+        """The keys of the owners in `owners` that are not ready."""
         return frozenset(key for key, status in self.owners.items() if not status.is_ready)
 
 
 class TargetStatusCache:
-    """Caches the statuses of each target while its plan is the same object. An empty cache gives equal results."""
+    """Caches the statuses of a target while its plan is the same object. The cache does not change the results."""
 
     def __init__(self) -> None:
         self._previous: dict[ObjectKey, _CacheEntry] = {}
         self._current: dict[ObjectKey, _CacheEntry] = {}
 
     def end_pass(self) -> None:
-        """End a pass and drop the entries that it did not use."""
+        """End a pass, and remove the cached statuses that the pass did not use."""
         self._previous, self._current = self._current, {}
 
     def get_statuses(
         self, plan: TargetPlan, configs: ConfigStatuses, multi_target_owners: Set[ObjectKey]
     ) -> TargetStatuses:
-        """Return the statuses of a target and of the owners of its packages."""
+        """Return the status of a target and the statuses of the owners of its packages."""
         entry = self._previous.get(plan.target.key)
         if entry is None or not entry.is_valid(plan, configs, multi_target_owners):
             statuses = build_target_statuses(plan, configs, multi_target_owners)
             entry = _CacheEntry(plan, configs, multi_target_owners, statuses)
         elif entry.configs is not configs:
             entry = replace(entry, configs=configs)
-        # The next pass has a different plan for a target with new drafts.
+        # Do not cache the statuses of a target with new drafts, because its plan is different in the next pass.
         if not plan.has_new_drafts and not entry.statuses.failures:
             self._current[plan.target.key] = entry
         return entry.statuses
@@ -157,7 +157,7 @@ class _CacheEntry:
     statuses: TargetStatuses
 
     def is_valid(self, plan: TargetPlan, configs: ConfigStatuses, multi_target_owners: Set[ObjectKey]) -> bool:
-        """Return whether the inputs are the same objects."""
+        """Return whether the arguments are the same objects as the inputs of the cached statuses."""
         return (
             self.plan is plan
             and self.multi_target_owners is multi_target_owners
@@ -171,7 +171,7 @@ class _CacheEntry:
 def build_target_statuses(
     plan: TargetPlan, configs: ConfigStatuses, multi_target_owners: Set[ObjectKey]
 ) -> TargetStatuses:
-    """Return the statuses of a target and of the owners of its packages."""
+    """Compute the status of a target and the statuses of the owners of its packages."""
     failures: dict[ObjectKey, InternalFailure] = {}
     statuses = [_build_isolated_status(outcome, plan, failures) for outcome in plan.outcomes]
     single_target = {status.key: status for status in statuses if status.key not in multi_target_owners}
@@ -190,7 +190,10 @@ def _list_config_statuses(owners: Iterable[ObjectKey], configs: ConfigStatuses) 
 
 
 def merge_config_status(status: ObjectStatus, config: ConfigStatus | None) -> ObjectStatus:
-    """Merge the controller's status into that of the outcome. The outcome's conditions and fields take precedence."""
+    """Add the status that a controller reports to the status of an owner.
+
+    The conditions and fields of `status` replace equally named conditions and fields of `config`.
+    """
     if config is None:
         return status
     conditions = upsert_conditions(config.conditions, *status.conditions)
@@ -201,7 +204,7 @@ def merge_config_status(status: ObjectStatus, config: ConfigStatus | None) -> Ob
 def _build_isolated_status(
     outcome: PackageOutcome, plan: TargetPlan, failures: dict[ObjectKey, InternalFailure]
 ) -> ObjectStatus:
-    """Return the status of one owner. After an unexpected exception, only this owner is not ready."""
+    """Return the status of the owner of a package. Report an unexpected exception as a condition of this owner only."""
     try:
         with isolation_boundary(f"the status of {outcome.variant.owner.key}"):
             return _build_outcome_status(outcome, plan)
@@ -228,7 +231,7 @@ def _get_ready_condition(variant: Variant) -> Condition:
 
 
 def _find_own_record(outcome: PackageOutcome, plan: TargetPlan) -> PackageRecord | None:
-    # The package at this path can belong to another owner.
+    # Check the owner of the record, because another owner can have the package at this path.
     record = plan.next_state.packages.get(outcome.variant.target.package) or outcome.record
     return record if record and record.owner.key == outcome.variant.owner.key else None
 
@@ -236,7 +239,7 @@ def _find_own_record(outcome: PackageOutcome, plan: TargetPlan) -> PackageRecord
 def build_owner_status(
     variant: Variant, conditions: tuple[Condition, ...], fields: Mapping[str, Any] | None = None
 ) -> ObjectStatus:
-    """Return the status of a variant's owner without the controller's status."""
+    """Return the status of the owner of a variant. The status that the controller reports is not included."""
     return ObjectStatus(variant.owner.key, variant.owner.api_version, conditions, fields or {})
 
 
@@ -250,15 +253,17 @@ def _build_outcome_targets(outcome: PackageOutcome, record: PackageRecord | None
 def build_downstream_targets(
     repository: str, package: str, record: PackageRecord, *, is_drafted: bool = False
 ) -> list[dict[str, Any]]:
-    """Return `downstreamTargets` of a package: its open draft, else the published version, else nothing.
+    """Return the entry of a package in `downstreamTargets`: its open draft or, without a draft, its published version.
 
-    All fields come from the state. So a pass after an interrupted pass, or after a lost status branch, writes the same.
+    All fields come from the recorded state. Therefore the result is the same after an interrupted pass, and after
+    someone deleted the status branch.
     """
     if not (is_drafted or record.draft_version or record.published_version):
         return []
     has_draft = is_drafted or record.draft_version
     workspace = record.last_workspace if has_draft else _get_published_workspace(record)
-    # The record has the status of the last render only, which can be that of a draft that was deleted.
+    # Use the recorded render status only for the last workspace, because the record has the status of the last render
+    # only. This can be the render of a deleted draft.
     is_last = workspace == record.last_workspace
     render = drop_empty({name: record.render_status.get(name) for name in _RENDER_FIELDS}) if is_last else {}
     name = f"{repository}.{package.replace('/', '.')}.packagevariant-{workspace}"
@@ -266,7 +271,7 @@ def build_downstream_targets(
 
 
 def _get_published_workspace(record: PackageRecord) -> int:
-    """Return the workspace number of the published draft, or the last number if that draft is unknown."""
+    """Return the workspace number of the published draft. If the published draft is unknown, return the last number."""
     published = (revision for revision in reversed(record.revisions) if revision.version == record.published_version)
     revision = next(published, record.revisions[-1] if record.revisions else None)
     return revision.workspace or record.last_workspace if revision else record.last_workspace
