@@ -1,5 +1,5 @@
 """Building blocks for Kubernetes resources: lossless YAML, merges, schemas, selectors, names and findings.
 
-This package does not know the kinds that the controllers read. It has no side effects: no Git, clock, file, process,
-thread or log.
+This package contains no code for the API kinds of the controllers. Its functions do not use Git, the clock, files,
+processes, threads or the log.
 """

@@ -1,6 +1,6 @@
 """Findings: errors, warnings and information about user input, with their finding codes.
 
-A controller has its own table of finding codes. The codes in this module are used by every layer.
+This module defines the finding codes that all parts of the program use. Each controller defines its own finding codes.
 """
 
 from __future__ import annotations
@@ -13,20 +13,27 @@ from reconciler.krm.isolation import InternalFailure
 from reconciler.redaction import redact_urls
 
 MAX_EXAMPLES = 5
-"""The maximum number of different messages in one joined text. More examples do not help anyone."""
+"""The maximum number of messages that `join_messages` includes. A longer text would be hard to read."""
 MAX_MESSAGE_CHARACTERS = 4_000
 """The maximum length of one message in characters. A longer message is truncated."""
 
 
 def join_messages(messages: Iterable[str]) -> str:
-    """Return the first five different messages as one text, with the number of the others: `a; b; … and 95 more`."""
+    """Join different messages into one text, e.g. `a; b; c; d; e; … and 95 more`.
+
+    The text contains at most `MAX_EXAMPLES` messages and the number of the remaining messages. A repeated message is
+    included once.
+    """
     distinct = tuple(dict.fromkeys(messages))
     more_count = len(distinct) - MAX_EXAMPLES
     return "; ".join([*distinct[:MAX_EXAMPLES], *([f"… and {more_count} more"] if more_count > 0 else [])])
 
 
 def truncate_message(message: str) -> str:
-    """Return a message, truncated to `MAX_MESSAGE_CHARACTERS`, with a note about its full length."""
+    """Truncate a message to `MAX_MESSAGE_CHARACTERS`, and append its original length, e.g. "… (5000 characters)".
+
+    Return a shorter message unchanged.
+    """
     if len(message) <= MAX_MESSAGE_CHARACTERS:
         return message
     note = f"… ({len(message)} characters)"
@@ -34,7 +41,7 @@ def truncate_message(message: str) -> str:
 
 
 class Severity(StrEnum):
-    """The effect of a finding: an error withholds output; a warning or an info does not."""
+    """The severity of a finding. An error blocks the scope of the finding. A warning or an info blocks nothing."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -43,11 +50,11 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, order=True)
 class SourceLocation:
-    """A location in user input. An empty part is unknown or does not apply.
+    """A location in user input. If a part is unknown or does not apply, it is "" (`line`: 0).
 
     Attributes:
-        file: Path relative to the root of its repository, or to the package if `package` is set.
-        line: Line number from 1; 0 if unknown.
+        file: Path relative to the root of the Git repository. If `package` is set: path relative to the package.
+        line: Line number in the file, from 1.
         object: `Kind/namespace/name`.
         pointer: RFC 6901 JSON pointer, or a field path such as `spec.upstream`.
         package: `repository/package` if the location is inside a package.
@@ -68,9 +75,9 @@ class SourceLocation:
 
 @dataclass(frozen=True)
 class Finding:
-    """One problem or notice about user input.
+    """An error, a warning or an info about user input.
 
-    `failure` is the unexpected exception behind an internal error. Only the log shows it.
+    `failure` contains the unexpected exception if the finding reports an internal error. Only the log shows `failure`.
     """
 
     code: str
@@ -81,9 +88,9 @@ class Finding:
 
 
 class FindingScope(StrEnum):
-    """The unit that a finding is about.
+    """The unit that an error blocks, e.g. a file, a package or a target (`DESTINATION`).
 
-    An error withholds the output of the whole unit, and published content stays unchanged.
+    The published content of a blocked unit stays unchanged.
     """
 
     FILE = "file"
@@ -91,13 +98,13 @@ class FindingScope(StrEnum):
     PACKAGE = "package"
     DESTINATION = "destination"
     CONFIG = "config"
-    # A prediction about what the cluster rejects. It withholds no output.
+    # A `CLUSTER` finding predicts that the cluster would reject a resource. The finding blocks nothing.
     CLUSTER = "cluster"
 
 
 @dataclass(frozen=True)
 class FindingCode:
-    """One kind of finding: its severity, its scope, and a one-sentence description."""
+    """A type of finding: its name, its severity, its scope and its description."""
 
     name: str
     severity: Severity
@@ -105,7 +112,7 @@ class FindingCode:
     description: str
 
     def finding(self, message: str, location: SourceLocation = SourceLocation()) -> Finding:
-        """Return a finding of this kind.
+        """Create a finding with this code and severity.
 
         Credentials in URLs are removed from the message, because findings are committed to the status branch.
         """
@@ -113,27 +120,31 @@ class FindingCode:
 
 
 def downgrade_to_warning(finding: Finding) -> Finding:
-    """Return an error as a warning; return other findings unchanged."""
+    """Return a copy of an error with severity warning. Return a warning or an info unchanged."""
     return replace(finding, severity=Severity.WARNING) if finding.severity is Severity.ERROR else finding
 
 
 def upgrade_to_error(finding: Finding) -> Finding:
-    """Return a finding with severity error."""
+    """Return a copy of the finding with severity error."""
     return replace(finding, severity=Severity.ERROR)
 
 
 def index_codes_by_name(codes: Iterable[FindingCode]) -> Mapping[str, FindingCode]:
-    """Return the finding codes by name."""
+    """Return a mapping from the name of each finding code to the finding code."""
     return {code.name: code for code in codes}
 
 
 def select_errors(findings: tuple[Finding, ...] | list[Finding]) -> tuple[Finding, ...]:
-    """Return the findings with severity error."""
+    """Return only the findings with severity error."""
     return tuple(finding for finding in findings if finding.severity is Severity.ERROR)
 
 
 def set_source_locations(findings: Iterable[Finding], locations: Mapping[str, SourceLocation]) -> tuple[Finding, ...]:
-    """Return findings with file and line replaced by those of `locations`, which are keyed by object."""
+    """Replace file and line in the location of each finding.
+
+    `locations` contains the new file and line of each object, by `Kind/namespace/name`. The findings about other
+    objects stay unchanged.
+    """
     return tuple(_set_location(finding, locations.get(finding.location.object)) for finding in findings)
 
 
@@ -144,7 +155,7 @@ def _set_location(finding: Finding, location: SourceLocation | None) -> Finding:
 
 
 def set_package_location(findings: Iterable[Finding], package: str, owner: str) -> tuple[Finding, ...]:
-    """Return findings with the package and its owner added to their locations."""
+    """Return the findings with `package` and `owner` added to their locations."""
     return tuple(
         replace(finding, location=replace(finding.location, package=package, owner=owner)) for finding in findings
     )
@@ -207,5 +218,5 @@ CODES = (
 
 
 def create_internal_error_finding(failure: InternalFailure, location: SourceLocation | None = None) -> Finding:
-    """Return the finding for a scope whose processing failed with an unexpected exception."""
+    """Create the finding for an unexpected exception that stopped the processing of one object or other scope."""
     return replace(INTERNAL_ERROR.finding(failure.message, location or SourceLocation()), failure=failure)

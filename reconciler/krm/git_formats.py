@@ -1,4 +1,4 @@
-"""Text formats of Git: repository URLs and commit trailers. This module does not access a file system or a network."""
+"""Text formats of Git: repository URLs and commit trailers. This module does not use the file system or the network."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ _WITH_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>
 _SCP_STYLE = re.compile(r"(?P<authority>(?:[^@:/]*@)?(?:\[[^\]]*\]|[^@:/]+)):(?P<path>.+)\Z", re.DOTALL)
 _PORTS = {"http": "80", "https": "443", "ssh": "22", "git": "9418"}
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
-# RFC 3986, section 2.3: an escaped unreserved character is equivalent to the character itself.
+# Unescape only these characters. RFC 3986, section 2.3: an escaped unreserved character is equivalent to the character.
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
 def normalize_repository_url(url: str) -> str:
-    """Return the normal form of a repository URL. Equal results identify the same repository.
+    """Return the normal form of a repository URL. Two URLs with the same normal form identify the same repository.
 
-    Use the normal form only for comparison. Git always receives the URL as written, and recorded URLs keep their
-    spelling.
+    Use the normal form only to compare URLs. Pass the original URL to Git, and store the original URL in files.
 
-    The normalization removes the suffix `.git`, redundant slashes, `.` segments, default ports, user names, and escapes
-    of unreserved characters. It converts scheme and host to lower case. `host:path` becomes `ssh://host/path`, and
-    `file:///path` becomes `/path`. A relative path stays relative.
+    The normalization adds the suffix `.git` if it is missing. It removes redundant slashes, `.` segments, default
+    ports, user names, and escapes of unreserved characters. It converts scheme and host to lower case. `host:path`
+    becomes `ssh://host/path`, and `file:///path` becomes `/path`. A relative path stays relative.
     """
     match = _WITH_SCHEME.match(url)
     if match:
@@ -36,7 +35,7 @@ def normalize_repository_url(url: str) -> str:
 
 
 def is_same_repository(first: str, second: str) -> bool:
-    """Return whether two URLs identify the same repository, even if their protocols differ."""
+    """Return whether two URLs identify the same repository, even if one URL uses HTTPS and the other uses SSH."""
     if first == second:
         return True
     first_normal, second_normal = normalize_repository_url(first), normalize_repository_url(second)
@@ -44,9 +43,9 @@ def is_same_repository(first: str, second: str) -> bool:
 
 
 def _split_host_and_path(url: str) -> tuple[str, str]:
-    """Return host and path of a normalized URL, without the port, which differs between protocols.
+    """Return host and path of a normalized URL. The host of a local path is "".
 
-    The host of a local path is "".
+    The port is omitted, because the same host uses different ports for different protocols.
     """
     match = _WITH_SCHEME.match(url)
     if match is None:
@@ -59,13 +58,14 @@ def _normalize_host(authority: str, scheme: str) -> str:
     name, colon, port = host.rpartition(":")
     if colon and port.isdigit() and not name.endswith(":"):
         return name.rstrip(".") if port == _PORTS.get(scheme) else f"{name.rstrip('.')}:{port}"
-    # An empty port is valid.
+    # Remove a colon without a port number, because `https://host:/path` is a valid URL.
     return host.rstrip(":.")
 
 
 def _normalize_path(path: str) -> str:
     normal = posixpath.normpath(_unescape(path))
-    # In POSIX, two leading slashes have a special meaning. Git does not distinguish them.
+    # Replace two leading slashes by one slash, because `normpath` keeps two leading slashes, and Git does not
+    # distinguish them from one slash.
     return "/" + normal.lstrip("/") if normal.startswith("/") else normal
 
 
@@ -83,17 +83,17 @@ def _add_suffix(path: str) -> str:
 
 
 _TRAILER = re.compile(r"([A-Za-z][A-Za-z0-9-]*): (.*)")
-# In a signed tag, the signature follows the message without an empty line.
+# Find the signature of a signed tag, because no empty line separates the signature from the trailers.
 _SIGNATURE = re.compile(r"^-----BEGIN ", re.MULTILINE)
 
 
 def parse_trailers(message: str) -> dict[str, str]:
-    """Return the trailers `Name: value` in the last paragraph of a commit or tag message.
+    """Return the trailers (`Name: value`) in the last paragraph of a commit message or tag message.
 
-    If a name occurs twice, the last value is returned.
+    If a name occurs more than once, return its last value.
     """
     text = _SIGNATURE.split(message, maxsplit=1)[0].rstrip()
-    # If the message has only one paragraph, that paragraph is the subject and contains no trailers.
+    # Ignore a message with only one paragraph, because this paragraph is the subject of the commit.
     _, _, last_paragraph = text.rpartition("\n\n")
     if last_paragraph == text:
         return {}

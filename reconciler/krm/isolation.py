@@ -1,8 +1,8 @@
-"""Isolation boundaries: convert an unexpected exception in one scope into a value, so that all other scopes continue.
+"""Isolation boundaries: an unexpected exception stops only one scope, and all other scopes continue.
 
-A scope is a config file, an object, a package, a function call, the state of a target, or a remote. This module is the
-only place that catches all exceptions within a pass. It does not log. The exception is stored in an `InternalFailure`,
-and the service writes its traceback to the log.
+A scope is a config file, an object, a package, a function call, the state of a target, or a remote. Within a pass, only
+this module catches all exceptions. It stores the exception in an `InternalFailure`. Other code writes the traceback to
+the log.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from typing import Self
 from reconciler.redaction import redact_urls
 
 _REFERENCE_LENGTH = 12
-# The traceback of a deep recursion repeats itself. Its end shows the cause.
+# Keep only the end of a long traceback, because the end shows the cause of a deep recursion.
 _MAX_TRACEBACK_CHARACTERS = 20_000
-# The place where these exceptions occur depends on stack depth and available memory, not on the input.
+# Ignore where these exceptions were raised, because this depends on stack depth and free memory, and not on the input.
 _RESOURCE_ERRORS = (MemoryError, RecursionError)
 
 
 class ExpectedError(Exception):
-    """Base class of exceptions that have their own handler. Isolation boundaries do not catch them."""
+    """Base class of exceptions that have a specific handler. Isolation boundaries do not convert these exceptions."""
 
 
 @dataclass(frozen=True)
 class InternalFailure:
-    """An unexpected exception in one scope.
+    """An unexpected exception that stopped the processing of one scope, e.g. one package.
 
-    `reference` depends only on the exception type and on the function that raised it. A second pass and another replica
-    therefore report the same text. `traceback` is for the log only.
+    `reference` is a hash of the exception type and of the function that raised the exception. It is therefore the same
+    in each pass and on each replica. `traceback` is for the log only, not for messages.
     """
 
     scope: str
@@ -43,19 +43,19 @@ class InternalFailure:
 
     @classmethod
     def from_exception(cls, scope: str, error: BaseException) -> Self:
-        """Return the failure for an exception that was raised in a scope."""
+        """Create the failure for an exception that was raised while `scope` was processed."""
         error_type = type(error).__name__
         function = "" if isinstance(error, _RESOURCE_ERRORS) else _find_raising_function(error)
         reference = sha256(f"{error_type} {function}".encode()).hexdigest()[:_REFERENCE_LENGTH]
         return cls(scope, reference, error_type, redact_urls(_format_traceback(error)))
 
     def with_scope(self, scope: str) -> Self:
-        """Return the same failure for a smaller scope that caused it."""
+        """Return a copy with another scope. Use it when a smaller scope is found to be the cause."""
         return replace(self, scope=scope)
 
     @property
     def message(self) -> str:
-        """The message for users. It omits the text of the exception, which may contain any input value."""
+        """The message for users, without the text of the exception, which can contain secret input values."""
         return (
             f"{self.scope}: an unexpected {self.error_type} stopped its processing; its published content and drafts"
             f" stay unchanged, and all other processing continues (next step: report the traceback in the log with"
@@ -64,7 +64,7 @@ class InternalFailure:
 
 
 class ScopeFailedError(ExpectedError):
-    """The processing of one scope failed with an unexpected exception."""
+    """An exception that replaces an unexpected exception in one scope. `failure` describes the unexpected exception."""
 
     def __init__(self, failure: InternalFailure) -> None:
         super().__init__(failure.message)
@@ -78,9 +78,9 @@ class ScopeFailedError(ExpectedError):
 def isolation_boundary(
     scope: str, create_error: Callable[[InternalFailure], Exception] = ScopeFailedError
 ) -> Iterator[None]:
-    """Convert every unexpected exception in the block into the exception that `create_error` returns.
+    """Convert each unexpected exception in the `with` block into the exception that `create_error` returns.
 
-    An `ExpectedError` and exceptions that stop the process are not converted.
+    An `ExpectedError` is not converted. Exceptions that stop the process, such as KeyboardInterrupt, are not converted.
     """
     try:
         yield
@@ -93,12 +93,12 @@ def isolation_boundary(
 
 
 def _is_panic(error: BaseException) -> bool:
-    # PyO3 raises a panic of a Rust library as a subclass of BaseException.
+    # Compare the name of the class, because the exception for a panic in a Rust library (PyO3) cannot be imported.
     return type(error).__name__ == "PanicException"
 
 
 def _find_raising_function(error: BaseException) -> str:
-    """Return the qualified name of the innermost function of this program in the traceback."""
+    """Return the qualified name of the innermost function in the traceback that belongs to this program."""
     frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
     functions = [_get_qualified_name(frame) for frame in frames if _get_module_name(frame).startswith("reconciler.")]
     return functions[-1] if functions else ""

@@ -1,4 +1,4 @@
-"""JSON patches (RFC 6902). A patch is applied completely or not at all, and the input is never changed."""
+"""JSON patches (RFC 6902). A patch is applied completely or not at all. The input data is never changed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
 
 
 class PatchError(ValueError):
-    """A patch that cannot be applied.
+    """A JSON patch that is invalid or cannot be applied to the data.
 
     Attributes:
-        index: Index of the operation, from 0.
-        pointer: Path of the operation as written; "" if it has none.
-        reason: Explanation without index and pointer.
+        index: Index of the failed operation in the patch, from 0.
+        pointer: The field `path` of the failed operation. "" if the operation has no valid `path`.
+        reason: The reason of the failure. It does not repeat `index` and `pointer`.
     """
 
     def __init__(self, index: int, pointer: str, reason: str) -> None:
@@ -32,10 +32,10 @@ class PatchError(ValueError):
 
 
 def apply_patch(data: Any, operations: Iterable[Any]) -> Any:
-    """Return a copy of `data` with the operations applied in order.
+    """Return a copy of `data` to which the operations of a JSON patch are applied in order.
 
     Raises:
-        PatchError: An operation is malformed, its path does not exist, or its test fails.
+        PatchError: An operation is malformed, its path does not exist, or an operation `test` fails.
     """
     result = copy.deepcopy(data)
     for index, operation in enumerate(operations):
@@ -47,7 +47,7 @@ def _apply_one(data: Any, operation: Any, index: int) -> Any:
     pointer, patch = _read(operation, index)
     try:
         return patch.apply(data, in_place=True)
-    # jsonpatch does not convert the errors of its pointer library.
+    # Catch JsonPointerException too, because jsonpatch does not convert the exceptions of the jsonpointer library.
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:
         raise PatchError(index, pointer, _format_reason(error)) from error
 

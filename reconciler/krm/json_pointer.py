@@ -1,4 +1,4 @@
-"""JSON pointers (RFC 6901): convert between text and path, and look up a value."""
+"""JSON pointers (RFC 6901): parse a pointer, format a pointer, and find the value that a pointer identifies."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ class PointerError(ValueError):
 
 
 def parse_pointer(text: str) -> tuple[str, ...]:
-    """Return the segments of a JSON pointer as text. Only the data determines whether "0" is an index or a key.
+    """Split a JSON pointer into unescaped segments, e.g. "/a~1b/0" -> ("a/b", "0").
+
+    A list index stays a string, because the pointer alone does not show whether "0" is an index or a key.
 
     Raises:
-        PointerError: `text` is not empty and does not begin with "/", or it contains a "~" without 0 or 1 after it.
+        PointerError: `text` is not empty and does not begin with "/", or "~" is not followed by 0 or 1.
     """
     if text and not text.startswith("/"):
         raise PointerError(f'a JSON pointer must be empty or begin with "/", not "{text}"')
@@ -28,15 +30,15 @@ def parse_pointer(text: str) -> tuple[str, ...]:
 
 
 def format_pointer(path: Iterable[str | int]) -> str:
-    """Return the JSON pointer for a path. The path () is the whole document, ""."""
+    """Return the JSON pointer for a path, e.g. ("a/b", 0) -> "/a~1b/0". The pointer to the whole document is ""."""
     return "".join("/" + str(segment).replace("~", "~0").replace("/", "~1") for segment in path)
 
 
 def resolve_pointer(data: Any, path: Iterable[str | int]) -> Any:
-    """Return the value at `path`. A segment for a list is an integer or its decimal text.
+    """Return the value at `path`. The segment for a list element is an integer or its decimal text, e.g. 0 or "0".
 
     Raises:
-        PointerError: A key is missing, an index is out of range or "-", or the path enters a scalar.
+        PointerError: A key does not exist, an index is invalid or out of range, or the path continues below a scalar.
     """
     visited: list[str | int] = []
     for segment in path:

@@ -1,7 +1,7 @@
-"""JSON text: strict parsing, indented files, and digests of canonical JSON.
+"""JSON text: a strict parser, an encoder with indentation, and digests of canonical JSON.
 
-Strict parsing rejects what other parsers silently drop or change. RFC 8259 does not define the meaning of duplicate
-keys and of large numbers, and parsers differ. Rewriting such a file could change its meaning.
+The strict parser rejects duplicate keys and numbers outside of the 64-bit range. RFC 8259 does not define their
+meaning, so other parsers drop or change them without an error.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import json
 import math
 from typing import Any, NoReturn
 
-# Kubernetes converts larger integers to floating point numbers, which loses digits.
+# Reject larger integers, because Kubernetes converts them to floating point numbers and loses digits.
 _MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**64 - 1
 _MAX_DIGITS = 20
 _MAX_SHOWN_CHARACTERS = 40
 
 
 def parse_strict_json(text: str | bytes) -> Any:
-    """Parse JSON and reject ambiguous content.
+    """Parse JSON, and reject content that other parsers read differently.
 
     Raises:
         json.JSONDecodeError: The text is not JSON.
-        ValueError: A key is repeated, or a number is NaN, infinite, or outside of the range that Kubernetes supports.
+        ValueError: A mapping contains a key twice, or a number is NaN, infinite, or outside of the 64-bit range.
         RecursionError: The text is nested too deeply.
     """
     return json.loads(
@@ -66,7 +66,7 @@ def _truncate(text: str) -> str:
 
 
 def encode_indented_json(data: Any) -> bytes:
-    """Encode `data` as UTF-8 JSON with one value per line and sorted keys, for readable diffs in Git.
+    """Encode `data` as UTF-8 JSON with sorted keys and one value per line. Diffs in Git are then easy to read.
 
     Raises:
         TypeError: `data` contains a value that JSON does not support.
@@ -79,25 +79,26 @@ _CANONICAL_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ens
 
 
 def encode_canonical_json(data: Any) -> bytes:
-    """Encode `data` as UTF-8 JSON without white space and with sorted keys. 1 and 1.0 stay different.
+    """Encode `data` as UTF-8 JSON without white space and with sorted keys.
 
-    YAML supports infinity and NaN. They are written as Infinity, -Infinity and NaN.
+    The texts of 1 and 1.0 differ. Infinity and NaN, which YAML supports, are written as Infinity, -Infinity and NaN.
 
     Raises:
         TypeError: `data` contains a value that JSON does not support, or a key that is not a string.
     """
     _check_keys(data)
-    # JSON escapes can produce lone surrogates, which strict UTF-8 rejects.
+    # Allow lone surrogates, which strict UTF-8 rejects, because a JSON escape such as "\ud800" can produce them.
     return _CANONICAL_ENCODER.encode(data).encode("utf-8", "surrogatepass")
 
 
 def compute_digest(data: Any) -> str:
-    """Return "sha256:" and 64 hexadecimal digits, computed over the canonical JSON of `data`."""
+    """Return "sha256:" and the SHA-256 hash of the canonical JSON of `data`, as 64 hexadecimal digits."""
     return f"sha256:{hashlib.sha256(encode_canonical_json(data)).hexdigest()}"
 
 
 def _check_keys(data: Any) -> None:
-    # The encoder writes 1 and "1" as the same key, so that different values would have the same digest.
+    # Reject keys that are not strings, because the encoder writes the keys 1 and "1" in the same way. Different values
+    # would then have the same digest.
     for key in data if isinstance(data, dict) else ():
         if not isinstance(key, str):
             raise TypeError(f"keys must be strings, not {type(key).__name__}")

@@ -1,7 +1,7 @@
 """Validation of names: Kubernetes names, label keys and values, package paths, and Git ref names.
 
-Each function returns the reason why the name is invalid, or None if it is valid. The reason does not name the field,
-because the caller adds it: "<field> is not a valid package path: <reason>".
+Each function returns the reason why the name is invalid, or None if it is valid. The reason does not contain the name
+of the field. The caller writes the field before the reason, e.g. "metadata.name: <reason>".
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from reconciler.memory import cached
 
 MAX_LABEL_CHARACTERS = 63
 MAX_SUBDOMAIN_CHARACTERS = 253
-# Git appends ".lock" to the name of a ref file. Common file systems limit a file name to 255 bytes.
+# Limit a segment to 245 bytes. Common file systems allow file names of 255 bytes, and Git appends ".lock" to ref files.
 MAX_REF_SEGMENT_BYTES = 245
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -22,12 +22,12 @@ _WORKSPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _QUALIFIED_NAME_RULE = 'letters, digits, "-", "_" and ".", and start and end with a letter or digit'
 _IGNORED_ON_MACOS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 _INVALID_IN_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{")
-# All clusters contain the same paths.
+# Cache the results, because the Git trees of most clusters contain the same paths.
 _MAX_CACHED_PATHS = 4096
 
 
 def validate_dns_label(name: str) -> str | None:
-    """Return the reason why `name` is not a DNS-1123 label, or None."""
+    """Return the reason why `name` is not a DNS-1123 label. Return None if `name` is valid."""
     if len(name) > MAX_LABEL_CHARACTERS:
         return f'"{name}" must have at most {MAX_LABEL_CHARACTERS} characters'
     if not _DNS_LABEL.fullmatch(name):
@@ -36,7 +36,10 @@ def validate_dns_label(name: str) -> str | None:
 
 
 def validate_dns_subdomain(name: str) -> str | None:
-    """Return the reason why `name` is not a DNS-1123 subdomain, or None. Most object names must be subdomains."""
+    """Return the reason why `name` is not a DNS-1123 subdomain. Return None if `name` is valid.
+
+    Kubernetes requires a DNS-1123 subdomain as the name of most kinds of objects.
+    """
     if len(name) > MAX_SUBDOMAIN_CHARACTERS:
         return f'"{name}" must have at most {MAX_SUBDOMAIN_CHARACTERS} characters'
     if not _DNS_SUBDOMAIN.fullmatch(name):
@@ -45,9 +48,10 @@ def validate_dns_subdomain(name: str) -> str | None:
 
 
 def validate_label_key(key: str) -> str | None:
-    """Return the reason why `key` is not a label key, or None.
+    """Return the reason why `key` is not a label key. Return None if `key` is valid.
 
-    A label key is an optional DNS subdomain and "/", then at most 63 characters.
+    A label key has an optional prefix and a name of at most 63 characters, e.g. `example.org/team`. The prefix is a DNS
+    subdomain.
     """
     prefix, slash, name = key.rpartition("/")
     if slash and (error := validate_dns_subdomain(prefix)):
@@ -60,7 +64,10 @@ def validate_label_key(key: str) -> str | None:
 
 
 def validate_label_value(value: str) -> str | None:
-    """Return the reason why `value` is not a label value (empty, or like the name part of a label key), or None."""
+    """Return the reason why `value` is not a label value. Return None if `value` is valid.
+
+    A label value is empty, or it has the same syntax as the name in a label key.
+    """
     if len(value) > MAX_LABEL_CHARACTERS:
         return f'the value "{value}" must have at most {MAX_LABEL_CHARACTERS} characters'
     if value and not _QUALIFIED_NAME.fullmatch(value):
@@ -69,22 +76,25 @@ def validate_label_value(value: str) -> str | None:
 
 
 def validate_annotation_key(key: str) -> str | None:
-    """Return the reason why `key` is not an annotation key, or None.
+    """Return the reason why `key` is not an annotation key. Return None if `key` is valid.
 
-    The prefix of an annotation key can have upper-case letters.
+    Annotation keys have the same syntax as label keys, but their prefix can contain upper-case letters.
     """
     return validate_label_key(key.lower())
 
 
 def validate_package_path(path: str) -> str | None:
-    """Return the reason why `path` is not a package path (DNS labels separated by "/"), or None."""
+    """Return the reason why `path` is not a package path. Return None if `path` is valid.
+
+    A package path consists of DNS labels with "/" between them.
+    """
     return next(filter(None, map(validate_dns_label, path.split("/"))), None)
 
 
 def validate_workspace_name(name: str) -> str | None:
-    """Return the reason why `name` is not a workspace name, or None.
+    """Return the reason why `name` is not a workspace name. Return None if `name` is valid.
 
-    A workspace name becomes the last part of a tag, so dots are valid.
+    A workspace name becomes the last segment of a Git tag. Dots are therefore valid.
     """
     if not _WORKSPACE.fullmatch(name):
         return f'"{name}" must be letters, digits, ".", "_" and "-", and start with a letter or digit'
@@ -92,14 +102,19 @@ def validate_workspace_name(name: str) -> str | None:
 
 
 def validate_ref_name(name: str) -> str | None:
-    """Return the reason why `name`, or a part of it, is not a valid Git ref on every host and file system, or None."""
+    """Return the reason why `name` is not a valid Git ref name or a valid part of a ref name.
+
+    Return None if `name` is valid.
+
+    A valid name can be used on every Git host and file system.
+    """
     if name.startswith("-") or name == "@" or _INVALID_IN_REF.search(name):
         return f'"{name}" contains a character or sequence that Git does not allow in a ref name'
     return next(filter(None, map(_validate_ref_segment, name.split("/"))), None)
 
 
 def validate_name_segment(name: str) -> str | None:
-    """Return the reason why `name` is not valid as one segment of a generated path and of a generated ref, or None."""
+    """Return the reason why `name` is not a valid segment of a path and of a Git ref. Return None if it is valid."""
     return validate_dns_subdomain(name) or _validate_ref_segment(name)
 
 
@@ -115,9 +130,9 @@ def _validate_ref_segment(segment: str) -> str | None:
 
 @cached(_MAX_CACHED_PATHS)
 def validate_tree_path(path: str) -> str | None:
-    """Return the reason why `path` is not valid in a Git tree, or None.
+    """Return the reason why `path` is not valid in a Git tree. Return None if `path` is valid.
 
-    A valid path is relative and does not leave the tree.
+    A valid path is relative, and contains no segment "..", "." or ".git".
     """
     segments = path.split("/")
     if "\0" in path or any(segment in {"", ".", ".."} for segment in segments):
@@ -128,7 +143,8 @@ def validate_tree_path(path: str) -> str | None:
 
 
 def _is_dot_git(segment: str) -> bool:
-    # Windows and macOS file systems treat some other names as ".git". Git hosts with receive.fsckObjects reject them.
+    # Reject names such as "git~1" too, because file systems of Windows and macOS treat them as ".git". Git hosts with
+    # the setting receive.fsckObjects reject these names.
     normalized = _IGNORED_ON_MACOS.sub("", segment).lower()
     parts = (part.partition(":")[0].rstrip(" .") for part in normalized.split("\\"))
     return any(part in {".git", "git~1"} for part in parts)

@@ -1,4 +1,4 @@
-"""Identity and conditions of Kubernetes objects."""
+"""Keys and conditions of Kubernetes objects."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Literal, NamedTuple
 
 
 def split_api_version(api_version: str) -> tuple[str, str]:
-    """Return (group, version). The core group is ""."""
+    """Split an apiVersion into group and version, e.g. "apps/v1" -> ("apps", "v1"). The core group is ""."""
     group, slash, version = api_version.rpartition("/")
     return (group, version) if slash else ("", api_version)
 
 
 class ObjectKey(NamedTuple):
-    """The identity of an object: group, kind, namespace and name. The version is not part of it.
+    """The group, kind, namespace and name that identify an object. The API version is not included.
 
     The namespace of a cluster-scoped object is "".
     """
@@ -29,12 +29,15 @@ class ObjectKey(NamedTuple):
         return f"{self.kind}/{self.namespace or '_cluster'}/{self.name}"
 
     def as_data(self) -> dict[str, str]:
-        """Return the parts by name."""
+        """Return a mapping with the keys `group`, `kind`, `namespace` and `name`."""
         return {"group": self.group, "kind": self.kind, "namespace": self.namespace, "name": self.name}
 
     @property
     def uid(self) -> str:
-        """A UUIDv5 derived from the identity. It replaces the Kubernetes UID, because there is no API server."""
+        """A UUIDv5 computed from the key.
+
+        It replaces the Kubernetes UID, because no API server assigns UIDs to config objects.
+        """
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.group}/{self.kind}/{self.namespace}/{self.name}"))
 
 
@@ -43,7 +46,7 @@ ConditionStatus = Literal["True", "False", "Unknown"]
 
 @dataclass(frozen=True, order=True)
 class Condition:
-    """A Kubernetes condition without its times. Only the status branch contains times."""
+    """A Kubernetes condition without `lastTransitionTime`. Only the status branch contains the times of conditions."""
 
     type: str
     status: ConditionStatus
@@ -56,6 +59,6 @@ class Condition:
 
 
 def upsert_conditions(conditions: Iterable[Condition], *changes: Condition) -> tuple[Condition, ...]:
-    """Return the conditions, with `changes` replacing those of the same type, sorted by type."""
+    """Add conditions, or replace the existing conditions of the same type. Return all conditions, sorted by type."""
     by_type = {condition.type: condition for condition in (*conditions, *changes)}
     return tuple(by_type[name] for name in sorted(by_type))

@@ -1,4 +1,4 @@
-"""Regular expressions in user input: RE2 with a memory limit per pattern and one exception type."""
+"""Compilation of regular expressions from user input, with RE2 and a memory limit."""
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ _MAX_REASON_CHARACTERS = 200
 
 
 class PatternError(ValueError):
-    """The text is not a valid RE2 regular expression, or it is too large. The message contains the reason."""
+    """An invalid RE2 regular expression, or a regular expression that needs too much memory.
+
+    The message contains the reason.
+    """
 
 
 @cached(_MAX_CACHED_PATTERNS)
 def compile_pattern(pattern: str, *, captures: bool = False) -> Any:
-    """Compile a pattern.
+    """Compile a regular expression in RE2 syntax.
 
     Args:
-        pattern: RE2 syntax.
-        captures: Whether groups capture text. Without captures, matching is faster and needs less memory.
+        pattern: The regular expression.
+        captures: Whether groups capture text. Matching without captures is faster and needs less memory.
 
     Raises:
-        PatternError: The pattern is invalid or too large.
+        PatternError: The regular expression is invalid, or it needs more memory than `MAX_PATTERN_BYTES`.
     """
     options = re2.Options()
     options.max_mem = MAX_PATTERN_BYTES
@@ -39,7 +42,8 @@ def compile_pattern(pattern: str, *, captures: bool = False) -> Any:
     except re2.error as error:
         reason = error.args[0] if error.args else ""
         detail = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-        # RE2 repeats the rejected part of the pattern, which can be the whole pattern.
+        # Truncate the reason, because RE2 repeats the rejected part of the pattern in it. This part can be the whole
+        # pattern.
         raise PatternError(
             detail if len(detail) <= _MAX_REASON_CHARACTERS else f"{detail[:_MAX_REASON_CHARACTERS]}…"
         ) from None

@@ -1,4 +1,4 @@
-"""Label selectors of Kubernetes: the structured form (`matchLabels`, `matchExpressions`) and the query text."""
+"""Kubernetes label selectors: mappings (`matchLabels`, `matchExpressions`) and query strings (`app=web,!legacy`)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ _OPERATORS_WITH_VALUES = ("In", "NotIn")
 
 @dataclass(frozen=True, order=True)
 class LabelRequirement:
-    """One entry of `matchExpressions`."""
+    """One entry of `matchExpressions` in a label selector."""
 
     key: str
     operator: SelectorOperator
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether the labels satisfy this requirement. NotIn and DoesNotExist match an absent key."""
+        """Return whether the labels satisfy this requirement.
+
+        If the key is absent, NotIn and DoesNotExist are satisfied.
+        """
         match self.operator:
             case "In":
                 return labels.get(self.key) in self.values
@@ -45,31 +48,32 @@ class LabelRequirement:
 
 @dataclass(frozen=True)
 class LabelSelector:
-    """A `metav1.LabelSelector` in canonical order. The empty selector matches everything."""
+    """A Kubernetes label selector with sorted requirements. A selector without requirements matches all labels."""
 
     match_labels: tuple[tuple[str, str], ...] = ()
     match_expressions: tuple[LabelRequirement, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether the labels satisfy all requirements."""
+        """Return whether the labels satisfy all requirements of the selector."""
         return all(labels.get(key) == value for key, value in self.match_labels) and all(
             requirement.matches(labels) for requirement in self.match_expressions
         )
 
     def as_data(self) -> dict[str, Any]:
-        """Return the selector as a mapping for YAML. Selectors that differ only in order are equal."""
+        """Return the selector as a mapping for YAML, without empty fields. The requirements are sorted."""
         expressions = [requirement.as_data() for requirement in self.match_expressions]
         data = {"matchLabels": dict(self.match_labels), "matchExpressions": expressions}
         return {field: value for field, value in data.items() if value}
 
 
 def read_label_selector(data: object) -> tuple[LabelSelector | None, tuple[str, ...]]:
-    """Parse a label selector and collect all errors.
+    """Parse a label selector, and collect all errors.
 
-    Fields other than `matchLabels` and `matchExpressions` are errors. None is read as {}, which matches everything.
+    A field other than `matchLabels` and `matchExpressions` is an error. If `data` is None, the selector matches all
+    labels.
 
     Returns:
-        The selector and (), or None and all errors. Each error starts with the name of its field.
+        (selector, ()) if the selector is valid. Otherwise (None, errors), where each error begins with the field name.
     """
     data = {} if data is None else data
     if not isinstance(data, Mapping):
@@ -147,16 +151,19 @@ _PRESENCE = re2.compile(r"(!?)\s*([^\s,!=()]+)")
 
 
 class LabelQueryError(ValueError):
-    """The text is not a label query."""
+    """A string that is not a valid label query."""
 
 
 def matches_label_query(query: str, labels: Mapping[str, Any]) -> bool:
-    """Return whether labels satisfy a query such as `app=web,tier in (a, b),!legacy`. An empty query matches.
+    """Return whether labels satisfy a query such as `app=web,tier in (a, b),!legacy`.
+
+    An empty query matches all labels.
 
     Raises:
         LabelQueryError: A requirement of the query is invalid.
     """
-    # Evaluate all requirements, because an invalid one must be reported even if an earlier one does not match.
+    # Evaluate every requirement, so that an invalid requirement is reported even if an earlier requirement does not
+    # match.
     results = [_matches_requirement(requirement, labels) for requirement in _split_requirements(query)]
     return all(results)
 

@@ -1,7 +1,7 @@
-"""Field-wise three-way merge of one YAML document.
+"""Three-way merge of one YAML document, field by field.
 
-Merge schemas determine which lists are merged by element. The folder `packages/update` determines which documents
-belong together, and handles added and removed documents.
+Merge schemas determine which lists are merged element by element. This package does not match documents of the three
+sides, and does not merge whole files. The package `packages/update` does both.
 """
 
 from reconciler.krm.merge3.data import merge_data

@@ -1,4 +1,4 @@
-"""Three-way merge of plain data: three values are merged into one value and a list of conflicts."""
+"""Three-way merge of plain data. The result is one value and a list of conflicts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from reconciler.krm.yaml.compare import is_equal_data
 
 @dataclass(slots=True, eq=False)
 class _Position:
-    """Index of an element in the merged list. It is known only after all elements are merged."""
+    """Index of an element in the merged list. It is set after all elements of the list are merged."""
 
     index: int = 0
 
@@ -39,16 +39,18 @@ _Path: TypeAlias = tuple[str | _Position, ...]
 def merge_data(
     origin: Any, updated: Any, local: Any, schema: MergeSchema = UNKNOWN_SCHEMA, rules: MergeRules = SAFE
 ) -> tuple[Any, tuple[Conflict, ...]]:
-    """Merge three values, each of which may be ABSENT.
+    """Merge the local value and the updated value, which are both based on the value `origin`.
 
-    A value that only one side contains is not copied. A conflict's pointer contains the index of an element in the
-    merged list. If the element was removed, its index in the local list is used, or else in upstream's list.
+    Each value can be ABSENT. A value that only one side contains is not copied. The JSON pointer of a conflict contains
+    indexes of the merged list. If the merged list does not contain the element, the pointer contains its index in the
+    local list. If the local list does not contain the element either, the pointer contains its index in the updated
+    list.
 
     Returns:
-        The merged value (ABSENT if nothing remains) and the conflicts.
+        The merged value, or ABSENT if nothing remains, and the conflicts.
 
     Raises:
-        MergeError: kpt's rules are used, and types of values or merge keys conflict.
+        MergeError: The rules of kpt are used, and types of values or merge keys conflict.
     """
     merge = _FieldMerge(rules)
     data = merge.merge_value(local, origin, updated, schema, ())
@@ -56,18 +58,21 @@ def merge_data(
 
 
 class _FieldMerge:
-    """Recursive merge of three values. Arguments are in kpt's order: `local`, `origin`, `updated`."""
+    """Recursive merge of three values. The parameters have the same order as in kpt: `local`, `origin`, `updated`."""
 
     def __init__(self, rules: MergeRules) -> None:
         self.rules = rules
         self.conflicts: list[tuple[_Path, Conflict]] = []
 
     def collect_conflicts(self) -> tuple[Conflict, ...]:
-        """Return the conflicts. Call it after the merge, when all positions are known."""
+        """Return the conflicts.
+
+        Call this method after the merge, because the pointers contain indexes of the merged lists.
+        """
         return tuple(replace(conflict, pointer=format_pointer(map(str, path))) for path, conflict in self.conflicts)
 
     def merge_value(self, local: Any, origin: Any, updated: Any, schema: MergeSchema, path: _Path) -> Any:
-        """Return the merged value; ABSENT if nothing remains."""
+        """Return the merged value. Return ABSENT if nothing remains."""
         if self.rules.can_copy_a_side:
             if is_equal_data(origin, updated):
                 return local
@@ -76,17 +81,17 @@ class _FieldMerge:
         sides = (local, origin, updated)
         if len(types := {_describe_type(side) for side in sides} - {"nothing"}) > 1:
             return self._merge_different_types(local, origin, updated, path)
-        if types <= {"scalar"} or self._is_about_null(local, origin, updated):
+        if types <= {"scalar"} or self._is_decided_by_null(local, origin, updated):
             return self._merge_atomic(local, origin, updated, path)
         if types == {"mapping"}:
             merged = self._merge_mapping(local, origin, updated, schema, path)
         else:
             merged = self._merge_list(local, origin, updated, schema, path)
-        # D9: upstream set the field to null, and the local side has no other value.
+        # Return null if upstream set the field to null and the local side has no other value (deviation D9 from kpt).
         return None if merged is ABSENT and updated is None and self.rules.keeps_nulls else merged
 
-    def _is_about_null(self, local: Any, origin: Any, updated: Any) -> bool:
-        """Return whether an explicit null determines the result, instead of the content of a collection."""
+    def _is_decided_by_null(self, local: Any, origin: Any, updated: Any) -> bool:
+        """Return whether a null on one side determines the merged value, instead of the content of other sides."""
         if not self.rules.keeps_nulls:
             return origin is not None and None in (local, updated)
         if updated is None:
@@ -104,12 +109,10 @@ class _FieldMerge:
             raise MergeError(f"{pointer} must have the same type on all sides: {types}")
         return self._merge_atomic(local, origin, updated, path, "D7")
 
-    # scalars, nulls and atomic lists
-
     def _merge_atomic(self, local: Any, origin: Any, updated: Any, path: _Path, rule: str = "D2") -> Any:
-        """Merge values that are replaced as a whole: scalars, atomic lists and nulls."""
+        """Merge values that are replaced as a whole, such as scalars, atomic lists and nulls."""
         if not self.rules.keeps_nulls:
-            if self._is_about_null(local, origin, updated):
+            if self._is_decided_by_null(local, origin, updated):
                 return self._merge_null(local, origin, updated, path)
             local, origin, updated = (ABSENT if side is None else side for side in (local, origin, updated))
         if self._is_equal(updated, origin) or self._is_equal(local, updated):
@@ -120,7 +123,7 @@ class _FieldMerge:
         return updated if self.rules.winner == "upstream" else local
 
     def _merge_null(self, local: Any, origin: Any, updated: Any, path: _Path) -> Any:
-        """Return ABSENT, because one side set the field to null. kpt then ignores the value of the other side."""
+        """Remove a field that one side set to null, as in kpt. Report a conflict if the values of all sides differ."""
         if not any(map(self._is_equal, (local, origin, updated), (origin, updated, local))):
             chosen: ChosenSide = "upstream" if updated is None else "local"
             self._report_conflict("field", path, (local, origin, updated), chosen, "D2")
@@ -134,8 +137,6 @@ class _FieldMerge:
     ) -> None:
         local, origin, updated = sides
         self.conflicts.append((path, Conflict(kind, "", origin, local, updated, chosen, rule)))
-
-    # mappings
 
     def _merge_mapping(self, local: Any, origin: Any, updated: Any, schema: MergeSchema, path: _Path) -> Any:
         ours, base, theirs = _get_mapping(local), _get_mapping(origin), _get_mapping(updated)
@@ -162,7 +163,7 @@ class _FieldMerge:
         return value is ABSENT or (value is None and not self.rules.keeps_nulls)
 
     def _is_removed(self, local: Any, origin: Any, updated: Any) -> bool:
-        """Return whether an empty result is removed (D1)."""
+        """Return whether an empty merged mapping or list is removed (deviation D1 from kpt)."""
         if _is_absent_or_null(local) and _is_absent_or_null(updated):
             return True
         return (
@@ -170,8 +171,6 @@ class _FieldMerge:
             and not _is_absent_or_null(origin)
             and (_is_absent_or_null(local) or _is_absent_or_null(updated))
         )
-
-    # lists
 
     def _merge_list(self, local: Any, origin: Any, updated: Any, schema: MergeSchema, path: _Path) -> Any:
         sides = (local, origin, updated)
@@ -272,14 +271,14 @@ def _find_index(elements: list[Any], element: Any, missing: int = 0) -> int:
 
 
 def _restore_keys(merged: Any, sides: Iterable[Any], keys: ElementKeys) -> Any:
-    """Return the merged element with its key fields, which no side can remove."""
+    """Add the key fields of an element if the merge removed them, because an element always needs its key fields."""
     missing = [name for name in keys.fields if name not in merged]
     values = {name: side[name] for name in missing for side in sides if side is not ABSENT and name in side}
     return merged | {name: value for name, value in values.items() if value is not None} if values else merged
 
 
 def _find_positions(local: list[Any], updated: list[Any], keys: ElementKeys) -> dict[ElementIdentity, _Position]:
-    """Return the index of each element in the local list, or else in upstream's list."""
+    """Return the index of each element in the local list, or in the updated list if the local list lacks it."""
     positions: dict[ElementIdentity, _Position] = {}
     for side in (local, updated):
         for index, element in enumerate(side):

@@ -1,7 +1,7 @@
-"""Merging of lists: keys that identify elements, lists of scalars, the order of elements, and kpt's own algorithm.
+"""Merging of lists: keys and order of elements, lists of scalars, and the list merge of kpt.
 
-kpt's algorithm is reproduced step by step in `merge_keyed_list_like_kpt`, because the order of its result depends on
-the order of its steps.
+`merge_keyed_list_like_kpt` has the same sequence of steps as kpt, because the order of the merged list depends on the
+sequence.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ ElementIdentity: TypeAlias = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class ElementKeys:
-    """What identifies the elements of a list: some of their fields, or (without fields) their scalar value."""
+    """The key fields that identify the elements of a list.
+
+    If `fields` is empty, a scalar value identifies each element.
+    """
 
     fields: tuple[str, ...] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
 
     def get_identity(self, element: Any) -> ElementIdentity | None:
-        """Return the identity of an element; None if it has none of the key fields."""
+        """Return the key values of an element. Return None if no key value exists, or if one is a mapping or list."""
         if not self.fields:
             is_scalar = element is not None and not isinstance(element, dict | list)
             return (_format_scalar(element),) if is_scalar else None
@@ -44,7 +47,10 @@ class ElementKeys:
         )
 
     def index_by_identity(self, elements: Iterable[Any]) -> dict[ElementIdentity, Any]:
-        """Return the elements by identity. Of several elements with the same identity, the first one is returned."""
+        """Return a mapping from key values to elements.
+
+        If several elements have the same key values, use the first element.
+        """
         elements_by_identity: dict[ElementIdentity, Any] = {}
         for element in elements:
             identity = self.get_identity(element)
@@ -53,7 +59,7 @@ class ElementKeys:
         return elements_by_identity
 
     def identifies_all(self, elements: Sequence[Any]) -> bool:
-        """Return whether every element has a unique identity."""
+        """Return whether each element has key values that no other element has."""
         return len(self.index_by_identity(elements)) == len(elements)
 
 
@@ -64,7 +70,10 @@ _NAME_KEYS = ElementKeys(("name",))
 def find_element_keys(
     sides: Iterable[Any], schema: MergeSchema, rules: MergeRules, path: Sequence[Any] = ()
 ) -> ElementKeys | None:
-    """Return the keys of the list at `path`; None for an atomic list."""
+    """Return the key fields of the list at `path`.
+
+    Return None if the list is atomic, and is therefore replaced as a whole.
+    """
     if schema.keys is not None:
         return ElementKeys(schema.keys, schema.defaults if rules.strict_keys else {})
     if schema.is_closed:
@@ -88,19 +97,19 @@ def _have_names(elements: list[Any]) -> bool:
 
 
 def _format_scalar(value: Any) -> str:
-    """Return the text of a scalar for a comparison that ignores types."""
+    """Return the text of a scalar, for a comparison that ignores types, e.g. 1 and "1" are equal."""
     return value if isinstance(value, str) else format_non_string(value)
 
 
 def is_equal_as_text(left: Any, right: Any) -> bool:
-    """Return whether two values are equal for kpt: scalars are compared as text, collections as data."""
+    """Return whether two values are equal for kpt, which compares scalars as text, e.g. 1 and "1" are equal."""
     if isinstance(left, _SCALAR_TYPES) and isinstance(right, _SCALAR_TYPES):
         return _format_scalar(left) == _format_scalar(right)
     return is_equal_data(left, right)
 
 
 class _Change(NamedTuple):
-    """The items that one side has in place of the items `start` to `end` of the origin."""
+    """One change of a side: `items` replaces the items of the origin from `start` to `end` (exclusive)."""
 
     start: int
     end: int
@@ -108,9 +117,10 @@ class _Change(NamedTuple):
 
 
 def merge_scalar_lists(local: Any, origin: Any, updated: Any) -> list[Any] | None:
-    """Return the origin with the changes of both sides.
+    """Apply the changes of the local list and of the updated list to the list `origin`.
 
-    None is returned if both sides changed the same place, or if a list contains a mapping or list.
+    Return None if both sides changed the same items, if both inserted items at the same position, or if a list contains
+    a mapping or list.
     """
     if not all(_is_scalar_list(side) for side in (local, origin, updated)):
         return None
@@ -129,7 +139,7 @@ def _is_scalar_list(side: Any) -> bool:
 
 
 def _add_types(items: list[Any]) -> list[tuple[str, Any]]:
-    # In Python, 1 and True are equal.
+    # Compare types too, because True == 1 in Python.
     return [(type(item).__name__, item) for item in items]
 
 
@@ -140,7 +150,7 @@ def _find_changes(base: Sequence[tuple[str, Any]], side: Sequence[tuple[str, Any
 
 
 def _overlaps(change: _Change, following: _Change) -> bool:
-    """Return whether two changes overlap, or both insert items at the same position."""
+    """Return whether two changes replace the same items, or both insert items at the same position."""
     is_same_position = change.start == following.start and bool(change.items and following.items)
     return following.start < change.end or is_same_position
 
@@ -149,9 +159,10 @@ K = TypeVar("K")
 
 
 def interleave(existing: Mapping[K, Any], new: Mapping[K, Any], order: Iterable[K]) -> dict[K, Any]:
-    """Return `existing` and `new` in the order of `existing`. Each new key follows its predecessor in `order`.
+    """Insert the new keys between the existing keys. Each new key follows the key that precedes it in `order`.
 
-    New keys without a predecessor come before the first shared key. If there are no shared keys, they come last.
+    A new key that is first in `order` is inserted before the first existing key in `order`. If `order` contains no
+    existing key, the new keys are appended.
     """
     followers: dict[K | None, list[K]] = {}
     first: K | None = None
@@ -173,16 +184,20 @@ def interleave(existing: Mapping[K, Any], new: Mapping[K, Any], order: Iterable[
 
 
 def order_like_upstream(merged: Mapping[K, Any], local: Iterable[K], updated: Iterable[K]) -> list[K]:
-    """Return the keys of `merged` in upstream's order. A key that upstream lacks follows its local predecessor."""
+    """Return the keys of `merged` in the order of `updated`.
+
+    A key that `updated` does not contain follows the key that precedes it in `local`.
+    """
     upstream_keys = {key: merged[key] for key in updated if key in merged}
     local_keys = {key: value for key, value in merged.items() if key not in upstream_keys}
     return list(interleave(upstream_keys, local_keys, local))
 
 
 def order_like_local(merged: Mapping[K, Any], local: Iterable[K | None]) -> list[K | None]:
-    """Return the keys of `merged` in local order, then the new keys.
+    """Return the keys of `merged` in the order of `local`, and then the new keys.
 
-    None represents an element without a key. kpt moves these elements to the front, because it cannot distinguish them.
+    None represents an element without a key. As in kpt, these elements are moved to the front, because the merge cannot
+    distinguish them.
     """
     local_keys = list(local)
     remaining_keys: list[K | None] = [key for key in local_keys if key is not None and key in merged]
@@ -190,7 +205,7 @@ def order_like_local(merged: Mapping[K, Any], local: Iterable[K | None]) -> list
     return [None] * local_keys.count(None) + remaining_keys + [key for key in merged if key not in remaining_key_set]
 
 
-# The value of each key field of an element; "" if it is missing.
+# The value of each key field of an element. The value is "" if the element does not contain the field.
 _KeyValues = tuple[str, ...]
 
 
@@ -201,12 +216,12 @@ def merge_keyed_list_like_kpt(
     fields: Sequence[str],
     merge: Callable[[Any, Any, Any], Any],
 ) -> list[Any]:
-    """Merge lists as kpt does, and return the elements in kpt's order.
+    """Merge lists element by element in the same way as kpt, and return the elements in the same order as kpt.
 
     Args:
-        local: Elements of the local side; `origin` and `updated` likewise.
+        local: Elements of the local side. `origin` and `updated` are the elements of the other sides.
         fields: Names of the key fields.
-        merge: Merges one element, given its local, origin and updated values.
+        merge: Merges one element. The arguments are the local, origin and updated values of the element.
     """
     result = list(local)
     identities = list(
@@ -233,7 +248,7 @@ def merge_keyed_list_like_kpt(
 
 
 def _add_keys(merged: Any, pairs: Sequence[tuple[str, str]], sides: Sequence[Any]) -> Any:
-    """Return the merged element with its key fields; ABSENT if nothing remains of it."""
+    """Add missing key fields to a merged element. Return ABSENT if the element is empty."""
     if merged is ABSENT or merged is None or merged == {}:
         return ABSENT
     return merged | {name: _find_typed_value(name, value, sides) for name, value in pairs if name not in merged}
@@ -250,7 +265,10 @@ def _format_value(value: Any) -> str:
 
 
 def _fill_missing_values(identities: list[_KeyValues]) -> list[_KeyValues]:
-    """Return the key values with missing values filled in from entries whose other key values are equal."""
+    """Fill in missing key values from other elements.
+
+    Two elements are treated as the same element if one key value is equal and no key value differs.
+    """
     filled = list(identities)
     for first in range(len(filled)):
         values = filled[first]
@@ -271,19 +289,19 @@ def _has_values(element: dict[str, Any], pairs: Sequence[tuple[str, str]]) -> bo
 
 
 def _matches(element: dict[str, Any], pairs: Sequence[tuple[str, str]]) -> bool:
-    """Return whether the element has these key values. The value "" matches every value."""
+    """Return whether the element has these key values. The key value "" matches any value of an existing field."""
     return all(name in element and (not value or _format_value(element[name]) == value) for name, value in pairs)
 
 
 def _find_typed_value(name: str, value: str, sides: Sequence[Any]) -> Any:
-    """Return the key's value with the type that a side has, not as text."""
+    """Return the key value with its original type, which a side contains. `value` is the key value as text."""
     return next((side[name] for side in sides if side is not ABSENT and name in side), value)
 
 
 def _set_element(elements: list[Any], pairs: Sequence[tuple[str, str]], element: Any) -> list[Any]:
-    """Return the list with `element` in place of all elements that match `pairs`, or appended if there are none.
+    """Replace all elements that match `pairs` by `element`. Append `element` if no element matches.
 
-    If `element` is ABSENT, the matching elements are removed. Empty elements are always removed.
+    If `element` is ABSENT, remove the matching elements. Always remove empty elements.
     """
     result: list[Any] = []
     has_match = False
@@ -300,9 +318,10 @@ def _set_element(elements: list[Any], pairs: Sequence[tuple[str, str]], element:
 
 
 def _apply_changed(elements: list[Any], changed: list[Any], fields: Sequence[str]) -> list[Any]:
-    """Return the list with the changed elements.
+    """Add the changed elements to the list.
 
-    If there is one key field, they replace the existing elements. Otherwise they move to the end.
+    If there is one key field, each changed element replaces the existing element. If there are several key fields, the
+    changed element is moved to the end.
     """
     result = list(elements)
     for element in changed:

@@ -1,4 +1,4 @@
-"""Three-way merge of one document, with schemas from its comments."""
+"""Three-way merge of one YAML document. Schemas in comments of the document override its merge schema."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from reconciler.krm.yaml.compare import is_equal_data
 
 
 def apply_comment_schemas(schema: MergeSchema, documents: Iterable[Document | None]) -> MergeSchema:
-    """Return the merge schema, overridden by schemas in the comments of the documents.
+    """Return a copy of the merge schema, overridden by the schemas in comments of the documents.
 
-    Earlier documents take precedence.
+    If two documents contain a schema for the same field, the earlier document takes precedence.
     """
     schemas: dict[DataPath, MergeSchema] = {}
     for document in documents:
         if document is not None and may_contain_schemas(document.text):
             for path, comment in _iterate_comments(document):
-                # Comments above the whole document describe the file.
+                # Ignore the comments above the first field, because they describe the whole file and not a field.
                 comment_schema = read_schema_comment(comment) if path and path not in schemas else None
                 if comment_schema is not None:
                     schemas[path] = comment_schema
@@ -52,9 +52,10 @@ def _replace_schema(schema: MergeSchema, path: DataPath, comment_schema: MergeSc
 
 @dataclass(frozen=True)
 class DocumentMergeResult:
-    """The result of a merge.
+    """The result of a three-way merge of one document.
 
-    `document` is None if nothing remains. `file` and `resource` of the conflicts are empty.
+    `document` is None if the merge removes the document. The attributes `file` and `resource` of the conflicts are
+    empty.
     """
 
     document: Document | None
@@ -68,13 +69,14 @@ def merge3(
     schema: MergeSchema = UNKNOWN_SCHEMA,
     rules: MergeRules = SAFE,
 ) -> DocumentMergeResult:
-    """Return the local document with the changes from `origin` to `updated`.
+    """Return the local document with the changes between `origin` and `updated`.
 
-    If one side changed nothing, the document of the other side is returned unchanged. If upstream removed the document,
-    it is removed unless the local side changed it. In that case it is kept, with a conflict of kind "resource".
+    If only one side changed the document, return the document of this side. If upstream removed the document, remove
+    it, unless the local side changed it. In this case, keep it, and report a conflict of kind "resource". If `local` is
+    None, return `updated`.
 
     Raises:
-        MergeError: kpt's rules are used, and types of values or merge keys conflict.
+        MergeError: The rules of kpt are used, and types of values or merge keys conflict.
     """
     if local is None or updated is None:
         return _merge_missing_side(origin, updated, local)

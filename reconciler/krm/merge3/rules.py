@@ -1,7 +1,7 @@
-"""Rules of a three-way merge, and the conflicts that it reports.
+"""Rules of a three-way merge, and the conflicts that the merge reports.
 
-Each switch of `MergeRules` is a deviation from kpt. The numbers D1, D2, … are the names of these deviations in the
-settings.
+Most switches of `MergeRules` are deviations from kpt. D1, D2, … are the names of these deviations in the setting
+`merge.deviations`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class _Absent(Enum):
 
 
 ABSENT: Final = _Absent.ABSENT
-"""The value of a side that does not contain the field. None is an explicit null."""
+"""The value of a field that a side does not contain. None is the value of a field that is null in YAML."""
 
 ConflictKind = Literal["field", "element", "resource", "file", "package"]
 Winner: TypeAlias = Literal["upstream", "local"]
@@ -26,15 +26,15 @@ ChosenSide = Literal["upstream", "local", "rule"]
 
 @dataclass(frozen=True)
 class Conflict:
-    """A field or element that the local side and the upstream side changed differently.
+    """A field, list element or other part that the local side and upstream changed differently.
 
     Attributes:
-        pointer: JSON pointer into the resource; "" for the whole resource.
-        base: Value before both changes. Like `local` and `upstream`, it is plain data or `ABSENT`.
-        chosen: The side whose value is used. "rule" if one of our rules replaced a local change; `upstream` is then the
-            value that the rule sets.
-        rule: The name of the rule that decided, for example "D2".
-        file: "" if it does not apply, as `resource`.
+        pointer: JSON pointer to the field in the resource. "" is the whole resource.
+        base: Value before both changes. `base`, `local` and `upstream` are plain data or `ABSENT`.
+        chosen: The side whose value is used. If it is "rule", a rule of the merge replaced a local change, and
+            `upstream` contains the value that the rule sets.
+        rule: The name of the rule that selected the value, for example "D2".
+        file: Path of the file. `file` and `resource` are "" if they do not apply.
     """
 
     kind: ConflictKind
@@ -49,65 +49,73 @@ class Conflict:
 
 
 class MergeError(Exception):
-    """A merge that kpt rejects too: types of values or merge keys conflict. `SAFE` rules never raise it."""
+    """A merge that kpt rejects, because types of values or merge keys conflict.
+
+    `SAFE` rules never raise this exception.
+    """
 
 
 @dataclass(frozen=True)
 class MergeRules:
-    """Rules for the cases where kpt loses or damages content. Each switch is True for the safe behavior.
+    """Switches for cases where kpt removes or damages content. The default of each switch is the safe behavior.
 
-    `winner` decides fields that both sides changed differently (D2), conflicts of types (D7), and lists whose keys do
-    not identify their elements (D6). List elements do not depend on `winner`, because a part of an element is useless:
-    a locally changed element is kept (D3, D5), and a locally removed element stays removed (D4). Both are reported as
-    conflicts.
+    `winner` selects the side that is used for fields that both sides changed differently (D2), for values whose types
+    conflict (D7), and for lists whose merge keys are missing or not unique (D6).
+
+    `winner` does not apply to list elements, because a part of an element is not useful. An element with local changes
+    is kept (D3, D5). An element that the local side removed stays removed (D4). Each case is reported as a conflict.
     """
 
     removes_emptied_collections: bool = True
-    """D1: a mapping or list that one side removed does not remain, or return, as an empty value."""
+    """D1: a mapping or list that one side removed is removed. kpt can keep or restore it as an empty value."""
     keeps_edited_elements: bool = True
-    """D3: an element that upstream removed and the local side changed is kept completely; kpt keeps only the local
-    fields.
-    """
+    """D3: an element that upstream removed and the local side changed is kept. kpt keeps only its changed fields."""
     keeps_removals: bool = True
-    """D4: an element that the local side removed and upstream changed stays removed; kpt restores the changed fields.
-    """
+    """D4: an element that the local side removed and upstream changed is removed. kpt restores the changed fields."""
     keeps_local_elements: bool = True
-    """D5: if upstream removes a whole list, elements that only the local side contains are kept."""
+    """D5: if upstream removes a whole list, the elements that the local side added are kept. kpt removes them."""
     strict_keys: bool = True
-    """D6: key fields get the API server's defaults, and lists with missing or duplicate keys are atomic."""
-    reports_type_conflicts: bool = True
-    """D7: different types on the two sides, such as a mapping and a list, are a conflict; kpt fails (`MergeError`)."""
-    compares_types: bool = True
-    """D8: 1 and "1" are different values."""
-    keeps_nulls: bool = True
-    """D9: an explicit null is a value; kpt removes its key."""
-    resolves_aliases: bool = True
-    """D12: an alias is replaced by the value of its anchor; kpt drops the field."""
-    merges_comments: bool = True
-    """D13: comments are merged three ways; kpt moves a comment with its value, or drops it."""
-    keeps_upstream_order: bool = True
-    """D14: new keys are inserted at their position in upstream; kpt appends them in alphabetical order."""
-    infers_names: bool = True
-    """D22: in objects without a schema, a list is merged by `name` if every element on every side has a unique name."""
-    requires_names: bool = False
-    """Not a deviation: kpt merges Kptfile lists without a schema by `name`, and otherwise fails with `MergeError`."""
-    merges_scalar_lists: bool = False
-    """Not a deviation: insertions and removals in a list of scalars are both applied, even if they are adjacent.
+    """D6: a missing key field has the default value of the API server, e.g. `protocol: TCP`.
 
-    This is used to remove our own changes from a file. Adjacent local changes must not restore removed items.
+    A list with missing or duplicate keys is replaced as a whole.
+    """
+    reports_type_conflicts: bool = True
+    """D7: different types on the two sides, such as a mapping and a list, are a conflict. kpt reports an error."""
+    compares_types: bool = True
+    """D8: values of different types, such as 1 and "1", are different. For kpt, they are equal."""
+    keeps_nulls: bool = True
+    """D9: a field with the value null is kept. kpt removes the field."""
+    resolves_aliases: bool = True
+    """D12: an alias is merged as the value of its anchor. kpt removes a field whose value is an alias."""
+    merges_comments: bool = True
+    """D13: comments are merged three ways. kpt uses the comment of the side whose value is used, or removes it."""
+    keeps_upstream_order: bool = True
+    """D14: new keys are inserted at the same position as in upstream. kpt appends new keys in alphabetical order."""
+    infers_names: bool = True
+    """D22: a list without a schema is merged by `name` if all elements of each side have a unique name."""
+    requires_names: bool = False
+    """Whether lists without a schema are merged by `name`, as kpt does in a Kptfile.
+
+    The merge fails with `MergeError` if the elements have a name on some sides only. This is not a deviation.
+    """
+    merges_scalar_lists: bool = False
+    """Whether the changes of both sides are applied to a list of scalars. This is not a deviation.
+
+    Use it to revert generated changes in a file with local changes. The local changes must not restore removed items.
     """
     merges_unattached_lines: bool = False
-    """Not a deviation: comments without a value, blank lines and the order of keys are merged as lines of text.
+    """Whether comments that belong to no value, blank lines and the order of keys are merged line by line.
 
-    This is used if both sides contain local changes. A format change by upstream is then not preserved.
+    Use it if both sides contain local changes. The formatting of `updated` is then not preserved. This is not a
+    deviation.
     """
     winner: Winner = "upstream"
 
     @cached_property
     def can_copy_a_side(self) -> bool:
-        """Return whether an unchanged side can be replaced by the other side without a merge.
+        """Whether the merge may return one side unchanged if the other side has no changes.
 
-        kpt always merges, which can change the value.
+        kpt always merges all fields, which can change the value.
         """
         return all(
             (

@@ -1,6 +1,7 @@
-"""Conversion of merged data to a document: upstream's formatting for new values, merged comments, and merged lines.
+"""Conversion of merged data to a YAML document with merged comments and formatting.
 
-The merge of lines covers content that the merge of data ignores: comments without a value, blank lines and order.
+New values get the formatting of upstream. A merge of text lines keeps content that the data does not contain, such as
+comments at the end, blank lines and the order of keys.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from reconciler.krm.schema.merge_schemas import MergeSchema
 from reconciler.krm.yaml import DataPath, Document, FormattingSource
 from reconciler.krm.yaml.compare import IndexPair, align_items, is_equal_data
 
-# In the worst case, the time for comparing lines is quadratic.
+# Limit the number of lines, because the time for comparing lines is quadratic in the worst case.
 _MAX_LINES = 5_000
 
 
 class _Hunk(NamedTuple):
-    """The lines that one side has in place of the lines `start` to `end` of the origin."""
+    """One change of a side: `lines` replaces the lines of the origin from `start` to `end` (exclusive)."""
 
     start: int
     end: int
@@ -29,10 +30,10 @@ class _Hunk(NamedTuple):
 
 
 def merge_lines(origin: str, local: str, updated: str) -> str | None:
-    """Return the origin with the changed lines of both sides; None if the texts are too long.
+    """Merge texts line by line. Return None if a text has too many lines.
 
-    Where both sides changed the same lines, the local lines are used. Lines that both sides insert at the same place
-    are kept in the order local, updated.
+    If both sides changed the same lines, use the local lines. If both sides inserted lines at the same position, keep
+    the lines of both sides, local lines first.
     """
     texts = [text.splitlines(keepends=True) for text in (origin, local, updated)]
     if any(len(lines) > _MAX_LINES for lines in texts):
@@ -49,10 +50,10 @@ def merge_lines(origin: str, local: str, updated: str) -> str | None:
     return "".join(_end_lines([*result, *base[position:]]))
 
 
-def count_lost_lines(origin: str, side: str, result: str) -> int:
-    """Return how many lines that a side inserted or moved are missing in the result.
+def count_missing_lines(origin: str, side: str, result: str) -> int:
+    """Return the number of lines that `side` inserted and that `result` does not contain.
 
-    If only their order differs, the number is 1.
+    If `side` only moved lines, return 1 if the lines have another order in `result`, and 0 otherwise.
     """
     origin_counts, side_counts, result_counts = (_count_lines(text) for text in (origin, side, result))
     missing = sum(
@@ -83,7 +84,7 @@ def _find_hunks(base: Sequence[str], side: Sequence[str]) -> list[_Hunk]:
 
 
 def _merge_hunks(ours: Sequence[_Hunk], theirs: Sequence[_Hunk]) -> Iterator[_Hunk]:
-    # If both sides made the same change, it is applied once.
+    # Skip a hunk of `theirs` that `ours` contains too, so that the same change is applied once.
     yield from ours
     yield from (hunk for hunk in theirs if hunk not in ours and not any(_overlaps(hunk, other) for other in ours))
 
@@ -93,9 +94,9 @@ def _overlaps(hunk: _Hunk, other: _Hunk) -> bool:
 
 
 def _end_lines(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines, with a line end after each line but the last one.
+    """Yield the lines. Add a missing line end to each line except the last line.
 
-    A side may have inserted lines after a last line without a line end.
+    A line end is missing if a side inserted lines after the last line of a text without a final newline.
     """
     newline = "\r\n" if any(line.endswith("\r\n") for line in lines) else "\n"
     for line in lines[:-1]:
@@ -107,13 +108,13 @@ ElementPairing: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Iterable[In
 
 
 class _Value(NamedTuple):
-    """A value of one side and its path in that side's document."""
+    """A value of one side, and its path in the document of this side."""
 
     data: Any
     path: DataPath = ()
 
 
-# The values of the local side, the origin and upstream at the same place.
+# The same value in the local document, the origin and the updated document. None if a document does not contain it.
 _Sides: TypeAlias = tuple[_Value | None, _Value | None, _Value | None]
 
 
@@ -126,19 +127,22 @@ def write_merged_document(
     rules: MergeRules,
     pairing: ElementPairing = align_items,
 ) -> Document:
-    """Return the local document, changed so that it contains `data`.
+    """Return a copy of the local document that contains the merged data.
 
-    New values have upstream's formatting. Comments are merged like values.
+    New values are formatted as in `updated`. Comments are merged three ways.
 
     Args:
-        pairing: Pairs the elements of lists that have no keys.
+        data: The merged data.
+        pairing: Function that pairs the elements of two lists without merge keys.
     """
     sides = (_Value(local.data), None if origin is None else _Value(origin.data), _Value(updated.data))
     collector = _FormattingCollector((local, origin, updated), rules, pairing)
     collector.visit((), data, sides, schema)
     edited = local.with_data(data, updated.reuse_formatting(collector.sources))
     comments, leading = edited.comments(), edited.leading_comments()
-    excluded = () if _can_distinguish_top(edited, (local, origin, updated)) else ((), (_get_first_key(edited.data),))
+    excluded = (
+        () if _can_distinguish_top_comments(edited, (local, origin, updated)) else ((), (_get_first_key(edited.data),))
+    )
     edited = edited.with_comments(
         {path: comment for path, comment in collector.line_comments.items() if comments.get(path) != comment},
         {
@@ -148,29 +152,29 @@ def write_merged_document(
         },
     )
     if rules.merges_unattached_lines and origin:
-        return _restore_lost_lines(edited, local, origin, updated)
+        return _restore_missing_lines(edited, local, origin, updated)
     return edited
 
 
-def _restore_lost_lines(edited: Document, local: Document, origin: Document, updated: Document) -> Document:
-    """Return the merged document with lines of both sides, if it lost lines that a merge of text keeps.
+def _restore_missing_lines(edited: Document, local: Document, origin: Document, updated: Document) -> Document:
+    """Return a line-by-line merge of the texts if it keeps more lines than `edited`. Otherwise return `edited`.
 
-    Such lines are comments without a value, for example at the end of the document, and formatting.
+    A merge of data can remove comments that belong to no value, for example at the end of the document.
     """
-    lost = _count_all_lost_lines(edited, local, origin, updated)
-    text = merge_lines(origin.text, local.text, updated.text) if lost else None
+    missing_count = _count_all_missing_lines(edited, local, origin, updated)
+    text = merge_lines(origin.text, local.text, updated.text) if missing_count else None
     merged = local.with_data_of(edited, text) if text is not None else None
-    return merged if merged and _count_all_lost_lines(merged, local, origin, updated) < lost else edited
+    return merged if merged and _count_all_missing_lines(merged, local, origin, updated) < missing_count else edited
 
 
-def _count_all_lost_lines(edited: Document, local: Document, origin: Document, updated: Document) -> int:
-    return sum(count_lost_lines(origin.text, side.text, edited.text) for side in (local, updated))
+def _count_all_missing_lines(edited: Document, local: Document, origin: Document, updated: Document) -> int:
+    return sum(count_missing_lines(origin.text, side.text, edited.text) for side in (local, updated))
 
 
-def _can_distinguish_top(edited: Document, sides: tuple[Document, Document | None, Document]) -> bool:
-    """Return whether comments above the first entry can be distinguished from the comments above the document.
+def _can_distinguish_top_comments(edited: Document, sides: tuple[Document, Document | None, Document]) -> bool:
+    """Return whether the comments of the document and the comments of its first entry can be distinguished.
 
-    If another entry is now the first one, the comments stay above the document.
+    Both comments are at the top of the text. They cannot be distinguished if another entry becomes the first entry.
     """
     local, origin, updated = sides
     first, leading, theirs = _get_first_key(edited.data), edited.leading_comments(), updated.leading_comments()
@@ -181,7 +185,7 @@ def _can_distinguish_top(edited: Document, sides: tuple[Document, Document | Non
 
 
 class _FromUpstream(NamedTuple):
-    """Which parts of a value come from upstream because an enclosing value does."""
+    """Whether an enclosing value was copied from upstream with its text, or with its comments."""
 
     text: bool = False
     comments: bool = False
@@ -191,7 +195,7 @@ _NOTHING_FROM_UPSTREAM = _FromUpstream()
 
 
 class _FormattingCollector:
-    """One traversal of the merged data together with the values of all sides."""
+    """Collector of the formatting and the comments for each value of the merged data, from the three documents."""
 
     def __init__(
         self, documents: tuple[Document, Document | None, Document], rules: MergeRules, pairing: ElementPairing
@@ -215,7 +219,7 @@ class _FormattingCollector:
         schema: MergeSchema,
         from_upstream: _FromUpstream = _NOTHING_FROM_UPSTREAM,
     ) -> None:
-        """Record the formatting sources and comments of `data` and its children."""
+        """Collect the formatting and the comments of `data` and of all values in `data`."""
         local, _, updated = sides
         if local is not None:
             if is_equal_data(local.data, data):
@@ -238,10 +242,11 @@ class _FormattingCollector:
             inner = schema.element_schema if isinstance(step, int) else schema.find_field(step)
             self.visit((*path, step), child, child_sides, inner, from_upstream)
 
-    # formatting sources
-
     def _is_copied_whole(self, data: Any, sides: _Sides, schema: MergeSchema) -> bool:
-        """Return whether a new value is copied with its formatting. kpt copies only scalars."""
+        """Return whether a new value is copied from upstream with its formatting.
+
+        kpt copies the formatting only of scalars, empty values and atomic lists.
+        """
         updated = sides[2]
         if updated is None or not is_equal_data(data, updated.data):
             return False
@@ -264,8 +269,6 @@ class _FormattingCollector:
         is_ambiguous = keys is not None and self.rules.strict_keys and not all(map(keys.identifies_all, lists))
         return None if is_ambiguous else keys
 
-    # children
-
     def _iterate_children(
         self, data: Any, sides: _Sides, schema: MergeSchema
     ) -> Iterator[tuple[str | int, Any, _Sides]]:
@@ -281,7 +284,7 @@ class _FormattingCollector:
                 yield index, child, (local, origin, updated)
 
     def _match_elements(self, side: _Value | None, merged: list[Any], keys: ElementKeys | None) -> dict[int, _Value]:
-        """Return the elements of one side by the index of the same element in the merged list."""
+        """Return the elements of one side, by the index of the same element in the merged list."""
         if side is None or not isinstance(side.data, list):
             return {}
         pairs = self.pairing(side.data, merged) if keys is None else _pair_by_identity(side.data, merged, keys)
@@ -292,14 +295,12 @@ class _FormattingCollector:
         }
 
     def _is_list_of_upstream(self, data: Any, sides: _Sides, schema: MergeSchema) -> bool:
-        """Return whether kpt replaces the list by upstream's list, with all comments in it."""
+        """Return whether kpt replaces the whole list, with all comments in it, by the list of upstream."""
         is_list = isinstance(data, list) and not self.rules.merges_comments
         return is_list and self._is_from_upstream(data, sides) and self._is_atomic(sides, schema)
 
-    # comments
-
     def _merge_comments(self, path: DataPath, data: Any, sides: _Sides, *, is_from_upstream: bool) -> None:
-        """Record the merged comments of a value. With `is_from_upstream`, all comments are upstream's."""
+        """Collect the merged comments of a value. If `is_from_upstream` is true, use the comments of upstream."""
         ours, base, theirs = _look_up(self.line_comments_of_sides, sides, None)
         ours_above, base_above, theirs_above = _look_up(self.leading_comments_of_sides, sides, ())
         if is_from_upstream:
@@ -313,15 +314,16 @@ class _FormattingCollector:
             )
             self.leading_comments[path] = theirs_above if has_updated and ours_above == base_above else ours_above
         else:
-            # kpt treats a comment after a scalar as a part of the scalar.
+            # Use the comment of the side whose scalar is used, because kpt treats a comment after a scalar as a part of
+            # the scalar.
             is_part = not isinstance(data, dict | list) and self._is_from_upstream(data, sides)
             self.line_comments[path], self.leading_comments[path] = theirs if is_part else ours, ours_above
 
     def _describes_upstream_value(self, base: Any, theirs: Any, data: Any, sides: _Sides) -> bool:
-        """Return whether upstream's value won a conflict and upstream also changed the comment.
+        """Return whether the value of upstream won a conflict, and upstream also changed the comment of the value.
 
-        The local comment then describes the value that lost. In all other cases, a changed local comment is kept,
-        because its loss would not be reported.
+        In this case, the local comment describes a value that is not used any more. In all other cases, a changed local
+        comment is kept, because the merge does not report removed comments.
         """
         local, origin, _ = sides
         if theirs == base or local is None or isinstance(data, dict | list) or not self._is_from_upstream(data, sides):

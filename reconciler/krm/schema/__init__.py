@@ -1,4 +1,4 @@
-"""Schemas of Kubernetes kinds: merge keys, scopes, validation, and removed API versions."""
+"""Schemas of Kubernetes kinds: list merge keys, scopes of kinds, validation, and removed API versions."""
 
 from reconciler.krm.schema.builtin import load_builtin_merge_schemas, may_contain_schemas, read_schema_comment
 from reconciler.krm.schema.kubernetes_apis import KindScope, find_kind_scope

@@ -1,6 +1,7 @@
-"""Validation of custom resources against the schemas of their CustomResourceDefinitions.
+"""Validation of custom resources with the schemas of their CustomResourceDefinitions.
 
-A definition is untrusted input: parts with a wrong type are ignored. Its CEL validation rules are not evaluated.
+A CustomResourceDefinition is untrusted input. Parts of a schema with a wrong type are ignored. CEL validation rules are
+not evaluated.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
     import jsonschema_rs
 
 _API_VERSIONS = ("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1")
-# Limits of one schema: the depth of nesting, and the number of nodes that are read.
+# Limit the nesting and the number of nodes of a schema, because a CustomResourceDefinition is untrusted input.
 _MAX_DEPTH = 100
 _MAX_NODES = 200_000
-# Keywords that have the same meaning in Kubernetes' schemas and in JSON Schema.
+# Copy these keywords unchanged, because they have the same meaning in Kubernetes schemas and in JSON Schema.
 _SHARED_KEYWORDS = (
     "type", "enum", "required", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
     "minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "pattern",
@@ -29,7 +30,12 @@ _OBJECT = {"apiVersion": {}, "kind": {}, "metadata": {"type": "object"}}
 
 @dataclass(frozen=True)
 class CustomResourceVersion:
-    """One version of a custom resource: whether clusters serve it, and its schema (None if it has none)."""
+    """One version of a custom resource.
+
+    Attributes:
+        served: Whether the API server serves this version.
+        schema: The OpenAPI schema of this version. None if the CustomResourceDefinition contains no schema.
+    """
 
     served: bool
     schema: Mapping[str, Any] | None
@@ -42,37 +48,37 @@ class CustomResourceVersion:
         try:
             validator: jsonschema_rs.Validator = create_draft4_validator(converted)
         except ValueError:
-            # For example, a pattern that the regular expression engine does not support. The API server rejects such a
-            # definition.
+            # Ignore an invalid schema, e.g. a schema with an unsupported regular expression, because the API server
+            # rejects such a CustomResourceDefinition.
             return None
         return validator
 
     def find_violations(self, data: Mapping[str, Any]) -> tuple[Violation, ...] | None:
-        """Return the violations of a custom resource; None if the definition has no usable schema."""
+        """Return the violations of the schema in a custom resource. Return None if this version has no valid schema."""
         return find_violations(self._validator, data) if self._validator else None
 
 
 @dataclass(frozen=True)
 class CustomResourceKinds:
-    """Versions of custom resources, by group and kind."""
+    """All known kinds of custom resources. `kinds` maps (group, kind) to the versions of the kind by name."""
 
     kinds: Mapping[tuple[str, str], Mapping[str, CustomResourceVersion]] = field(default_factory=dict)
 
     def contains(self, group: str, kind: str) -> bool:
-        """Return whether a kind is defined."""
+        """Return whether a CustomResourceDefinition for this kind is known."""
         return (group, kind) in self.kinds
 
     def get_versions(self, group: str, kind: str) -> Mapping[str, CustomResourceVersion]:
-        """Return the versions of a kind, by name."""
+        """Return the versions of a kind by name, e.g. "v1". Return an empty mapping if the kind is unknown."""
         return self.kinds.get((group, kind), {})
 
     def with_overrides(self, other: CustomResourceKinds) -> CustomResourceKinds:
-        """Return these kinds, with those of `other` taking precedence."""
+        """Return the kinds of both objects. If both objects contain a kind, use the definition in `other`."""
         return CustomResourceKinds({**self.kinds, **other.kinds})
 
 
 def read_custom_resource_kinds(definitions: Iterable[Mapping[str, Any]]) -> CustomResourceKinds:
-    """Return the kinds that CustomResourceDefinitions define. Other documents and invalid definitions are ignored."""
+    """Return the kinds that CustomResourceDefinitions define. Ignore other objects and invalid definitions."""
     kinds: dict[tuple[str, str], Mapping[str, CustomResourceVersion]] = {}
     for definition in definitions:
         spec = _get_mapping(definition.get("spec"))
@@ -96,18 +102,24 @@ def _read_versions(spec: Mapping[str, Any]) -> dict[str, CustomResourceVersion]:
 
 
 class _SchemaConverter:
-    """Conversion of a structural schema to a JSON Schema that rejects the fields that clusters would prune."""
+    """Converter from a structural schema (Kubernetes) to a JSON Schema.
+
+    The JSON Schema rejects the fields that the API server would prune.
+    """
 
     def __init__(self) -> None:
         self._remaining_nodes = _MAX_NODES
 
     def convert_root(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the JSON Schema of whole resources. `apiVersion`, `kind` and `metadata` are always allowed."""
+        """Return the JSON Schema of a whole custom resource. Always allow `apiVersion`, `kind` and `metadata`."""
         converted = self.convert(schema, 0)
         return {**converted, "properties": {**_get_mapping(converted.get("properties")), **_OBJECT}}
 
     def convert(self, schema: Any, depth: int, *, is_closed: bool = True) -> dict[str, Any]:
-        """Return the JSON Schema of a structural schema. If `is_closed`, unknown fields are rejected."""
+        """Return the JSON Schema for a structural schema.
+
+        If `is_closed` is true, the JSON Schema rejects unknown fields.
+        """
         self._remaining_nodes -= 1
         if not isinstance(schema, Mapping) or depth > _MAX_DEPTH or self._remaining_nodes < 0:
             return {}
@@ -119,7 +131,8 @@ class _SchemaConverter:
             converted["items"] = self.convert(schema["items"], depth + 1, is_closed=is_closed)
         for name in ("allOf", "anyOf", "oneOf"):
             if isinstance(schemas := schema.get(name), list) and schemas:
-                # These keywords only restrict values that are declared elsewhere in the schema.
+                # Allow unknown fields here, because these keywords only restrict fields that other parts of the schema
+                # define.
                 converted[name] = [self.convert(part, depth + 1, is_closed=False) for part in schemas]
         if isinstance(schema.get("not"), Mapping):
             converted["not"] = self.convert(schema["not"], depth + 1, is_closed=False)

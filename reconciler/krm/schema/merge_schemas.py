@@ -1,12 +1,12 @@
-"""Merge schemas: which lists are merged element by element, and which keys identify an element.
+"""Merge schemas: which lists are merged element by element, and which fields identify an element.
 
-A merge schema comes from the data for built-in kinds, from a CustomResourceDefinition, or from a table that the user
-writes. This module contains the last two and the collection of all of them.
+The data of built-in kinds, CustomResourceDefinitions, and the setting `merge.list_keys` define merge schemas. This
+module reads CustomResourceDefinitions and the setting, and contains the collection of all merge schemas.
 
-A CustomResourceDefinition is untrusted input: parts with a wrong type are ignored. A schema is converted only where a
-merge needs it, so that its size and depth cost nothing.
+A CustomResourceDefinition is untrusted input. Parts of a schema with a wrong type are ignored. A schema is converted
+only when a merge needs it, so that large schemas need no additional time.
 
-D19 and D22 are names of deviations from kpt in the settings.
+D19 and D22 are deviations from kpt. They are keys of the setting `merge.deviations`.
 """
 
 from __future__ import annotations
@@ -22,31 +22,29 @@ from reconciler.krm.objects import split_api_version
 class MergeSchema:
     """How a value is merged.
 
-    `UNKNOWN_SCHEMA` contains no information; in `ATOMIC_SCHEMA`, no list is merged by element.
-
-    `keys` of a list: None means atomic, () means a set of scalars, otherwise the fields that identify an element.
-    `defaults` contains the API server's default values of key fields.
+    `keys` of a list are the fields that identify an element. If `keys` is (), the list is a set of scalars. If `keys`
+    is None and `is_closed` is true, the list is atomic: it is replaced as a whole. `defaults` contains the default
+    values of key fields in the API server.
     """
 
     fields: Mapping[str, MergeSchema] = field(default_factory=dict)
-    """Mapping: schema of each named field."""
+    """For a mapping: the merge schema of each field that the schema names."""
     additional_fields: MergeSchema | None = None
-    """Mapping: schema of all fields that `fields` does not contain."""
+    """For a mapping: the merge schema of all fields that `fields` does not contain."""
     items: MergeSchema | None = None
-    """List: schema of its elements."""
+    """For a list: the merge schema of the elements."""
     keys: tuple[str, ...] | None = None
     defaults: Mapping[str, str] = field(default_factory=dict)
     is_closed: bool = False
-    """Whether the schema is complete: a field that it does not contain is atomic, and list keys are not inferred (D22).
-    """
+    """Whether the schema is complete. If it is, unknown fields are atomic, and list keys are not inferred (D22)."""
 
     def find_field(self, name: str) -> MergeSchema:
-        """Return the schema of a field of a mapping."""
+        """Return the merge schema for the value of field `name` of a mapping."""
         return self.fields.get(name) or self.additional_fields or self._default_schema
 
     @property
     def element_schema(self) -> MergeSchema:
-        """The schema of the elements of a list."""
+        """The merge schema of the elements of a list."""
         return self.items or self._default_schema
 
     @property
@@ -60,7 +58,7 @@ ATOMIC_SCHEMA = MergeSchema(is_closed=True)
 
 _API_VERSIONS = ("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1")
 _SCALARS = ("boolean", "integer", "number", "string")
-# Nested lists and nested maps are converted eagerly. A document cannot have more levels than this.
+# Limit the depth, because nested lists and nested maps are converted recursively. Documents have at most 100 levels.
 _MAX_DEPTH = 100
 
 CustomResourceType = tuple[str, str]
@@ -70,12 +68,12 @@ CustomResourceType = tuple[str, str]
 def read_crd_merge_schemas(
     crd: Mapping[str, Any], metadata: MergeSchema | None
 ) -> Iterator[tuple[CustomResourceType, MergeSchema]]:
-    """Yield the merge schema of each version that has an OpenAPI schema.
+    """Yield (apiVersion, kind) and the merge schema for each version of a CustomResourceDefinition that has a schema.
 
     Args:
-        crd: A CustomResourceDefinition. For other objects, nothing is yielded.
-        metadata: Merge schema of the metadata of all objects. None selects kpt's behavior (profile `compat`): only
-            Kubernetes' patch extensions are used.
+        crd: A CustomResourceDefinition. Yield nothing if it is another object.
+        metadata: Merge schema of `metadata`, which is the same for all kinds. If it is None, merge like kpt (profile
+            `compat`): read only the keywords `x-kubernetes-patch-strategy` and `x-kubernetes-patch-merge-key`.
     """
     spec = _get_mapping(crd.get("spec"))
     group, kind = spec.get("group"), _get_mapping(spec.get("names")).get("kind")
@@ -90,14 +88,17 @@ def read_crd_merge_schemas(
 
 
 def read_openapi_merge_schema(schema: Any) -> MergeSchema:
-    """Return the merge schema of an OpenAPI schema. Like kpt, use only Kubernetes' patch extensions."""
+    """Return the merge schema of an OpenAPI schema.
+
+    As in kpt, only `x-kubernetes-patch-strategy` and `x-kubernetes-patch-merge-key` define merge keys.
+    """
     return _SchemaConverter(patch_only=True).convert(schema)
 
 
 def _read_versions(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield name and schema of each version.
+    """Yield name and schema of each version of a CustomResourceDefinition.
 
-    In v1beta1, all versions can share one schema, and a version can be defined outside of the list.
+    In v1beta1, `spec.validation` can contain one schema for all versions, and `spec.version` can define a version.
     """
     shared = _get_mapping(spec.get("validation")).get("openAPIV3Schema")
     entries = spec.get("versions")
@@ -115,7 +116,7 @@ def _with_metadata(merge_schema: MergeSchema, schema: Mapping[str, Any], metadat
 
 @dataclass(frozen=True)
 class _SchemaConverter:
-    """Conversion of OpenAPI schemas, with the number of enclosing lists and maps."""
+    """Converter from OpenAPI schemas to merge schemas. `depth` is the number of lists and maps around the schema."""
 
     patch_only: bool = False
     depth: int = 0
@@ -166,7 +167,7 @@ class _SchemaConverter:
 
 @dataclass(frozen=True, eq=False)
 class _LazyFields(Mapping[str, MergeSchema]):
-    """Merge schemas of properties. Each is converted on first access."""
+    """Merge schemas of the properties of an OpenAPI schema. A property is converted at the first access."""
 
     properties: Mapping[str, Any]
     converter: _SchemaConverter
@@ -183,7 +184,7 @@ class _LazyFields(Mapping[str, MergeSchema]):
     def __len__(self) -> int:
         return len(self.properties)
 
-    # Comparing contents would convert the whole schema.
+    # Compare by identity, because a comparison of the contents would convert all properties.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
@@ -210,17 +211,20 @@ _KEYS_RULE = "a list of unique field names, [] for a set of scalars, or null for
 
 @dataclass(frozen=True)
 class ListKeys:
-    """Keys of one list of a kind, in all versions. None makes the list atomic; () makes it a set of scalars."""
+    """The user's merge keys for one list of a kind, in all versions of the kind.
+
+    If `keys` is None, the list is atomic. If `keys` is (), the list is a set of scalars.
+    """
 
     group: str
     kind: str
     steps: tuple[str, ...]
-    """Path to the list: field names, `[]` for list elements, and `*` for fields without a schema of their own."""
+    """Path to the list. The steps are field names, `[]` for list elements, and `*` for fields without a schema."""
     keys: tuple[str, ...] | None
 
 
 def read_list_key_table(data: Any) -> tuple[tuple[ListKeys, ...], tuple[str, ...]]:
-    """Read a table of list keys from the settings.
+    """Parse the setting `merge.list_keys`.
 
     Example: `{"example.org/Gateway": {"spec/listeners": ["name"], "spec/listeners[]/hosts": []}}`
 
@@ -235,7 +239,7 @@ def read_list_key_table(data: Any) -> tuple[tuple[ListKeys, ...], tuple[str, ...
 
 
 def apply_list_keys(schema: MergeSchema, entries: Iterable[ListKeys]) -> MergeSchema:
-    """Return the merge schema with the keys of these lists replaced."""
+    """Return a copy of the merge schema with the merge keys of `entries`."""
     for entry in entries:
         schema = _set_keys(schema, entry.steps, entry.keys)
     return schema
@@ -277,7 +281,7 @@ def _are_valid_keys(keys: Any) -> bool:
 
 def _set_keys(schema: MergeSchema, steps: tuple[str, ...], keys: tuple[str, ...] | None) -> MergeSchema:
     if not steps:
-        # Keys of an atomic list must not be inferred.
+        # Close the schema of an atomic list, so that the merge does not infer merge keys.
         return replace(schema, keys=keys, is_closed=schema.is_closed or keys is None)
     step, remaining_steps = steps[0], steps[1:]
     if step == _ELEMENT:
@@ -289,20 +293,20 @@ def _set_keys(schema: MergeSchema, steps: tuple[str, ...], keys: tuple[str, ...]
     return replace(schema, fields={**schema.fields, step: _set_keys(schema.find_field(step), remaining_steps, keys)})
 
 
-# All objects have the same metadata. The schema of ConfigMap contains nothing else.
+# Read the merge schema of `metadata` from ConfigMap, because `metadata` has the same schema in all kinds.
 _CONFIG_MAP = ("v1", "ConfigMap")
 
 
 @dataclass(frozen=True)
 class MergeSchemas:
-    """Merge schemas by apiVersion and kind. Immutable."""
+    """Merge schemas of all kinds, by (apiVersion, kind), and the user's list keys, which override the merge schemas."""
 
     schemas: Mapping[tuple[str, str], MergeSchema] = field(default_factory=dict)
     table: tuple[ListKeys, ...] = ()
     _with_keys: dict[tuple[str, str], MergeSchema] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def find_schema(self, api_version: str, kind: str) -> MergeSchema:
-        """Return the merge schema of a kind; `UNKNOWN_SCHEMA` if there is none."""
+        """Return the merge schema of a kind. Return `UNKNOWN_SCHEMA` if the kind is unknown."""
         key = (api_version, kind)
         if not self.table:
             return self.schemas.get(key, UNKNOWN_SCHEMA)
@@ -316,10 +320,12 @@ class MergeSchemas:
         return apply_list_keys(self.schemas.get((api_version, kind), UNKNOWN_SCHEMA), entries)
 
     def with_crds(self, *crds: Mapping[str, Any], compat: bool = False) -> MergeSchemas:
-        """Return a collection with the schemas of CustomResourceDefinitions added. Existing schemas are kept (D19).
+        """Return a copy to which the merge schemas of CustomResourceDefinitions are added.
 
-        With `compat`, only Kubernetes' patch extensions are used, as in kpt. Otherwise list types are used too (D22),
-        and custom resources have the metadata of all objects. Other objects and invalid schemas are ignored.
+        A kind that already has a merge schema is not changed (deviation D19). Other objects and invalid schemas are
+        ignored. If `compat` is true, only `x-kubernetes-patch-strategy` and `x-kubernetes-patch-merge-key` define merge
+        keys, as in kpt. If `compat` is false, `x-kubernetes-list-type` defines merge keys too (deviation D22), and
+        `metadata` has a schema.
         """
         metadata = None if compat else self.schemas.get(_CONFIG_MAP, UNKNOWN_SCHEMA).find_field("metadata")
         schemas = dict(self.schemas)
@@ -329,8 +335,9 @@ class MergeSchemas:
         return MergeSchemas(schemas, self.table)
 
     def with_list_keys(self, table: Iterable[ListKeys]) -> MergeSchemas:
-        """Return a collection with a table of list keys added.
+        """Return a copy to which the entries of `table` are added.
 
-        A table overrides every schema (D22); the last entry wins.
+        The entries override every merge schema (deviation D22). If two entries define the same list, the last entry is
+        used.
         """
         return MergeSchemas(self.schemas, (*self.table, *table))

@@ -1,4 +1,4 @@
-"""Validation of built-in Kubernetes objects against the JSON schemas of the optional extra `k8s-schemas`."""
+"""Validation of built-in Kubernetes objects with the JSON schemas of the optional extra `k8s-schemas`."""
 
 from __future__ import annotations
 
@@ -28,31 +28,36 @@ ViolationRule = Literal["type", "enum", "required", "unknown", "one-of", "format
 
 @dataclass(frozen=True)
 class Violation:
-    """One rule that the value at a path violates. The steps of the path are field names and indexes."""
+    """A violation of one schema rule by the value at `path`. The steps of `path` are field names and list indexes."""
 
     path: tuple[str | int, ...]
     rule: ViolationRule
     names: tuple[str, ...] = ()
-    """Allowed types or values, missing or unknown fields, the format, or the message of another rule."""
+    """The details of the violation, which depend on `rule`.
+
+    These are the allowed types or values, the missing or unknown fields, the required format, or a message.
+    """
     value: Any = None
     alternative: tuple[Violation, ...] = ()
-    """Only for `one-of`: the violations of the first alternative."""
+    """The violations of the first alternative if `rule` is `one-of`; otherwise ()."""
 
 
 @dataclass(frozen=True)
 class KubernetesSchemas:
-    """JSON schemas of one Kubernetes release."""
+    """The JSON schemas of one Kubernetes release."""
 
     uri: str
     registry: jsonschema_rs.Registry = field(repr=False)
     kinds: Mapping[GroupVersionKind, str] = field(repr=False)
-    """Names of the definitions, relative to `uri`."""
+    """The name of the schema definition in `uri` for each kind."""
     _validators: dict[str, jsonschema_rs.Validator] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def find_violations(self, data: Mapping[str, Any]) -> tuple[Violation, ...] | None:
-        """Return the violations of an object, in document order; None if its kind has no schema.
+        """Return the schema violations of an object, in document order.
 
-        If a value has the wrong type, no other violation of it is reported.
+        Return None if the schemas do not contain its kind.
+
+        If a value has the wrong type, other violations of the same value are not reported.
         """
         name = self.kinds.get(_group_version_kind(data))
         if name is None:
@@ -68,9 +73,9 @@ class KubernetesSchemas:
 
 
 def find_violations(validator: jsonschema_rs.Validator, data: Mapping[str, Any]) -> tuple[Violation, ...]:
-    """Return the violations that a validator finds, in document order.
+    """Return the schema violations of an object, in document order.
 
-    A value of the wrong type has only that violation.
+    If a value has the wrong type, other violations of the same value are not reported.
     """
     instance = _to_json_values(data)
     violations = [_create_violation(error) for error in validator.iter_errors(instance)]
@@ -86,7 +91,9 @@ def find_violations(validator: jsonschema_rs.Validator, data: Mapping[str, Any])
 
 
 def create_draft4_validator(schema: Mapping[str, Any]) -> jsonschema_rs.Validator:
-    """Return a validator for an untrusted schema: it loads no remote references, and patterns take linear time.
+    """Return a validator for an untrusted schema.
+
+    The validator loads no remote references. It matches regular expressions in linear time.
 
     Raises:
         ValueError: The schema is invalid.
@@ -97,7 +104,10 @@ def create_draft4_validator(schema: Mapping[str, Any]) -> jsonschema_rs.Validato
 
 
 def list_installed_releases() -> tuple[KubernetesRelease, ...]:
-    """Return the Kubernetes releases with installed schemas, oldest first. Without the extra, there are none."""
+    """Return the Kubernetes releases whose schemas are installed, oldest first.
+
+    Return () if the extra `k8s-schemas` is not installed.
+    """
     if not find_schemas_version():
         return ()
     folders = (folder.name for folder in _find_schemas_folder().iterdir() if folder.name.endswith("-local"))
@@ -106,11 +116,11 @@ def list_installed_releases() -> tuple[KubernetesRelease, ...]:
 
 @cache
 def load_kubernetes_schemas(*, strict: bool, release: KubernetesRelease | None = None) -> KubernetesSchemas | None:
-    """Return the installed schemas of a release, or of the newest one; None if they are not installed.
+    """Return the installed schemas of a Kubernetes release. Return None if they are not installed.
 
     Args:
-        strict: Whether unknown fields are violations.
-        release: None selects the newest installed release.
+        strict: Whether an unknown field is a violation.
+        release: The Kubernetes release. None selects the newest installed release.
     """
     selected = release or max(list_installed_releases(), default=None)
     if selected is None or selected not in list_installed_releases():
@@ -129,7 +139,7 @@ def load_kubernetes_schemas(*, strict: bool, release: KubernetesRelease | None =
 
 @cache
 def find_schemas_version() -> str:
-    """Return the versions of the installed schemas and validator; "" if one of them is missing."""
+    """Return the versions of `kubernetes-validate` and `jsonschema-rs`. Return "" if one is not installed."""
     try:
         return " ".join(f"{name} {metadata.version(name)}" for name in (_PACKAGE, "jsonschema-rs"))
     except metadata.PackageNotFoundError:
@@ -167,7 +177,7 @@ def _create_violation(error: jsonschema_rs.ValidationError) -> Violation:
         case "additionalProperties", {"unexpected": names}:
             return Violation(path, "unknown", tuple(names))
         case "falseSchema", _ if path:
-            # The schema forbids all fields of this object.
+            # Report an unknown field, because `falseSchema` forbids all fields of the parent object.
             return Violation(path[:-1], "unknown", (str(path[-1]),))
         case "format", {"format": name}:
             return Violation(path, "format", (name,), value)
@@ -178,7 +188,10 @@ def _create_violation(error: jsonschema_rs.ValidationError) -> Violation:
 
 
 def _join_violations(violations: Iterable[Violation]) -> Iterator[Violation]:
-    """Yield the violations. Missing or unknown fields of one object are joined into one violation."""
+    """Yield the violations.
+
+    Join all missing fields of one object into one violation, and all unknown fields into another.
+    """
     for (path, rule), group in groupby(violations, key=lambda violation: (violation.path, violation.rule)):
         first, *other_violations = group
         if rule in ("required", "unknown"):
@@ -189,7 +202,7 @@ def _join_violations(violations: Iterable[Violation]) -> Iterator[Violation]:
 
 
 def _is_allowed_null(violation: Violation) -> bool:
-    # If two alternatives allow null, the value null matches both, which is valid.
+    # Ignore a null value that matches several alternatives of `oneOf`, because null is then a valid value.
     return violation.rule == "one-of" and violation.value is None
 
 
@@ -202,10 +215,7 @@ def _get_document_order(instance: Any, path: tuple[str | int, ...]) -> tuple[int
 
 
 def _to_json_values(value: Any) -> Any:
-    """Return plain data as JSON values.
-
-    Infinity and NaN become numbers, because the validator would read them as null.
-    """
+    """Return a copy in which 0.0 replaces Infinity and NaN, because the validator would read them as null."""
     if isinstance(value, Mapping):
         return {key: _to_json_values(child) for key, child in value.items()}
     if isinstance(value, list):
@@ -214,7 +224,7 @@ def _to_json_values(value: Any) -> Any:
 
 
 class InstalledSchemas:
-    """The installed schemas of built-in kinds, by release. Without the extra there are none."""
+    """The installed schemas of built-in kinds, for all installed Kubernetes releases."""
 
     def __init__(self) -> None:
         self._releases = list_installed_releases()
@@ -222,21 +232,30 @@ class InstalledSchemas:
     def find_violations(
         self, release: KubernetesRelease | None, data: Mapping[str, Any]
     ) -> tuple[Violation, ...] | None:
-        """Return the violations of an object of a built-in kind; None if there is no schema for it."""
+        """Return the schema violations of an object. Return None if no schema for its kind is installed.
+
+        If `release` is None, use the newest installed Kubernetes release.
+        """
         schemas = load_kubernetes_schemas(strict=True, release=release) if self.is_complete(release) else None
         return schemas.find_violations(data) if schemas else None
 
     def is_complete(self, release: KubernetesRelease | None) -> bool:
-        """Return whether the schemas of a release are installed."""
+        """Return whether the schemas of a Kubernetes release are installed.
+
+        If `release` is None, any release is sufficient.
+        """
         return bool(self._releases) if release is None else release in self._releases
 
     def describe_release(self, release: KubernetesRelease | None) -> str:
-        """Return the name of the release that is used, for messages."""
+        """Return the name of the schemas that validate objects of this release, e.g. "Kubernetes 1.31".
+
+        Use it in messages.
+        """
         selected = release or max(self._releases, default=None)
         return f"Kubernetes {format_kubernetes_release(selected)}" if selected else "the list of removed API versions"
 
     def explain_missing_schema(self, release: KubernetesRelease | None) -> str:
-        """Return the reason why there is no schema for a built-in kind, and the next step."""
+        """Return the reason why no schema for a built-in kind is available, and the next step for the user."""
         if not self._releases:
             return f'no schemas are installed; install the extra "reconciler[{SCHEMAS_EXTRA}]", or use --schemas DIR'
         if release is None:

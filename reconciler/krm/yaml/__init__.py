@@ -1,4 +1,4 @@
-"""Lossless YAML: read documents as data, edit them as text, and write unchanged parts byte for byte."""
+"""Lossless YAML: read a document as data, and write changed data to the text without changes to other lines."""
 
 from reconciler.krm.yaml.comments import DataPath
 from reconciler.krm.yaml.document import Document

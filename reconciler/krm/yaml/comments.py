@@ -1,6 +1,7 @@
-"""Comments of values: line comments, and leading comments on the lines above an entry or item.
+"""Comments of values in YAML documents.
 
-kpt setters are line comments.
+A line comment is on the same line as its value, e.g. a kpt setter. Leading comments are on the lines above an entry of
+a mapping or an item of a list.
 """
 
 from __future__ import annotations
@@ -36,7 +37,11 @@ _COMMENT = re.compile("#[^\n\r\x85\u2028\u2029]*")
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """A scalar, an alias or an empty flow collection, with the (path, node) pairs from the root to it."""
+    """A node without children: a key, a scalar, an alias or an empty flow collection.
+
+    `chain` contains the (path, node) pairs from the root of the document to the leaf. For a key, it ends with the
+    mapping.
+    """
 
     start: int
     end: int
@@ -45,7 +50,7 @@ class _Leaf:
 
 
 def get_key_name(key: YamlNode) -> str | None:
-    """Return the name of a mapping key in the data; None for a merge key."""
+    """Return the name of a mapping key in the data. Return None for the merge key `<<`."""
     return None if is_merge_key(key) else convert_key_to_text(key.data)
 
 
@@ -65,13 +70,13 @@ def _add_leaves(
 
 
 def find_comments(layout: TextLayout, root: YamlNode) -> Mapping[DataPath, TextSpan]:
-    """Return the position of each value's line comment. Comments on separate lines are not included."""
+    """Return the text span of the line comment of each value. Comments on separate lines are not included."""
     spans: dict[DataPath, TextSpan] = {}
     if "#" in layout.text:
         leaves: list[_Leaf] = []
         _add_leaves(leaves, root, (), ())
         for before, after in zip([None, *leaves], [*leaves, None], strict=True):
-            # Most leaves have no comment. This is the cheapest check.
+            # Search for "#" first, because most leaves have no comment, and this check is fast.
             if layout.text.find("#", before.start if before else 0, after.start if after else None) >= 0:
                 for path, span in _find_comments_between(layout, before, after):
                     spans.setdefault(path, span)
@@ -81,7 +86,7 @@ def find_comments(layout: TextLayout, root: YamlNode) -> Mapping[DataPath, TextS
 def _find_comments_between(
     layout: TextLayout, before: _Leaf | None, after: _Leaf | None
 ) -> Iterator[tuple[DataPath, TextSpan]]:
-    """Yield the comments between the start of one leaf and the start of the next one."""
+    """Yield the line comments between the start of one leaf and the start of the next leaf."""
     text = layout.text
     if before:
         yield from _find_header_comment(layout, before)
@@ -123,7 +128,10 @@ def _find_owner(
 
 
 def _find_collection_below(layout: TextLayout, leaf: _Leaf | None, offset: int) -> DataPath | None:
-    """Return the path of the outermost collection that begins with `leaf` after `offset`."""
+    """Return the path of the outermost block collection that begins after `offset` and whose first leaf is `leaf`.
+
+    Return None if the value that begins there is not a block collection.
+    """
     line = layout.line_start(offset)
     for path, node in leaf.chain if leaf else ():
         has_properties = node.start >= line and layout.text[node.start] in "&!"
@@ -133,10 +141,12 @@ def _find_collection_below(layout: TextLayout, leaf: _Leaf | None, offset: int) 
 
 
 def find_node(root: YamlNode, path: DataPath) -> tuple[YamlNode, tuple[YamlNode, int] | None]:
-    """Return the node at `path`, and its parent with its index among the parent's children.
+    """Return the node at `path`, and its position: its parent node and its index in the children of the parent.
+
+    The position of the root is None.
 
     Raises:
-        KeyError: The document's own text has no node at `path`.
+        KeyError: The text contains no node at `path`. Entries that a merge key adds have no node.
     """
     node: YamlNode = root
     parent: tuple[YamlNode, int] | None = None
@@ -158,7 +168,7 @@ def _find_child_index(node: YamlNode, segment: Any) -> int:
 
 
 def index_values(node: MappingNode) -> dict[str, int]:
-    """Return the index of each key's value in the children of a mapping."""
+    """Return the index of each key's value in the children of a mapping node."""
     indexes: dict[str, int] = {}
     for number, key in enumerate(node.children[::2]):
         name = get_key_name(key)
@@ -168,10 +178,10 @@ def index_values(node: MappingNode) -> dict[str, int]:
 
 
 def find_comment_offset(layout: TextLayout, root: YamlNode, path: DataPath) -> int:
-    """Return the offset at the end of the line, where a line comment for the value at `path` is inserted.
+    """Return the offset at which a line comment for the value at `path` can be inserted.
 
     Raises:
-        YamlError: The path does not exist, or other text follows the value on its line (YamlComment).
+        YamlError: There is no value at `path`, or other text follows the value on its line (code YamlComment).
     """
     try:
         node, parent = find_node(root, path)
@@ -187,7 +197,10 @@ def find_comment_offset(layout: TextLayout, root: YamlNode, path: DataPath) -> i
 
 
 def create_line_comment_edit(text: str, span: TextSpan, comment: str | None) -> tuple[int, int, str]:
-    """Return the edit (start, end, new text) that replaces or removes a line comment."""
+    """Return the edit (start, end, new text) that replaces the line comment at `span`.
+
+    If `comment` is empty, remove it.
+    """
     start, end = span
     if not comment:
         return len(text[:start].rstrip(" \t")), end, ""
@@ -218,22 +231,25 @@ def _find_header_end(layout: TextLayout, node: YamlNode, parent: tuple[YamlNode,
 
 @dataclass(frozen=True, slots=True)
 class LeadingComments:
-    """Comment lines `first` to `end` (exclusive) above an entry or item that begins at `column`."""
+    """The lines of the leading comments of an entry or item: line `first` to line `end` (exclusive).
+
+    `column` is the column of the entry or item. The new lines of comments are indented to this column.
+    """
 
     first: int
     end: int
     column: int
 
     def lines(self, layout: TextLayout) -> tuple[str, ...]:
-        """Return the comments. The comments above the document can contain blank lines."""
+        """Return the comment lines without indentation. The comments above the document can contain blank lines."""
         return tuple(layout.line_text(number).strip() for number in range(self.first, self.end))
 
 
 def find_leading_comments(layout: TextLayout, root: YamlNode) -> Mapping[DataPath, LeadingComments]:
-    """Return the lines of the leading comments of each entry and item of block collections. The range can be empty.
+    """Return the lines of the leading comments of each entry and item in block collections, by path.
 
-    Comments above the document, such as a license, have the path (). They end with the last blank line above the first
-    entry, which is included.
+    An entry or item without leading comments has an empty range of lines. The comments above the whole document, such
+    as a license, have the path (). Their lines end with the last blank line above the first entry.
     """
     comments: dict[DataPath, LeadingComments] = {}
     starts: list[tuple[DataPath, int]] = []
@@ -259,7 +275,7 @@ def _is_comment_or_blank(line: str) -> bool:
 
 
 def _add_starts(starts: list[tuple[DataPath, int]], layout: TextLayout, node: YamlNode, path: DataPath) -> None:
-    """Add path and start offset of every entry and item."""
+    """Add the path and the start offset of each entry and item in block collections to `starts`."""
     if isinstance(node, MappingNode) and is_block_collection(node):
         for key, value in node.entries():
             child_path = (*path, get_key_name(key) or "<<")
@@ -276,6 +292,6 @@ def _add_starts(starts: list[tuple[DataPath, int]], layout: TextLayout, node: Ya
 def create_leading_comments_edit(
     layout: TextLayout, comments: LeadingComments, lines: Sequence[str]
 ) -> tuple[int, int, str]:
-    """Return the edit (start, end, new text) that replaces leading comments."""
+    """Return the edit (start, end, new text) that replaces the leading comments of an entry or item."""
     text = "".join(line + layout.newline for line in indent_lines(lines, comments.column))
     return layout.starts[comments.first], layout.starts[comments.end], text

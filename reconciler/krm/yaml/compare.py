@@ -1,6 +1,6 @@
-"""Comparison of data: strict equality, and pairing of list items.
+"""Comparison of YAML data: strict equality, and pairing of the items of two lists.
 
-In Python, True equals 1, and 1 equals 1.0. In YAML, these are different values.
+Types are compared too, because True == 1 and 1 == 1.0 in Python. In YAML, these are different values.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 
 def is_equal_data(left: Any, right: Any) -> bool:
-    """Return whether two values are the same YAML data. The order of keys is ignored."""
+    """Return whether two values are the same YAML data, including their types. The order of keys is ignored."""
     if left is right:
         return True
     kind = left.__class__
@@ -23,7 +23,7 @@ def is_equal_data(left: Any, right: Any) -> bool:
     if kind is list:
         return right.__class__ is list and len(left) == len(right) and all(map(is_equal_data, left, right))
     if kind is float:
-        # repr() makes NaN equal to itself, and -0.0 different from 0.0.
+        # Compare the text of floats, because NaN != NaN and -0.0 == 0.0 in Python.
         return right.__class__ is float and repr(left) == repr(right)
     if isinstance(left, str):
         return isinstance(right, str) and left == right
@@ -31,7 +31,8 @@ def is_equal_data(left: Any, right: Any) -> bool:
 
 
 def _have_equal_values(left: dict[str, Any], right: dict[str, Any]) -> bool:
-    # Edited data shares unchanged values with the original, so that the identity check avoids most calls.
+    # Compare the identity first, because edited data shares unchanged values with the original data. This avoids most
+    # calls.
     for key, value in left.items():
         other = right[key]
         if value is not other and not is_equal_data(value, other):
@@ -43,7 +44,7 @@ IndexPair: TypeAlias = tuple[int | None, int | None]
 
 _MAX_COMPARISONS = 250_000
 
-# Fields that identify list items in Kubernetes objects; the most specific fields come first.
+# Fields that often identify a list item in Kubernetes objects. The most specific field is first.
 _IDENTITY_FIELDS = (
     "name",
     "key",
@@ -59,12 +60,14 @@ _IDENTITY_FIELDS = (
 
 
 def align_items(old: Sequence[Any], new: Sequence[Any]) -> list[IndexPair]:
-    """Pair the items of two lists, so that comments and formatting stay with their items.
+    """Pair the items of two versions of a list, so that comments and formatting can follow the items.
 
-    Equal items are paired first, then items with the same name, then items at the same position.
+    Equal items are paired first, then items with the same identifying field such as `name`, then items at the same
+    index.
 
     Returns:
-        Pairs (old index, new index) in the order of the new list. None stands for an added or removed item.
+        Pairs (old index, new index) in the order of the new list. The new index of a removed item is None, and the old
+        index of an added item is None.
     """
     old_keys, new_keys = [compute_fingerprint(item) for item in old], [compute_fingerprint(item) for item in new]
     front = _count_equal_at_front(old_keys, new_keys)
@@ -89,7 +92,7 @@ _Keys: TypeAlias = Sequence[Any] | Mapping[int, Any]
 def _pair_equal_items(
     old: range, new: range, old_keys: _Keys, new_keys: _Keys, fallback: PairingFallback
 ) -> Iterator[IndexPair]:
-    """Pair items with equal keys, in order. `fallback` pairs the items between them."""
+    """Pair items with equal keys, in order. `fallback` pairs the items between two pairs of equal items."""
     left, right = [old_keys[i] for i in old], [new_keys[j] for j in new]
     common = (
         _pair_unique_keys(left, right) if len(old) * len(new) > _MAX_COMPARISONS else _pair_longest_blocks(left, right)
@@ -109,14 +112,16 @@ def _pair_longest_blocks(left: Sequence[Any], right: Sequence[Any]) -> Iterator[
 
 
 def _pair_unique_keys(left: Sequence[Any], right: Sequence[Any]) -> list[tuple[int, int]]:
-    """Return the longest increasing sequence of pairs of keys that are unique on both sides.
+    """Return the longest list of index pairs of equal items, with increasing indexes on both sides.
 
-    This is used for thousands of items, where finding the longest blocks would take quadratic time.
+    Only keys that occur once on each side are paired. Use it for thousands of items, because a search for the longest
+    equal blocks would take quadratic time.
     """
     indexes = {key: i for i, key in enumerate(left)}
     left_counts, right_counts = Counter(left), Counter(right)
     pairs = [(indexes[key], j) for j, key in enumerate(right) if left_counts[key] == right_counts[key] == 1]
-    # The index is the length of an increasing run, the value is the pair that ends it: of several, the smallest.
+    # `ends[n]` is the index of the last pair in the best increasing sequence with n + 1 pairs. The best sequence is the
+    # one that ends with the smallest left index.
     ends: list[int] = []
     predecessors: list[int] = []
     for number, (i, _) in enumerate(pairs):
@@ -136,7 +141,7 @@ def _create_pairing_by_identity(old: Sequence[Any], new: Sequence[Any]) -> Pairi
     def pair(old_range: range, new_range: range) -> Iterator[IndexPair]:
         if not old_range or not new_range:
             return _pair_by_position(old_range, new_range)
-        # An item without identity gets a key that equals no other key.
+        # Use a unique object as the key of an item without an identifying field, so that it equals no other key.
         old_keys = {i: _find_identity(old[i]) or object() for i in old_range}
         new_keys = {j: _find_identity(new[j]) or object() for j in new_range}
         return _pair_equal_items(old_range, new_range, old_keys, new_keys, _pair_by_position)
@@ -160,9 +165,9 @@ def _find_identity(item: Any) -> tuple[str, str] | None:
 
 
 def compute_fingerprint(item: Any) -> str:
-    """Return a text that is equal only for equal data."""
+    """Return a text that is the same for equal data and different for different data."""
     try:
         return json.dumps(item, sort_keys=True)
     except (TypeError, ValueError):
-        # This is not YAML data. The writer reports the error.
+        # Return any text for a value that YAML does not support. The function that writes the value raises the error.
         return f"{id(item)}"

@@ -1,6 +1,7 @@
-"""Composition: from the text of one document to its nodes, based on libyaml's event stream.
+"""Composition of the nodes of a YAML document from the events of the libyaml parser.
 
-The composer is not recursive and counts nodes while it reads, so that neither depth nor aliases can exhaust resources.
+The composer is not recursive, and it counts nodes while it reads them. Deep nesting and aliases can therefore not
+exhaust the memory or the stack.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from reconciler.krm.yaml.nodes import AliasNode, MappingNode, ScalarNode, Sequen
 from reconciler.krm.yaml.resolve import convert_key_to_text, resolve_plain, resolve_tagged
 from reconciler.memory import cached
 
-# The line ends that libyaml accepts.
+# The line ends that libyaml recognizes.
 LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
-# The program parses each edited text twice: to check the edit, and as a part of its file. The nodes of a text need ten
-# times the memory of the text.
+# Cache nodes, because each edited text is parsed twice: once to check the edit, and once as a part of its file. Cache
+# only short texts, because nodes need ten times the memory of the text.
 _MAX_CACHED_TEXTS = 2048
 _MAX_CACHED_CHARACTERS = 8 * 1024
 _INVALID_CHARACTER = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -29,7 +30,10 @@ _INVALID_CHARACTER = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U
 
 @dataclass(slots=True)
 class YamlBudget:
-    """The remaining limits of a file. All documents of the file share it; aliases consume it."""
+    """The number of aliases and nodes that a file can still use. All documents of the file share one budget.
+
+    Each alias reduces the budget by one alias and by the number of nodes that it represents.
+    """
 
     limits: YamlLimits = DEFAULT_YAML_LIMITS
     aliases: int = field(init=False)
@@ -41,7 +45,7 @@ class YamlBudget:
 
 
 def find_line_and_column(text: str, offset: int) -> tuple[int, int]:
-    """Return the line and the column of `offset`, both from 1."""
+    """Return the line number and the column number of `offset`, both from 1."""
     line, start = 1, 0
     for match in LINE_BREAK.finditer(text, 0, offset):
         line, start = line + 1, match.end()
@@ -49,17 +53,17 @@ def find_line_and_column(text: str, offset: int) -> tuple[int, int]:
 
 
 def compose(text: str, budget: YamlBudget, resolve: Callable[[str], Any] = resolve_plain) -> YamlNode | None:
-    """Return the root node of the only document in `text`; None if the document is empty.
+    """Parse a text with one YAML document, and return its root node. Return None if the document is empty.
 
     Args:
         text: The text of one document.
         budget: The remaining limits of the file.
-        resolve: Returns the value of a plain scalar.
+        resolve: Function that converts a scalar without quotes and tag to its value.
 
     Raises:
-        YamlError: The text is invalid or exceeds a limit. Line numbers are relative to `text`.
+        YamlError: The text is invalid or exceeds a limit. The line number is relative to the start of `text`.
     """
-    # A text without aliases does not consume the budget.
+    # Cache only texts without aliases, because aliases change the budget, and a cached result would not.
     if resolve is resolve_plain and len(text) <= _MAX_CACHED_CHARACTERS and "*" not in text:
         return _compose_cached(text, budget.limits.depth)
     return _compose_uncached(text, budget, resolve)
@@ -90,7 +94,7 @@ def _create_error(text: str, offset: int, code: str, message: str) -> YamlError:
 
 
 class _Composer:
-    """One pass over the events of one document."""
+    """Parser state for one document. It creates nodes from the events of libyaml."""
 
     def __init__(self, text: str, budget: YamlBudget, resolve: Callable[[str], Any]) -> None:
         self.text = text
@@ -103,7 +107,7 @@ class _Composer:
         self.measures: dict[int, tuple[int, int]] = {}
 
     def run(self) -> YamlNode | None:
-        """Return the root node."""
+        """Read all events, and return the root node of the document. Return None if the document is empty."""
         get_event: Callable[[], Any] = CParser(self.text).get_event
         while True:
             event = get_event()
@@ -141,7 +145,7 @@ class _Composer:
 
     def _find_root(self) -> YamlNode | None:
         if len(self.roots) > 1:
-            # The file is split at every line that can begin a document (see file.py).
+            # Report an error, because `file.py` splits the file at every line that begins with `---` or `...`.
             raise self._create_node_error(self.roots[1], "YamlSyntax", "a second document must begin with a line ---")
         root = self.roots[0] if self.roots else None
         return None if isinstance(root, ScalarNode) and root.start == root.end else root
@@ -169,10 +173,10 @@ class _Composer:
             raise _create_error(self.text, start, "YamlAliases", f"the alias *{event.anchor} has no anchor before it")
         if any(open_node is target for open_node in self.stack):
             raise _create_error(self.text, start, "YamlAliases", f"the alias *{event.anchor} must not contain itself")
-        self._charge_alias(target, start)
+        self._count_alias(target, start)
         return AliasNode(start, event.end_mark.index, target, target.data)
 
-    def _charge_alias(self, target: YamlNode, offset: int) -> None:
+    def _count_alias(self, target: YamlNode, offset: int) -> None:
         size, height = self._measure(target)
         self.budget.aliases -= 1
         self.budget.nodes -= size
@@ -184,7 +188,7 @@ class _Composer:
             raise self._create_depth_error(offset)
 
     def _measure(self, node: YamlNode) -> tuple[int, int]:
-        """Return the number of nodes and the number of nested collections of a node with all aliases expanded."""
+        """Return the number of nodes and the depth of a node after all aliases in it are expanded."""
         if isinstance(node, AliasNode):
             return self._measure(node.target)
         if isinstance(node, ScalarNode):
@@ -222,7 +226,10 @@ class _Composer:
         raise self._create_node_error(key, "YamlDuplicateKey", f'the key "{name[:80]}" occurs twice in one mapping')
 
     def _read_merge_key(self, value: YamlNode) -> dict[str, Any]:
-        """Return the entries that a merge key adds. The first of several mappings takes precedence."""
+        """Return the entries that the merge key `<<` adds to its mapping.
+
+        If several mappings in its value contain the same key, the first mapping takes precedence.
+        """
         sources = value.data if isinstance(value.data, list) else [value.data]
         data: dict[str, Any] = {}
         for source in sources:

@@ -1,4 +1,4 @@
-"""A YAML document: text, data, comments, and edits that change nothing else."""
+"""A YAML document with its text, data and comments. An edit changes only the necessary parts of the text."""
 
 from __future__ import annotations
 
@@ -30,25 +30,26 @@ from reconciler.krm.yaml.reuse_formatting import FormattingSource, ReusedFormatt
 from reconciler.krm.yaml.ruamel_fallback import rewrite_with_ruamel
 from reconciler.krm.yaml.text_edits import TextSplices, UnsupportedEditError
 
-# An edit can make a document larger than the default limits, which apply to documents of users.
+# Use higher limits for written documents, because an edit can make a document larger than the limits for user input.
 _LIMITS_OF_WRITTEN_DOCUMENTS = YamlLimits(file_bytes=64 * 1024 * 1024, aliases=10_000, expanded_nodes=1_000_000)
-# A leading comment has only blanks before it on its line.
+# A text without a match has no leading comments. Such comments have only spaces and tabs before them on their line.
 _HAS_COMMENT_LINE = re.compile("(?:\\A|[\n\r\x85\u2028\u2029])[ \t]*#")
 _LARGE_MAPPING = 40
 _LINE_ENDS = ("\n", "\r", "\x85", "\u2028", "\u2029")
-# Directives and the lines between them, then the document separator.
+# Match directives and comment lines, and then the line `---`.
 _DOCUMENT_START = re.compile(r"((?:%[^\n]*\n|[ \t]*(?:#[^\n]*)?\r?\n)*)---(?=[ \t\r\n])[ \t]*(?:\r?\n)?")
 
 
 @dataclass(frozen=True)
 class Document:
-    """One document of a file.
+    """One document of a YAML file.
 
     Attributes:
-        text: Its text without separators.
-        line: Number, from 1, of the line in the file where the text begins.
+        text: The text of the document without `---` and `...` lines.
+        line: Line number in the file, from 1, where `text` begins.
+        root: The root node of the document.
 
-    Do not modify `data` in place. Copy changed parts and share the rest.
+    Do not change `data` in place. Copy the changed parts. The copy can share all other parts with `data`.
     """
 
     text: str
@@ -57,17 +58,22 @@ class Document:
 
     @classmethod
     def from_data(cls, data: Any) -> Document:
-        """Return a new document that contains `data`. It raises the same errors as `emit`."""
+        """Create a document that contains `data`.
+
+        Raises:
+            YamlError: YAML does not support the data (code YamlValue), or `data` has more than 100 levels (code
+                YamlTooDeep).
+        """
         return _parse_written(emit(data))
 
     @property
     def data(self) -> Any:
-        """The content as dict, list, str, int, float, bool and None."""
+        """The content of the document, with the types dict, list, str, int, float, bool and None."""
         return self.root.data
 
     @property
     def data_without_aliases(self) -> Any:
-        """The content without fields whose value is an alias. kpt drops these fields."""
+        """The content of the document without the fields whose value is an alias. kpt removes these fields."""
         return _remove_aliases(self.root) if "*" in self.text else self.data
 
     @cached_property
@@ -83,11 +89,17 @@ class Document:
         return find_leading_comments(self._layout, self.root)
 
     def find_line(self, path: DataPath) -> int:
-        """Return the line in the file of the key or item at `path`, or of its nearest existing parent."""
+        """Return the line number in the file of the key or item at `path`.
+
+        If `path` does not exist, return the line number of the last existing key or item on the path.
+        """
         return self.find_line_and_column(path)[0]
 
     def find_line_and_column(self, path: DataPath) -> tuple[int, int]:
-        """Return line and column, from 1, of the key or item at `path`, or of its nearest existing parent."""
+        """Return line number and column number, both from 1, of the key or item at `path` in the file.
+
+        If `path` does not exist, return the position of the last existing key or item on the path.
+        """
         node, offset = self.root, self.root.start
         for segment in path:
             step = _find_child(node, segment)
@@ -97,22 +109,26 @@ class Document:
         return self.line + self._layout.line(offset), self._layout.column(offset) + 1
 
     def comments(self) -> Mapping[DataPath, str]:
-        """Return the line comments, `# …`, by the path of their value.
+        """Return the line comments, with the leading "#", by the path of their value.
 
-        The value is on the same line before the comment, or it is the block collection below the key or dash before the
-        comment. Comments on separate lines are not line comments.
+        A line comment follows a scalar or flow collection on the same line. A line comment after a key or dash belongs
+        to the block collection below the key or dash. Comments on separate lines are not line comments.
         """
         return {path: self.text[start:end] for path, (start, end) in self._comments.items()}
 
     def comment(self, path: DataPath) -> str | None:
-        """Return the line comment of the value at `path`."""
+        """Return the line comment of the value at `path`, with the leading "#".
+
+        Return None if there is no line comment.
+        """
         span = self._comments.get(path)
         return self.text[slice(*span)] if span else None
 
     def leading_comments(self) -> Mapping[DataPath, tuple[str, ...]]:
-        """Return the comments on the lines directly above an entry or item, by its path.
+        """Return the comments on the lines directly above each entry and item, by the path of the entry or item.
 
-        Comments above the document, such as a license, have the path (). They include the blank lines after them.
+        Comments above the whole document, such as a license, have the path (). They include the blank lines between the
+        comments and the first entry.
         """
         if not _HAS_COMMENT_LINE.search(self.text):
             return {}
@@ -121,25 +137,29 @@ class Document:
         }
 
     def reuse_formatting(self, sources: Mapping[DataPath, FormattingSource]) -> ReusedFormatting:
-        """Return formatting from this document for the edit of another document.
+        """Prepare the formatting of values in this document for an edit of another document.
 
         Args:
-            sources: Sources in this document, by path in the other document's new data. New keys at these paths keep
-                the position that they have in the new data.
+            sources: Values in this document whose formatting is copied, by path in the new data of the other document.
+                If a
+                path is a new key, the key is inserted at its position in the new data.
         """
         return ReusedFormatting(self._layout, self.root, self.comments() if sources else {}, sources)
 
     def with_data(self, data: Any, formatting: ReusedFormatting | None = None) -> Document:
-        """Return the document with the smallest edit after which it contains `data`.
+        """Return a copy of the document that contains `data`. Change as little text as possible.
 
-        Other lines, comments, quotes and the order of keys are kept. A new key follows the key before it in `data`.
+        Other lines, comments, quotes and the order of keys are kept. A new key is inserted after the key that precedes
+        it in `data`. If `formatting` is set, new values copy their formatting from another document.
 
         Raises:
-            YamlError: YAML does not support the data (YamlValue), or it has more than 100 levels (YamlTooDeep).
+            YamlError: YAML does not support the data (code YamlValue), or `data` has more than 100 levels (code
+                YamlTooDeep).
         """
         if is_equal_data(self.data, data):
             return self
-        # The second attempt ends the last line, because no text can follow a block scalar without a final line end.
+        # Try again with a line end at the end of the text, because no text can follow a block scalar without a final
+        # line end.
         attempts = (self, self._end_last_line()) if not self.text.endswith(_LINE_ENDS) else (self,)
         for source in (formatting, None) if formatting and formatting.sources else (None,):
             for attempt in attempts:
@@ -161,7 +181,7 @@ class Document:
         return self._parse_checked(text, data) if text is not None else None
 
     def _parse_checked(self, text: str, data: Any) -> Document | None:
-        """Return the document for `text` if it contains `data`; otherwise None."""
+        """Parse `text`. Return None if the text is invalid or does not contain `data`."""
         try:
             root = compose(text, YamlBudget(_LIMITS_OF_WRITTEN_DOCUMENTS))
         except YamlError:
@@ -169,10 +189,12 @@ class Document:
         return Document(text, self.line, root) if root is not None and is_equal_data(root.data, data) else None
 
     def with_comment(self, path: DataPath, comment: str | None) -> Document:
-        """Return the document with the line comment at `path` replaced, or removed if `comment` is None.
+        """Return a copy of the document with another line comment at `path`.
+
+        Remove the line comment if `comment` is None.
 
         Raises:
-            YamlError: The path does not exist, or other text follows the value on its line (YamlComment).
+            YamlError: There is no value at `path`, or other text follows the value on its line (code YamlComment).
         """
         if comment == self.comment(path):
             return self
@@ -189,40 +211,42 @@ class Document:
         self,
         line_comments: Mapping[DataPath, str | None],
         above: Mapping[DataPath, tuple[str, ...]],
-        charge: Callable[[int], None] | None = None,
+        before_parse: Callable[[int], None] | None = None,
     ) -> Document:
-        """Return the document with other line comments and leading comments, wherever the syntax allows them.
+        """Return a copy of the document with other line comments and leading comments.
+
+        A comment that YAML does not allow at its path is skipped.
 
         Args:
-            line_comments: As in `comments`; None removes a comment.
-            above: As in `leading_comments`; () removes them.
-            charge: Called with the number of characters before each parse of the text. It may raise.
+            line_comments: Line comments by path, with the leading "#". None removes a line comment.
+            above: Comment lines above the entry or item at each path. () removes the comment lines.
+            before_parse: Called with the number of characters before each parse of the text. It can raise an exception.
         """
         if not line_comments and not above:
             return self
-        if charge:
-            charge(len(self.text))
+        if before_parse:
+            before_parse(len(self.text))
         try:
             edited = self._set_comments(line_comments, above)
         except YamlError:
             edited = None
         if edited is not None or len(line_comments) + len(above) < 2:
             return edited or self
-        # Few comments are impossible. They are found by bisection, because each attempt parses the whole document.
+        # Find the comments that are not possible by bisection, because each attempt parses the whole document.
         first_line_comments, second_line_comments = _split_in_half(line_comments)
         first_above, second_above = _split_in_half(above)
         if not (line_comments and above):
-            first = self.with_comments(first_line_comments, first_above, charge)
-            return first.with_comments(second_line_comments, second_above, charge)
-        return self.with_comments(line_comments, {}, charge).with_comments({}, above, charge)
+            first = self.with_comments(first_line_comments, first_above, before_parse)
+            return first.with_comments(second_line_comments, second_above, before_parse)
+        return self.with_comments(line_comments, {}, before_parse).with_comments({}, above, before_parse)
 
     def _set_comments(
         self, line_comments: Mapping[DataPath, str | None], above: Mapping[DataPath, tuple[str, ...]]
     ) -> Document | None:
-        """Return the document with these comments; None if one of them is impossible.
+        """Return a copy of the document with other comments. Return None if a comment is not possible.
 
         Raises:
-            YamlError: A path does not exist or does not allow a comment (YamlComment).
+            YamlError: There is no value at a path, or other text follows the value on its line (code YamlComment).
         """
         splices = TextSplices(self.text)
         for path, comment in line_comments.items():
@@ -239,7 +263,10 @@ class Document:
         return edited if has_comments and edited and _has_leading_comments(edited, above) else None
 
     def with_data_of(self, other: Document, text: str) -> Document | None:
-        """Return a document with this text, edited to contain the data of `other`; None if the text is not YAML."""
+        """Parse `text`, and edit the result so that it contains the data of `other`.
+
+        Return None if `text` is not valid YAML.
+        """
         try:
             document = replace(_parse_written(text), line=self.line)
             return document.with_data(other.data)
@@ -247,18 +274,18 @@ class Document:
             return None
 
     def at_line(self, line: int) -> Document:
-        """Return the same document at another line of its file."""
+        """Return a copy of the document that begins at another line of its file."""
         return self if line == self.line else replace(self, line=line)
 
     def with_final_newline(self, newline: str) -> Document:
-        """Return the document with a line end after its last line, so that other text can follow."""
+        """Return a copy of the document whose text ends with a line end, so that other text can follow."""
         return self if self.text.endswith(_LINE_ENDS) else self._end_last_line(newline)
 
     def as_only_document(self) -> Document:
-        """Return the document as the only one of a file: without a separator, and with one final line end.
+        """Return a copy of the document for a file without other documents.
 
-        Content is preserved: blank lines that are a part of a scalar, a block scalar without a final line end, and
-        directives that define tags.
+        Remove the line `---` before the document, and end the text with exactly one line end. Keep blank lines in block
+        scalars, a block scalar without a final line end, and directives that define tags.
         """
         document = self._with_text(_remove_document_start(self.text)) or self
         return (document._with_text(_end_with_one_newline(document.text)) or document).at_line(1)
@@ -272,10 +299,12 @@ class Document:
 
 
 def read_document(text: str, line: int, budget: YamlBudget) -> Document | None:
-    """Parse the document in `text`, which begins at `line` of its file; return None if it is empty.
+    """Parse the document in `text`. Return None if the document is empty.
+
+    `line` is the line number in the file where `text` begins.
 
     Raises:
-        YamlError: With the line number in the file.
+        YamlError: The text is invalid or exceeds a limit. The line number is relative to the start of the file.
     """
     try:
         root = compose(text, budget)
@@ -323,7 +352,7 @@ def _has_leading_comments(document: Document, above: Mapping[DataPath, tuple[str
 
 
 def _keep_top_comments(text: str, root: YamlNode, new_text: str) -> str:
-    """Return the new text below the comments at the top of the old text, such as a license."""
+    """Return `new_text`, preceded by the comments at the top of the old text, such as a license."""
     lines = text[: root.start].splitlines(keepends=True)
     return "".join(line for line in lines if line.endswith("\n") and not line.strip().startswith(("-", "%"))) + new_text
 
@@ -334,7 +363,8 @@ def _find_child(node: YamlNode, segment: str | int) -> tuple[int, YamlNode] | No
             return node.children[segment].start, node.children[segment]
         case MappingNode(), str():
             if len(node.children) > _LARGE_MAPPING:
-                # A caller may look up every entry of a large mapping, which must not take quadratic time.
+                # Use an index for large mappings. Otherwise a caller that looks up every entry would need quadratic
+                # time.
                 node.value_indexes = node.value_indexes or index_values(node)
                 index = node.value_indexes.get(segment)
                 if index is not None:

@@ -1,7 +1,7 @@
-"""Conversion of a data change to text edits of a document.
+"""Conversion of a change of data to edits of the text of a YAML document.
 
-All other characters stay unchanged. If no safe edit is known, the editor raises `UnsupportedEditError`. The caller must
-parse the result to check that it contains the data (see document.py).
+All other characters stay unchanged. If a change has no safe text edit, the editor raises `UnsupportedEditError`. The
+caller must parse the new text and compare it with the new data.
 """
 
 from __future__ import annotations
@@ -35,15 +35,16 @@ _BLOCK_HEADER = re.compile(r"[|>][0-9+-]*")
 
 @dataclass(frozen=True, slots=True)
 class ValueSlot:
-    """The position of a value.
+    """The position of a value in the text.
 
     Attributes:
-        kind: "map" and "seq" are values in block collections. "flow" is a value that can be replaced in place. "bare"
-            is the missing value of a flow key without a colon. "hidden" is a value after a key with `?`, which can be
-            edited but not replaced.
+        kind: "root" is the value of the document. "map" and "seq" are values in block mappings and block sequences.
+            "flow" is a value that can be replaced in place. "bare" is the missing value of a key in a flow mapping,
+            e.g.
+            `a` in `{a, b: 1}`. "hidden" is a value after a key with `?`, which can be edited but not replaced.
         after: Offset after the colon or dash before the value.
-        column: Column of the enclosing collection.
-        path: Path of the value, if lines can be written for it.
+        column: Column of the collection that contains the value.
+        path: Path of the value. () if the value cannot be written on separate lines.
     """
 
     kind: Literal["root", "map", "seq", "flow", "bare", "hidden"]
@@ -56,13 +57,18 @@ _IN_FLOW = ValueSlot("flow")
 
 
 def edit_text(layout: TextLayout, root: YamlNode, data: Any, formatting: ReusedFormatting, *, has_aliases: bool) -> str:
-    """Return the text with the smallest edits after which it contains `data`.
+    """Return the text of a document after the smallest edits with which the text contains `data`.
 
-    New values are written by `formatting`.
+    Args:
+        layout: The lines of the old text.
+        root: The root node of the old text.
+        data: The new data.
+        formatting: Writes new values.
+        has_aliases: Whether the old text contains an alias.
 
     Raises:
-        UnsupportedEditError: No safe edit is known.
-        YamlError: YAML does not support the data (YamlValue).
+        UnsupportedEditError: There is no safe text edit for the change.
+        YamlError: YAML does not support the data (code YamlValue).
     """
     editor = _Editor(layout, root, formatting, has_aliases=has_aliases)
     editor.edit(root, data, ValueSlot("root"))
@@ -70,7 +76,7 @@ def edit_text(layout: TextLayout, root: YamlNode, data: Any, formatting: ReusedF
 
 
 class _Editor:
-    """One traversal of nodes and new data."""
+    """Editor that compares the nodes of a document with the new data, and collects the necessary text edits."""
 
     def __init__(self, layout: TextLayout, root: YamlNode, formatting: ReusedFormatting, *, has_aliases: bool) -> None:
         self.layout = layout
@@ -82,16 +88,17 @@ class _Editor:
         self.splices = TextSplices(layout.text)
         self.block_lines = BlockLineEditor(layout, self.splices)
         self.flow_items = FlowItemEditor(layout, self.splices)
-        # New data of the remaining anchored nodes, by node id. An alias stays only if it still represents the new data.
+        # The new data of the nodes with an anchor that are kept, by node id. An alias is kept only if the new data of
+        # its anchor equals the new data at the position of the alias.
         self.new_data: dict[int, Any] = {}
 
     @cached_property
     def style(self) -> IndentStyle:
-        """Indentation of the document. Most edits do not need it."""
+        """The indentation of the document. It is computed at the first use, because most edits do not need it."""
         return detect_indent_style(self.layout, self.root)
 
     def edit(self, node: YamlNode, new: Any, slot: ValueSlot) -> None:
-        """Change `node` so that it contains `new`."""
+        """Edit the text of `node` so that it contains `new`."""
         if isinstance(node, AliasNode):
             if not is_equal_data(self.new_data.get(id(node.target), _NO_DATA), new):
                 self._replace(node, new, slot)
@@ -108,10 +115,8 @@ class _Editor:
             self.new_data[id(node)] = new
 
     def _differs(self, node: YamlNode, new: Any) -> bool:
-        # If there are aliases, equal data may need an edit, because the anchor may have changed.
+        # Compare all nodes if the document has aliases, because the value of an anchor may have changed.
         return self.has_aliases or not is_equal_data(node.data, new)
-
-    # whole values
 
     def _replace(self, node: YamlNode, new: Any, slot: ValueSlot) -> None:
         if slot.kind == "hidden":
@@ -142,7 +147,10 @@ class _Editor:
         self.splices.add(start, node.end, ("" if not bare else ":") + (" " if needs_blank else "") + text)
 
     def _find_replacement_start(self, node: YamlNode, new: Any) -> int:
-        """Return the start of the replaced text. Anchors stay, and so do foreign tags that are valid for `new`."""
+        """Return the start offset of the text that the new value replaces.
+
+        The anchor of the node is kept. A custom tag is kept if it is valid for the new value.
+        """
         if isinstance(node, AliasNode) or (node.anchor is None and node.tag is None):
             return node.start
         if node.tag is None or (_is_foreign(node.tag) and isinstance(new, str | dict | list)):
@@ -162,7 +170,7 @@ class _Editor:
         self.splices.add(node.start, self.layout.find_content_end(node), text)
 
     def _replace_lines(self, node: YamlNode, new: Any, head: str, body: list[str], slot: ValueSlot) -> None:
-        """Replace everything from the colon or dash to the end of the node's last line, except its line comment."""
+        """Replace the text from the colon or dash to the last line of the node. Keep the line comment of the node."""
         end = self.layout.line_end(self.layout.find_content_end(node))
         parts = [part for part in (self._copy_properties(node, new), head) if part]
         first = "".join(f" {part}" for part in parts) + self._copy_line_comment(node, slot)
@@ -172,7 +180,7 @@ class _Editor:
         if first or slot.kind == "map":
             self.splices.add(slot.after, end, first + self.block_lines.format_below(body, slot.column + inner))
         else:
-            # A collection begins on the line of its dash.
+            # Write a collection on the same line as its dash.
             self.splices.add(
                 slot.after, end, " " + self.block_lines.format_below(body, slot.column + 2).lstrip("\r\n ")
             )
@@ -183,7 +191,7 @@ class _Editor:
         return self.source[node.start : self.layout.find_properties_end(node)]
 
     def _copy_line_comment(self, node: YamlNode, slot: ValueSlot) -> str:
-        """Return the line comment of a value that will be rewritten, including the blanks before it."""
+        """Return the line comment of a value that will be written again, including the spaces before the comment."""
         offset = node.end
         if is_block_collection(node):
             line_end = self.layout.line_end(slot.after)
@@ -198,8 +206,6 @@ class _Editor:
         if rest_of_line is None:
             raise UnsupportedEditError("other text follows the value on its line")
         return rest_of_line[0].rstrip(" \t") if rest_of_line[1] else ""
-
-    # mappings
 
     def _edit_map(self, node: MappingNode, new: dict[str, Any], slot: ValueSlot) -> None:
         entries = list(node.entries())
@@ -223,13 +229,14 @@ class _Editor:
             self._change_block_entries(entries, new, is_kept, added, slot.path)
 
     def _has_no_braces(self, node: MappingNode) -> bool:
-        # [a: b] is a list of one mapping.
+        # Check for a brace, because the item `a: b` in `[a: b]` is a mapping without braces.
         return node.flow and self.source[self.layout.find_content_start(node)] != "{"
 
     def _can_keep_entry(self, name: str | None, value: YamlNode, new: dict[str, Any]) -> bool:
         if name is not None:
             return name in new
-        # A merge key stays if no entry of it is removed. Entries beside it take precedence.
+        # Keep a merge key if no entry that it adds is removed. A changed entry can be kept, because an entry of the
+        # mapping takes precedence over the merge key.
         return all(
             isinstance(source, dict) and source.keys() <= new.keys() for source in self._read_merge_sources(value)
         )
@@ -253,9 +260,9 @@ class _Editor:
     def _find_added_names(
         self, node: MappingNode, new: dict[str, Any], names: list[str | None], is_kept: list[bool]
     ) -> list[tuple[int | None, list[str]]]:
-        """Return the names that need new entries, grouped by the index of the entry that they follow.
+        """Return the names of the entries to insert, grouped by the index of the existing entry that precedes them.
 
-        The index None is the front. It is used only if another document determines the order.
+        The index None means the start of the mapping. It is used only if another document determines the order.
         """
         merged: dict[str, Any] = {}
         for key, value in node.entries():
@@ -308,8 +315,6 @@ class _Editor:
         else:
             self.block_lines.insert_after(spans[index][1], lines, column)
 
-    # sequences
-
     def _edit_seq(self, node: SequenceNode, new: list[Any], slot: ValueSlot) -> None:
         pairs = align_items(node.data, new)
         is_kept = [False] * len(node.children)
@@ -361,13 +366,13 @@ class _Editor:
             self._add_block_lines(spans, is_kept, index, list(chain(*texts)), column)
 
     def _index_removed_items(self, node: SequenceNode, is_kept: list[bool]) -> dict[str, int]:
-        """Return the removed items by fingerprint. An item that moves to another position keeps its lines."""
+        """Return the index of each removed item by fingerprint. A moved item is then written with its old lines."""
         return {compute_fingerprint(node.data[index]): index for index, keep in enumerate(is_kept) if not keep}
 
     def _format_item_lines(self, node: SequenceNode, removed: dict[str, int], path: DataPath, value: Any) -> list[str]:
         index = removed.get(compute_fingerprint(value)) if removed else None
         lines = None if index is None else copy_lines(self.layout, (node, index))
-        # The blank lines above the item stay at the old position.
+        # Strip the blank lines above the item, because they stay at the old position.
         return strip_leading_blank_lines(lines) if lines else self.formatting.format_item_lines(path, value, self.style)
 
 
@@ -384,7 +389,10 @@ def _select_paired(pairs: list[IndexPair]) -> list[tuple[int, int]]:
 
 
 def _group_added_items(pairs: list[IndexPair]) -> list[tuple[int | None, list[int]]]:
-    """Return the new indexes of added items, grouped by the old index that they follow (None for the front)."""
+    """Return the new indexes of added items, grouped by the old index of the item that precedes them.
+
+    The old index None means the start of the list.
+    """
     added: dict[int | None, list[int]] = {}
     last: int | None = None
     for old_index, new_index in pairs:

@@ -1,6 +1,6 @@
-"""Emission of new YAML: scalars, and block-style text for whole values.
+"""Conversion of data to new YAML text in block style or flow style.
 
-A string is written without quotes only if YAML 1.1, YAML 1.2 and Go read it as a string. Otherwise it is written in
+A string is written without quotes only if YAML 1.1, YAML 1.2 and Go read it as a string. Other strings are written in
 double quotes, as kubectl and kpt do.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 from reconciler.krm.yaml.errors import YamlError
 from reconciler.memory import cached
 
-# libyaml rejects a key without `?` of more than 1,024 characters.
+# Write a longer key with `?`, because libyaml rejects a key of more than 1,024 characters without `?`.
 MAX_SIMPLE_KEY_CHARACTERS = 1_000
 
 _AMBIGUOUS_WORD = re.compile(r"(?:y|n|yes|no|on|off|true|false|null|~|<<|=|[-+]?\.inf|\.nan|)\Z", re.IGNORECASE)
@@ -29,28 +29,28 @@ _AMBIGUOUS_NUMBER = re.compile(
     re.VERBOSE,
 )
 _AMBIGUOUS_DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:\Z|[Tt ])")
-# The first character of a plain scalar. `?`, `:` and `-` are valid if no blank follows.
+# The first character of a scalar without quotes. `?`, `:` and `-` are valid if a character that is not a blank follows.
 _PLAIN_START = re.compile(r"""(?:[^\s,\[\]{}#&*!|>'"%@`?:-]|[?:-][^\s,\[\]{}])""")
 _VISIBLE = "\\x20-\\x7e\\xa0-\\u2027\\u202a-\\ud7ff\\ue000-\\ufefe\\uff00-\\ufffd\\U00010000-\\U0010ffff"
 _NOT_PLAIN = re.compile(rf":(?=\s|\Z)|\s#|\s\Z|[^{_VISIBLE}]")
 _NOT_PLAIN_IN_FLOW = re.compile(r"[,\[\]{}:?]|\A-")
 _MARKER = re.compile(r"(?:---|\.\.\.)")
-# Text that is valid in single quotes and block scalars: printable characters and tabs, on one line.
+# Text that is valid in single quotes and in block scalars: one line with only printable characters and tabs.
 _PRINTABLE = re.compile(rf"[\t{_VISIBLE}]*\Z")
 _MUST_BE_ESCAPED = re.compile('[\x00-\x1f"\\\\\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]')
-# The results are cached, because the same keys, kinds and names occur in every document.
+# Cache the results, because the same keys, kinds and names occur in most documents.
 _MAX_CACHED_PLAIN_CHECKS = 8_192
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def is_ambiguous(text: str) -> bool:
-    """Return whether some YAML readers read the plain scalar `text` as something other than a string."""
+    """Return whether a YAML parser can read `text` without quotes as another type, e.g. `yes`, `1_000` or `1:30`."""
     return bool(_AMBIGUOUS_WORD.match(text) or _AMBIGUOUS_NUMBER.match(text) or _AMBIGUOUS_DATE.match(text))
 
 
 @cached(_MAX_CACHED_PLAIN_CHECKS)
 def is_plain(text: str, *, flow: bool) -> bool:
-    """Return whether `text` can be written without quotes."""
+    """Return whether the string `text` can be written without quotes. `flow` means: in a flow collection."""
     if not _PLAIN_START.match(text) or _NOT_PLAIN.search(text) or is_ambiguous(text):
         return False
     return not (_MARKER.match(text) or (flow and _NOT_PLAIN_IN_FLOW.search(text)))
@@ -60,7 +60,7 @@ def format_double_quoted(text: str) -> str:
     """Return `text` in double quotes.
 
     Raises:
-        YamlError: The text contains a lone surrogate, which YAML does not support (YamlValue).
+        YamlError: The text contains a lone surrogate, which YAML does not support (code YamlValue).
     """
     return f'"{_MUST_BE_ESCAPED.sub(_escape, text)}"'
 
@@ -74,15 +74,15 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def format_scalar(value: Any, *, flow: bool, style: str = "") -> str:
-    """Format a scalar on one line, in the given style if the value allows it.
+    """Return a scalar as YAML text on one line.
 
     Args:
-        value: A scalar.
+        value: The scalar.
         flow: Whether the scalar is inside a flow collection.
-        style: "", "'" or '"'.
+        style: Preferred style of a string: "", "'" or '"'. Another style is used if the string requires it.
 
     Raises:
-        YamlError: YAML does not support the value (YamlValue).
+        YamlError: YAML does not support the value (code YamlValue).
     """
     if not isinstance(value, str):
         return format_non_string(value)
@@ -92,7 +92,7 @@ def format_scalar(value: Any, *, flow: bool, style: str = "") -> str:
 
 
 def format_non_string(value: Any) -> str:
-    """Format null, a boolean or a number so that all YAML readers agree on its value."""
+    """Return null, a boolean or a number as YAML text that all YAML parsers read as the same value."""
     match value:
         case None:
             return "null"
@@ -110,18 +110,19 @@ def _format_float(value: float) -> str:
     if not math.isfinite(value):
         return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
     mantissa, exponent, power = repr(float(value)).partition("e")
-    # YAML 1.1 requires a point in every float.
+    # Add ".0" to a float without a decimal point, because YAML 1.1 requires the point.
     return mantissa + (".0" if "." not in mantissa else "") + exponent + power
 
 
 def format_block_scalar(text: str, style: str = "|") -> tuple[str, list[str]] | None:
-    """Return the header and the unindented lines of `text` as a block scalar.
+    """Return `text` as a block scalar: its header, and its lines without indentation.
 
-    A folded scalar (">") becomes a literal one if folding would change the text.
+    The style ">" (folded) is replaced by "|" (literal) if folding would change the text.
 
     Returns:
-        None if the result would be unreliable or hard to read: unusual characters, blanks at the end of a line or
-            before the first character, or only line ends.
+        None if a block scalar would be unreliable or hard to read. Reasons are unusual characters, blanks at the end of
+            a
+            line or before the first character, or a text that contains only line ends.
     """
     body = text.rstrip("\n")
     lines = body.split("\n")
@@ -130,7 +131,7 @@ def format_block_scalar(text: str, style: str = "|") -> tuple[str, list[str]] | 
     missing = len(text) - len(body)
     chomp = "-" if not missing else "" if missing == 1 else "+"
     if style == ">" and all(line and line[0] not in " \t" for line in lines):
-        # Folding removes a line end unless an empty line follows.
+        # Add an empty line after each line, because folding replaces a single line end by a space.
         lines = [part for line in lines for part in (line, "")][:-1]
     else:
         style = "|"
@@ -142,10 +143,10 @@ def _is_reliable_line(line: str) -> bool:
 
 
 def format_json(value: Any) -> str:
-    """Format `value` as JSON on one line, for files that are written as JSON.
+    """Return `value` as JSON on one line. Use it for YAML files that are written in JSON syntax.
 
     Raises:
-        YamlError: JSON does not support the value (YamlValue).
+        YamlError: JSON does not support the value (code YamlValue).
     """
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
@@ -155,11 +156,11 @@ def format_json(value: Any) -> str:
 
 @dataclass(frozen=True)
 class IndentStyle:
-    """Indentation of a document.
+    """The indentation of a document.
 
     Attributes:
-        step: Columns per nested mapping.
-        compact: Whether a sequence begins at the column of its key.
+        step: Number of columns by which a nested mapping is indented.
+        compact: Whether the dashes of a sequence are at the column of the key before the sequence.
     """
 
     step: int = 2
@@ -168,29 +169,32 @@ class IndentStyle:
 
 DEFAULT_INDENT_STYLE = IndentStyle()
 WIDE_INDENT_STYLE = IndentStyle(compact=False)
-"""Sequences are indented deeper than their key, as in most Kubernetes examples."""
+"""The dashes of a sequence are indented deeper than the key before the sequence, as in most Kubernetes examples."""
 
 _MAX_CACHED_KEYS = 4_096
 _MAX_CACHED_TEXTS = 8_192
 
 
 def emit(data: object, style: IndentStyle = DEFAULT_INDENT_STYLE) -> str:
-    """Return `data` as the text of one document, in block style, with keys in their order and a final newline.
+    """Return `data` as the text of one YAML document in block style.
+
+    The order of keys is kept. A newline ends the text.
 
     Raises:
-        YamlError: `data` contains a value of another type than dict, list, str, int, float, bool and None, or a key
-            that is not a string (YamlValue).
+        YamlError: `data` contains a key that is not a string, or a value that is not a dict, list, str, int, float,
+            bool
+            or None (code YamlValue).
     """
     head, body = format_value_lines(data, style)
     return "\n".join([head, *indent_lines(body, 2)] if head else body) + "\n"
 
 
 def format_value_lines(value: Any, style: IndentStyle, scalar: str = "") -> tuple[str, list[str]]:
-    """Return the text on the line of the key or dash, and the unindented lines below it.
+    """Format a value as the text after its key or dash, and the lines below without indentation.
 
     Args:
-        value: Any YAML value.
-        style: Indentation.
+        value: A YAML value.
+        style: The indentation.
         scalar: Preferred style of a string: "", "'", '"', "|" or ">".
     """
     lines: list[str] = []
@@ -208,35 +212,35 @@ def format_value_lines(value: Any, style: IndentStyle, scalar: str = "") -> tupl
     return "", lines
 
 
-# The results are cached, because the same keys occur in every document.
+# Cache the results, because the same keys occur in most documents.
 @cached(_MAX_CACHED_KEYS)
 def format_key_line(key: Any) -> str:
-    """Return a mapping key with its colon. A key that is too long for a simple key is written with `?`."""
+    """Return a mapping key and a colon, e.g. `name:`. A key that is too long for this form is written with `?`."""
     text = format_scalar(_check_key(key), flow=False)
     return f"{text}:" if len(text) <= MAX_SIMPLE_KEY_CHARACTERS else f"? {format_double_quoted(key)}\n:"
 
 
 def indent_lines(lines: Sequence[str], columns: int) -> Iterator[str]:
-    """Yield the lines with `columns` blanks before them. Empty lines stay empty."""
+    """Yield the lines, indented by `columns` spaces. Empty lines are not indented."""
     prefix = " " * columns
     return (prefix + line if line else "" for line in lines)
 
 
 def format_entry_lines(key: Any, value: Any, style: IndentStyle) -> list[str]:
-    """Return the lines of one entry of a block mapping, without indentation."""
+    """Return the lines of one entry of a block mapping, without indentation of the whole entry."""
     lines: list[str] = []
     _add_entries(lines, "", {key: value}, style)
     return lines
 
 
 def format_item_lines(value: Any, style: IndentStyle) -> list[str]:
-    """Return the lines of one item of a block sequence, without indentation."""
+    """Return the lines of one item of a block sequence, without indentation of the whole item."""
     lines: list[str] = []
     _add_items(lines, "", [value], style)
     return lines
 
 
-# All lines go to one list and are indented once, because every pass writes the whole status branch.
+# Append all lines to one list and indent each line once, because a pass writes large files to the status branch.
 
 
 def _add_entries(lines: list[str], indent: str, entries: dict[Any, Any], style: IndentStyle) -> None:
@@ -303,7 +307,7 @@ def _format_empty_or_scalar(value: Any) -> str:
 
 
 def format_flow(value: Any) -> str:
-    """Return `value` on one line, in flow style."""
+    """Return `value` as YAML text on one line, in flow style, e.g. `{a: [1, 2]}`."""
     match value:
         case dict():
             return (

@@ -1,8 +1,8 @@
-"""Errors and limits of reading YAML.
+"""Errors and limits of the YAML parser.
 
-The limits bound the cost of hostile files. The composer counts events while it reads, and stops at the first event over
-a limit. libyaml's own composer is not used: it is recursive, and 200,000 nested brackets crash it. Its event stream is
-read instead.
+The limits protect against files that would use too much memory or time. The composer counts nodes while it reads, and
+stops at the first node that exceeds a limit. It does not use the composer of libyaml, which is recursive and crashes on
+200,000 nested brackets. It uses only the parser of libyaml.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ class YamlError(ValueError):
         code: For reading: YamlSyntax, YamlEncoding, YamlTooLarge, YamlTooDeep, YamlAliases, YamlDocuments,
             YamlDuplicateKey, YamlKey, YamlMerge or YamlTag. For writing and editing: YamlValue, YamlComment or
             YamlEdit.
-        line: From 1; 0 if the position is unknown. The same applies to `column`.
+        message: The message without the position.
+        line: Line number from 1. 0 if the position is unknown.
+        column: Column number from 1. 0 if the position is unknown.
     """
 
     def __init__(self, code: str, message: str, line: int = 0, column: int = 0) -> None:
@@ -31,20 +33,23 @@ class YamlError(ValueError):
         return f"line {self.line}, column {self.column}: {self.message}" if self.line else self.message
 
     def with_line_offset(self, lines: int) -> YamlError:
-        """Return the same error for a text with `lines` additional lines before it."""
+        """Return a copy of the error whose line number is larger by `lines`.
+
+        Use it to get the line number in the whole file.
+        """
         return YamlError(self.code, self.message, self.line + lines if self.line else 0, self.column)
 
 
 @dataclass(frozen=True)
 class YamlLimits:
-    """Upper limits. A file that exceeds one is rejected.
+    """Limits of a YAML file. A file that exceeds a limit is rejected.
 
     Attributes:
-        file_bytes: Size in UTF-8.
-        depth: Number of collections around a value, including those reached through aliases.
-        aliases: Number of aliases in a file.
-        expanded_nodes: Number of nodes that all aliases of a file represent.
-        documents: Number of parts between `---` and `...` lines, including empty parts.
+        file_bytes: Maximum size of the file in bytes.
+        depth: Maximum number of nested collections around a value. Collections in the value of an alias are included.
+        aliases: Maximum number of aliases in a file.
+        expanded_nodes: Maximum number of nodes that all aliases of a file represent.
+        documents: Maximum number of parts between `---` and `...` lines, including empty parts.
     """
 
     file_bytes: int = 4 * 1024 * 1024

@@ -1,4 +1,7 @@
-"""YAML files: documents, the text between them, and the byte order mark. Also texts in the core schema of YAML 1.2."""
+"""YAML files with several documents, and a parser for single values with the core schema of YAML 1.2.
+
+A file consists of documents, the text between the documents, and an optional byte order mark.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,11 @@ _ONLY_DIRECTIVES = re.compile(r"(?:[ \t]*(?:#.*)?\r?\n)*(?:%.*\r?\n(?:[ \t]*(?:#
 
 @dataclass(frozen=True)
 class YamlFile:
-    """A parsed file.
+    """A parsed YAML file.
 
-    `gaps[i]` is the text before `documents[i]`; the last gap follows the last document. Gaps contain `---` and `...`
-    lines, and documents that are empty or contain only comments.
+    `gaps[i]` is the text between document `i - 1` and document `i`. The first gap and the last gap are the start and
+    the end of the file. A gap contains `---` and `...` lines, comments, and documents without content. `bom` is true if
+    the file begins with a byte order mark.
     """
 
     documents: tuple[Document, ...]
@@ -33,11 +37,11 @@ class YamlFile:
     bom: bool = False
 
     def to_bytes(self) -> bytes:
-        """Return the file as bytes. An unchanged file is returned byte for byte."""
+        """Return the content of the file. If nothing was changed, the bytes are the same as before parsing."""
         return "".join([_BOM if self.bom else "", *self._iterate_texts()]).encode()
 
     def replace(self, index: int, document: Document) -> YamlFile:
-        """Return the file with the document at `index` (from 0) replaced."""
+        """Return a copy of the file in which `document` replaces the document at `index`."""
         if document is self.documents[index]:
             return self
         index = range(len(self.documents))[index]
@@ -45,7 +49,10 @@ class YamlFile:
         return _join_documents(documents, self.gaps, self._detect_newline(), bom=self.bom)
 
     def remove(self, index: int) -> YamlFile:
-        """Return the file without the document at `index` and its separator. Comments between documents are kept."""
+        """Return a copy of the file without the document at `index` and its `---` line.
+
+        Keep the comments between documents.
+        """
         index = range(len(self.documents))[index]
         before, after = self.gaps[index], self.gaps[index + 1]
         gap = _remove_marker(before, last=True) + after if index else before + _remove_marker(after, last=False)
@@ -55,10 +62,12 @@ class YamlFile:
         )
 
     def append(self, document_text: str) -> YamlFile:
-        """Return the file with the documents of `document_text` appended, with the line ends of the file.
+        """Return a copy of the file to which the documents in `document_text` are appended.
+
+        The appended text gets the same line ends as the file.
 
         Raises:
-            YamlError: The text is not YAML.
+            YamlError: The text is not valid YAML.
         """
         newline = self._detect_newline()
         added = parse_yaml(_LINE_FEED.sub(newline, document_text))
@@ -67,10 +76,13 @@ class YamlFile:
         return _join_documents(self.documents + added.documents, gaps, newline, bom=self.bom)
 
     def with_documents(self, order: Sequence[tuple[int | None, Document]]) -> YamlFile:
-        """Return the file with these documents in this order.
+        """Return a copy of the file that contains these documents in this order.
 
-        Each document replaces the one with the given index, or is new (None). It keeps the separator before the
-        replaced document. The text above the first document, below the last one, and between removed documents is kept.
+        Args:
+            order: Each document with the index of the document that it replaces. The index of a new document is None.
+
+        A replacement keeps the `---` line before the old document. The text above the first document, below the last
+        document, and between removed documents is kept.
         """
         newline, kept_indexes = self._detect_newline(), {index for index, _ in order}
         separators, orphaned = [""], ""
@@ -85,12 +97,12 @@ class YamlFile:
         return _join_documents(tuple(documents), (*gaps, end), newline, bom=self.bom)
 
     def comment_lines(self) -> tuple[str, ...]:
-        """Return the comments outside of documents, in order, without surrounding blanks."""
+        """Return the comments outside of the documents, in order, without spaces before and after each comment."""
         lines = (line.strip() for gap in self.gaps for line in gap.splitlines())
         return tuple(line for line in lines if line.startswith("#"))
 
     def with_comments_at_end(self, lines: Sequence[str]) -> YamlFile:
-        """Return the file with comment lines appended at the end."""
+        """Return a copy of the file to which comment lines are appended."""
         if not lines:
             return self
         newline = self._detect_newline()
@@ -108,10 +120,10 @@ class YamlFile:
 
 
 def parse_yaml(source: bytes | str, limits: YamlLimits = DEFAULT_YAML_LIMITS) -> YamlFile:
-    """Parse a file of YAML or JSON documents.
+    """Parse a file that contains YAML or JSON documents.
 
     Raises:
-        YamlError: The file is not UTF-8, not valid YAML, or exceeds `limits`. The error has the line in the file.
+        YamlError: The file is not UTF-8, is not valid YAML, or exceeds `limits`. The error contains the line number.
     """
     text, bom = _decode(source, limits)
     documents: list[Document] = []
@@ -130,7 +142,6 @@ def parse_yaml(source: bytes | str, limits: YamlLimits = DEFAULT_YAML_LIMITS) ->
 
 
 def _count_line_breaks(text: str) -> int:
-    """Return the number of line ends, as YAML counts them."""
     return len(LINE_BREAK.findall(text))
 
 
@@ -146,15 +157,15 @@ def _decode(source: bytes | str, limits: YamlLimits) -> tuple[str, bool]:
 
 
 def _split(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield all parts of the text in order, and whether each is a separate `---` or `...` line.
+    """Yield the parts of the text in order. The second value is true if the part is a separate `---` or `...` line.
 
-    A line that begins with such a marker ends every YAML construct except a comment, which cannot begin with one.
+    It is safe to split at these lines, because no YAML value contains a line that begins with `---` or `...`.
     """
     begin = 0
     for start, end in _find_markers(text):
         if start > begin:
             if text[start : start + 3] == "---" and _ONLY_DIRECTIVES.match(text, begin, start):
-                continue  # Directives belong to the following document, including its `---` line.
+                continue  # Do not split here, because directives belong to the next document and its `---` line.
             yield text[begin:start], False
         is_separate = _SEPARATE_MARKER.match(text[start:end].rstrip(_BREAKS))
         if is_separate:
@@ -165,7 +176,7 @@ def _split(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _find_markers(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end (after the line end) of every line that begins with `---` or `...`."""
+    """Yield start offset and end offset of each line that begins with `---` or `...`. The line end is included."""
     if "---" not in text and "..." not in text:
         return
     for match in _MARKER.finditer(text):
@@ -193,7 +204,10 @@ def _end_line(text: str, newline: str) -> str:
 
 
 def _join_documents(documents: tuple[Document, ...], gaps: tuple[str, ...], newline: str, *, bom: bool) -> YamlFile:
-    """Return the file with the necessary separators, and with the line number of each document."""
+    """Join documents and gaps to a file.
+
+    Add missing `---` lines and line ends, and set the line number of each document.
+    """
     positioned: list[Document] = []
     texts: list[str] = []
     line = 1
@@ -209,7 +223,7 @@ def _join_documents(documents: tuple[Document, ...], gaps: tuple[str, ...], newl
 def _add_marker(gap: str, text: str, newline: str, *, first: bool) -> str:
     markers = [gap[start : start + 3] for start, _ in _find_markers(gap)]
     if any(_ONLY_DIRECTIVES.match(text, 0, start) for start, _ in _find_markers(text)):
-        # A directive is valid only after the end of a document.
+        # Add a line `...` before a directive, because a directive is valid only after the end of a document.
         return gap if markers[-1:] == ["..."] or (first and not markers) else _end_gap(gap, newline) + "..." + newline
     if first or markers or _MARKER.match(text):
         return gap
@@ -233,23 +247,23 @@ _NUMBER = re.compile(
     r"|(?P<float>[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)"
 )
 _BASES = {"decimal": 10, "octal": 8, "hexadecimal": 16}
-# Python rejects longer decimal numbers. A text of this length is not meant as a number.
+# Read a longer number as a string, because Python rejects it, and the user probably did not mean a number.
 _MAX_DIGITS = 4_000
 
 
-# A word without YAML syntax. Most results of expressions match this pattern, and need no parser.
+# Text without YAML syntax is read without a parser. Most results of expressions match this pattern.
 _PLAIN_WORD = re.compile("[A-Za-z0-9](?:[A-Za-z0-9_./:-]{,254}[A-Za-z0-9_./-])?")
 
 
 def read_core_yaml(text: str, limits: YamlLimits = DEFAULT_YAML_LIMITS) -> Any:
-    """Return the data of the only document in `text`, read with the core schema of YAML 1.2.
+    """Parse a text with at most one document, with the core schema of YAML 1.2. Return None if there is no document.
 
-    None is returned if there is no document. The core schema is used for texts that are not Kubernetes files. Merge
-    keys are supported.
+    Use this function for texts that are not Kubernetes files. Merge keys `<<` are supported.
 
     Raises:
-        YamlError: There are several documents, the text is not YAML, exceeds `limits`, or has keys that are equal for
-            Kubernetes (`yes` and `true`).
+        YamlError: The text is not valid YAML, exceeds `limits`, or contains several documents. Keys that Kubernetes
+            would
+            convert to the same string, such as `yes` and `true`, are an error too.
     """
     if _PLAIN_WORD.fullmatch(text) and len(text) <= limits.file_bytes:
         return resolve_core_scalar(text)
@@ -261,7 +275,7 @@ def read_core_yaml(text: str, limits: YamlLimits = DEFAULT_YAML_LIMITS) -> Any:
 
 
 def resolve_core_scalar(text: str) -> Any:
-    """Return the value of a plain scalar in the core schema (YAML 1.2.2, section 10.3)."""
+    """Convert a scalar without quotes to its value in the core schema (YAML 1.2.2, section 10.3)."""
     if text in _WORDS:
         return _WORDS[text]
     match = _NUMBER.fullmatch(text)
@@ -271,5 +285,5 @@ def resolve_core_scalar(text: str) -> Any:
     if kind in _BASES:
         return int(match[kind], _BASES[kind])
     number = float(text)
-    # JSON has no infinity. A number of this size is not meant as infinity.
+    # Keep the text of a number that is too large for a float, because JSON does not support infinity.
     return text if math.isinf(number) else number

@@ -1,4 +1,4 @@
-"""Layout of a document's text: lines, columns, extents of nodes, and indentation style."""
+"""Positions in the text of a YAML document: lines, columns, start and end of nodes, and the indentation style."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ REST_OF_LINE = re.compile("[ \t]*(#[^\n\r\x85\u2028\u2029]*)?(?=[\n\r\x85\u2028\
 _BLANK = " \t\n\r\x85\u2028\u2029"
 
 TextSpan: TypeAlias = tuple[int, int]
-"""Start and end (exclusive) of a part of a text."""
+"""Start offset and end offset (exclusive) of a part of a text."""
 
 
 @dataclass(frozen=True)
 class TextLayout:
-    """The lines of a text. Line numbers count from 0."""
+    """The lines of a text. The first line has the number 0."""
 
     text: str
 
     @cached_property
     def starts(self) -> list[int]:
-        """Offset of each line's first character."""
+        """The offset of the first character of each line."""
         return [0, *(match.end() for match in LINE_BREAK.finditer(self.text))]
 
     @cached_property
     def ends(self) -> list[int]:
-        """Offset after each line's last character, without the line end."""
+        """The end offset of each line. The line break is not included."""
         return [*(match.start() for match in LINE_BREAK.finditer(self.text)), len(self.text)]
 
     @cached_property
     def newline(self) -> str:
-        """The line end that the text uses."""
+        r"""The first line break in the text, "\n" or "\r\n". Use it for inserted lines."""
         first = LINE_BREAK.search(self.text)
         return "\r\n" if first and first[0] == "\r\n" else "\n"
 
@@ -54,7 +54,7 @@ class TextLayout:
         return self.starts[self.line(offset)]
 
     def line_end(self, offset: int) -> int:
-        """Return the offset of the line break of the line that contains `offset`."""
+        """Return the end offset of the line that contains `offset`. The line break is not included."""
         return self.ends[self.line(offset)]
 
     def column(self, offset: int) -> int:
@@ -62,19 +62,20 @@ class TextLayout:
         return offset - self.line_start(offset)
 
     def line_text(self, number: int) -> str:
-        """Return line `number` without its line end."""
+        """Return line `number` without its line break."""
         return self.text[self.starts[number] : self.ends[number]]
 
     def comment_column(self, number: int) -> int:
-        """Return the column of the comment if line `number` contains nothing else; otherwise -1."""
+        """Return the column of "#" if line `number` contains only a comment. Return -1 for other lines."""
         text = self.line_text(number)
         stripped = text.lstrip(" ")
         return len(text) - len(stripped) if stripped.startswith("#") else -1
 
     def find_first_comment_above(self, number: int, column: int) -> int:
-        """Return the first of the comment lines directly above line `number`, at `column`.
+        """Return the first of the comment lines directly above line `number` that begin at `column`.
 
-        Comments at the top of the text, such as a license, belong to the document. They are not returned.
+        Return `number` if there are no such lines. Comments at the top of the text, such as a license, are not
+        included, because they belong to the document.
         """
         first = number
         while first > 0 and self.comment_column(first - 1) == column:
@@ -86,31 +87,34 @@ class TextLayout:
         return len(self.text) - len(self.text.lstrip())
 
     def find_last_comment_below(self, number: int, column: int) -> int:
-        """Return the last of the comment lines directly below line `number` that are indented deeper than `column`."""
+        """Return the last of the comment lines directly below line `number` that are indented deeper than `column`.
+
+        Return `number` if there are no such lines.
+        """
         while number + 1 < len(self.starts) and self.comment_column(number + 1) > column:
             number += 1
         return number
 
     def is_first_on_line(self, offset: int) -> bool:
-        """Return whether only blanks precede `offset` on its line."""
+        """Return whether only spaces and tabs precede `offset` on its line."""
         return not self.text[self.line_start(offset) : offset].strip(" \t")
 
     def find_content_start(self, node: YamlNode) -> int:
-        """Return the offset of the node's content after its anchor and tag, if it is on the same line."""
+        """Return the offset where the content of the node begins, after its anchor and its tag."""
         start = self.find_properties_end(node)
         while start < len(self.text) and self.text[start] in " \t":
             start += 1
         return min(start, node.end) if isinstance(node, ScalarNode) else start
 
     def find_properties_end(self, node: YamlNode) -> int:
-        """Return the offset after the node's anchor and tag."""
+        """Return the offset after the anchor and the tag of the node."""
         properties = _PROPERTIES.match(self.text, node.start)
         return properties.end() if properties else node.start
 
     def find_content_end(self, node: YamlNode) -> int:
-        """Return the offset after the node's last character.
+        """Return the offset after the last character of the node.
 
-        Trailing line ends are included only for block scalars with "+".
+        Line breaks at the end are included only for a block scalar with the indicator "+", e.g. `|+`.
         """
         while isinstance(node, MappingNode | SequenceNode) and not node.flow:
             node = node.children[-1]
@@ -123,7 +127,7 @@ class TextLayout:
         return node.start + len(text.rstrip(_BLANK))
 
     def find_dash_end(self, sequence: SequenceNode, index: int) -> int | None:
-        """Return the offset after the dash of item `index` of a block sequence."""
+        """Return the offset after the dash of item `index` of a block sequence. Return None if there is no dash."""
         if index:
             offset = self.line_end(self.find_content_end(sequence.children[index - 1]))
         else:
@@ -143,19 +147,19 @@ class TextLayout:
     def find_colon_end(self, key: YamlNode) -> int | None:
         """Return the offset after the colon of `key: value`.
 
-        None is returned for a key with `?`, and if there is no colon on the line.
+        Return None if the key has the indicator `?`, or if the colon is not on the same line as the end of the key.
         """
         match = _COLON.match(self.text, key.end)
         prefix = self.text[self.line_start(key.start) : key.start].rstrip(" \t")
         return match.end() if match and not prefix.endswith("?") else None
 
 
-# The number of documents that a pass edits with different values for each cluster.
+# A pass edits about this number of documents with different values for each cluster.
 _MAX_CACHED_STYLES = 256
 
 
 def is_json_document(root: YamlNode) -> bool:
-    """Return whether the document is written as JSON. Edits must preserve that."""
+    """Return whether the document is written in JSON syntax, which edits must preserve."""
     if isinstance(root, MappingNode) and root.flow and root.children:
         return isinstance(key := root.children[0], ScalarNode) and key.style == '"'
     return isinstance(root, SequenceNode) and root.flow and any(is_json_document(child) for child in root.children)
@@ -163,7 +167,7 @@ def is_json_document(root: YamlNode) -> bool:
 
 @cached(_MAX_CACHED_STYLES)
 def detect_indent_style(layout: TextLayout, root: YamlNode) -> IndentStyle:
-    """Return the indentation of the document, taken from the first nested mapping and the first nested sequence."""
+    """Return the indentation style of the first nested mapping and of the first nested sequence."""
     step: int | None = None
     inner: int | None = None
     for key, value in _iterate_block_collections(root):
@@ -177,7 +181,7 @@ def detect_indent_style(layout: TextLayout, root: YamlNode) -> IndentStyle:
 
 
 def _iterate_block_collections(root: YamlNode) -> Iterator[tuple[YamlNode, MappingNode | SequenceNode]]:
-    """Yield (key, block collection) in document order."""
+    """Yield each block collection in a mapping, with its key, in document order."""
     stack: list[YamlNode] = [root]
     while stack:
         node = stack.pop()

@@ -1,12 +1,12 @@
-"""Nodes of a YAML document: positions in the text, and data.
+"""Nodes of a YAML document. A node contains its data and its position in the text.
 
-Offsets count characters of the document's text. `start` is the offset before the node's anchor and tag. `end` is the
-offset after the last character of a scalar, an alias or a flow collection. For a block collection, only its last child
-has a usable end, because the parser's end mark extends to the next token.
+Offsets are counted in characters from the start of the document's text. `start` is the offset before the anchor and the
+tag of the node. `end` is the offset after the last character of a scalar, an alias or a flow collection. Do not use
+`end` of a block collection, because the parser extends it to the next token. Use the `end` of its last child.
 
-Nodes are mutable and compared by identity, because frozen dataclasses take three times as long to create, and a file of
-ten thousand nodes may be read for thousands of packages. They are private to this folder and do not change after
-composition. Documents with equal text share their nodes.
+Nodes are not frozen dataclasses, because creation of a frozen dataclass takes three times as long, and a pass reads
+large files for thousands of packages. Only this folder uses nodes. No code changes a node after composition, because
+documents with the same text share their nodes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TAG_PREFIX = "tag:yaml.org,2002:"
 
 @dataclass(slots=True, eq=False)
 class ScalarNode:
-    """A scalar. `value` is its text without quotes. `style` is one of "", "'", '"', "|" and ">"."""
+    """A scalar. `value` is the text of the scalar without quotes. `style` is "" (no quotes), "'", '"', "|" or ">"."""
 
     start: int
     end: int
@@ -33,7 +33,7 @@ class ScalarNode:
 
 @dataclass(slots=True, eq=False)
 class SequenceNode:
-    """A sequence and its items."""
+    """A sequence. `children` contains the items. `flow` is true for `[a, b]` and false for items with dashes."""
 
     start: int
     end: int
@@ -46,9 +46,9 @@ class SequenceNode:
 
 @dataclass(slots=True, eq=False)
 class MappingNode:
-    """A mapping. `children` contains keys and values alternately, including merge keys.
+    """A mapping. `children` contains key, value, key, value and so on, including the merge key `<<`.
 
-    `value_indexes` contains the index of each key's value in `children`. It is computed on first use.
+    `value_indexes` contains the index in `children` of each key's value. It is None until the first use.
     """
 
     start: int
@@ -61,13 +61,16 @@ class MappingNode:
     value_indexes: dict[str, int] | None = None
 
     def entries(self) -> Iterator[tuple[YamlNode, YamlNode]]:
-        """Yield (key, value) in document order."""
+        """Yield key and value of each entry, in document order."""
         return zip(self.children[::2], self.children[1::2], strict=True)
 
 
 @dataclass(slots=True, eq=False)
 class AliasNode:
-    """An alias `*name`. Its data is the same object as the data of its target."""
+    """An alias `*name`.
+
+    `target` is the node with the anchor `&name`. `data` is the same object as the data of `target`.
+    """
 
     start: int
     end: int
@@ -80,7 +83,7 @@ YamlNode: TypeAlias = ScalarNode | SequenceNode | MappingNode | AliasNode
 
 
 def is_block_collection(node: YamlNode) -> bool:
-    """Return whether the node is a collection in block style."""
+    """Return whether the node is a mapping or sequence in block style, i.e. without braces or brackets."""
     return isinstance(node, MappingNode | SequenceNode) and not node.flow
 
 

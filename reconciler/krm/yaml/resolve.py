@@ -1,11 +1,11 @@
-"""Resolution of plain and tagged scalars, as in the Go YAML reader of kubectl and kpt.
+"""Conversion of scalars to values, as in the Go YAML parser of kubectl and kpt.
 
-- Booleans are those of YAML 1.1, except `y` and `n`. kpt's reader and PyYAML treat these as strings, and in Kubernetes
-  they are mostly field names.
-- Numbers follow Go's `strconv`: octal with 0 or 0o, 0x, 0b, and underscores after the first digit. Sexagesimal numbers
-  are not supported.
-- Dates, `=` and a plain `<<` are strings.
-- A scalar with an unknown tag is a string. A collection with an unknown tag is read as if it had no tag.
+- Booleans are those of YAML 1.1. `y` and `n` are strings, because kpt and PyYAML read them as strings, and they
+  are mostly field names in Kubernetes files.
+- Numbers have the syntax of Go's `strconv`: octal numbers with 0 or 0o, 0x, 0b, and underscores after the first digit.
+  Sexagesimal numbers such as `1:30` are strings.
+- Dates, `=` and `<<` as a value are strings.
+- A scalar with an unknown tag is a string. An unknown tag of a collection is ignored.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _INTEGER = re.compile(
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
 _BASES = {"dec": 10, "oct": 8, "hex": 16, "bin": 2}
 _MISSING = object()
-# Python rejects longer decimal numbers. A text of this length is not meant as a number.
+# Read a longer number as a string, because Python rejects it, and the user probably did not mean a number.
 _MAX_DIGITS = 4_000
 
 
 def resolve_plain(text: str) -> Any:
-    """Return the value of a plain scalar: str, int, float, bool or None."""
+    """Convert a scalar without quotes and without a tag to str, int, float, bool or None."""
     if text and text[0] not in _FIRST_CHARACTERS:
         return text
     value = _WORDS.get(text, _MISSING)
@@ -49,7 +49,7 @@ def resolve_plain(text: str) -> Any:
 
 
 def _resolve_number(text: str) -> Any:
-    # Go's reader ignores underscores unless the text begins with a point.
+    # Remove underscores unless the text begins with a decimal point, as Go's YAML parser does.
     digits = text if text[0] == "." else text.replace("_", "")
     if match := _INTEGER.match(digits):
         kind = match.lastgroup or "dec"
@@ -61,15 +61,15 @@ def _resolve_number(text: str) -> Any:
 
 
 def resolve_tagged(tag: str, text: str, resolve: Callable[[str], Any] = resolve_plain) -> Any:
-    """Return the value of a scalar with an explicit tag.
+    """Convert a scalar with an explicit tag to its value.
 
     Args:
         tag: The tag.
         text: The text of the scalar.
-        resolve: Returns the value of a scalar without a tag.
+        resolve: Function that converts a scalar without a tag to its value.
 
     Raises:
-        ValueError: The text does not match the tag. The message is the reason.
+        ValueError: The text does not have the type of the tag. The message contains the reason.
     """
     match tag.removeprefix(TAG_PREFIX) if tag.startswith(TAG_PREFIX) else "":
         case "int" | "float" | "bool" | "null" as kind:
@@ -93,7 +93,7 @@ def _check_kind(kind: str, text: str, value: Any) -> Any:
 
 
 def _decode_binary(text: str) -> str:
-    # JSON has no bytes. Kubernetes uses the decoded text.
+    # Return the decoded bytes as text, as Kubernetes does, because JSON does not support bytes.
     try:
         return base64.b64decode("".join(text.split()), validate=True).decode()
     except (binascii.Error, UnicodeDecodeError) as error:
@@ -101,10 +101,10 @@ def _decode_binary(text: str) -> str:
 
 
 def convert_key_to_text(value: Any) -> str:
-    """Return the string that Kubernetes' YAML-to-JSON conversion creates for a mapping key.
+    """Convert a mapping key to a string in the same way as the YAML-to-JSON conversion of Kubernetes.
 
     Raises:
-        ValueError: The key is null or a collection.
+        ValueError: The key is null, a mapping or a list.
     """
     match value:
         case str():
@@ -122,7 +122,10 @@ def convert_key_to_text(value: Any) -> str:
 
 
 def _format_float_key(value: float) -> str:
-    """Format a float like Go's shortest %g of a 32-bit float, and infinity and NaN as in YAML."""
+    """Return a float as the shortest text of a 32-bit float, as Go's format %g does.
+
+    Infinity and NaN are written as in YAML.
+    """
     if not math.isfinite(value):
         return {math.inf: ".inf", -math.inf: "-.inf"}.get(value, ".nan")
     single = _round_to_single(value)

@@ -1,4 +1,4 @@
-"""Reuse of formatting: copy entries and items with their comments and quotes from another document or position."""
+"""Reuse of formatting: new entries and items copy comments, quotes and line breaks from another document."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from reconciler.krm.yaml.emit import (
 from reconciler.krm.yaml.layout import TextLayout
 from reconciler.krm.yaml.nodes import AliasNode, MappingNode, ScalarNode, SequenceNode, YamlNode, is_block_collection
 
-# A collection, and the index of an entry's value or of an item among its children.
+# A mapping or sequence node, and the index in its children of an entry's value or of an item.
 ChildPosition = tuple[YamlNode, int]
 
 
 def copy_lines(layout: TextLayout, position: ChildPosition) -> list[str] | None:
-    """Return the lines of an entry or item, with its comments and without indentation; None if they cannot be moved.
+    """Return the lines of an entry or item with its comments, without indentation.
 
-    Lines cannot be moved if they contain an anchor or alias, or are not indented.
+    Return None if the lines cannot be moved to another position. Reasons are an anchor, an alias, or a line with less
+    indentation than the entry.
     """
     parent, index = position
     assert isinstance(parent, MappingNode | SequenceNode)
@@ -42,13 +43,13 @@ def copy_lines(layout: TextLayout, position: ChildPosition) -> list[str] | None:
 
 
 def find_key(position: ChildPosition) -> YamlNode | None:
-    """Return the key of an entry; None for an item."""
+    """Return the key of an entry. Return None for an item of a sequence."""
     parent, index = position
     return parent.children[index - 1] if isinstance(parent, MappingNode) else None
 
 
 def find_start(layout: TextLayout, position: ChildPosition) -> int:
-    """Return the offset of an entry's key or an item's dash."""
+    """Return the offset of the key of an entry, or of the dash of an item."""
     parent, index = position
     key = find_key(position)
     if key is not None:
@@ -60,7 +61,7 @@ def find_start(layout: TextLayout, position: ChildPosition) -> int:
 
 
 def copy_comment_lines_above(layout: TextLayout, start: int) -> list[str]:
-    """Return the comment lines above an entry or item, and the blank lines above them."""
+    """Return the comment lines above an entry or item, and the blank lines above the comment lines."""
     line, column = layout.line(start), layout.column(start)
     if not layout.is_first_on_line(start):
         return []
@@ -71,14 +72,14 @@ def copy_comment_lines_above(layout: TextLayout, start: int) -> list[str]:
 
 
 def is_movable(node: YamlNode) -> bool:
-    """Return whether the node has the same meaning at another position: it contains no anchor and no alias."""
+    """Return whether the text of the node can be moved. A node with an anchor or alias cannot be moved."""
     if isinstance(node, AliasNode) or node.anchor is not None:
         return False
     return isinstance(node, ScalarNode) or all(map(is_movable, node.children))
 
 
 def copy_single_line(layout: TextLayout, node: YamlNode) -> str:
-    """Return the text of a node if it is on one line and can be moved; otherwise ""."""
+    """Return the text of a node. Return "" if the text has several lines, or contains an anchor or alias."""
     text = layout.text[node.start : node.end]
     return text if is_movable(node) and not LINE_BREAK.search(text) else ""
 
@@ -101,10 +102,10 @@ def _copy_block_lines(layout: TextLayout, start: int, node: YamlNode) -> list[st
 
 @dataclass(frozen=True, slots=True)
 class FormattingSource:
-    """The entry, item or scalar of another document from which a new value copies its formatting.
+    """The entry, item or scalar in another document whose formatting a new value copies.
 
-    If `whole` is true, its lines are copied unchanged. Otherwise only its key and comments are copied, and its value is
-    written in block style. Parts of the value can have their own sources.
+    If `whole` is true, the lines of the source are copied unchanged. If `whole` is false, only the key and the comments
+    are copied, and the value is written in block style. Values inside this value can have their own sources.
     """
 
     path: DataPath
@@ -113,10 +114,10 @@ class FormattingSource:
 
 @dataclass(frozen=True)
 class ReusedFormatting:
-    """Writes new entries and items. Those with a source have the formatting of the source.
+    """Writer of new entries and items that copies the formatting of values in another document.
 
-    `sources` are keyed by the path of the new value. A source that cannot be copied, for example because it contains an
-    alias, is ignored, except for its comments and key.
+    `sources` contains the source of each new value, by the path of the new value. If the lines of a source cannot be
+    copied, for example because they contain an alias, only the key and the comments are copied.
     """
 
     layout: TextLayout
@@ -125,7 +126,7 @@ class ReusedFormatting:
     sources: Mapping[DataPath, FormattingSource]
 
     def format_entry_lines(self, path: DataPath, name: str, value: Any, style: IndentStyle) -> list[str]:
-        """Return the lines of the entry `name: value`, without indentation."""
+        """Return the lines of the entry `name: value`, without indentation of the whole entry."""
         source = self.sources.get(path)
         if source is None:
             return format_entry_lines(name, value, style)
@@ -133,7 +134,7 @@ class ReusedFormatting:
         return lines or self._rewrite_entry(source, path, name, value, style)
 
     def format_item_lines(self, path: DataPath, value: Any, style: IndentStyle) -> list[str]:
-        """Return the lines of an item with its leading comments, without indentation."""
+        """Return the lines of an item with its leading comments, without indentation of the whole item."""
         source = self.sources.get(path)
         if source is None:
             return format_item_lines(value, style)
@@ -143,7 +144,7 @@ class ReusedFormatting:
     def format_value_lines(
         self, path: DataPath, value: Any, style: IndentStyle, scalar: str = ""
     ) -> tuple[str, list[str]]:
-        """Return the text on the line of the key or dash, and the unindented lines below it."""
+        """Format a value as the text after its key or dash, and the lines below without indentation."""
         if self.sources and value and isinstance(value, dict):
             texts = [self.format_entry_lines((*path, name), name, child, style) for name, child in value.items()]
         elif self.sources and value and isinstance(value, list):
@@ -154,9 +155,9 @@ class ReusedFormatting:
         return "", strip_leading_blank_lines(chain(*texts))
 
     def _copy_scalar(self, path: DataPath, style: str) -> str:
-        """Return a scalar as written in its source.
+        """Return the text of the scalar in the source.
 
-        "" is returned unless the scalar is one line in this style, without anchor and tag.
+        Return "" if the scalar has another style, several lines, an anchor or a tag, or if there is no source.
         """
         source = self.sources.get(path)
         try:
@@ -210,7 +211,7 @@ class ReusedFormatting:
 
 
 class _CopiedFormatting(NamedTuple):
-    """Formatting that is copied although the value is rewritten: comments, text of the key, and scalar style."""
+    """The comments, the text of the key and the scalar style that are copied if the value itself cannot be copied."""
 
     leading_comments: Sequence[str] = ()
     key: str = ""
@@ -219,7 +220,7 @@ class _CopiedFormatting(NamedTuple):
 
 
 def strip_leading_blank_lines(lines: Iterable[str]) -> list[str]:
-    """Return the lines without leading blank lines."""
+    """Remove the blank lines at the start."""
     remaining = list(lines)
     start = next((number for number, line in enumerate(remaining) if line), len(remaining))
     return remaining[start:]

@@ -1,4 +1,7 @@
-"""Edits through ruamel.yaml, used if no safe text edit is known. Comments and order are kept; formatting may change."""
+"""Edits of a document with ruamel.yaml. Use it only if no safe text edit is known.
+
+Comments and the order of keys are kept, but the formatting of other lines can change.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,10 @@ from reconciler.krm.yaml.emit import IndentStyle, is_ambiguous
 
 
 def rewrite_with_ruamel(text: str, data: Any, style: IndentStyle) -> str | None:
-    """Return the document `text` changed so that it contains `data`; None if ruamel.yaml fails.
+    """Return the document `text` with changes after which it contains `data`. Return None if ruamel.yaml fails.
 
-    The caller must check the result, because ruamel.yaml reads YAML 1.2 and this package does not.
+    The caller must parse the result and compare it with `data`. ruamel.yaml reads YAML 1.2, and this package reads YAML
+    1.1.
     """
     yaml = YAML(typ="rt")
     yaml.preserve_quotes = True
@@ -27,13 +31,13 @@ def rewrite_with_ruamel(text: str, data: Any, style: IndentStyle) -> str | None:
     try:
         yaml.dump(_change(yaml.load(text), data), target)
     except (YAMLError, ValueError, AttributeError, TypeError, KeyError, IndexError, NotImplementedError):
-        # ruamel.yaml's round trip can fail in many ways on unusual input.
+        # Return None for all these exceptions, because ruamel.yaml raises many different exceptions on unusual input.
         return None
     return target.getvalue()
 
 
 def _change(node: Any, data: Any) -> Any:
-    """Return `node` changed to contain `data`, in place if its type allows that."""
+    """Return a node that contains `data`. Change `node` in place if it has the same type as `data`."""
     if isinstance(node, CommentedMap) and isinstance(data, dict):
         return _change_mapping(node, data)
     if isinstance(node, CommentedSeq) and isinstance(data, list):

@@ -1,4 +1,4 @@
-"""Edits of a document's text: replaced spans, lines of block collections, and items of flow collections."""
+"""Edits of a document's text: replacements, lines of block collections, and items of flow collections."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from reconciler.krm.yaml.layout import TextLayout, TextSpan
 
 
 class UnsupportedEditError(Exception):
-    """There is no safe text edit for this change. The caller uses another method."""
+    """A change of data for which no safe text edit is known. The caller then writes the document in another way."""
 
 
 @dataclass(frozen=True)
 class TextSplices:
-    """Replacements of spans of one text. They can be added in any order."""
+    """Collected replacements in the text `source`. They can be added in any order, and must not overlap."""
 
     source: str
     parts: list[tuple[int, int, str]] = field(default_factory=list)
@@ -27,9 +27,9 @@ class TextSplices:
         self.parts.append((start, end, text))
 
     def text(self) -> str:
-        """Return the text with all replacements applied.
+        """Return the text with all replacements.
 
-        Insertions at the same offset keep the order of their addition.
+        Several insertions at the same offset are applied in the order in which they were added.
 
         Raises:
             UnsupportedEditError: Two replacements overlap.
@@ -45,26 +45,25 @@ class TextSplices:
 
 
 class BlockLineEditor:
-    """Removes and inserts lines of block entries and items, together with their comment lines.
+    """Editor that removes and inserts entries and items of block collections, together with their comment lines.
 
-    The comment lines directly above an entry, at its column, belong to it, and so do deeper indented comment lines
-    directly below it. Comments at the top of the document, such as a license, belong to the document.
-
-    The span of an entry begins at its key or dash and ends with its value.
+    Comment lines directly above an entry belong to the entry if they begin at the same column. Comment lines directly
+    below an entry belong to the entry if they are indented deeper. Comments at the top of the document, such as a
+    license, belong to the document. The span of an entry begins at its key or dash and ends after its value.
     """
 
     def __init__(self, layout: TextLayout, splices: TextSplices) -> None:
         self.layout = layout
         self.splices = splices
-        # The first line of the text that no call has removed.
+        # All lines before this line have been removed.
         self.first_remaining_line = 0
 
     def format_below(self, lines: Sequence[str], column: int) -> str:
-        """Return the lines indented to `column`, each preceded by a line end."""
+        """Return the lines, indented to `column`, with a line break before each line."""
         return "".join(self.layout.newline + line for line in indent_lines(lines, column))
 
     def remove(self, spans: list[TextSpan], is_kept: list[bool], column: int) -> None:
-        """Remove the entries that are not kept. At least one entry must be kept."""
+        """Remove the entries for which `is_kept` is false. At least one entry must be kept."""
         first_kept = 0
         if not is_kept[0] and not self.layout.is_first_on_line(spans[0][0]):
             first_kept = is_kept.index(True)
@@ -74,7 +73,10 @@ class BlockLineEditor:
                 self._remove_lines(spans[index], column)
 
     def _remove_first_entries(self, start: int, tail: int, following: int) -> None:
-        """Remove entries whose first key is on the line of the parent's dash, and move the next entry to that line."""
+        """Remove the first entries of a mapping that begins on the line of a dash.
+
+        Move the next entry to the line of the dash.
+        """
         line_end = self.layout.line_end(tail)
         if not self.layout.text[line_end:following].strip():
             self.splices.add(start, following, "")
@@ -90,45 +92,46 @@ class BlockLineEditor:
         if first > self.first_remaining_line:
             self.splices.add(ends[first - 1], ends[last], "")
         else:
-            # No line remains above whose line end could be removed.
+            # Remove the line break after these lines, because no line above them remains.
             self.first_remaining_line = last + 1
             self.splices.add(starts[first], starts[last + 1] if last + 1 < len(starts) else ends[last], "")
 
     def insert_after(self, tail: int, lines: Sequence[str], column: int) -> None:
-        """Insert lines below the entry whose value ends at `tail`."""
+        """Insert lines below the entry whose value ends at the offset `tail`."""
         offset = self.layout.ends[self.layout.find_last_comment_below(self.layout.line(tail), column)]
         self.splices.add(offset, offset, self.format_below(lines, column))
 
     def insert_before(self, start: int, lines: Sequence[str], column: int) -> None:
-        """Insert lines above the entry that begins at `start`, and above its comments."""
+        """Insert lines above the entry that begins at the offset `start`, and above the comments of the entry."""
         if self.layout.is_first_on_line(start):
             offset = self.layout.starts[self.layout.find_first_comment_above(self.layout.line(start), column)]
             self.splices.add(
                 offset, offset, "".join(line + self.layout.newline for line in indent_lines(lines, column))
             )
         else:
-            # The entry is on the line of its parent's dash. The new lines replace it on that line.
+            # Insert the new lines after the dash on the same line, because the entry begins on the line of a dash.
             text = self.format_below(lines, column).lstrip("\r\n ") + self.layout.newline + " " * column
             self.splices.add(start, start, text)
 
 
-# A comma before a closing bracket is valid YAML. A text with comments is not JSON.
+# A line with only one item can be removed with its comma. The previous item may then have a comma before the closing
+# bracket, which is valid in YAML. JSON does not allow such a comma, but JSON has no comments either.
 _REST_OF_ITEM_LINE = re.compile(r"[ \t]*,?[ \t]*(?:#|[\r\n])")
 _COMMA_AND_COMMENT = re.compile(r"[ \t]*(,?)[ \t]*#")
 
 
 class FlowItemEditor:
-    """Removes and inserts items of flow collections `[a, b]` and `{a: b}`, in their existing style."""
+    """Editor that removes and inserts items of flow collections, e.g. `[a, b]` or `{a: b}`."""
 
     def __init__(self, layout: TextLayout, splices: TextSplices) -> None:
         self.layout = layout
         self.splices = splices
 
     def remove(self, spans: list[TextSpan], is_kept: list[bool]) -> None:
-        """Remove the items that are not kept, each with one comma. At least one item must be kept.
+        """Remove the items for which `is_kept` is false, each with one comma. At least one item must be kept.
 
         Raises:
-            UnsupportedEditError: There are comments between items that share a line.
+            UnsupportedEditError: There is a comment between items, and an item to remove is not alone on its line.
         """
         first = is_kept.index(True)
         cuts = [(spans[0][0], spans[first][0], spans[:first])] if first else []
@@ -152,12 +155,12 @@ class FlowItemEditor:
         self.splices.add(self.layout.ends[line - 1], self.layout.line_end(span[1]), "")
 
     def insert_first(self, following: TextSpan, texts: list[str]) -> None:
-        """Insert items before the item at `following`."""
+        """Insert items before the item at the span `following`."""
         gap = self._find_gap(following[0])
         self.splices.add(following[0], following[0], "".join(f"{text},{gap}" for text in texts))
 
     def insert_after(self, span: TextSpan, texts: list[str]) -> None:
-        """Insert items after the item at `span`. A comment at the end of its line stays on that line."""
+        """Insert items after the item at `span`. Keep a comment after this item on the line of the item."""
         end, gap = span[1], self._find_gap(span[0])
         comment = _COMMA_AND_COMMENT.match(self.layout.text, end)
         if comment is None:
@@ -170,7 +173,7 @@ class FlowItemEditor:
         self.splices.add(line_end, line_end, separator + f",{separator}".join(texts) + comma)
 
     def _find_gap(self, start: int) -> str:
-        """Return the text between two items: a blank, or a line end if items are on separate lines."""
+        """Return the text between two items: a space, or a line break if each item is on a separate line."""
         if not self.layout.is_first_on_line(start):
             return " "
         return self.layout.newline + self.layout.text[self.layout.line_start(start) : start]

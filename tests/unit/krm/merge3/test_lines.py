@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.krm.merge3.text import count_lost_lines, merge_lines
+from reconciler.krm.merge3.text import count_missing_lines, merge_lines
 
 CASES = [
     pytest.param("a\nb\n", "A\nb\n", "a\nb\n# end\n", "A\nb\n# end\n", id="comment-at-the-end"),
@@ -24,7 +24,7 @@ def test_lines_of_both_sides_are_merged(origin: str, local: str, updated: str, e
 
 
 @pytest.mark.parametrize(
-    ("origin", "side", "result", "lost"),
+    ("origin", "side", "result", "missing"),
     [
         pytest.param("a\n", "a\n# one\n", "a\n", 1, id="missing-line"),
         pytest.param("a\n", "a\n# one\n", "# one\na\n", 0, id="line-elsewhere"),
@@ -35,8 +35,8 @@ def test_lines_of_both_sides_are_merged(origin: str, local: str, updated: str, e
         pytest.param("a\n", "a\r\n", "a\n", 0, id="line-end"),
     ],
 )
-def test_lost_lines_are_counted(origin: str, side: str, result: str, lost: int) -> None:
-    assert count_lost_lines(origin, side, result) == lost
+def test_missing_lines_are_counted(origin: str, side: str, result: str, missing: int) -> None:
+    assert count_missing_lines(origin, side, result) == missing
 
 
 def test_too_long_texts_are_not_compared() -> None:
