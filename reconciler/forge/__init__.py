@@ -1,4 +1,5 @@
-"""Clients for the pull requests of GitHub, GitLab and Gitea behind one Protocol.
+"""Clients for the pull requests of GitHub, GitLab and Gitea. All clients implement the Protocol `Forge`.
 
-Only this package imports an HTTP client. The decision which pull requests to open does not belong here.
+Only this package imports an HTTP client. The code that decides which pull requests to open is in
+`reconciler.reconcile`.
 """

@@ -1,4 +1,4 @@
-"""Reading of tokens from files for request headers. Messages and `repr` never contain a token."""
+"""Reads tokens from files, and builds request headers with them. Messages and `repr` never contain a token."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from reconciler.forge.errors import ForgeCredentialsError
 from reconciler.forge.http_client import Authorize
 
 _MAX_BYTES = 16 * 1024
-# Other characters make the header invalid, and the error of the HTTP client would quote the token.
+# Reject all other characters, because they make the header invalid, and the HTTP client would quote the token in its
+# error.
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
 def read_token_from(file: Path, header: str = "Authorization", prefix: str = "Bearer ") -> Authorize:
-    """Return a function that builds the header with the token in `file`. It reads the file again after a change.
+    """Return a function that builds the header with the token in `file`.
 
-    Whitespace around the token is ignored. The file does not need to exist before the first call of the function.
+    The function reads the file again after each change of the file. Whitespace around the token is ignored. The file
+    can be created after this call, but must exist when the function is called.
     """
     watched = WatchedFile(file)
 
@@ -32,19 +34,19 @@ def read_token_from(file: Path, header: str = "Authorization", prefix: str = "Be
 
 
 def is_token(text: str) -> bool:
-    """Return whether a text is valid in a header without escaping."""
+    """Return whether a text can be the value of a header without escaping."""
     return bool(_TOKEN.fullmatch(text))
 
 
 class WatchedFile:
-    """A small text file that is read again only after a change."""
+    """A small text file whose content is cached until the file changes."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._cached: tuple[tuple[int, int, int], str] | None = None
 
     def read(self) -> str:
-        """Return the current content.
+        """Return the current content of the file.
 
         Raises:
             ForgeCredentialsError: The file cannot be read. The message never contains the content.
@@ -52,7 +54,7 @@ class WatchedFile:
         try:
             status = self._file.stat()
             version = (status.st_mtime_ns, status.st_size, status.st_ino)
-            # Read the attribute once, because several threads use it.
+            # Read the attribute only once, because another thread can replace it at any time.
             cached = self._cached
             if cached is None or cached[0] != version:
                 self._check_size(status.st_size)
@@ -61,7 +63,7 @@ class WatchedFile:
         except OSError as error:
             raise ForgeCredentialsError(f"cannot read the credentials file {self._file}: {error.strerror}") from error
         except UnicodeDecodeError:
-            # The original exception contains the content.
+            # Do not chain the original exception, because it contains the content of the file.
             raise ForgeCredentialsError(f"the credentials file {self._file} is not UTF-8 text") from None
         return cached[1]
 

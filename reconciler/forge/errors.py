@@ -23,7 +23,7 @@ NextStep = Literal["retry", "wait", "human"]
 
 
 class ForgeError(ExpectedError):
-    """A request to a forge failed. `next_step` is the required action."""
+    """Base class of the errors of requests to a forge. `next_step` is the action that can solve the error."""
 
     next_step: ClassVar[NextStep] = "retry"
 
@@ -37,7 +37,7 @@ class ForgeUnreachableError(ForgeError):
 
 
 class ForgeBusyError(ForgeError):
-    """A rate limit of the forge or of the settings is exhausted. `until` is its end, in seconds since 1970."""
+    """A rate limit of the forge or the settings is reached. `until` is the time of its end, in seconds since 1970."""
 
     next_step: ClassVar[NextStep] = "wait"
 
@@ -47,7 +47,10 @@ class ForgeBusyError(ForgeError):
 
 
 class ForgeRefusedError(ForgeError):
-    """The forge rejected the request, and would reject the same request again. `status` is the HTTP status or 0."""
+    """The forge rejected the request, and would reject the same request again.
+
+    `status` is the HTTP status of the response, or 0 if the error has no HTTP status.
+    """
 
     next_step: ClassVar[NextStep] = "human"
 
@@ -57,7 +60,7 @@ class ForgeRefusedError(ForgeError):
 
 
 class HeadMovedError(ForgeRefusedError):
-    """The head of the pull request is not the expected commit."""
+    """The head of the pull request is not the expected commit, because another writer moved its branch."""
 
     next_step: ClassVar[NextStep] = "retry"
 
@@ -75,13 +78,13 @@ class ForgeCredentialsError(ForgeError):
 
 
 class ForgeAnswerError(ForgeError):
-    """The response does not have the documented format. For example, it comes from a proxy."""
+    """The response does not have the documented format, for example because it comes from a proxy."""
 
     next_step: ClassVar[NextStep] = "human"
 
 
 class InternalForgeError(ForgeError):
-    """Processing of the pull requests of one repository failed with an unexpected exception."""
+    """An unexpected exception occurred while the pull requests of a repository were processed."""
 
     next_step: ClassVar[NextStep] = "human"
 

@@ -1,4 +1,4 @@
-"""Client for the pull requests of one repository on Gitea or Forgejo, with their API version 1."""
+"""Client for the pull requests of one repository on Gitea or Forgejo. It uses version 1 of their API."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ from reconciler.forge.response_cache import ApprovalCache
 from reconciler.forge.responses import ResponseFields, to_one_line
 from reconciler.forge.text_escaping import GITEA_DRAFT
 
-# The default of the maximum page size of an instance.
+# The default maximum page size of Gitea.
 _PAGE = 50
 _BASE_MOVED = "merge push out of date"
 
 
 class Gitea:
-    """The pull requests of a repository. Pull requests from forks and from AGit, which have no branch, are omitted.
+    """The pull requests of one repository. Pull requests from forks and from the AGit flow are omitted.
 
     The API URL of the client is `https://HOST/api/v1`, and the credentials are in the header `Authorization: token …`.
 
-    `hold` is set if the head is approved and no reviewer requests changes. Gitea does not report whether a pull request
-    is set to merge automatically. The mark `WIP:` in the title is the default mark of drafts of an instance.
+    `PullRequest.hold` is "approved" if the head is approved and no reviewer requests changes. Gitea does not report
+    whether a pull request is set to merge automatically. The prefix `WIP:` in a title marks a draft, as in the default
+    settings of Gitea.
     """
 
     def __init__(self, client: ForgeClient, owner: str, name: str) -> None:
@@ -43,7 +44,7 @@ class Gitea:
         self._approvals = ApprovalCache(client.clock)
 
     def list_open_requests(self) -> Sequence[PullRequest]:
-        """Return the open pull requests from branches of this repository. Fetch reviews only after a change."""
+        """Return the open pull requests from branches of this repository. Reviews are fetched only after a change."""
         listed = self._create_fields(self._client.get_all_pages(self._pulls, {"state": "open", "limit": _PAGE}))
         items = {item.get_number("number"): item for item in listed if _is_own(item)}
         self._approvals.retain(items)
@@ -55,10 +56,10 @@ class Gitea:
         return self._read(ResponseFields(self._client.get(path), f"GET {path}"))
 
     def find(self, head: str, base: str) -> PullRequest | None:
-        """Return the newest pull request of these branches in any state, or None.
+        """Return the newest pull request of these branches in any state. Return None if there is none.
 
-        The search of Gitea by branches returns the oldest pull request. Therefore, this method reads the list. Since
-        Gitea 1.24, the list contains only pull requests to this base.
+        The method reads the list of all pull requests, because the search by branches returns the oldest pull request.
+        Since Gitea 1.24, the list contains only pull requests to the branch `base`.
         """
         numbers: list[int] = []
         candidates: list[ResponseFields] = []
@@ -66,7 +67,7 @@ class Gitea:
             listed = self._fetch_page({"state": "all", "base_branch": base, "limit": _PAGE, "page": page})
             numbers += [item.get_number("number") for item in listed]
             candidates += [item for item in listed if _is_own(item) and _get_branches(item) == (head, base)]
-            # The order of the list is not documented. Stop only if the list is sorted by descending number.
+            # Stop only if the numbers are in descending order, because Gitea does not document the order of the list.
             if not listed or (candidates and all(number > following for number, following in pairwise(numbers))):
                 newest = max(candidates, key=lambda item: item.get_number("number"), default=None)
                 return None if newest is None else self._read(newest)
@@ -76,7 +77,7 @@ class Gitea:
         """Open a pull request.
 
         Raises:
-            ForgeRefusedError: A pull request for these branches is open, or a label does not exist.
+            ForgeRefusedError: A pull request for these branches is already open, or a label does not exist.
         """
         title = GITEA_DRAFT.apply(new.title, new.draft)
         body = {"head": new.head, "base": new.base, "title": title, "body": new.body}
@@ -85,19 +86,20 @@ class Gitea:
         return _read(ResponseFields(response, f"POST {self._pulls}"))
 
     def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
-        """Set title and body of a pull request. The draft mark stays as in `request`."""
+        """Set title and body of a pull request. Keep the prefix of a draft in the title if `request` is a draft."""
         self._edit(request, {"title": GITEA_DRAFT.apply(title, request.draft), "body": body})
         return replace(request, title=title, body=body)
 
     def set_draft(self, request: PullRequest, draft: bool) -> None:
-        """Mark a pull request as a draft, or as ready for review, by its title."""
+        """Mark a pull request as a draft or as ready for review, by adding or removing the prefix of its title."""
         self._edit(request, {"title": GITEA_DRAFT.apply(request.title, draft)})
 
     def remove_label(self, request: PullRequest, label: str) -> None:
-        """Remove a label from a pull request. Do nothing if it does not have the label."""
+        """Remove a label from a pull request. Do nothing if the pull request does not have the label."""
         path = f"{self._root}/issues/{request.number}/labels"
         for item in (ResponseFields(label_data, f"GET {path}") for label_data in self._client.get_all_pages(path)):
-            # A label of the organization and a label of the repository can have the same name.
+            # Continue after a match, because a label of the organization and a label of the repository can have the
+            # same name.
             if item.get_text("name") == label:
                 self._client.send("DELETE", f"{path}/{item.get_number('id')}", {})
 
@@ -106,7 +108,7 @@ class Gitea:
         self._edit(request, {"state": "closed"})
 
     def set_check(self, commit: CommitId, verdict: Verdict) -> None:
-        """Set the commit status `reconciler`."""
+        """Set the commit status `reconciler` of a commit."""
         state = "success" if verdict.passed else "failure"
         status = {"context": "reconciler", "state": state, "description": to_one_line(verdict.summary)}
         self._client.send("POST", f"{self._root}/statuses/{commit}", status)
@@ -114,14 +116,15 @@ class Gitea:
     def merge(self, request: PullRequest, method: MergeMethod, message: str) -> None:
         """Merge a pull request if its head is still `request.commit`. The branch is not deleted.
 
-        The first line of the message is the title of the commit. A rebase keeps the existing messages.
+        The first line of `message` is the title of the commit. With the method "rebase", `message` is ignored, and the
+        commits keep their messages.
 
         Raises:
             HeadMovedError: The head is another commit.
             ForgeRefusedError: Gitea rejected the merge, or has not yet finished its check for conflicts after a push.
         """
         if not request.commit:
-            # Gitea ignores an empty commit id, and would merge any head.
+            # Do not send an empty commit ID, because Gitea ignores it and would merge any head.
             raise HeadMovedError(f"pull request {request.number} has no head")
         title, _, description = message.partition("\n")
         texts = {} if method == "rebase" else {"MergeTitleField": title, "MergeMessageField": description.strip()}
@@ -129,10 +132,10 @@ class Gitea:
         try:
             self._client.send("POST", f"{self._pulls}/{request.number}/merge", {**options, **texts})
         except ForgeMissingError as error:
-            # Gitea also responds with 404 for a closed pull request.
+            # Read the pull request again, because Gitea also responds with 404 if the pull request is closed.
             raise self._classify_merge_error(request, error) from None
         except ForgeRefusedError as error:
-            # Gitea responds with 409 for another head, another base, and every conflict.
+            # Read the pull request again, because 409 can mean another head, another base, or a conflict.
             raise self._classify_merge_error(request, error) if error.status == 409 else error from None
 
     def _classify_merge_error(self, request: PullRequest, error: ForgeError) -> ForgeError:
@@ -201,7 +204,7 @@ def _read(item: ResponseFields) -> PullRequest:
 
 
 def _get_branches(item: ResponseFields) -> tuple[str, str]:
-    # After the deletion of the branch, `ref` is refs/pull/N/head.
+    # Use the label, because `ref` is refs/pull/N/head after the deletion of the branch.
     return item.get_text("head", "label"), item.get_text("base", "ref")
 
 
@@ -218,7 +221,7 @@ def _get_state(item: ResponseFields) -> State:
 
 
 def _is_approved(reviews: Iterable[ResponseFields], commit: CommitId) -> bool:
-    # A comment does not change the previous verdict of its author.
+    # Ignore comments, because a comment does not change the previous review of its author.
     latest: dict[str, ResponseFields] = {}
     for review in reviews:
         if review.get_text("state") in {"APPROVED", "REQUEST_CHANGES"}:

@@ -1,4 +1,4 @@
-"""Client for GitHub and GitHub Enterprise Server: REST version 2022-11-28, and GraphQL for draft marks."""
+"""Client for GitHub and GitHub Enterprise Server. It uses the REST API and, to change the draft status, GraphQL."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ _TO_DRAFT = "convertPullRequestToDraft"
 class GitHub:
     """The pull requests of one repository on GitHub.
 
-    `hold` is set if auto-merge is enabled, or if the head is approved and no reviewer requests changes. The
-    REST API does not report a merge queue. Therefore, `hold` is never "queued". A push removes a pull request from it.
+    `PullRequest.hold` is "auto-merge" if auto-merge is enabled. It is "approved" if the head is approved and no
+    reviewer requests changes. It is never "queued", because the REST API does not report merge queues. Therefore, a
+    push can remove a pull request from a merge queue.
     """
 
     def __init__(self, client: ForgeClient, owner: str, name: str) -> None:
@@ -58,8 +59,8 @@ class GitHub:
         return self._read(self._fetch_item(number))
 
     def find(self, head: str, base: str) -> PullRequest | None:
-        """Return the newest pull request of these branches in any state, or None."""
-        # The list can contain several entries, because forks of the same owner match this filter, too.
+        """Return the newest pull request of these branches in any state. Return None if there is none."""
+        # Read several entries, because pull requests from other forks of the owner match this filter, too.
         named = {"head": f"{self._owner}:{head}", "base": base, "state": "all"}
         listed = self._client.get(
             f"{self._root}/pulls", {**named, "sort": "created", "direction": "desc", "per_page": 10}
@@ -71,10 +72,11 @@ class GitHub:
     def create(self, new: NewRequest) -> PullRequest:
         """Open a pull request.
 
-        Labels require a second request. If it fails, the pull request exists without labels, and `find` returns it.
+        The labels are set in a second request. If it fails, the pull request exists without labels, and `find` returns
+        it.
 
         Raises:
-            ForgeRefusedError: A pull request for these branches is open, or GitHub rejected the labels.
+            ForgeRefusedError: A pull request for these branches is already open, or GitHub rejected the labels.
         """
         body = {"title": new.title, "body": new.body, "head": new.head, "base": new.base, "draft": new.draft}
         path = f"{self._root}/pulls"
@@ -99,9 +101,9 @@ class GitHub:
             raise ForgeRefusedError(f"{mutation}: GitHub did not change pull request {request.number}")
 
     def remove_label(self, request: PullRequest, label: str) -> None:
-        """Remove a label from a pull request. Do nothing if it does not have the label."""
-        # GitHub responds with 404 for a missing label and also for a repository that the account cannot read. Callers
-        # that must be certain read the pull request again.
+        """Remove a label from a pull request. Do nothing if the pull request does not have the label."""
+        # Ignore status 404, which means a missing label or a repository that the account cannot read. A caller that
+        # must be certain reads the pull request again.
         with suppress(ForgeMissingError):
             path = f"{self._root}/issues/{request.number}/labels/{quote(label, safe='')}"
             self._client.send("DELETE", path, {})
@@ -111,7 +113,7 @@ class GitHub:
         self._client.send("PATCH", self._build_path(request), {"state": "closed"})
 
     def set_check(self, commit: CommitId, verdict: Verdict) -> None:
-        """Set the commit status `reconciler`. GitHub limits its description to 140 characters."""
+        """Set the commit status `reconciler` of a commit. Its description is cut after 140 characters."""
         description = " ".join(verdict.summary.split())
         if len(description) > _MAX_DESCRIPTION_CHARACTERS:
             description = description[: _MAX_DESCRIPTION_CHARACTERS - 1] + "…"
@@ -122,7 +124,8 @@ class GitHub:
     def merge(self, request: PullRequest, method: MergeMethod, message: str) -> None:
         """Merge a pull request if its head is still `request.commit`.
 
-        The first line of the message is the title of the commit. A rebase keeps the existing messages.
+        The first line of `message` is the title of the commit. With the method "rebase", `message` is ignored, and the
+        commits keep their messages.
 
         Raises:
             HeadMovedError: The head is another commit.
@@ -185,7 +188,7 @@ class GitHub:
         return ResponseFields(answer, mutation)
 
     def _classify_graph_error(self, mutation: str, errors: Any) -> ForgeError:
-        # GraphQL reports errors in a response with status 200.
+        # Read the error type from the body, because GraphQL reports errors in a response with status 200.
         first = errors[0] if isinstance(errors, list) else errors
         detail: Mapping[str, object] = first if isinstance(first, dict) else {}
         message = to_one_line(f"{mutation}: {detail.get('message', 'refused')}")
@@ -209,13 +212,13 @@ def _check_name(name: str) -> None:
 
 
 def _get_graphql_url(api: str) -> str:
-    # Enterprise: https://HOST/api/v3 and https://HOST/api/graphql
+    # Remove the suffix, because the APIs of GitHub Enterprise are https://HOST/api/v3 and https://HOST/api/graphql.
     return f"{api.removesuffix('/v3')}/graphql"
 
 
 def _is_own(item: ResponseFields) -> bool:
-    # Compare both sides of the response, because GitHub ignores case and follows renames. The repository of a deleted
-    # fork is null.
+    # Compare two names from the same response, because GitHub ignores case and follows renames. The head repository is
+    # null if it was a fork that was deleted.
     base_repository = item.get_text("base", "repo", "full_name")
     return item.get_text("head", "repo", "full_name", default="") == base_repository
 
@@ -243,7 +246,7 @@ def _get_state(item: ResponseFields) -> State:
 
 
 def _is_approved(reviews: Iterable[ResponseFields], commit: CommitId) -> bool:
-    # A comment does not change the previous verdict of its author.
+    # Ignore comments, because a comment does not change the previous review of its author.
     latest: dict[str, tuple[str, str]] = {}
     for review in reviews:
         state = review.get_text("state")
@@ -257,7 +260,7 @@ def _is_approved(reviews: Iterable[ResponseFields], commit: CommitId) -> bool:
 def _classify_merge_error(error: ForgeRefusedError) -> ForgeError:
     if error.status == 409:
         return HeadMovedError(error.message, error.status)
-    # Another merge changed the base at the same time. GitHub responds with 405 in this case, too.
+    # Retry status 405 if another merge changed the base at the same time.
     if error.status == 405 and "Base branch was modified" in error.message:
         return ForgeUnreachableError(error.message)
     return error

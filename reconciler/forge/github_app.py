@@ -1,4 +1,4 @@
-"""Tokens of a GitHub App. A token is valid for one hour and is requested with a signature of the private key."""
+"""Tokens of a GitHub App. A token is valid for one hour. A request signed with the private key returns a new token."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from reconciler.forge.http_client import ForgeClient
 from reconciler.forge.rate_limits import RateLimiter
 from reconciler.forge.responses import ResponseFields
 
-# GitHub accepts a signature for ten minutes, and rejects a date in the future. The clocks of two machines differ.
+# GitHub accepts a signature for at most ten minutes, and rejects a signature date in the future. Therefore, the date is
+# 60 seconds before now, because the clocks of two machines can differ.
 _BACK_SECONDS = 60
 _SIGNATURE_SECONDS = 480
 _RENEW_SECONDS = 300
@@ -29,11 +30,11 @@ class _Token:
 
 
 class AppToken:
-    """Builds the header with a token of one installation of an App. It implements `Authorize`.
+    """Builds the header with a token of one installation of a GitHub App. It implements `Authorize`.
 
-    `app` is the client id or the number of the App. `key_file` contains its private key in PEM format. If
-    `installation` is 0, GitHub returns the installation of `repository` ("owner/name"). A token is renewed five
-    minutes before its end. Threads can share the object.
+    `app` is the client ID or the number of the App. `key_file` contains its private key in PEM format. If
+    `installation` is 0, GitHub returns the ID of the installation for `repository` ("owner/name"). A token is renewed
+    five minutes before its end. The object is thread-safe.
     """
 
     def __init__(
@@ -52,13 +53,13 @@ class AppToken:
         self._repository = repository
         self._clock = clock
         self._installation = installation
-        # Requests for tokens do not count as writes.
+        # Use a rate limiter without limits, because requests for tokens do not count as writes.
         self._client = ForgeClient(api, self._sign, RateLimiter(0, 0, clock), clock, transport).with_headers(HEADERS)
         self._token: _Token | None = None
         self._lock = Lock()
 
     def __call__(self) -> Mapping[str, str]:
-        """Return the header, or raise ForgeError."""
+        """Return the header with a valid token. Raises ForgeError."""
         with self._lock:
             if self._token is None or self._token.until - self._clock() < _RENEW_SECONDS:
                 self._token = self._renew_token()
@@ -78,7 +79,7 @@ class AppToken:
         return _Token(token, answer.get_time("expires_at"))
 
     def _find_installation(self) -> int:
-        # The id is requested for every token, because a repeated installation of the App has another id.
+        # Request the ID for every token, because the ID changes if the App is installed again.
         path = f"/repos/{self._repository}/installation"
         return ResponseFields(self._client.get(path), f"GET {path}").get_number("id")
 
@@ -95,7 +96,7 @@ class AppToken:
         try:
             signed = jwt.encode(claims, self._key.read(), algorithm="RS256")
         except (jwt.PyJWTError, ValueError, TypeError):
-            # The original exception can contain the key.
+            # Do not chain the original exception, because it can contain the key.
             raise ForgeCredentialsError(
                 f"the credentials file {self._key_file} must contain the private key of a GitHub App (RSA, PEM)"
             ) from None

@@ -1,4 +1,4 @@
-"""Client for the merge requests of one GitLab project, with the REST API version 4."""
+"""Client for the merge requests of one GitLab project. It uses version 4 of the REST API."""
 
 from __future__ import annotations
 
@@ -16,25 +16,26 @@ from reconciler.forge.text_escaping import GITLAB_DRAFT, escape_commands, unesca
 
 _MAX_DESCRIPTION_CHARACTERS = 255
 _CHECK = "reconciler"
-# A merge request is "locked" during its merge.
+# "locked" is an open state, because GitLab uses it while the merge is running.
 _STATES: dict[str, State] = {"opened": "open", "locked": "open", "closed": "closed", "merged": "merged"}
 
 
 class GitLab:
-    """The merge requests of a project, identified by its full path. Merge requests from forks are omitted.
+    """The merge requests of one project, which is identified by its full path. Merge requests from forks are omitted.
 
     The API URL of the client is `https://HOST/api/v4`, and the credentials are in the header `PRIVATE-TOKEN`. A project
     access token with the scope `api` is sufficient.
 
-    Values of `hold`:
+    Values of `PullRequest.hold`:
 
-    - "approved": the merge request is not a draft, has an approval and lacks none. GitLab does not report the approved
-      commit, and a setting of the project determines whether a push removes approvals.
+    - "approved": the merge request is not a draft and has all required approvals, and at least one. GitLab does not
+      report
+      the approved commit. A setting of the project determines whether a push removes approvals.
     - "auto-merge": auto-merge is enabled, or the merge request is in a merge train.
     - "queued": the merge is running.
 
-    GitLab processes a push with a delay. Therefore, `commit` can be the previous head. GitLab removes whitespace at the
-    end of a body and carriage returns.
+    GitLab processes a push with a delay. Therefore, `PullRequest.commit` can be the previous head. GitLab removes
+    carriage returns, and whitespace at the end of a body.
     """
 
     def __init__(self, client: ForgeClient, project: str) -> None:
@@ -44,7 +45,7 @@ class GitLab:
         self._approvals = ApprovalCache(client.clock)
 
     def list_open_requests(self) -> Sequence[PullRequest]:
-        """Return the open merge requests from branches of this project. Fetch approvals only after a change."""
+        """Return the open merge requests from branches of this project. Approvals are fetched only after a change."""
         items = {
             item.get_number("iid"): item for item in self._list({"state": "opened", "sort": "asc", "per_page": 100})
         }
@@ -58,7 +59,7 @@ class GitLab:
         return self._read(ResponseFields(self._client.get(path), f"GET {path}"))
 
     def find(self, head: str, base: str) -> PullRequest | None:
-        """Return the newest merge request of these branches in any state, or None."""
+        """Return the newest merge request of these branches in any state. Return None if there is none."""
         branches = {"source_branch": head, "target_branch": base, "state": "all"}
         items = self._list({**branches, "sort": "desc", "per_page": 20})
         return self._read(max(items, key=lambda item: item.get_number("iid"))) if items else None
@@ -67,7 +68,8 @@ class GitLab:
         """Open a merge request.
 
         Raises:
-            ForgeRefusedError: For example, a merge request for these branches is already open.
+            ForgeRefusedError: GitLab rejected the merge request, for example because one is already open for these
+                branches.
         """
         body = {
             "source_branch": new.head,
@@ -81,16 +83,16 @@ class GitLab:
         return _read(ResponseFields(response, f"POST {self._requests}"))
 
     def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
-        """Set title and body of a merge request. The draft mark stays as in `request`."""
+        """Set title and body of a merge request. Keep the prefix of a draft in the title if `request` is a draft."""
         self._edit(request, {"title": GITLAB_DRAFT.apply(title, request.draft), "description": escape_commands(body)})
         return replace(request, title=title, body=body)
 
     def set_draft(self, request: PullRequest, draft: bool) -> None:
-        """Mark a merge request as a draft, or as ready, by its title."""
+        """Mark a merge request as a draft or as ready, by adding or removing the prefix of its title."""
         self._edit(request, {"title": GITLAB_DRAFT.apply(request.title, draft)})
 
     def remove_label(self, request: PullRequest, label: str) -> None:
-        """Remove a label from a merge request. Do nothing if it does not have the label."""
+        """Remove a label from a merge request. Do nothing if the merge request does not have the label."""
         self._edit(request, {"remove_labels": _check_label(label)})
 
     def close(self, request: PullRequest) -> None:
@@ -98,7 +100,7 @@ class GitLab:
         self._edit(request, {"state_event": "close"})
 
     def set_check(self, commit: CommitId, verdict: Verdict) -> None:
-        """Set the external status `reconciler` of a commit."""
+        """Set the commit status `reconciler` of a commit."""
         state = "success" if verdict.passed else "failed"
         status = {
             "state": state,
@@ -108,14 +110,14 @@ class GitLab:
         try:
             self._client.send("POST", f"{self._root}/statuses/{commit}", status)
         except ForgeRefusedError as error:
-            # Some versions reject a status that is equal to the current status.
+            # Ignore this error, because some versions reject a status that is equal to the current status.
             if "Cannot transition status" not in error.message or f"from :{state}" not in error.message:
                 raise
 
     def merge(self, request: PullRequest, method: MergeMethod, message: str) -> None:
         """Merge a merge request if its head is still `request.commit`. The branch is not deleted.
 
-        A setting of the project determines whether a merge creates a merge commit. It does not support "rebase".
+        A setting of the project determines whether GitLab creates a merge commit. The method "rebase" is not supported.
 
         Raises:
             HeadMovedError: The head is another commit.
@@ -131,8 +133,8 @@ class GitLab:
         try:
             self._client.send("PUT", self._build_path(request, "/merge"), {"sha": request.commit, **options, **texts})
         except ForgeCredentialsError as error:
-            # GitLab also responds with 401 if a valid account has no permission to push to the base. This request fails
-            # if the credentials are invalid.
+            # Send a read request, because GitLab also responds with 401 if a valid account has no permission to push to
+            # the base. The read request raises an error if the credentials are invalid.
             self.get_request(request.number)
             raise ForgeRefusedError(f"{error.message}: this account may not merge into {request.base}") from None
         except ForgeRefusedError as error:
@@ -149,7 +151,7 @@ class GitLab:
         items = [
             ResponseFields(item, f"GET {self._requests}") for item in self._client.get_all_pages(self._requests, query)
         ]
-        # Merge requests from forks can have a branch with the same name.
+        # Omit merge requests from forks, because a fork can have a branch with the same name.
         return [item for item in items if item.get_number("source_project_id") == item.get_number("target_project_id")]
 
     def _read(self, item: ResponseFields) -> PullRequest:
@@ -172,7 +174,7 @@ class GitLab:
     def _fetch_approval(self, request: PullRequest) -> bool:
         path = self._build_path(request, "/approvals")
         answer = ResponseFields(self._client.get(path), f"GET {path}")
-        # Without an approval rule, a merge request is approved from the start, with an empty list of approvers.
+        # Require an approver, because without an approval rule, GitLab reports each merge request as approved.
         return answer.get_bool("approved") and bool(answer.find("approved_by"))
 
 
@@ -184,7 +186,7 @@ def _read(item: ResponseFields) -> PullRequest:
         body=unescape_commands(item.get_text("description", default="")),
         head=item.get_text("source_branch"),
         base=item.get_text("target_branch"),
-        # The value is null if the branch was deleted before GitLab read it.
+        # Accept null, which GitLab returns if the branch was deleted before GitLab processed the push.
         commit=CommitId(item.get_text("sha", default="")),
         state=_STATES.get(item.get_text("state"), "closed"),
         draft=item.get_bool("draft"),

@@ -1,4 +1,4 @@
-"""The configured forges, and selection of the client, the credentials and the rate limiter of a repository."""
+"""The forges of the settings. Selects the client, the credentials and the rate limiter for a repository."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _PLAIN = re.compile(r"[A-Za-z0-9._/-]+")
 
 @dataclass(frozen=True)
 class Host:
-    """A forge with the repositories below `path` on `host`. The host "" is this machine.
+    """A forge of the settings. It contains the repositories below `path` on `host`. The host "" is this machine.
 
-    If `api` is "", the default URL of the API is used. The credentials are a `token_file`, or for GitHub an App with
-    the file of its private key. If `app_installation` is 0, GitHub returns the installation.
+    If `api` is "", the default URL of the API is used. The credentials are a `token_file`. For GitHub, they can also be
+    an App ID and the file with the private key of the App. If `app_installation` is 0, GitHub returns the installation.
     """
 
     kind: Kind
@@ -40,7 +40,7 @@ class Host:
     app_installation: int = 0
 
     def contains_repository(self, host: str, path: str) -> bool:
-        """Return whether a repository is on this forge."""
+        """Return whether the repository at this host and path is on this forge."""
         is_inside = not self.path or path == self.path or path.startswith(f"{self.path}/")
         return host == self.host and is_inside
 
@@ -57,7 +57,7 @@ def _get_default_api(kind: Kind, host: str) -> str:
 
 
 class Hosts:
-    """Builds one client per repository. All clients of a host share its rate limiter. Threads can share the object."""
+    """Builds one client per repository. All clients of a forge share one rate limiter. The object is thread-safe."""
 
     def __init__(
         self, hosts: Sequence[Host], writes_per_minute: int, new_per_hour: int, clock: Callable[[], float]
@@ -71,12 +71,15 @@ class Hosts:
         self._lock = Lock()
 
     def get_kind(self, host: str, path: str) -> Kind | None:
-        """Return the kind of the forge of a repository, or None. The forge with the longest path applies."""
+        """Return the kind of the forge of a repository. Return None if the repository is on no forge.
+
+        If several forges contain the repository, the forge with the longest path is used.
+        """
         forge_host = self._find_host(host, path)
         return forge_host.kind if forge_host else None
 
     def get_forge(self, host: str, path: str) -> Forge | None:
-        """Return the client of a repository, or None without a forge or for a forge that uses only pushes."""
+        """Return the client for a repository. Return None if the repository has no forge with an API client."""
         with self._lock:
             key = (host, path)
             if key not in self._forges:
@@ -84,9 +87,10 @@ class Hosts:
             return self._forges[key]
 
     def build_commit_url(self, host: str, path: str, commit: str) -> str:
-        """Return the URL of a commit's page, or "" for repositories without a forge or on this machine."""
+        """Return the URL of the page of a commit. Return "" if the repository is on no forge, or on this machine."""
         kind = self.get_kind(host, path) if host else None
-        # The URL is inserted into Markdown, where other characters could end the link.
+        # Allow only plain characters, because the URL is inserted into Markdown, where other characters could end the
+        # link.
         if kind is None or not _PLAIN.fullmatch(path):
             return ""
         return f"https://{host}/{path}/{'-/' if kind.startswith('gitlab') else ''}commit/{commit}"
@@ -109,7 +113,7 @@ class Hosts:
             return None
         owner, _, name = path.rpartition("/")
         if not forge_host.host:
-            # For a repository on this machine, only the last two segments of the path are owner and name.
+            # Use only the last two segments of the path on this machine as owner and name.
             owner = owner.rpartition("/")[2]
         match forge_host.kind:
             case "github" if is_name(owner) and is_name(name):
@@ -122,7 +126,8 @@ class Hosts:
                 return None
 
     def _get_client(self, host: Host, repository: str) -> ForgeClient:
-        # Each owner installs the App separately. A token file is valid for all owners.
+        # Use one client per owner for an App, because each owner installs the App separately. A token file is valid for
+        # all owners.
         key = (host, repository.partition("/")[0] if host.app_id and not host.app_installation else "")
         if key not in self._clients:
             authorize = self._build_authorize(host, repository)

@@ -17,13 +17,13 @@ from reconciler.forge.response_cache import CachedResponse, ResponseCache
 from reconciler.forge.responses import create_status_error, extract_error_message, parse_json, to_one_line
 
 Authorize = Callable[[], Mapping[str, str]]
-"""Returns the headers with the credentials, or raises ForgeCredentialsError."""
+"""A function that returns the headers with the credentials, or raises ForgeCredentialsError."""
 
 MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 MAX_PAGES = 100
 _MAX_REDIRECTS = 3
 _TIMEOUT = httpx.Timeout(30.0, connect=10.0)
-# The timeout of httpx applies to each chunk of a response. This limit applies to the complete response.
+# The timeout of httpx limits the time for each chunk of a response. This limit is for the complete response.
 _MAX_RESPONSE_SECONDS = 120
 _NONE: Mapping[str, Any] = {}
 
@@ -37,12 +37,12 @@ class _Answer:
 
 
 class ForgeClient:
-    """Sends and receives JSON as one account of a forge.
+    """Sends and receives JSON with the credentials of one account of a forge. The object is thread-safe.
 
-    `api` is the URL of the API, and `clock` returns seconds since 1970. Reads are conditional requests with the ETag of
-    the cached response. The client does not retry and does not wait. It does not follow redirects to another origin,
-    because the redirected request would contain the credentials. All methods raise ForgeError, whose message contains
-    no credentials. Threads can share the object.
+    `api` is the URL of the API, and `clock` returns seconds since 1970. Read requests are conditional: they contain the
+    ETag of the cached response. The client does not retry and does not wait. It does not follow redirects to another
+    origin, because the redirected request would contain the credentials. All methods raise ForgeError. The error
+    message contains no credentials.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class ForgeClient:
         self._cache = ResponseCache()
 
     def with_headers(self, headers: Mapping[str, str]) -> ForgeClient:
-        """Return a client with the same connections that adds these headers to every request."""
+        """Return a client that shares the connections of this client and adds these headers to every request."""
         client = copy.copy(self)
         client._headers = {**self._headers, **headers}
         return client
@@ -73,11 +73,11 @@ class ForgeClient:
         self._connections.close()
 
     def get(self, path: str, params: Mapping[str, str | int] = _NONE) -> Any:
-        """Return the JSON at a path below the URL of the API, or at a URL of the same origin."""
+        """Return the JSON at a URL. `path` is a path below the URL of the API, or a full URL of the same origin."""
         return self._read(path, params)[0]
 
     def get_all_pages(self, path: str, params: Mapping[str, str | int] = _NONE) -> list[Any]:
-        """Return the items of all pages of a list. The method follows the links to the next page (RFC 8288)."""
+        """Return the items of all pages of a list. Follow the links to the next page (RFC 8288)."""
         items: list[Any] = []
         call = f"GET {path}"
         for _ in range(MAX_PAGES):
@@ -91,9 +91,9 @@ class ForgeClient:
         raise ForgeAnswerError(f"{call}: there are more than {MAX_PAGES} pages")
 
     def send(self, method: str, path: str, body: Mapping[str, Any], *, is_new_request: bool = False) -> Any:
-        """Send a write request, and return the JSON of the response or None.
+        """Send a write request, and return the JSON of the response. Return None if the response is empty.
 
-        The rate limiter counts the write. If `is_new_request` is set, it also counts a new pull request.
+        The rate limiter counts the write. If `is_new_request` is True, it also counts a new pull request.
         """
         count_request = self._rate_limiter.count_new_request if is_new_request else self._rate_limiter.count_write
         count_request()
@@ -101,7 +101,7 @@ class ForgeClient:
         return parse_json(answer.content, f"{method} {path}") if answer.content.strip() else None
 
     def record_rate_limit(self, message: str) -> ForgeBusyError:
-        """Pause the rate limiter for a limit that the forge did not report with an HTTP status. Return the error."""
+        """Return the error for a rate limit that the forge reported without an HTTP status, and pause all requests."""
         error = ForgeBusyError(message, self.clock() + 60)
         self._rate_limiter.pause_until(error.until)
         return error
@@ -146,7 +146,8 @@ class ForgeClient:
         raise ForgeAnswerError(f"{call}: more than {_MAX_REDIRECTS} redirects")
 
     def _find_redirect(self, method: str, url: httpx.URL, answer: _Answer) -> httpx.URL | None:
-        # A renamed repository has a redirect. A write is repeated only if the status preserves its method and body.
+        # Follow redirects, because a renamed repository has one. Repeat a write only if the status preserves method and
+        # body.
         followed = {301, 302, 303, 307, 308} if method == "GET" else {307, 308}
         location = answer.headers.get("location")
         if answer.status not in followed or not location:
@@ -155,7 +156,7 @@ class ForgeClient:
         return redirect if self._is_same_origin(redirect) else None
 
     def _fetch_answer(self, request: httpx.Request, call: str) -> _Answer:
-        # The original exceptions are omitted, because messages of the HTTP client can contain a header.
+        # Do not chain the original exceptions, because messages of the HTTP client can contain a header.
         try:
             answer = self._connections.http.send(request, stream=True)
             try:
@@ -198,7 +199,7 @@ class ForgeClient:
 
 
 class _Connections:
-    """The connections to one forge, which the first request opens. Threads can share the object."""
+    """The connections to one forge. The first request opens the HTTP client. The object is thread-safe."""
 
     def __init__(self, transport: httpx.BaseTransport | None) -> None:
         self._transport = transport
@@ -232,7 +233,8 @@ def _parse_root(api: str) -> str:
 
 
 def _create_empty_cookie_jar() -> CookieJar:
-    # With a session cookie, a request could run as another account than that of the token.
+    # Reject all cookies, because with a session cookie, a request could run as another account than the account of the
+    # token.
     return CookieJar(DefaultCookiePolicy(allowed_domains=[]))
 
 
@@ -252,7 +254,7 @@ def _get_redirect_host(answer: _Answer) -> str:
 
 
 def _remove_credentials(text: str, credentials: Mapping[str, str]) -> str:
-    # The response of a forge or of a proxy can contain the headers of the request.
+    # Remove credentials, because the response of a forge or of a proxy can contain the headers of the request.
     secrets = {part for value in credentials.values() for part in (value, value.rpartition(" ")[2]) if part}
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "*****")

@@ -1,4 +1,4 @@
-"""The model of pull requests that is independent of the forge, and the Protocol `Forge` of the clients."""
+"""The Protocol `Forge` of all clients, and the model of pull requests, which is independent of the forge."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reconciler.catalog.files import CommitId
 
 State = Literal["open", "closed", "merged"]
 Hold = Literal["", "approved", "queued", "auto-merge"]
-# With this label, a reviewer accepts the conflicts of a draft.
+# Reviewers set this label to accept the conflicts of a draft.
 ACCEPT_CONFLICTS = "accept-conflicts"
 MergeMethod = Literal["merge", "squash", "rebase"]
 
@@ -19,10 +19,15 @@ MergeMethod = Literal["merge", "squash", "rebase"]
 class PullRequest:
     """A pull request. GitLab calls it a merge request.
 
-    `head` and `base` are branches of one repository, and `commit` is the commit of `head`. `draft` is whether the pull
-    request is marked as a draft. `hold` is the reason why the reconciler must not push to it: reviewers approved this
-    commit, or its merge is pending. `created` is in seconds since 1970. `title` does not contain the draft mark of the
-    forge. `labels` are sorted names.
+    Attributes:
+        title: The title without the prefix that marks a draft on the forge.
+        head: The branch to merge. It is in the same repository as `base`.
+        base: The branch to merge into.
+        commit: The head commit of the branch `head`.
+        draft: Whether the pull request is marked as a draft on the forge.
+        hold: The reason why the daemon must not push to the branch: the commit is approved, or its merge is pending.
+        created: The time of its creation, in seconds since 1970.
+        labels: The sorted names of the labels.
     """
 
     number: int
@@ -58,7 +63,7 @@ class NewRequest:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of the check of a commit: whether it can be published, and otherwise the reason in one line."""
+    """The result of the check of a commit. `passed` is True if the commit can be published. `summary` is the reason."""
 
     passed: bool
     summary: str
@@ -67,7 +72,7 @@ class Verdict:
 class Forge(Protocol):
     """The pull requests of one repository on a forge.
 
-    All methods raise ForgeError. No method waits for a rate limit.
+    All methods raise ForgeError. If a rate limit is reached, they raise ForgeBusyError and do not wait.
     """
 
     def list_open_requests(self) -> Sequence[PullRequest]:
@@ -79,19 +84,19 @@ class Forge(Protocol):
         ...
 
     def find(self, head: str, base: str) -> PullRequest | None:
-        """Return the newest pull request of these branches in any state, or None."""
+        """Return the newest pull request of these branches in any state. Return None if there is none."""
         ...
 
     def create(self, new: NewRequest) -> PullRequest:
         """Open a pull request.
 
         Raises:
-            ForgeRefusedError: For example, a pull request for these branches is already open.
+            ForgeRefusedError: The forge rejected it, for example because one is already open for these branches.
         """
         ...
 
     def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
-        """Set title and body of a pull request. Return the result, which on some forges is a new pull request."""
+        """Set title and body of a pull request, and return the result. Some forges create a new pull request."""
         ...
 
     def set_draft(self, request: PullRequest, draft: bool) -> None:
@@ -99,7 +104,7 @@ class Forge(Protocol):
         ...
 
     def remove_label(self, request: PullRequest, label: str) -> None:
-        """Remove a label from a pull request. Do nothing if it does not have the label."""
+        """Remove a label from a pull request. Do nothing if the pull request does not have the label."""
         ...
 
     def close(self, request: PullRequest) -> None:
@@ -107,7 +112,7 @@ class Forge(Protocol):
         ...
 
     def set_check(self, commit: CommitId, verdict: Verdict) -> None:
-        """Set the check `reconciler` of a commit."""
+        """Set the commit status `reconciler` of a commit, which shows whether the commit can be published."""
         ...
 
     def merge(self, request: PullRequest, method: MergeMethod, message: str) -> None:

@@ -1,7 +1,7 @@
-"""Push options that open pull requests without a token of the API.
+"""Builds push options with which a Git host opens pull requests, so that no API token is required.
 
-`Mirror.push` and `Mirror.push_for_review` send the options. A push cannot find, close or merge a pull request, set a
-check, or report whether the host created the pull request.
+`Mirror.push` and `Mirror.push_for_review` send the options. A push cannot find, close or merge a pull request, or set a
+check. It also does not report whether the host created the pull request.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ import base64
 from reconciler.forge.port import NewRequest
 from reconciler.forge.text_escaping import GITEA_DRAFT, GITLAB_DRAFT, escape_commands
 
-# A packet of the Git protocol contains at most 65,516 bytes. Base64 encodes three bytes as four.
+# A packet of the Git protocol has at most 65,516 bytes, and Base64 makes a text larger by one third.
 _MAX_BYTES = 64_000
 _MAX_BYTES_BEFORE_ENCODING = 48_000
 _ENCODED = "{base64}"
 
 
 def build_gitlab_push_options(new: NewRequest) -> tuple[str, ...]:
-    """Return the push options with which GitLab opens or updates a merge request of the pushed branch.
+    r"""Return the push options that make GitLab open or update a merge request for the pushed branch.
 
-    The push must contain only the head branch. GitLab creates missing labels. The options have these limits:
+    Push only the head branch with these options. GitLab creates missing labels. The options have these limits:
 
-    - Whitespace at the start and end of the body is lost.
-    - The characters backslash and `n` in the body become a line break.
+    - GitLab removes whitespace at the start and end of the body.
+    - GitLab converts the two characters `\n` in the body to a line break.
     - A body is cut after 64,000 bytes.
-    - A draft cannot become ready for review.
+    - A draft merge request cannot be changed to ready for review.
     """
     title, body = GITLAB_DRAFT.strip(_join_lines(new.title)), _encode_line_breaks(new.body)
     return (
@@ -39,11 +39,11 @@ def build_gitlab_push_options(new: NewRequest) -> tuple[str, ...]:
 
 
 def build_agit_push(new: NewRequest) -> tuple[str, tuple[str, ...]]:
-    """Return the ref and the push options with which Gitea or Forgejo opens a pull request for a pushed commit.
+    """Return the ref and the push options that make Gitea or Forgejo open a pull request for a pushed commit.
 
-    The topic is the name of the head. A second push updates the pull request, but not its title and body. A body with
-    several lines requires Gitea 1.24.3; older versions show its base64. Labels are lost, and a body is cut after
-    48,000 bytes.
+    The topic of the pull request is the name of the head branch. A second push with the same topic updates the commit,
+    but not title and body. A body with several lines requires Gitea 1.24.3, because older versions show it in Base64.
+    Labels are not supported. A body is cut after 48,000 bytes.
     """
     title = GITEA_DRAFT.apply(_join_lines(new.title), new.draft)
     body = _encode_base64(_remove_invalid(new.body).strip())
@@ -57,15 +57,16 @@ def _join_lines(text: str) -> str:
 
 
 def _encode_line_breaks(body: str) -> str:
-    # GitLab decodes these two characters as a line break. Decode them before the search for commands.
+    # Decode `\n` before the search for commands, because GitLab decodes it as a line break.
     text = escape_commands(_remove_invalid(body).strip().replace("\\n", "\n"))
-    # GitLab strips the value. A line break protects the space that escapes a command in the first line.
+    # Start with a line break if the first line is escaped by a space, because GitLab removes a space at the start.
     start = "\n" if text.startswith(" ") else ""
     return _truncate((start + text).replace("\n", "\\n"), _MAX_BYTES)
 
 
 def _remove_invalid(text: str) -> str:
-    # A packet and an environment variable end at a NUL character. File names can contain bytes that are not UTF-8.
+    # Remove NUL characters, because they end a packet or an environment variable. Replace characters that are not valid
+    # in UTF-8, because file names can contain such bytes.
     return text.replace("\0", "").encode(errors="replace").decode()
 
 

@@ -1,7 +1,7 @@
 """The rate limiter for write requests to one forge.
 
-Forges limit the requests of an account over all repositories. Therefore, all clients of a host share one RateLimiter.
-GitHub allows about 80 new objects per minute and 500 per hour.
+Forges limit all requests of an account together. Therefore, the clients of all repositories on a forge share one
+RateLimiter. GitHub allows about 80 new objects per minute and 500 per hour.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _HOUR = 3600
 class RateLimiter:
     """Limits the writes per minute and the new pull requests per hour. 0 means no limit.
 
-    The methods do not wait. They raise ForgeBusyError with the time of the next attempt. `clock` returns seconds since
-    1970. Threads can share the object.
+    The methods do not wait. If a limit is reached, they raise ForgeBusyError with the time of the next attempt. `clock`
+    returns seconds since 1970. The object is thread-safe.
     """
 
     def __init__(self, writes_per_minute: int, new_per_hour: int, clock: Callable[[], float]) -> None:
@@ -31,20 +31,20 @@ class RateLimiter:
         self._lock = Lock()
 
     def count_write(self) -> None:
-        """Count one write, or raise ForgeBusyError."""
+        """Count one write. Raises ForgeBusyError if the limit is reached."""
         self._take(self._writes)
 
     def count_new_request(self) -> None:
-        """Count one new pull request and its write, or raise ForgeBusyError and count neither."""
+        """Count one write and one new pull request. If a limit is reached, count nothing and raise ForgeBusyError."""
         self._take(self._writes, self._new)
 
     def check_pause(self) -> None:
-        """Raise ForgeBusyError during a pause. Reads call this method, because they are not counted."""
+        """Raise ForgeBusyError during a pause. Call this method before read requests, which are not counted."""
         with self._lock:
             self._check_pause(self._clock())
 
     def pause_until(self, until: float) -> None:
-        """Reject all requests until this time, which the forge requested."""
+        """Reject all requests until the time that the forge requested, in seconds since 1970."""
         with self._lock:
             self._paused_until = max(self._paused_until, until)
 
@@ -63,7 +63,7 @@ class RateLimiter:
 
 
 class _Window:
-    """The times of the counted requests within a sliding window."""
+    """The times of the counted requests in a sliding window."""
 
     def __init__(self, limit: int, seconds: float, name: str) -> None:
         self._limit = limit
@@ -72,7 +72,7 @@ class _Window:
         self._taken: deque[float] = deque()
 
     def check(self, now: float) -> None:
-        # If the clock was set back, times are in the future. Remove them, because the wait could take hours.
+        # Also remove times in the future, which occur if the clock was set back. The wait could take hours otherwise.
         while self._taken and not 0 <= now - self._taken[0] < self._seconds:
             self._taken.popleft()
         if self._limit and len(self._taken) >= self._limit:

@@ -1,4 +1,4 @@
-"""Caches of responses for conditional requests, and of approvals of unchanged pull requests."""
+"""Caches responses for conditional requests, and the approvals of unchanged pull requests."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from threading import Lock
 
 from reconciler.catalog.files import CommitId
 
-# Dates can have a resolution of one second, and the clocks of two machines differ.
+# Do not cache newer results, because dates can have a resolution of one second, and clocks of machines can differ.
 _MIN_AGE_SECONDS = 60
 
 
 class ApprovalCache:
-    """The approvals of pull requests by number. `clock` returns seconds since 1970.
+    """Caches whether pull requests are approved, by their number. `clock` returns seconds since 1970.
 
-    A review changes the date of its pull request, but a second review can follow within the same second. Therefore,
-    a result is stored only if the date is older than `_MIN_AGE_SECONDS`.
+    A review changes the date of its pull request, but a second review can follow within the same second. Therefore, a
+    result is cached only if the last change of the pull request is more than 60 seconds ago.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -26,7 +26,7 @@ class ApprovalCache:
         self._approvals: dict[int, tuple[int, CommitId, bool]] = {}
 
     def is_approved(self, number: int, updated: int, commit: CommitId, fetch: Callable[[], bool]) -> bool:
-        """Return whether this head is approved. Call `fetch` only if the pull request changed since the last call."""
+        """Return whether the commit is approved. `fetch` is called only if the pull request has changed."""
         cached = self._approvals.get(number)
         if cached is not None and cached[:2] == (updated, commit):
             return cached[2]
@@ -40,7 +40,7 @@ class ApprovalCache:
         self._approvals.pop(number, None)
 
     def retain(self, numbers: Collection[int]) -> None:
-        """Remove all other pull requests from the cache, because they are not open any longer."""
+        """Remove all pull requests except `numbers` from the cache, because they are not open any longer."""
         self._approvals = {number: approval for number, approval in self._approvals.items() if number in numbers}
 
 
@@ -57,9 +57,9 @@ class CachedResponse:
 
 
 class ResponseCache:
-    """A cache of responses with a size limit in bytes. It evicts the least recently used response. It is thread-safe.
+    """A thread-safe cache of responses with a size limit in bytes. It evicts the least recently used responses.
 
-    The content is compressed, because most of it consists of similar URLs.
+    The content is compressed. This is effective, because responses contain many similar URLs.
     """
 
     def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
@@ -69,7 +69,7 @@ class ResponseCache:
         self._lock = Lock()
 
     def get(self, url: str) -> CachedResponse | None:
-        """Return the cached response of a URL, or None."""
+        """Return the cached response of a URL. Return None if it is not in the cache."""
         with self._lock:
             entry = self._entries.get(url)
             if entry is None:
@@ -78,7 +78,7 @@ class ResponseCache:
         return replace(entry, content=zlib.decompress(entry.content))
 
     def store(self, url: str, response: CachedResponse) -> None:
-        """Store a response, and evict other responses if the cache is too large."""
+        """Store a response. Evict the least recently used responses while the cache is too large."""
         entry = replace(response, content=zlib.compress(response.content, 1))
         with self._lock:
             self._evict(url)

@@ -1,4 +1,4 @@
-"""Parsing of forge responses: JSON, error messages, rate limits and the fields of objects."""
+"""Parses the responses of forges: JSON, error messages, rate limits and the fields of objects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from reconciler.redaction import redact
 
 _MAX_MESSAGE_CHARACTERS = 500
 _DEFAULT_PAUSE_SECONDS = 60
-# An incorrect header must not pause the requests for days.
+# Limit the pause, because an incorrect header must not stop all requests for days.
 _MAX_PAUSE_SECONDS = 6 * 3600
 _RATE_LIMIT_TEXT = re.compile(r"secondary rate limit|rate limit exceeded|abuse detection", re.IGNORECASE)
 _RESETS = ("x-ratelimit-reset", "ratelimit-reset")
@@ -31,22 +31,26 @@ _REMAINING = ("x-ratelimit-remaining", "ratelimit-remaining")
 
 
 def parse_json(content: bytes, call: str) -> Any:
-    """Parse JSON, or raise ForgeAnswerError."""
+    """Parse JSON. Raises ForgeAnswerError if the content is not JSON. `call` is the request in the message."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
-        # The original exception contains the complete text.
+        # Do not chain the original exception, because it contains the complete response.
         raise ForgeAnswerError(f"{call}: the response is not JSON") from None
 
 
 def to_one_line(text: str) -> str:
-    """Convert a text to one line of at most 500 characters, without credentials in URLs."""
+    """Convert a text to one line of at most 500 characters. Remove credentials from URLs."""
     line = redact(" ".join("".join(c if c.isprintable() else " " for c in text).split()))
     return line if len(line) <= _MAX_MESSAGE_CHARACTERS else line[: _MAX_MESSAGE_CHARACTERS - 1] + "…"
 
 
 def extract_error_message(content: bytes) -> str:
-    """Return the message of an error response: the fields `message`, `error` and `errors`, otherwise the text."""
+    """Return the message of an error response.
+
+    The message comes from fields such as `message`, `error` and `errors`. If the response is not a JSON object, return
+    its text.
+    """
     try:
         answer = json.loads(content)
     except (ValueError, RecursionError):
@@ -71,7 +75,7 @@ def _list_texts(value: object) -> Iterator[str]:
 
 
 def compute_retry_time(status: int, headers: Mapping[str, str], message: str, now: float) -> float | None:
-    """Return the time of the next allowed request in seconds since 1970, or None if the response has no rate limit."""
+    """Return the time of the next allowed request, in seconds since 1970. Return None if no rate limit was reached."""
     is_exhausted = any(headers.get(name) == "0" for name in _REMAINING)
     if status == 429 or (
         status == 403 and (is_exhausted or "retry-after" in headers or _RATE_LIMIT_TEXT.search(message))
@@ -118,10 +122,10 @@ _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
 class ResponseFields:
-    """The fields of an object in a response. A path is a sequence of names: `("head", "sha")`.
+    """The fields of a JSON object in a response. A path is a sequence of field names, such as `("head", "sha")`.
 
-    `call` is the request in error messages. All methods except `find` raise ForgeAnswerError for a value of another
-    type, and without a default also for null and for a missing value.
+    `call` is the request in error messages. All methods except `find` raise ForgeAnswerError if the value has another
+    type. They also raise it if the value is null or missing and the call has no default.
     """
 
     def __init__(self, value: object, call: str) -> None:
@@ -131,7 +135,7 @@ class ResponseFields:
             raise ForgeAnswerError(f"{call}: the response must be an object, not {_describe_type(value)}")
 
     def find(self, *path: str) -> object:
-        """Return the value at a path, or None if it is null or missing."""
+        """Return the value at a path. Return None if the value is null or missing."""
         value: object = self._value
         for name in path:
             value = value.get(name) if isinstance(value, Mapping) else None
@@ -147,20 +151,23 @@ class ResponseFields:
     def get_number(self, *path: str) -> int:
         """Return the whole number at a path."""
         value = self.find(*path)
-        # In Python, bool is a subclass of int.
+        # Reject bool as well, because bool is a subclass of int in Python.
         if not isinstance(value, int) or isinstance(value, bool):
             raise self._create_error(path, "a number", value)
         return value
 
     def get_bool(self, *path: str, default: bool | None = None) -> bool:
-        """Return the truth value at a path."""
+        """Return the boolean at a path."""
         value = self._get_value(path, default)
         if not isinstance(value, bool):
             raise self._create_error(path, "true or false", value)
         return value
 
     def get_names(self, *path: str, field: str = "") -> tuple[str, ...]:
-        """Return the sorted texts of a list at a path, or of the given field of its objects. A missing list is ()."""
+        """Return the sorted texts of a list at a path. Return () if the list is missing.
+
+        If the items are objects, return the values of their field `field`.
+        """
         listed = self.find(*path)
         if listed is None:
             return ()
@@ -179,13 +186,13 @@ class ResponseFields:
         return CommitId(text)
 
     def get_time(self, *path: str) -> int:
-        """Return the RFC 3339 time at a path in seconds since 1970."""
+        """Return the RFC 3339 time at a path, converted to seconds since 1970."""
         text = self.get_text(*path)
         try:
             time = datetime.fromisoformat(text)
         except ValueError:
             raise self._create_error(path, "a time", text) from None
-        # Python would interpret a time without a time zone in the time zone of this machine.
+        # Reject a time without a time zone, because Python would use the time zone of this machine.
         if time.tzinfo is None:
             raise self._create_error(path, "a time with a time zone", text)
         return int(time.timestamp())

@@ -1,6 +1,7 @@
-"""Commits, states and tags of a pass: written to the mirrors first, then pushed to the remotes.
+"""Writes the commits, states and tags of a pass to the mirrors, and then pushes them to the remotes.
 
-No ref moves before all objects of its remote are written. Approvals and review actions are in `review_actions`.
+No ref of a remote moves before all objects for this remote are written. The module `review_actions` contains the
+commits of approvals and other review actions.
 """
 
 from __future__ import annotations
@@ -47,18 +48,18 @@ from reconciler.reconcile.remotes.repository import Remote
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, kept_ref, proposed_ref
 
-# Returns the push options for the drafts of a plan.
+# A function that returns the push options for the drafts of a plan.
 PushOptionsAnnouncer = Callable[[TargetPlan], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
 class WrittenPlan:
-    """The plan of a target with its commits in the mirror.
+    """The plan of a target, and the commits of the plan that were written to the mirror.
 
     Attributes:
         plan: The plan.
         draft_heads: The new heads of draft branches, by branch name.
-        state: The new state of the target; None if it did not change.
+        state: The new state of the target, or None if the state did not change.
         state_commit: The commit of the new state.
     """
 
@@ -69,12 +70,12 @@ class WrittenPlan:
 
     @property
     def name(self) -> str:
-        """The name of the target; also the name of its push unit."""
+        """The name of the target. The push unit of the target has the same name."""
         return self.plan.target.name
 
     @property
     def id(self) -> str:
-        """A digest of the changes and of the target branch head; the config commit has no effect on it."""
+        """A digest of the planned changes and of the target branch head. It does not depend on the config commit."""
         plan = self.plan
         drafts = [outcome for outcome in plan.outcomes if isinstance(outcome, Draft)]
         drafted = {
@@ -92,14 +93,14 @@ def write_plans(
     source_trees: Mapping[TreeId, FileTree],
     state_ref: str,
 ) -> list[WrittenPlan]:
-    """Write the draft commits of one remote's targets, then their states. No ref moves.
+    """Write the draft commits of all targets of one remote, and then their states. No ref moves.
 
     Args:
         remote: The remote of all targets.
         plans: The plans of the targets.
-        config_seconds: The commit date of the config, in seconds since 1970.
-        source_trees: Files of the trees that states name and that no commit of this remote contains.
-        state_ref: Template of state refs.
+        config_seconds: The date of the config commit, in seconds since 1970.
+        source_trees: The files of trees that the new states refer to and that the remote does not contain yet.
+        state_ref: The template of state refs.
     """
     if any(plan.heads.is_absent and list_pushes(plan) for plan in plans):
         remote.mirror.write_root_commit()
@@ -123,7 +124,7 @@ def _write_drafts(
         for push in list_pushes(plan):
             commits += _list_draft_commits(remote, plan.target, push, len(commits), config_seconds)
             last_indexes[plan.target.name, push.branch] = len(commits) - 1
-    # One stream writes both: states name the trees of the source commits.
+    # Write all commits in one stream, and before the states, because states refer to the trees of the source commits.
     ids = remote.mirror.write_commits([*commits, *source_commits])
     heads: dict[str, dict[str, CommitId]] = {plan.target.name: {} for plan in plans}
     for (name, branch), index in last_indexes.items():
@@ -134,7 +135,7 @@ def _write_drafts(
 def _list_draft_commits(
     remote: Remote, target: Target, push: PushCommits, first_index: int, config_seconds: int
 ) -> Iterator[NewCommit]:
-    """Yield the commits of one draft branch; a parent is a commit id, or the index of a commit in the same stream."""
+    """Yield the commits of one draft branch. A parent is a commit ID, or the index of a commit in the same stream."""
     parent: CommitId | int = push.start_commit
     seconds = max(remote.read_commit(push.start_commit).seconds, config_seconds)
     if push.merge:
@@ -148,9 +149,9 @@ def _list_draft_commits(
 
 
 def _build_merge(remote: Remote, target: Target, head: CommitId, merge: TargetBranchMerge, seconds: int) -> NewCommit:
-    """Return a merge of the target branch into a draft. It has no other changes.
+    """Return a merge commit of the target branch into a draft, without other changes.
 
-    A rebase of the draft then gives the same tree as a merge, for example with "Rebase and merge".
+    Without other changes, a rebase of the draft gives the same tree as a merge, e.g. with "Rebase and merge" on GitHub.
     """
     changed = remote.list_changes(merge.base, merge.commit, head)
     changes = tuple(PutObject(path, entry.id, entry.mode) if entry else DeletePath(path) for path, entry in changed)
@@ -185,7 +186,7 @@ def _with_heads(plan: TargetPlan, heads: Mapping[str, CommitId]) -> TargetState:
     drafts = dict(plan.next_state.drafts)
     for push in list_pushes(plan):
         is_removal = push.branch in plan.heads.removal_branches
-        # A pull request stays with its branch, but a closed pull request is not opened again.
+        # Keep the recorded pull request of a branch, but not after it was closed, because it is not opened again.
         recorded = drafts.get(push.branch) if push.branch not in plan.heads.closed_drafts else None
         pull_request = recorded.pull_request if recorded else None
         drafts[push.branch] = DraftBranch(
@@ -195,7 +196,7 @@ def _with_heads(plan: TargetPlan, heads: Mapping[str, CommitId]) -> TargetState:
 
 
 def _list_source_commits(plans: Iterable[TargetPlan], source_trees: Mapping[TreeId, FileTree]) -> list[NewCommit]:
-    # A source that many targets use is written once. Each state only contains the id of its tree.
+    # Write each source tree once, although many targets use it. The state of a target contains only the ID of the tree.
     new = {
         tree
         for plan in plans
@@ -214,10 +215,9 @@ def _put_files(files: FileTree) -> Iterator[PutFile]:
 
 
 def write_states(remote: Remote, states: Sequence[tuple[Target, TargetState]], state_ref: str) -> list[CommitId]:
-    """Write the commits of states. The trees that they name must be in the mirror.
+    """Write the commits of states. The mirror must already contain the trees that the states refer to.
 
-    Each commit only writes the files that differ from the previous state commit, so that unchanged packages cost
-    nothing. Equal states give equal commits.
+    Each commit writes only the files that differ from the previous state commit. Equal states give equal commits.
     """
     refs = [state_ref.format(repository=target.name) for target, _ in states]
     remote.prefetch_commits(remote.refs[ref] for ref in refs if ref in remote.refs)
@@ -229,7 +229,7 @@ def write_states(remote: Remote, states: Sequence[tuple[Target, TargetState]], s
         ]
     )
     for commit, (_, state) in zip(commits, states, strict=True):
-        # Later steps of the pass add to the state and need not read it again.
+        # Cache the state, because later steps of the pass add data to it.
         remote.cache_state(commit, state)
     return commits
 
@@ -259,7 +259,7 @@ def push_states(
 ) -> Mapping[str, PushOutcome]:
     """Write and push only the states, and return the outcomes by target name.
 
-    A state ref moves only if it still points to the commit that was read.
+    The push moves a state ref only if no other writer has moved it since this pass read it.
     """
     commits = write_states(remote, states, state_ref)
     refs = [state_ref.format(repository=target.name) for target, _ in states]
@@ -275,20 +275,20 @@ def push_plans_of_remote(
     announce: PushOptionsAnnouncer = lambda plan: (),
     reserved_pushes: int = 0,
 ) -> dict[str, PushOutcome]:
-    """Push the targets of one remote: first new target branches, then drafts together with their states.
+    """Push the new target branches of one remote, and then the drafts of each target together with its state.
 
     Args:
         mirror: The mirror of the remote.
-        plans: The written plans of the remote's targets.
-        state_ref: Template of state refs.
-        announce: Returns push options, with which the host opens a pull request.
-        reserved_pushes: The number of pushes per minute that this call must not use.
+        plans: The written plans of all targets of the remote.
+        state_ref: The template of state refs.
+        announce: Returns the push options that make the host open a pull request.
+        reserved_pushes: The number of pushes per minute that this call must leave for other pushes.
     """
     outcomes: dict[str, PushOutcome] = {}
     new = [written for written in plans if written.plan.heads.is_absent and list_pushes(written.plan)]
     if new:
         root = mirror.write_root_commit()
-        # Targets with different directories can share a branch. It is created once.
+        # Create each branch once, because targets with different directories can share a branch.
         branches = {written.name: written.plan.target.branch for written in new}
         unique = dict.fromkeys(branches.values())
         report = mirror.push(
@@ -331,7 +331,7 @@ def _build_unit(
 
 
 def describe_push_outcome(outcome: PushOutcome) -> str:
-    """Return a message about the outcome of a push."""
+    """Return a message that describes the outcome of a push."""
     match outcome:
         case PushDone():
             return "done"
@@ -351,12 +351,12 @@ _MAX_TAGS_IN_MESSAGE = 8
 
 @dataclass(frozen=True)
 class TagResult:
-    """Result of pushing tags.
+    """The result of the creation of tags.
 
     Attributes:
-        findings: Findings about tags that were not pushed.
-        has_new_tags: Whether the next pass can find new tags.
-        has_failed: Whether the push of a tag failed. The next pass can succeed with the same refs.
+        findings: Findings about tags that were not created.
+        has_new_tags: Whether tags or states moved, so that the next pass must not be skipped.
+        has_failed: Whether the push of a tag failed, so that a retry with the same refs can succeed.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -365,7 +365,7 @@ class TagResult:
 
 
 def merge_tag_results(results: Iterable[TagResult]) -> TagResult:
-    """Return the results of several remotes as one result."""
+    """Return one result that contains the results of several remotes."""
     all_results = list(results)
     findings = tuple(finding for result in all_results for finding in result.findings)
     has_new_tags = any(result.has_new_tags for result in all_results)
@@ -388,13 +388,13 @@ class _TagRequest:
 
 @dataclass(frozen=True)
 class _TagFailure:
-    """Why a tag was not created. Tags that fail for the same reason have equal messages."""
+    """The reason why a tag was not created. Tags with the same reason have equal messages."""
 
     code: FindingCode
     message: str
 
 
-# The existing tag, or the reason why there is none. None: another writer creates the tag, and the next pass reads it.
+# The existing tag, or the reason why the tag cannot be created. None if neither of them is known yet.
 _TagStatus = ObjectId | _TagFailure | None
 
 
@@ -407,9 +407,9 @@ class RevisionTagger:
         self._failures: dict[str, _TagFailure] = {}
 
     def push_missing_tags(self, remote: Remote, plans: Sequence[WrittenPlan]) -> TagResult:
-        """Create the missing tags of one remote's targets, and record existing tags in their states.
+        """Create the missing tags of one remote, and record the existing tags in the states of their targets.
 
-        A tag that already points to the commit of the revision is accepted. A tag that points to another object is
+        An existing tag is recorded if it points to the commit of the revision. A tag that points to another object is
         not changed. Errors of the remote become findings.
         """
         requests = [_TagRequest(written, tag) for written in plans for tag in written.plan.missing_tags]
@@ -427,7 +427,7 @@ class RevisionTagger:
     def _create_tags(self, remote: Remote, requests: Sequence[_TagRequest]) -> list[_TagStatus]:
         valid = [request for request in requests if is_ref_name(request.ref)]
         remote.mirror.fetch_tags({format_tag_prefix(request.target, request.tag.package) for request in valid})
-        # Two Repositories can request the same tag name. The first one gets it.
+        # Create each tag for the first target that requests it, because several targets can request the same tag name.
         new = {request.tag.name: request for request in reversed(valid) if self._find_tag(remote, request) is None}
         tags = [_build_tag(remote, request) for request in new.values()]
         report = remote.mirror.push_tags(dict(zip(new, remote.mirror.write_tags(tags), strict=True)))
@@ -436,7 +436,7 @@ class RevisionTagger:
         return [self._find_tag(remote, request) for request in requests]
 
     def _find_tag(self, remote: Remote, request: _TagRequest) -> _TagStatus:
-        """Return the existing tag, or why the tag cannot be created; None if it can be created."""
+        """Return the existing tag, or the reason why the tag cannot be created. Return None if it can be created."""
         if not is_ref_name(request.ref):
             return _TagFailure(TAG_REFUSED, "Git does not allow such a name")
         existing = remote.refs.get(request.ref)
@@ -464,7 +464,7 @@ class RevisionTagger:
                 log.info("race_lost", targets=[request.target.name])
 
     def _record_tags(self, remote: Remote, requests: Sequence[_TagRequest], statuses: Sequence[_TagStatus]) -> bool:
-        """Write and push the states with the existing tags; return whether the state of any target moved."""
+        """Write and push the states with the existing tags. Return whether the state of a target has moved."""
         existing: dict[str, tuple[WrittenPlan, dict[tuple[str, int], ObjectId]]] = {}
         for request, status in zip(requests, statuses, strict=True):
             if isinstance(status, str):
@@ -475,7 +475,7 @@ class RevisionTagger:
             for written, tags in existing.values()
         ]
         outcomes = push_states(remote, states, self._state_ref)
-        # If another writer moved a state first, its state is newer. The next pass records the missing tags.
+        # Do not retry if another writer moved a state first. The next pass records the missing tags.
         return any(isinstance(outcome, PushDone | PushStale) for outcome in outcomes.values())
 
 

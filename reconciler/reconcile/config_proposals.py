@@ -1,4 +1,4 @@
-"""Proposals of new upstream revisions to the config repository: planned, written and pushed through its mirror."""
+"""Plans, writes and pushes config proposals: changes of the config that replace upstream revisions with newer ones."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ from reconciler.reconcile.failures import (
 )
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX
 
-# The name of the state of proposals. No Repository can have it.
+# The state of config proposals has this name. No Repository object can have the same name, because of the underscore.
 PROPOSAL_STATE_NAME = "_config"
 YamlReader = Callable[[bytes], YamlFile]
 
 
 class ConfigProposals(Protocol):
-    """Proposes changes of the config to people."""
+    """Plans and pushes proposals for changes of the config."""
 
     def digest_heads(self) -> str:
-        """Return a digest of the refs that a proposal depends on, besides the config branch."""
+        """Return a digest of all refs that a proposal depends on, except the config branch."""
         ...
 
     def plan(
@@ -70,29 +70,30 @@ class ConfigProposals(Protocol):
         is_complete: bool,
         taken_branches: Mapping[str, Collection[str]],
     ) -> ConfigProposal:
-        """Return the proposal for these pins.
+        """Return the proposal that replaces the revisions of `pins`.
 
         Args:
-            pins: The references that a newer revision can replace.
+            pins: The revisions in the config that a proposal can replace with the revision of a tag.
             config: The config.
             is_complete: Whether all files of the config could be read.
-            taken_branches: The branches of targets, by repository.
+            taken_branches: The names of target branches and draft branches, by repository. The proposal must not use
+                them.
         """
         ...
 
     def push(self, proposal: ConfigProposal, config: ConfigSnapshot) -> PushOutcome:
-        """Push a proposal together with its state."""
+        """Push the proposal and its state in one atomic push."""
         ...
 
 
 @dataclass(frozen=True)
 class FolderConfigProposals:
-    """Proposals for a plain folder: findings that contain the change. Nothing is pushed."""
+    """Reports proposals for a plain folder as findings, because a plain folder has no branch for a proposal."""
 
     read_yaml: YamlReader
 
     def digest_heads(self) -> str:
-        """Return "": a folder has no refs."""
+        """Return "", because a plain folder has no refs."""
         return ""
 
     def plan(
@@ -102,19 +103,19 @@ class FolderConfigProposals:
         is_complete: bool,
         taken_branches: Mapping[str, Collection[str]],
     ) -> ConfigProposal:
-        """Return findings with the changes that people must make."""
+        """Return a proposal whose findings describe the changes that a person must make."""
         return plan_manual_proposal(pins, config.files, self.read_yaml)
 
     def push(self, proposal: ConfigProposal, config: ConfigSnapshot) -> PushOutcome:
-        """Do nothing: the findings of the proposal are complete."""
+        """Do nothing, because the findings already contain the proposed changes."""
         return PushDone()
 
 
 class RepositoryConfigProposals:
-    """Proposals on a branch of the config repository.
+    """Pushes config proposals to a branch of the config repository.
 
-    The branch always has one commit more than the config branch. It belongs to the reconciler until another writer
-    moves it.
+    The proposal branch always has one commit more than the config branch. The daemon stops changing the proposal branch
+    when another writer moves it.
     """
 
     def __init__(
@@ -136,7 +137,7 @@ class RepositoryConfigProposals:
         self._read_yaml = read_yaml
 
     def digest_heads(self) -> str:
-        """Return a digest of the heads of the proposal branch and of its state."""
+        """Return a digest of the heads of the proposal branch and of the state ref."""
         refs = self._mirror.refs()
         return compute_digest({ref: refs.get(ref) for ref in (BRANCH_PREFIX + self._branch, self._state_ref)})
 
@@ -147,7 +148,7 @@ class RepositoryConfigProposals:
         is_complete: bool,
         taken_branches: Mapping[str, Collection[str]],
     ) -> ConfigProposal:
-        """Return the proposal. An error of the branch or its state becomes a finding, and nothing is proposed."""
+        """Return the proposal. If the branch or the state cannot be used, the result contains only a finding."""
         if not pins and self._state_ref not in self._mirror.refs():
             return ConfigProposal()
         names = {self._config_branch, *taken_branches.get(self._repository, ())}
@@ -188,9 +189,9 @@ class RepositoryConfigProposals:
     def _find_written_state(
         self, pins: Sequence[RevisionPin], snapshot: ConfigBranchSnapshot, config: ConfigSnapshot
     ) -> ProposalState | None:
-        """Return the state for a proposal commit whose push did not write the state.
+        """Return the state for the commit on the proposal branch, if an earlier push moved only the branch.
 
-        This is the case if the head is exactly the commit that the reconciler would create.
+        Return None if the head of the branch is not the commit that the daemon would write.
         """
         proposal = plan_proposal(
             pins,
@@ -216,7 +217,7 @@ class RepositoryConfigProposals:
                 return None
             entry = reader.find_entry(reader.read_commit(base).tree, path)
         except GitError:
-            # The history of the config was rewritten, and the base of the proposal does not exist any more.
+            # Return None, because a rewrite of the config history has removed the commit that the proposal is based on.
             return None
         return BlobId(entry.id) if entry else None
 
@@ -228,7 +229,7 @@ class RepositoryConfigProposals:
         return commit
 
     def push(self, proposal: ConfigProposal, config: ConfigSnapshot) -> PushOutcome:
-        """Push the proposal branch and its state together, if both are still at the heads that were read."""
+        """Push the proposal branch and its state in one atomic push, if no other writer has moved these refs."""
         try:
             updates = tuple(self._list_updates(proposal, config))
         except GitError as error:
@@ -267,7 +268,7 @@ def _propose_nothing(code: FindingCode, message: str) -> ConfigProposal:
 
 
 def create_proposal_findings(proposal: ConfigProposal, outcome: PushOutcome) -> tuple[Finding, ...]:
-    """Return the finding of a proposal that was not pushed."""
+    """Return a finding if the proposal was not pushed."""
     if isinstance(outcome, PushDone):
         return ()
     codes = {

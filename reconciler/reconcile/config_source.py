@@ -1,6 +1,6 @@
-"""Reads the config from a plain folder, the head of a branch, or any commit of a repository.
+"""Reads the files of the config from a plain folder, the head of a branch, or any commit of a repository.
 
-The objects in the files are read by `reconciler.catalog`.
+This module does not parse the files. The package `reconciler.catalog` reads the objects in the files.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from reconciler.output.commits import DryCommit
 from reconciler.planning.decide.deletion_safety import REGULAR_FILE
 from reconciler.reconcile.remotes.remotes import maintain_mirror
 
-# The search for the first definition of an object reads at most this number of commits of its files.
+# Limit for the number of commits that a search for earlier versions of config files reads.
 _MAX_DEFINITION_COMMITS = 5_000
 
 
@@ -57,18 +57,19 @@ class ConfigSnapshot:
     """The files of the config at one commit, or in a plain folder.
 
     Attributes:
-        id: The commit id; `tree:<id>` for a plain folder.
-        seconds: The commit date, in seconds since 1970; 0 for a plain folder.
-        files: The files in `directory`.
-        unreadable: Why files cannot be read, by path. The path of a folder ends with "/".
-        dry_commit: The commit; None for a plain folder.
-        directory: The folder of the repository that contains the config.
-        has_directory: Whether the repository has this folder.
-        read_entry_kinds: Returns the kinds of the entries at paths of the repository: `file`, or a description of
-            another kind. Absent paths are not in the result.
-        root_commits: The root commits of the config branch; None for a plain folder and for a single commit.
-        list_earlier_versions: Returns the given files before each commit that changed one of them, along first parents,
-            newest first. Empty for a plain folder. It raises GitError.
+        id: The commit ID. For a plain folder: `tree:` and the ID of the Git tree with the same files.
+        seconds: The commit date in seconds since 1970, or 0 for a plain folder.
+        files: The files in `directory` that can be read.
+        unreadable: The errors of files and folders that cannot be read, by path. The path of a folder ends with "/".
+        dry_commit: The commit with its author and message, or None for a plain folder.
+        directory: The path of the folder in the repository that contains the config.
+        has_directory: Whether `directory` exists in the repository.
+        read_entry_kinds: A function that receives paths in the repository and returns the kind of each existing path:
+            `file`, or a description such as "a symbolic link".
+        root_commits: The root commits of the config branch, or None if the config does not come from a branch.
+        list_earlier_versions: A function that receives file paths. For each commit that changed one of these files, it
+            yields the files before the commit. It starts with the newest commit and follows first parents. It yields
+            nothing for a plain folder, and raises GitError.
     """
 
     id: str
@@ -78,7 +79,7 @@ class ConfigSnapshot:
     dry_commit: DryCommit | None = None
     directory: str = ""
     has_directory: bool = True
-    # Snapshots of one commit by different readers are equal, so that the callables are not compared.
+    # Do not compare the callables, because snapshots of one commit are equal even if different readers create them.
     read_entry_kinds: Callable[[Collection[str]], Mapping[str, str]] = field(default=_read_no_kinds, compare=False)
     root_commits: RootCommits | None = field(default=None, compare=False)
     list_earlier_versions: Callable[[Collection[str]], Iterator[FileTree]] = field(
@@ -87,7 +88,7 @@ class ConfigSnapshot:
 
 
 class RootCommits:
-    """The root commits of a config branch. They show whether two histories are related."""
+    """The root commits of a config branch. Two histories are related if they have a common root commit."""
 
     def __init__(self, mirror: Mirror, head: CommitId) -> None:
         self._mirror = mirror
@@ -99,16 +100,16 @@ class RootCommits:
 
     @property
     def first(self) -> CommitId:
-        """The root commit along first parents. Raises GitError."""
+        """The root commit that is found by following first parents. Raises GitError."""
         return self._roots[0]
 
     def contains(self, commit: str) -> bool:
-        """Return whether a root commit is in the history of the branch. Raises GitError."""
+        """Return whether `commit` is one of the root commits of the branch. Raises GitError."""
         return commit in self._roots
 
 
 class FolderConfigSource:
-    """Reads the config from `directory` of a plain folder."""
+    """Reads the config from the subfolder `directory` of a plain folder on disk."""
 
     def __init__(self, folder: Path, directory: str, limits: FolderLimits | None = None) -> None:
         self._limits = limits
@@ -116,7 +117,7 @@ class FolderConfigSource:
         self._directory = directory.strip("/")
 
     def read(self) -> ConfigSnapshot:
-        """Return the current files on disk. Raises GitError."""
+        """Read the current files from disk. Raises GitError."""
         folder = self._root / self._directory
         has_directory = not self._directory or folder.exists() or not self._root.is_dir()
         content = read_folder(folder, self._limits) if has_directory else FolderContent(FileTree())
@@ -126,14 +127,14 @@ class FolderConfigSource:
         )  # fmt: skip
 
     def _read_entry_kinds(self, paths: Collection[str]) -> Mapping[str, str]:
-        # The directory itself may be a symbolic link. No other symbolic link is followed.
+        # Follow symbolic links only in the path of the config directory, and not in the paths below it.
         return {path: kind for path in paths if (kind := describe_path_type(self._root, path, self._directory))}
 
 
 class ConfigCommitReader:
-    """Reads the config in `directory` at commits of one repository.
+    """Reads the config in the folder `directory` at commits of one repository.
 
-    The files of the last commit are cached, so that the next commit only reads files that differ.
+    The reader caches the files of the last commit. For the next commit, it reads only files that are not in the cache.
     """
 
     def __init__(self, repository: Mirror | CommitHistory, directory: str) -> None:
@@ -142,7 +143,7 @@ class ConfigCommitReader:
         self._files: dict[tuple[BlobId, str], File] = {}
 
     def read(self, commit: CommitId) -> ConfigSnapshot:
-        """Return the files at a commit; none if it does not have the directory. Raises GitError."""
+        """Return the config at a commit. If the commit has no config folder, there are no files. Raises GitError."""
         unreadable: dict[str, str] = {}
         with self._repository.open_reader() as reader:
             commit_data = reader.read_commit(commit)
@@ -187,7 +188,7 @@ class ConfigCommitReader:
             return {path: kind for path in paths if (kind := _read_entry_kind(reader, tree, path))}
 
     def read_tree(self, tree: TreeId) -> ConfigSnapshot:
-        """Return the files of a tree as the config of a plain folder. Raises GitError."""
+        """Return the files of a Git tree as the config of a plain folder. Raises GitError."""
         with self._repository.open_reader() as reader:
             entries = {
                 path: (blob, mode) for path, mode, blob in reader.walk(tree) if mode in {FILE_MODE, EXECUTABLE_MODE}
@@ -199,7 +200,7 @@ class ConfigCommitReader:
     def _walk(
         self, reader: ObjectReader, tree: TreeId, unreadable: dict[str, str]
     ) -> Iterator[tuple[str, str, BlobId]]:
-        """Yield the regular files of the config. Add top-level folders that cannot be read to `unreadable`."""
+        """Yield path, mode and blob of each regular file. Add the errors of unreadable folders to `unreadable`."""
         directory = reader.find_entry(tree, self._directory)
         if not (directory and directory.is_tree):
             return
@@ -230,7 +231,7 @@ class ConfigCommitReader:
     def _describe_commit(self, commit: Commit) -> DryCommit:
         url = parse_url(self._repository.url)
         author = f"{commit.author.name} <{commit.author.email}>"
-        # A local path has no meaning on other machines.
+        # Omit the URL of a local repository, because a local path has no meaning on other machines.
         return DryCommit(commit.id, "" if url.is_local else url.text, author, commit.author.seconds, commit.message)
 
 
@@ -238,7 +239,10 @@ _KINDS = {SYMLINK_MODE: "a symbolic link", SUBMODULE_MODE: "a submodule", DIRECT
 
 
 def _read_entry_kind(reader: ObjectReader, tree: TreeId, path: str) -> str:
-    """Return the kind of the entry at a path, or the kind of a parent that is not a directory; "" if absent."""
+    """Return the kind of the entry at a path, such as "a symbolic link". Return "" if the path does not exist.
+
+    If a parent of the path is not a directory, return "below" and the kind of the parent.
+    """
     segments = path.split("/")
     for count in range(1, len(segments) + 1):
         entry = reader.find_entry(tree, "/".join(segments[:count]))
@@ -260,7 +264,7 @@ def _select_readable(
 
 
 def _read_blobs(reader: ObjectReader, blobs: Sequence[BlobId]) -> tuple[Mapping[BlobId, bytes], Mapping[BlobId, str]]:
-    """Return the contents of files, and the errors of files that cannot be read."""
+    """Return the contents of the files that can be read, and the error messages of all other files."""
     try:
         return reader.read_blobs(blobs), {}
     except (TooLargeError, ObjectMissingError):
@@ -277,8 +281,8 @@ def _read_blobs(reader: ObjectReader, blobs: Sequence[BlobId]) -> tuple[Mapping[
 class RepositoryConfigSource:
     """Reads the config from the head of a branch.
 
-    It also fetches the branch `proposals`, on which the reconciler proposes config changes, and the refs below
-    `state_prefix`.
+    Each read also fetches the branch `proposals`, on which the daemon proposes changes of the config, and all refs with
+    the prefix `state_prefix`.
     """
 
     def __init__(self, mirror: Mirror, branch: str, directory: str, proposals: str, state_prefix: str) -> None:
@@ -289,7 +293,7 @@ class RepositoryConfigSource:
         self._reader = ConfigCommitReader(mirror, directory)
 
     def read(self) -> ConfigSnapshot:
-        """Fetch, and return the files at the head of the branch. Raises GitError."""
+        """Fetch the branch, and return the files at its head. Raises GitError."""
         self._mirror.fetch("target", self._state_prefix, branches=(self._branch, self._proposals))
         head = self._mirror.refs().get(f"refs/heads/{self._branch}")
         if head is None:
@@ -313,14 +317,14 @@ class CommitConfigSource:
         return self._reader.read(self._commit)
 
 
-# The maximal number of commits that are searched for the tree of a plain folder.
+# Limit for the number of commits that `find_commit_with_tree` searches.
 _MAX_SEARCHED_COMMITS = 2_000
 
 
 class ConfigHistory:
-    """The config at any commit of its repository.
+    """Reads the config at any commit of a repository.
 
-    `current_name` is the name of the commit that the current config comes from, without local changes on disk.
+    `current_name` is the name of the commit that contains the current config, such as `HEAD` or a branch ref.
     """
 
     def __init__(self, repository: CommitHistory, directory: str, current_name: str = "HEAD") -> None:
@@ -330,11 +334,15 @@ class ConfigHistory:
         self._reader = ConfigCommitReader(repository, directory)
 
     def find_commit(self, name: str) -> CommitId:
-        """Return the commit of a branch, tag, id, or any other name that Git accepts. Raises GitError."""
+        """Return the commit with a name, such as a branch, a tag, an ID or `HEAD~1`. Raises GitError."""
         return self._repository.find(name)
 
     def find_branch_head(self, branch: str) -> CommitId:
-        """Return the head of a branch at `origin`, or of the local branch without `origin`. Raises GitError."""
+        """Return the head of `origin/<branch>`. If this ref does not exist, return the head of the local branch.
+
+        Raises:
+            GitError: Neither of the two refs can be read.
+        """
         try:
             return self.find_commit(f"origin/{branch}")
         except ObjectMissingError:
@@ -345,20 +353,21 @@ class ConfigHistory:
             raise ObjectMissingError(f"{error.message}; config.branch names it") from error
 
     def merge_base(self, first: CommitId, second: CommitId) -> CommitId | None:
-        """Return the last common commit of two histories; None without one."""
+        """Return the last common commit of two histories. Return None if they have no common commit."""
         return self._repository.merge_base(first, second)
 
     def list_commits_between(self, old: CommitId | None, new: CommitId) -> list[CommitId] | None:
-        """Return the commits after `old` up to `new`, along first parents, that changed the config, oldest first.
+        """Return the commits after `old` up to `new` that changed the config, oldest first. Raises GitError.
 
-        Without `old`, all such commits up to `new`. None if `old` is not in the history of `new`. Raises GitError.
+        Only first parents are followed. If `old` is None, return all commits up to `new` that changed the config.
+        Return None if `old` is not in the history of `new`.
         """
         return self._repository.list_commits_between(old, new, self._directory)
 
     def find_commit_with_tree(self, tree: TreeId, head: str) -> CommitId | None:
-        """Return the last commit, along first parents up to `head`, whose config has this tree; None without one.
+        """Return the last commit whose config has the given tree. Return None if no searched commit has this tree.
 
-        Raises GitError.
+        The search starts at `head` and follows first parents. Raises GitError.
         """
         commits = self.list_commits_between(None, self.find_commit(head)) or []
         with self._repository.open_reader() as reader:
@@ -369,14 +378,18 @@ class ConfigHistory:
         return None
 
     def read_commit(self, commit: CommitId) -> Commit:
-        """Return a commit. Raises GitError."""
+        """Read the data of a commit, such as its author and date. Raises GitError."""
         with self._repository.open_reader() as reader:
             return reader.read_commit(commit)
 
     def source_at(self, commit: CommitId) -> CommitConfigSource:
-        """Return the source of the config at a commit."""
+        """Return a config source that reads the config at the given commit."""
         return CommitConfigSource(self._reader, commit)
 
     def read_tree(self, tree: TreeId) -> ConfigSnapshot:
-        """Return the config of an earlier plain folder, if a commit contains its tree. Raises GitError."""
+        """Return the files of a Git tree as the config of a plain folder.
+
+        Raises:
+            GitError: The repository does not contain the tree.
+        """
         return self._reader.read_tree(tree)

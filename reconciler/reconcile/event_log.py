@@ -19,11 +19,11 @@ class EventLog:
         self._lock = RLock()
 
     def configure_with(self, configure: Callable[[], None]) -> None:
-        """Call `configure` before the next event is logged."""
+        """Set the function that configures structlog. The next logged event calls `configure` once."""
         self._configure = configure
 
     def debug(self, event: str, **fields: object) -> None:
-        """Log an event that only helps to find an error."""
+        """Log an event that helps only to debug the daemon."""
         self._logger.debug(event, **fields)
 
     def info(self, event: str, **fields: object) -> None:
@@ -31,7 +31,7 @@ class EventLog:
         self._logger.info(event, **fields)
 
     def warning(self, event: str, **fields: object) -> None:
-        """Log an event that an operator should check, but not at once."""
+        """Log an event that an operator should check, but that is not urgent."""
         self._logger.warning(event, **fields)
 
     def error(self, event: str, **fields: object) -> None:
@@ -42,7 +42,7 @@ class EventLog:
     def _logger(self) -> Any:
         import structlog
 
-        # Threads push to remotes at the same time: the second one must find a configured logger.
+        # Hold the lock, because several threads log events, and only the first event configures structlog.
         with self._lock:
             if self._configure:
                 self._configure()
@@ -54,5 +54,5 @@ log = EventLog()
 
 
 def log_mirror_rebuild(url: str, reason: str) -> None:
-    """Log that a new mirror replaced a damaged one. No data is lost: the remote has everything."""
+    """Log that a new mirror replaced a damaged mirror. No data is lost, because the remote contains all data."""
     log.warning("mirror_rebuilt", remote=url, message=reason)

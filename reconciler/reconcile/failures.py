@@ -1,6 +1,6 @@
-"""Failures of a pass: isolation boundaries, their log entries, and finding codes of repositories and forges.
+"""Isolation of unexpected exceptions in a pass, their log entries, and the finding codes of repositories and forges.
 
-`ALL_CODES` joins the finding codes of all packages.
+`ALL_CODES` contains the finding codes of all packages of the program.
 """
 
 from __future__ import annotations
@@ -38,34 +38,34 @@ _T = TypeVar("_T")
 
 
 def repository_boundary(scope: str) -> AbstractContextManager[None]:
-    """Raise an unexpected exception of the block as InternalGitError, which callers handle like any GitError."""
+    """Convert an unexpected exception in the block to InternalGitError, which callers handle like any GitError."""
     return isolation_boundary(scope, InternalGitError)
 
 
 def forge_boundary(scope: str) -> AbstractContextManager[None]:
-    """Raise an unexpected exception of the block as InternalForgeError, which callers handle like any ForgeError."""
+    """Convert an unexpected exception in the block to InternalForgeError, which callers handle like any ForgeError."""
     return isolation_boundary(scope, InternalForgeError)
 
 
 def error_finding(error: Exception | None, code: FindingCode, message: str, location: SourceLocation) -> Finding:
-    """Return the finding for an error of a repository or its forge: `InternalError` if unexpected, else `code`."""
+    """Return the finding for an error of a repository or of its forge.
+
+    The finding has the code `InternalError` if the error comes from an unexpected exception. In all other cases, it has
+    the code `code`.
+    """
     if isinstance(error, InternalGitError | InternalForgeError):
         return create_internal_error_finding(error.failure, location)
     return code.finding(message, location)
 
 
 class IsolatedSteps:
-    """Steps of one pass that are isolated from each other: an unexpected exception ends only its own step.
-
-    Attributes:
-        findings: One `InternalError` finding for each step that failed.
-    """
+    """Runs steps of one pass. An unexpected exception ends only the step that raises it."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
 
     def run(self, scope: str, step: Callable[[], _T], fallback: _T, location: SourceLocation | None = None) -> _T:
-        """Return the result of a step, or `fallback` if an unexpected exception ends it."""
+        """Run a step and return its result. If an unexpected exception ends the step, return `fallback`."""
         try:
             with isolation_boundary(scope):
                 return step()
@@ -75,7 +75,7 @@ class IsolatedSteps:
 
 
 def log_failure(failure: InternalFailure) -> None:
-    """Log one failure with its traceback."""
+    """Log an unexpected exception with its traceback."""
     log.error(
         "internal_error",
         reference=failure.reference,
@@ -86,13 +86,13 @@ def log_failure(failure: InternalFailure) -> None:
 
 
 def log_failures(findings: Iterable[Finding]) -> None:
-    """Log the failures behind findings, each once."""
+    """Log each unexpected exception that caused one of the findings once."""
     for failure in dict.fromkeys(finding.failure for finding in findings if finding.failure):
         log_failure(failure)
 
 
 def log_if_internal(error: GitError) -> None:
-    """Log the failure behind an error, if the error is unexpected."""
+    """Log the error if an unexpected exception caused it."""
     if isinstance(error, InternalGitError):
         log_failure(error.failure)
 

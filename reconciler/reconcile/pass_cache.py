@@ -1,12 +1,12 @@
-"""Data that a pass keeps for later passes, in the cache folder or in the memory of the service.
+"""Data that a pass stores for later passes, in the cache folder or in the memory of the service.
 
-Losing this data never changes a result of planning, but it can cost time:
-- `FirstSeenTimes`: without it, the delay of each approval by annotation starts again, and the ages of published
-  packages come from commit dates.
-- `KnownHeads`: the evidence that a target branch existed. The state of a target is in the same repository as its
-  branch. If an empty repository replaces it, this file is the only evidence. A process with another cache has none.
-- `CompletedPass`: with equal refs, the next pass ends at once, in this process or in another one.
-- `PassCache`: a pass of the service only plans targets that have changed.
+If this data is deleted, packages are rendered with the same content. There are these other effects:
+- `FirstSeenTimes`: The delay of each approval by annotation starts again. The ages of published packages come from
+  commit dates.
+- `KnownHeads`: A pass cannot detect that an empty repository has replaced the repository of a target. The state of a
+  target gives no evidence, because it was in the replaced repository.
+- `CompletedPass`: The next pass is not skipped, although no ref has moved.
+- `PassCache`: The next pass of the service plans all targets, and not only the changed targets.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from reconciler.reconcile.pull_requests.open_requests import TargetRequests
 
 
 class FirstSeenTimes:
-    """The times when passes first saw the content of packages on branches, by target and package, in a cache file."""
+    """Stores in a cache file when a pass first found the current content of each package on a branch."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -47,13 +47,13 @@ class FirstSeenTimes:
         self._has_changed = False
 
     def update(self, target: str, contents: Mapping[str, str], now: int, start: int | None = None) -> Mapping[str, int]:
-        """Record the current contents of a target, and return the time when each was first seen.
+        """Record the package contents of a target, and return when a pass first found each content.
 
         Args:
-            target: An id of the target.
-            contents: An id of the content of each package. Other packages of the target are deleted.
+            target: An ID of the target.
+            contents: An ID of the content of each package. Records of other packages of the target are deleted.
             now: The time of this pass, in seconds since 1970.
-            start: The time for the contents of a target without records; `now` if None.
+            start: The time to record if the target has no records yet. If None, `now` is recorded.
 
         Returns:
             The times by package, in seconds since 1970.
@@ -70,7 +70,7 @@ class FirstSeenTimes:
         return {package: seconds for package, (_, seconds) in updated.items()}
 
     def store(self) -> None:
-        """Write changed times to the file for later processes. An error of the disk is only logged."""
+        """Write changed times to the cache file. If this fails, log the error and do not raise it."""
         if not self._has_changed:
             return
         try:
@@ -101,9 +101,10 @@ _Targets = dict[str, dict[str, list[str]]]
 
 
 class KnownHeads:
-    """The last known heads by repository and branch, and the last branch of each target of a config, in a cache file.
+    """Stores in a cache file the last known head of each branch, and the last branch of each target.
 
-    `config` is the id of the config. Processes with different configs can share the file: `store` only adds changes.
+    `config` identifies the config by its URL and directory. Processes with different configs can share the file,
+    because `store` never deletes an entry.
     """
 
     def __init__(self, file: Path, config: str) -> None:
@@ -113,7 +114,7 @@ class KnownHeads:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the file does not exist, as in a new cache or in the cache of an earlier version."""
+        """Whether the cache file does not exist, because the cache is new or an earlier version wrote it."""
         return not self._file.exists()
 
     @cached_property
@@ -121,7 +122,10 @@ class KnownHeads:
         return _read_known_heads(self._file)
 
     def find(self, target: Target) -> KnownHead | None:
-        """Return the last known head of a target; if its branch is new, the head of its previous branch."""
+        """Return the last known head of the branch of a target. Return None if no head is known.
+
+        If the branch of the target is new, return the last known head of its previous branch.
+        """
         branches, targets = self._known
         previous = targets.get(self._config, {}).get(str(target.key), [])
         for repository, branch in ((target.repository_id, target.branch), *([tuple(previous)] if previous else [])):
@@ -130,7 +134,7 @@ class KnownHeads:
         return None
 
     def record(self, target: Target, head: CommitId) -> None:
-        """Record the head of a target branch until `store`."""
+        """Record the head of a target branch in memory. `store` writes recorded heads to the file."""
         branches, targets = self._known
         known = KnownHead(target.repository_id, target.branch, head)
         is_same = branches.get(known.repository, {}).get(known.branch) == head
@@ -138,7 +142,7 @@ class KnownHeads:
             self._new[str(target.key)] = known
 
     def store(self) -> None:
-        """Write recorded heads to the file. An error of the disk is only logged."""
+        """Write recorded heads to the file. If this fails, log the error and do not raise it."""
         if not self._new:
             return
         try:
@@ -151,7 +155,7 @@ class KnownHeads:
         self._new = {}
 
     def _write(self) -> None:
-        # Another process may have written the file after this process has read it.
+        # Read the file again, because another process may have changed it in the meantime.
         branches, targets = _read_known_heads(self._file)
         for target, head in self._new.items():
             branches.setdefault(head.repository, {})[head.branch] = head.head
@@ -182,17 +186,17 @@ def _read_known_heads(file: Path) -> tuple[_Branches, _Targets]:
 
 @dataclass(frozen=True)
 class CompletedPass:
-    """A pass without remaining work, with its inputs and its result. Field names are keys of the cache file.
+    """The inputs and the result of a pass without remaining work. The field names are keys of the cache file.
 
     Attributes:
-        config: The id of the config.
-        heads: A digest of all other inputs.
-        upstreams: The upstream URLs that the config names.
+        config: The ID of the config.
+        heads: A digest of all other inputs, such as the refs of all remotes.
+        upstreams: The URLs of the upstreams in the config.
         destinations: The URLs of all targets.
-        due: The time of the next pass if no ref moves, in seconds since 1970.
-        counts: The numbers of packages by outcome.
+        due: The time of the next pass if no ref moves, in seconds since 1970. None if no pass is due.
+        counts: The number of packages for each outcome.
         findings: All findings of the pass.
-        silent: Whether an equal pass would change nothing and return this result.
+        silent: Whether another pass with the same inputs would change nothing and return the same result.
         at: The time of the pass, in seconds since 1970.
         functions: The dependency names of all functions that packages use and that run outside of this process.
     """
@@ -209,7 +213,10 @@ class CompletedPass:
     functions: tuple[str, ...] = ()
 
     def is_current(self, now: int) -> bool:
-        """Return whether nothing is due at `now`. If the clock was set back since, the pass is not current."""
+        """Return whether no other pass is due at `now`.
+
+        If a due time is set and `now` is before this pass, return False, because the clock was set back.
+        """
         return self.due is None or self.at <= now < self.due
 
 
@@ -217,44 +224,47 @@ class CompletedPassStore(Protocol):
     """Stores the last completed pass."""
 
     def load(self) -> CompletedPass | None:
-        """Return the stored pass; None if there is none."""
+        """Return the stored pass. Return None if no pass is stored."""
         ...
 
     def save(self, completed: CompletedPass | None) -> None:
-        """Replace the stored pass; None deletes it."""
+        """Replace the stored pass with `completed`. If `completed` is None, delete the stored pass."""
         ...
 
 
 class InMemoryPassStore:
-    """Stores the last completed pass in the memory of the service."""
+    """Stores the last completed pass in memory."""
 
     def __init__(self) -> None:
         self._completed: CompletedPass | None = None
 
     def load(self) -> CompletedPass | None:
-        """Return the stored pass."""
+        """Return the stored pass. Return None if no pass is stored."""
         return self._completed
 
     def save(self, completed: CompletedPass | None) -> None:
-        """Replace the stored pass."""
+        """Replace the stored pass with `completed`. If `completed` is None, delete the stored pass."""
         self._completed = completed
 
 
 class FilePassStore:
-    """Stores the last completed pass in a cache file, for later processes. Only a silent pass is stored."""
+    """Stores the last completed pass in a cache file, for later processes.
+
+    A pass is stored only if `CompletedPass.silent` is True.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file = file
 
     def load(self) -> CompletedPass | None:
-        """Return the stored pass; None if the file is missing or not valid."""
+        """Return the stored pass. Return None if the file is missing or not valid."""
         try:
             return _parse_completed_pass(json.loads(self._file.read_bytes()))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
 
     def save(self, completed: CompletedPass | None) -> None:
-        """Store a silent pass; otherwise delete the stored pass. An error of the disk is only logged."""
+        """Store `completed` if its attribute `silent` is True. If not, delete the stored pass. Only log disk errors."""
         try:
             self._write(completed)
         except OSError as error:
@@ -279,12 +289,12 @@ def _parse_completed_pass(data: Mapping[str, Any]) -> CompletedPass:
 
 
 PlanRefs = Mapping[str, CommitId | None]
-"""The refs that a plan depends on, by name; None for a ref that does not exist."""
+"""The commits of the refs that a plan depends on, by ref name. The commit is None if the ref does not exist."""
 
 
 @dataclass(frozen=True)
 class CachedTarget:
-    """A target after a pass: its checkpoint, and the refs and pull requests that its plan depends on."""
+    """The checkpoint of a target after a pass, and the refs and pull requests that its plan depends on."""
 
     target: Target
     checkpoint: TargetCheckpoint
@@ -294,10 +304,10 @@ class CachedTarget:
 
 
 class PassCache:
-    """Targets without remaining work after the last passes of a service.
+    """Caches the plans of targets without remaining work between the passes of a service.
 
-    The plan of such a target is reused if its refs, its pull requests, the requested packages and the fingerprints of
-    all dependencies are unchanged. All other targets are planned. The result is the same without this cache.
+    A pass reuses the plan of a target if these inputs are unchanged: its refs, its pull requests, its requested
+    packages, and the fingerprints of all its dependencies. A pass without this cache has the same result.
     """
 
     def __init__(self) -> None:
@@ -311,20 +321,20 @@ class PassCache:
         return len(self._targets)
 
     def find_desired_state(self, result: ControllerResult) -> DesiredPackages:
-        """Return the desired packages of a controller result. The last one is cached."""
+        """Return the desired packages of a controller result. The result of the last call is cached."""
         if self._desired is None or not self._desired.is_same_result(result):
             self._desired = DesiredPackages(result)
         return self._desired
 
     def find_state(self, target: Target, commit: CommitId) -> TargetState | None:
-        """Return the state of a target if it is still at this state commit; None otherwise."""
+        """Return the cached state of a target. Return None if the cached state does not come from `commit`."""
         cached = self._targets.get(target.key)
         return cached.checkpoint.plan.next_state if cached and cached.state_commit == commit else None
 
     def refresh_dependencies(self, reader: DependencyReader, identify_function: Callable[[str], str]) -> None:
-        """Read the fingerprints of all dependencies again, each once for all packages.
+        """Read the current fingerprint of each cached dependency once, and store which fingerprints have changed.
 
-        `identify_function` returns the current identity of a function, "" if it is unknown.
+        `identify_function` returns the current identity of a function. It returns "" if the identity is unknown.
         """
         self._changed = frozenset(
             name
@@ -340,7 +350,7 @@ class PassCache:
         claims: TargetClaims,
         read_requests: Callable[[CachedTarget], TargetRequests],
     ) -> TargetPlan | None:
-        """Return the last plan of a target if it is still valid."""
+        """Return the cached plan of a target. Return None if an input of the plan has changed."""
         cached = self._targets.get(target.key)
         if cached is None or not _has_same_refs(cached, target, refs):
             return None
@@ -358,24 +368,24 @@ class PassCache:
         claims: TargetClaims,
         read_requests: Callable[[CachedTarget], TargetRequests],
     ) -> Mapping[str, PackageOutcome]:
-        """Return the outcomes of single packages that are still valid, of a target that must be planned again."""
+        """Return the cached outcomes that are still valid, by package. Use this if the target must be planned again."""
         cached = self._targets.get(target.key)
         if cached is None or not _has_same_refs(cached, target, refs) or read_requests(cached) != cached.pull_requests:
             return {}
         return cached.checkpoint.find_known_outcomes(claims, self._changed)
 
     def find_fleet_plan(self, plan: FleetPlan) -> FleetPlan | None:
-        """Return the plan of an equal next pass; None if that pass must plan one of the targets."""
+        """Return the plan that the next pass would have. Return None if the next pass must plan a target again."""
         cached = [self._targets.get(target_plan.target.key) for target_plan in plan.targets]
         plans = tuple(target.checkpoint.plan for target in cached if target)
         return replace(plan, targets=plans) if len(plans) == len(cached) else None
 
     def record(self, target: Target, cached: CachedTarget | None) -> None:
-        """Store a target after a pass; None if the next pass must plan it again."""
+        """Store a target after a pass. If `cached` is None, delete the target, so that the next pass plans it again."""
         if cached is None:
             self._targets.pop(target.key, None)
             return
-        # Targets with equal packages share one trace.
+        # Share one trace between targets with equal packages, to save memory.
         trace = self._traces.setdefault(
             frozenset(cached.checkpoint.dependencies.items()), cached.checkpoint.dependencies
         )
@@ -383,7 +393,7 @@ class PassCache:
         self._fingerprints |= trace
 
     def finish_pass(self, targets: Iterable[ObjectKey]) -> None:
-        """Delete all other targets, and delete dependencies without a target from time to time."""
+        """Delete all targets that are not in `targets`. If many traces are unused, delete them too."""
         for removed in self._targets.keys() - set(targets):
             del self._targets[removed]
         if len(self._traces) > 2 * len(self._targets) + 1:
@@ -395,6 +405,6 @@ class PassCache:
 
 
 def _has_same_refs(cached: CachedTarget, target: Target, refs: Mapping[str, CommitId]) -> bool:
-    """Return whether the definition and all refs of a target are the same as in the cache."""
+    """Return whether the definition and all refs of a target are equal to the cached ones."""
     is_same = cached.target is target or cached.target == target
     return is_same and all(refs.get(name) == commit for name, commit in cached.refs.items())

@@ -1,7 +1,7 @@
-"""The context of one pass: plans the targets from the config, the remotes and the recorded states.
+"""The context of one pass, which plans the targets from the config, the remotes and the recorded states.
 
-The decisions are in `reconciler.planning`. This module reads the data that they need, isolates targets from each other,
-and keeps the results of the pass. It writes nothing.
+The package `reconciler.planning` makes the decisions. This module reads the data for them, isolates the targets from
+each other, and stores the results until the end of the pass. It writes no commits.
 """
 
 from __future__ import annotations
@@ -96,14 +96,14 @@ _OWNERS = {(PORCH_GROUP, "PackageVariant"), (PORCH_GROUP, "PackageVariantSet")}
 
 
 class PassContext:
-    """The data, services and results of one pass while it plans.
+    """The data, services and results of one pass, and the methods that plan targets.
 
     Attributes:
         config: The config.
-        source_files: The files of all upstream trees that were read, and of trees that states will name.
+        source_files: The files of all upstream trees that the pass read, and of the trees that new states refer to.
         render_count: The number of renders.
         failures: Unexpected exceptions that did not end the planning of a target.
-        rollouts: The progress of rollouts.
+        rollouts: The progress of the rollouts.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class PassContext:
             has_promoter=config.dry_commit is not None,
         )
         self._desired = desired_state
-        # An object with several definitions exists, but its packages are unknown.
+        # Treat an object with several definitions as an existing owner, although its packages are unknown.
         self._unresolved_owners = frozenset(
             self._desired.stalled_owners | controller_result.kept_owners | catalog.duplicates
         )
@@ -147,26 +147,29 @@ class PassContext:
         self._prepared_clusters: dict[str, PreparedTarget | None] = {}
         self._decided: dict[ObjectKey, DecidedTarget] = {}
         self._state_commits: dict[ObjectKey, CommitId | None] = {}
-        # During a rollout, each cluster depends on all other clusters.
+        # Do not use the cache during a rollout, because each cluster then depends on all other clusters.
         self._cache = pass_cache if not self._renderer.cluster_overrides.rollouts else None
         if self._cache:
             self._cache.refresh_dependencies(self._renderer.dependency_reader, services.functions.identity)
-        # Targets of other shards are prepared when they are needed.
+        # Targets of other shards are prepared only when their data is needed.
         self._other_shard_targets = {(target.key.namespace, target.name): target for target in other_shard_targets}
         self._prepared_other_shards: dict[ObjectKey, PreparedTarget | TargetPlan] = {}
 
     def report_progress(self, stage: str, done: int, total: int) -> None:
-        """Report the progress of the pass."""
+        """Report the number of completed steps of a stage to the user."""
         self._services.report_progress(stage, done, total)
 
     def get_remote(self, url: str) -> Remote | None:
-        """Return the remote of a target. If the settings allow it, a missing repository is an empty remote."""
+        """Return the remote with a URL. Return None if it cannot be used.
+
+        If `should_treat_missing_as_empty` is on, return an empty remote for a missing repository.
+        """
         if self._services.should_treat_missing_as_empty:
             return self._remotes.get_even_if_missing(url)
         return self._remotes.get(url)
 
     def record_heads(self, plans: Iterable[TargetPlan]) -> None:
-        """Record the heads of target branches, for passes that find neither branch nor state."""
+        """Record the heads of target branches as evidence that these branches existed."""
         for plan in plans:
             target, remote = plan.target, self.get_remote(plan.target.url)
             if remote and not plan.findings and (head := remote.refs.get(BRANCH_PREFIX + target.branch)):
@@ -174,7 +177,7 @@ class PassContext:
 
     @property
     def state_ref(self) -> str:
-        """The template of state refs, with `{repository}`."""
+        """The template of state refs, which contains `{repository}`."""
         return self._services.state_ref
 
     @property
@@ -184,7 +187,7 @@ class PassContext:
 
     @property
     def renderer(self) -> PackageRenderer:
-        """The renderer of the pass. It contains the progress of rollouts as soon as that is known."""
+        """The renderer of the pass. After the targets are read, it also contains the progress of the rollouts."""
         return self._renderer
 
     @property
@@ -205,23 +208,25 @@ class PassContext:
         return remote.read_blob(blob)
 
     def latest_commit_seconds(self) -> int:
-        """Return the latest date of all commits that were read; 2000-01-01 if none has a date."""
+        """Return the latest date of the config commit and the upstream commits, or 2000-01-01 if there is none."""
         dates = [variant.source.committer_seconds for variant in self._controller_result.variants]
         return max([self.config.seconds, *dates]) or FALLBACK_COMMIT_SECONDS
 
     def plan_targets(self, targets: Sequence[Target], others: Iterable[TargetPlan]) -> list[TargetPlan]:
-        """Return the plans of targets. An error of one target does not affect the others.
+        """Return the plans of targets. An error of one target does not affect the other targets.
 
-        All requested packages are decided first. Only then it is known which packages can be removed.
+        All targets are decided before the first removal is planned, because removals depend on the packages of all
+        targets.
 
         Args:
-            targets: The targets.
-            others: The plans of other targets, which are already complete.
+            targets: The targets to plan.
+            others: The complete plans of other targets.
         """
         cached = {target.key: plan for target in targets if (plan := self._find_cached_plan(target))}
         changed = [target for target in targets if target.key not in cached]
         if cached:
-            # The states of these targets came from the cache, and their branches were not prefetched.
+            # Prefetch the branches of the other targets. They were not prefetched with the states, because the states
+            # of these targets were in the cache.
             prefetch_branches(changed, self._remotes, self._services.state_ref)
         prepared = [self._prepare(target) for target in changed]
         if self._renderer.cluster_overrides.rollouts:
@@ -231,7 +236,8 @@ class PassContext:
             with repository_boundary("the rollouts of override policies"):
                 self._evaluate_rollouts()
         except InternalGitError as error:
-            # Without the progress of rollouts, no package of any cluster can be rendered.
+            # Report an error for each target, because packages cannot be rendered if the progress of rollouts is
+            # unknown.
             prepared = [_create_error_plan(target, _create_read_error(target, error)) for target in changed]
         decided = []
         batches = RenderBatches(
@@ -255,7 +261,7 @@ class PassContext:
         return [cached.get(target.key) or planned[target.key] for target in targets]
 
     def _find_cached_plan(self, target: Target) -> TargetPlan | None:
-        """Return the last plan of a target if planning would have the same result."""
+        """Return the cached plan of a target. Return None if the target must be planned again."""
         try:
             with repository_boundary(target.title):
                 remote = self.get_remote(target.url)
@@ -264,7 +270,7 @@ class PassContext:
                 claims = self._build_claims(target)
                 return self._cache.find_plan(target, remote.refs, claims, self._read_cached_requests)
         except InternalGitError as error:
-            # Planning the target again does the same work and reports the error.
+            # Return None, because planning the target again reports the same error for the target.
             self.failures.append(error.failure)
             return None
 
@@ -277,13 +283,13 @@ class PassContext:
         return self._services.pull_requests.cache.find_target_requests(target, state, heads)
 
     def has_planned(self, target: Target) -> bool:
-        """Return whether this pass planned a target, or tried to, and did not use a cached plan."""
+        """Return whether this pass has planned a target, or tried to plan it, without a cached plan."""
         return target.key in self._state_commits
 
     def build_cached_target(self, plan: TargetPlan, written: WrittenPlan | None) -> CachedTarget | None:
-        """Return the cache entry of a target whose plan was applied; None if the next pass must plan it.
+        """Return the cache entry of a target after a push. Return None if the next pass must plan the target.
 
-        With GitOps Promoter, drafts name the commit of the config, and each pass must plan the target.
+        If GitOps Promoter is used, each pass must plan the target, because its drafts name the commit of the config.
         """
         target, remote = plan.target, self.get_remote(plan.target.url)
         decided = self._decided.get(target.key)
@@ -313,7 +319,7 @@ class PassContext:
         return CachedTarget(target, checkpoint, refs, requests, commit)
 
     def plan_other_shards(self, plans: Iterable[TargetPlan]) -> OtherShardPlans:
-        """Return the plans of other shards' targets, built from their records. Nothing is rendered or written.
+        """Return the plans of the targets of other shards, computed from recorded states without renders.
 
         `plans` are all plans of this shard.
         """
@@ -345,7 +351,7 @@ class PassContext:
         return self._prepared_other_shards[target.key]
 
     def _list_owners_in_other_shards(self, decided: Iterable[DecidedTarget | TargetPlan]) -> frozenset[ObjectKey]:
-        """Return the owners whose package moves from this shard to another shard, and is already recorded there."""
+        """Return the owners of packages that move to another shard, if a state in that shard already records them."""
         package_targets = (
             package_target
             for owner in find_owners_of_unrequested_packages(decided)
@@ -360,12 +366,12 @@ class PassContext:
     def plan_changed_targets(
         self, targets: Sequence[Target], other: PassContext, plans: Iterable[TargetPlan]
     ) -> list[TargetPlan]:
-        """Return the plans of targets, and reuse those that are equal for another config over the same remotes.
+        """Return the plans of targets. Copy the plans of another config for targets with equal inputs.
 
         During a rollout, all targets are planned.
 
         Args:
-            targets: The targets.
+            targets: The targets to plan.
             other: The context of the other config.
             plans: The plans of the other config.
         """
@@ -391,7 +397,9 @@ class PassContext:
         return has_same_result(decided, self._build_claims(target), self._renderer.dependency_reader)
 
     def survey_target(self, target: Target, others: Iterable[Target]) -> PreparedTarget | TargetPlan:
-        """Return one target, prepared for its decision. Other targets are only read during a rollout."""
+        """Return the inputs for the decision about one target, or an error plan.
+
+        The targets `others` are read only during a rollout, because their clusters affect its progress."""
         prepared = self._prepare(target)
         if self._renderer.cluster_overrides.rollouts:
             for other in others:
@@ -414,7 +422,7 @@ class PassContext:
             return _create_error_plan(decided.target, _create_read_error(decided.target, error))
 
     def _add_promoter_actions(self, plan: TargetPlan) -> tuple[BranchAction, ...]:
-        # The config in a plain folder has no commit that a draft can name.
+        # Skip GitOps Promoter for a plain folder, because the config has no commit that a draft can name.
         if self.config.dry_commit is None:
             return plan.branch_actions
         return add_promoter_actions(plan, self._services.draft_template, self._promoter_metadata)
@@ -450,13 +458,14 @@ class PassContext:
 
     def _read_publication_times(self, prepared: PreparedTarget) -> Mapping[str, int]:
         target, packages = prepared.target, prepared.snapshot.state.packages
-        # Use the id of the render, because a later local change is not a new publication.
+        # Identify a version by its rendered content, because a later local change is not a new publication.
         versions = {
             package: str(record.published_version.rendered)
             for package, record in packages.items()
             if record.published_version
         }
-        # With start=0, a rollout also continues if each pass has an empty cache, for example on a new CI runner.
+        # Use 0 as the publication time of unrecorded versions. Otherwise a rollout would never continue if each pass
+        # has an empty cache, for example on a new CI runner.
         return self._services.publication_times.update(
             f"{target.repository_id} {target.name}", versions, self._now, start=0
         )
@@ -471,7 +480,7 @@ class PassContext:
 
     def _create_render_context(self) -> RenderContext:
         overrides, templates = self._renderer.cluster_overrides, self._renderer.template_merger
-        # The copy does not contain the data that this process has cached.
+        # Copy the overrides without their cached data, because executors receive this object.
         plain_overrides = ClusterOverrides(
             overrides.policies, overrides.clusters, overrides.options, overrides.closed_clusters, overrides.strict_codes
         )
@@ -518,7 +527,8 @@ class PassContext:
     @cached_property
     def _origin(self) -> ConfigOrigin:
         root_commits = self.config.root_commits
-        # While the history is replaced and not acknowledged, states keep the root commit that they have recorded.
+        # While the history of the config is replaced and not acknowledged, use no root commit, so that states keep the
+        # recorded one.
         is_replaced = any(finding.code == CONFIG_HISTORY_REPLACED.name for finding in self._catalog.unproven_deletions)
         return ConfigOrigin(self.config.directory, "" if is_replaced or root_commits is None else root_commits.first)
 
@@ -527,13 +537,17 @@ class PassContext:
         return self._services.find_target_conflicts(self._catalog)
 
     def _check_reset(self, target: Target, remote: Remote) -> Finding | None:
-        """Return an error for a target without branch and state if it, or another target of its repository, had one."""
+        """Return an error if the repository of a target without branch and state was emptied. Return None if not.
+
+        The known heads are the evidence that the target, or another target in the repository, had a branch before.
+        """
         if target.url in self._remotes.failures:
-            # The current content is unknown.
+            # Report no reset, because the current content of the repository is unknown.
             return None
         if self._services.known_heads.find(target):
             return self._check_acknowledged_reset(target)
-        # A commit in an emptied repository would make its restore more difficult.
+        # Also check the other targets, because a new commit would make it more difficult to restore an emptied
+        # repository.
         is_emptied = not remote.refs and any(
             self._check_acknowledged_reset(other)
             for other in self._services.list_targets(self._catalog)
@@ -542,7 +556,10 @@ class PassContext:
         return report_emptied_repository(target) if is_emptied else None
 
     def _find_head_before_move(self, target: Target, state: TargetState) -> CommitId | None:
-        """Return the last known head at the previous URL of a target; None if the URL did not change."""
+        """Return the last known head of a target at its previous URL.
+
+        Return None if the URL has not changed, or if no head is known.
+        """
         if not has_other_url(target, state):
             return None
         known = self._services.known_heads.find(target)
@@ -613,9 +630,9 @@ class PassContext:
         return self._head_reader.list_draft_branches(target, state, _list_packages(claims, state))
 
     def _fetch_tags(self, url: str, remote: Remote) -> None:
-        """Fetch the revision tags of all targets of a remote that have a branch but no state, in one request.
+        """Fetch the revision tags of all targets of a remote that have a branch but no state.
 
-        Planning recovers their states from these tags.
+        Planning restores the states of these targets from the tags. All tags are fetched in one request.
         """
         if url in self._urls_with_fetched_tags:
             return
@@ -649,7 +666,7 @@ class PassContext:
     def _record_executor_render(self, rendered: PackageRender) -> PackageRender:
         self.render_count += 1
         for name in filter(is_function_trace_key, rendered.trace):
-            # A pass must know the identities of all functions that packages depend on.
+            # Request the identity of each function that the render used, so that the pass records it as an input.
             self._services.functions.identity(name)
         return rendered
 
@@ -659,7 +676,7 @@ def _list_packages(claims: TargetClaims, state: TargetState) -> set[str]:
 
 
 def _is_similar_to_owner(key: ObjectKey) -> bool:
-    """Return whether an object resembles an owner of packages, but no controller processes it."""
+    """Return whether an object has a similar kind as an owner of packages, but no controller processes it."""
     if key.group == PORCH_GROUP:
         return key.kind not in _KINDS
     return key.kind in _KINDS and key.kind != "Repository"
@@ -673,18 +690,18 @@ def _create_read_error(target: Target, error: GitError | None, suffix: str = "")
 
 
 def find_unread_targets(plan: FleetPlan, remotes: Remotes) -> tuple[Finding, ...]:
-    """Return an error for each target that has a plan although its repository could not be read."""
+    """Return an error for each target that was planned although its repository could not be read."""
     planned = (target_plan.target for target_plan in plan.targets if not target_plan.findings)
     return tuple(finding for target in planned for finding in check_target_read(target, remotes))
 
 
 def check_target_read(target: Target, remotes: Remotes) -> tuple[Finding, ...]:
-    """Return an error for a target whose repository could not be read: its result is not reliable."""
+    """Return an error if the repository of a target could not be read, because the result is then not reliable."""
     failure = remotes.failures.get(target.url)
     return (_create_read_error(target, failure, _NOT_READ),) if failure else ()
 
 
 def _create_error_plan(target: Target, finding: Finding) -> TargetPlan:
-    """Return a plan that changes nothing and reports an error."""
+    """Return a plan that contains one error and changes nothing."""
     state = create_state(target)
     return TargetPlan(target, TargetHeads(), state, state, findings=(finding,))

@@ -1,4 +1,4 @@
-"""Runs passes one after the other, summarizes them and logs them. If no input has changed, a pass ends at once."""
+"""Runs passes one after the other, and logs a summary of each pass. If no input has changed, a pass is skipped."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class UnpushedDraft:
     """A draft branch that a pass wrote but could not push.
 
     Attributes:
-        branch: The branch.
-        reason: The code of the finding about the push.
-        remote_head: The head of the branch at the remote after the push; None if the branch does not exist there.
-        has_remote_answered: Whether the remote responded, so that `remote_head` is known.
+        branch: The name of the draft branch.
+        reason: The code of the finding that reports the failed push.
+        remote_head: The head of the branch at the remote after the push, or None if the remote has no such branch.
+        has_remote_answered: Whether the remote responded. If False, `remote_head` is unknown.
     """
 
     branch: str
@@ -45,14 +45,14 @@ class PassSummary:
     """The result of a pass for users.
 
     Attributes:
-        config: The id of the config.
-        counts: The numbers of packages by outcome.
-        findings: All findings.
-        drafts: The new heads of pushed draft branches, by target and branch.
-        unpushed_drafts: The drafts that were not pushed, by target.
+        config: The ID of the config, such as a commit ID.
+        counts: The number of packages for each outcome.
+        findings: All findings of the pass.
+        drafts: The new heads of the pushed draft branches, by target name and branch.
+        unpushed_drafts: The drafts that were not pushed, by target name.
         is_clean: Whether every fetch, push and function call succeeded.
-        status_error: Why the status was not written; "" after a success.
-        is_skipped: Whether no input had changed, so that nothing was planned.
+        status_error: The error that prevented the push of the status. It is "" if the push succeeded.
+        is_skipped: Whether the pass was skipped, because no input had changed.
     """
 
     config: str
@@ -66,7 +66,7 @@ class PassSummary:
 
 
 class PassRunner:
-    """Runs passes over one config. After a pass without remaining work, equal passes are skipped."""
+    """Runs passes over one config. A pass is skipped if no input has changed since a pass without remaining work."""
 
     def __init__(
         self,
@@ -81,21 +81,24 @@ class PassRunner:
         self._services = services
         self._publisher = publisher
         self._store = store or InMemoryPassStore()
-        # With approvals by annotation, each pass must read all drafts.
+        # Do not cache plans if approvals by annotation are on, because then each pass must read all drafts.
         self._cache = None if services.has_annotation_approvals else PassCache()
         self._due_at: int | None = None
         self.summary = PassSummary("", {})
 
     @property
     def seconds_until_due(self) -> float:
-        """The seconds until another pass is due although no ref moved; infinite if none is due."""
+        """The seconds until the next pass is due although no ref has moved. Infinite if no pass is due."""
         return math.inf if self._due_at is None else self._due_at - self._services.clock()
 
     def run(self) -> bool:
-        """Run one pass; return False if it should be repeated soon. Raises GitError if the config cannot be read.
+        """Run one pass, and return whether all its work is done. If False, repeat the pass soon.
 
-        A failed remote or function has its own back-off and does not delay the others. An unexpected exception outside
-        of all smaller scopes ends the pass with a finding.
+        A failed remote or function has its own back-off and does not delay other work. If an unexpected exception ends
+        the whole pass, the summary contains a finding about the exception.
+
+        Raises:
+            GitError: The config cannot be read.
         """
         try:
             with isolation_boundary("the pass"):
@@ -120,10 +123,12 @@ class PassRunner:
             plan = replace(report.plan, findings=(*report.plan.findings, *maintenance_findings))
             report = replace(report, plan=plan)
             self._due_at = report.due_at
-            # The next pass must read new tags, because they can be upstreams, and it must detect published drafts.
-            # After a second fetch, drafts of other writers can exist that this pass has not planned for.
+            # Do not skip the next pass if refs have moved. The next pass must read new tags, because they can be
+            # upstreams, and it must detect published drafts. After a second fetch, it must plan for new drafts of other
+            # writers.
             has_moved = report.tags.has_new_tags or report.approvals.has_changed_refs or remotes.has_refetched
-            # Unproven deletions can depend on files that no ref covers, such as files outside of the config directory.
+            # Do not skip the next pass if evidence of a deletion is missing, because the evidence can be in files
+            # outside of the config directory, which no digest of refs covers.
             is_uncertain = report.has_internal_errors or report.unproven_deletions
             is_completed = is_final and not (report.is_waiting or report.is_postponed or has_moved or is_uncertain)
             self._store.save(self._build_completed_pass(snapshot, report) if is_completed else None)
@@ -137,7 +142,7 @@ class PassRunner:
         upstreams, targets = self._services.list_urls(snapshot.catalog)
         heads = digest_heads(self._remotes, self._services)
         is_silent = heads == snapshot.heads and not report.render_count
-        # If the next pass would use cached plans only, its result is already known.
+        # If the next pass would use only cached plans, store its result now, so that it can be skipped.
         next_plan = (
             None if is_silent or report.opened_requests or not self._cache else self._cache.find_fleet_plan(report.plan)
         )
@@ -150,13 +155,13 @@ class PassRunner:
 
 
 def _list_unpushed_drafts(report: PassReport, remotes: Remotes) -> Mapping[str, Sequence[UnpushedDraft]]:
-    """Return the drafts that were not pushed, with the current heads of their branches, by target."""
+    """Return the drafts that were not pushed, by target name, with the heads of their branches at the remote."""
     failed = {
         name: written
         for name, written in sorted(report.written.items())
         if written.draft_heads and not isinstance(report.outcomes[name], PushDone)
     }
-    # Read these remotes again, because a failed push can move some of its refs.
+    # Read the branches from the remotes again, because a failed push can have moved some refs.
     urls = sorted({written.plan.target.url for written in failed.values()})
     branches = {url: remotes.list_branches(url) for url in urls}
     return {
@@ -190,9 +195,11 @@ def _summarize(
 
 
 def log_pass(summary: PassSummary) -> None:
-    """Log a pass: one event per group of similar findings with the severity as its level, then `pass_completed`.
+    """Log one event for each group of similar findings, and then the event `pass_completed`.
 
-    The field `clean` is True if every remote succeeded and no finding is an error. `findings` counts by severity.
+    The level of an event is the severity of its findings. The event `pass_completed` has the field `clean`, which is
+    True if every remote succeeded and no finding is an error. Its field `findings` has the number of findings per
+    severity.
     """
     if summary.is_skipped:
         log.debug("pass_skipped", config_commit=summary.config)

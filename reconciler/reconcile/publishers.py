@@ -1,4 +1,4 @@
-"""Publishers of a plan: push to the remotes, a dry run that only shows the plan, and files in a folder."""
+"""Publishers push a plan to the remotes, only show the plan (dry run), or write the drafts of the plan to a folder."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ StatusFiles = Callable[[FleetPlan, Mapping[str, bytes], Callable[[Finding], None
 
 
 class PushPublisher:
-    """Pushes all targets, and the status branch last."""
+    """Pushes the plans of all targets, and then the status branch."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class PushPublisher:
 
     @property
     def status_error(self) -> str:
-        """Why the status of the last pass was not written; "" if it was written or postponed."""
+        """The error that prevented the last push of the status. It is "" if the push succeeded or was postponed."""
         return (
             ""
             if isinstance(self.status_outcome, PushDone | PushPostponed)
@@ -102,11 +102,12 @@ class PushPublisher:
     def publish(self, remote: Remote, plans: Sequence[WrittenPlan]) -> Mapping[str, PushOutcome]:
         """Push the targets of one remote, and log an event for each pushed draft.
 
-        A refused plan is not pushed again until the plan or the target branch changes.
+        If the remote refused a plan, the plan is not pushed again until the plan or the head of its target branch
+        changes.
         """
         refused = {written.name: self._refused[written.id] for written in plans if written.id in self._refused}
         new = [written for written in plans if written.name not in refused]
-        # Reserve a push for a postponed status. Otherwise it would wait as long as there are drafts.
+        # Reserve one push of the rate limit for a postponed status, because drafts could use all pushes in each pass.
         reserved_pushes = int(
             isinstance(self.status_outcome, PushPostponed) and remote.mirror.url == self._status_display_url
         )
@@ -114,7 +115,7 @@ class PushPublisher:
         for written in new:
             _log_outcome(written, outcomes[written.name])
         if not remote.mirror.can_use_push_options:
-            # The drafts are pushed, but the host opened no pull requests for them.
+            # Log a warning, because the drafts are pushed, but the host has opened no pull requests for them.
             log.warning("push_options_unsupported", remote=remote.mirror.url)
         self._refused |= {
             written.id: outcome for written in new if isinstance(outcome := outcomes[written.name], PushRefused)
@@ -122,11 +123,11 @@ class PushPublisher:
         return {**refused, **outcomes}
 
     def push_tags(self, remote: Remote, plans: Sequence[WrittenPlan]) -> TagResult:
-        """Push the missing tags of revisions."""
+        """Push the missing tags of published revisions."""
         return self._tagger.push_missing_tags(remote, plans)
 
     def push_approvals(self, groups: Sequence[tuple[Remote, Sequence[WrittenPlan]]], now: int) -> ApprovalResult:
-        """Push the approvals by annotation."""
+        """Publish the drafts that annotations approve and that are due at `now`."""
         return self._approvals.push_due_approvals(groups, now)
 
     def update_pull_requests(
@@ -143,19 +144,19 @@ class PushPublisher:
     def push_config_proposal(
         self, proposals: ConfigProposals, proposal: ConfigProposal, config: ConfigSnapshot
     ) -> PushOutcome:
-        """Push the proposal to the config."""
+        """Push a proposal to the config repository."""
         return proposals.push(proposal, config)
 
     def store_publication_times(self, times: FirstSeenTimes) -> None:
-        """Store the publication times for later processes."""
+        """Write the publication times to the cache file."""
         times.store()
 
     def store_known_heads(self, heads: KnownHeads) -> None:
-        """Store the heads in the cache, for passes that find neither branch nor state."""
+        """Write the recorded heads of target branches to the cache file."""
         heads.store()
 
     def push_status(self, plan: FleetPlan | None, remotes: Remotes) -> PushOutcome:
-        """Commit and push changed status files. After a lost race, try again on the new head."""
+        """Commit and push changed status files. If another writer moves the branch first, fetch it and try again."""
         self.status_findings = ()
         if plan is None:
             return PushDone()
@@ -180,7 +181,7 @@ class PushPublisher:
         return self.status_outcome
 
     def _try_to_write_status(self, plan: FleetPlan, remote: Remote) -> PushOutcome:
-        """Return the outcome. The drafts are already pushed, so that an error must not end the pass here."""
+        """Write the status. Return errors as an outcome, because the pass must continue after them."""
         try:
             return self._write_status(plan, remote)
         except GitError as error:
@@ -215,7 +216,7 @@ class PushPublisher:
         return outcome
 
     def _read_status(self, remote: Remote, head: CommitId | None) -> Mapping[str, bytes]:
-        """Return the files of the status branch, from the cache if this publisher wrote them."""
+        """Return the files of the status branch, from the cache if the branch has not moved since the last call."""
         if head is None:
             return {}
         if head != self._last_status[0]:
@@ -229,7 +230,7 @@ class PushPublisher:
 
 @contextmanager
 def status_branch_errors(branch: str) -> Iterator[None]:
-    """Raise StatusBranchError if `branch` cannot be read because of its content."""
+    """Raise StatusBranchError if the content of the status branch cannot be read. The message begins with `branch`."""
     try:
         yield
     except (ObjectMissingError, TooLargeError, TreeMalformedError) as error:
@@ -237,7 +238,7 @@ def status_branch_errors(branch: str) -> Iterator[None]:
 
 
 def check_status_paths(paths: Collection[str], branch: str) -> None:
-    """Raise StatusBranchError if the branch has other files, because a pass deletes files that it does not write."""
+    """Raise StatusBranchError if `paths` are not the files of a status branch, because a pass would delete them."""
     if paths and not is_status_branch(paths):
         examples = ", ".join(sorted(paths)[:3])
         raise StatusBranchError(
@@ -247,7 +248,7 @@ def check_status_paths(paths: Collection[str], branch: str) -> None:
 
 
 def _is_reset(plan: FleetPlan, url: str) -> bool:
-    """Return whether a target has an error because this repository was emptied."""
+    """Return whether a target has an error because the repository with this URL was emptied."""
     reset_targets = (
         target_plan.target
         for target_plan in plan.targets
@@ -269,23 +270,23 @@ def _log_outcome(written: WrittenPlan, outcome: PushOutcome) -> None:
 
 
 class _LocalPublisher:
-    """Does not push tags, approvals, proposals and pull requests. The plan and its findings show them."""
+    """Base class of publishers that do not push. Tags, approvals, proposals and pull requests have no effect."""
 
     status_error = ""
     status_findings: tuple[Finding, ...] = ()
 
     def store_known_heads(self, heads: KnownHeads) -> None:
-        """Do nothing: only a pass that pushes proves that a branch is in use."""
+        """Do nothing, because only a push proves that a target branch is in use."""
 
     def store_publication_times(self, times: FirstSeenTimes) -> None:
-        """Do nothing: a dry run must not start the delay of an approval."""
+        """Do nothing, because a dry run must not start the delay of an approval."""
 
     def push_tags(self, remote: Remote, plans: Sequence[WrittenPlan]) -> TagResult:
-        """Do nothing: revisions are only tagged after their publication."""
+        """Do nothing, because revisions are tagged only after their publication."""
         return TagResult()
 
     def push_approvals(self, groups: Sequence[tuple[Remote, Sequence[WrittenPlan]]], now: int) -> ApprovalResult:
-        """Do nothing: findings show the approvals."""
+        """Do nothing, because findings describe the approvals."""
         return ApprovalResult()
 
     def update_pull_requests(
@@ -296,33 +297,33 @@ class _LocalPublisher:
         templates: RefTemplates,
         retry_at: int,
     ) -> PullRequestSummary:
-        """Do nothing: no forge is called."""
+        """Do nothing, because a publisher that does not push calls no forge."""
         return PullRequestSummary()
 
     def push_config_proposal(
         self, proposals: ConfigProposals, proposal: ConfigProposal, config: ConfigSnapshot
     ) -> PushOutcome:
-        """Do nothing: the plan and its findings show the proposal."""
+        """Do nothing, because the plan and its findings describe the proposal."""
         return PushDone()
 
 
 class DryRunPublisher(_LocalPublisher):
-    """Pushes nothing. The commits stay unreachable in the mirrors, and the plan is shown."""
+    """Pushes nothing. The written commits stay in the mirrors, and no ref names them."""
 
     def publish(self, remote: Remote, plans: Sequence[WrittenPlan]) -> Mapping[str, PushOutcome]:
-        """Return the outcome of a push without other writers."""
+        """Return `PushDone` for each target, as if no other writer had moved its refs."""
         return {written.name: PushDone() for written in plans}
 
     def push_status(self, plan: FleetPlan | None, remotes: Remotes) -> PushOutcome:
-        """Do nothing."""
+        """Do nothing, because a dry run writes no status."""
         return PushDone()
 
 
 class FolderPublisher(_LocalPublisher):
     """Writes the drafts of each target as files to `OUT/<target>/`, and the status to `OUT/status/`.
 
-    Existing content of the folder is deleted immediately before the first file is written, so that a pass that cannot
-    run deletes nothing.
+    Existing content of the folder is deleted immediately before the first file is written. A pass that fails earlier
+    deletes nothing.
     """
 
     def __init__(self, out: Path, status_files: StatusFiles) -> None:
@@ -331,7 +332,7 @@ class FolderPublisher(_LocalPublisher):
         self._is_cleared = False
 
     def publish(self, remote: Remote, plans: Sequence[WrittenPlan]) -> Mapping[str, PushOutcome]:
-        """Write the complete tree of each target with all its drafts."""
+        """Write the files of each target branch to the folder, with the changes of all drafts."""
         return {written.name: self._write_target(remote, written) for written in plans}
 
     def _write_target(self, remote: Remote, written: WrittenPlan) -> PushOutcome:
@@ -343,13 +344,13 @@ class FolderPublisher(_LocalPublisher):
         return PushDone()
 
     def push_status(self, plan: FleetPlan | None, remotes: Remotes) -> PushOutcome:
-        """Write the files of the status branch."""
+        """Write the files of the status branch to the folder."""
         findings: list[Finding] = []
         files = self._status_files(plan, {}, findings.append) if plan else {}
         self.status_findings = tuple(findings)
         try:
             self._clear()
-            # The folder must also exist if a shard has no target.
+            # Create the folder even if a shard has no target.
             self._out.mkdir(parents=True, exist_ok=True)
             for path, data in files.items():
                 _write_file(self._out / "status" / path, data)
@@ -363,7 +364,8 @@ class FolderPublisher(_LocalPublisher):
         return FolderUnwritableError(f"{error.filename or self._out} cannot be written: {error.strerror or str(error)}")
 
     def _clear(self) -> None:
-        # The folder itself stays, because it can be a mount point or the working directory of a process.
+        # Delete only the content of the folder, because the folder can be a mount point or the working directory of a
+        # process.
         for path in self._out.iterdir() if self._out.is_dir() and not self._is_cleared else ():
             if path.is_dir() and not path.is_symlink():
                 remove_folder(path)
@@ -373,7 +375,7 @@ class FolderPublisher(_LocalPublisher):
 
 
 def _merge_drafts(remote: Remote, written: WrittenPlan) -> FileTree:
-    """Return the target branch with the packages of all drafts. A single draft is already the complete tree."""
+    """Return the files of the target branch with the changes of all drafts."""
     heads = dict(_list_draft_heads(written))
     if len(heads) == 1:
         (head,) = heads.values()
@@ -389,7 +391,7 @@ def _merge_drafts(remote: Remote, written: WrittenPlan) -> FileTree:
 def _list_draft_heads(written: WrittenPlan) -> Iterator[tuple[str, CommitId]]:
     for action in written.plan.branch_actions:
         if action.branch in written.plan.heads.removal_branches:
-            # Packages stay until people approve their removal.
+            # Do not apply removal drafts, because packages stay until a person approves their removal.
             continue
         if isinstance(action, PushCommits):
             yield action.branch, written.draft_heads[action.branch]
@@ -400,7 +402,7 @@ def _list_draft_heads(written: WrittenPlan) -> Iterator[tuple[str, CommitId]]:
 def _write_files(folder: Path, files: FileTree) -> None:
     for path, file in files.items():
         if not is_tree_path(path):
-            # The branch can contain files of other writers, with paths that are outside of the folder.
+            # Skip this path, because it is outside of the folder. Other writers can commit such a path to the branch.
             log.warning("file_skipped", folder=folder.name, path=path)
             continue
         _write_file(folder / path, file.data)
@@ -414,12 +416,12 @@ def _write_file(path: Path, data: bytes) -> None:
 
 
 def check_output_folder(out: Path, config: Path, should_replace: bool) -> str:
-    """Create the output folder, and return the reason why it cannot be used; "" if it can be used.
+    """Create the output folder. Return the reason if the folder cannot be used, or "" if it can be used.
 
     Args:
         out: The output folder.
-        config: The config, if it is a folder.
-        should_replace: Whether existing content is replaced (--force).
+        config: The folder of the config.
+        should_replace: Whether existing content of the output folder can be deleted (`--force`).
 
     Raises:
         OSError: The folder cannot be created.

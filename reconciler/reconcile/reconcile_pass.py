@@ -1,6 +1,6 @@
-"""One pass from the plan to the status: plan, commit, push, tag, approve, propose, update pull requests, push status.
+"""The steps of one pass: plan, commit, push, tag, approve, propose, update pull requests, and push the status.
 
-The start of the pass is in `snapshot`, the planning in `pass_context`.
+The module `snapshot` contains the first steps of a pass. The module `pass_context` contains the planning.
 """
 
 from __future__ import annotations
@@ -62,16 +62,17 @@ RemotePlans = tuple[Remote, Sequence[TargetPlan]]
 def push_plans(
     groups: Sequence[RemotePlans], context: PassContext, remotes: Remotes, publisher: PlanPublisher, max_pushes: int
 ) -> Iterator[tuple[WrittenPlan, PushOutcome]]:
-    """Write and push the plans of each remote, and yield the outcome for every target.
+    """Write and push the plans of each remote, and yield the outcome of each target.
 
-    The pass waits until all commits are written, because writing uses open readers. It does not wait for late pushes.
+    All commits are written before the first push, because the writers use readers that are closed at the end of the
+    pass. If a push is slow, the function does not wait for it, and the outcome of its targets is `PushPostponed`.
     """
-    # One thread per remote: pushes to many remotes mostly wait for their hosts.
+    # Write to several mirrors at the same time, because each write mostly waits for git processes.
     with ThreadPoolExecutor(max_pushes) as pool:
         results_by_group = list(pool.map(partial(_write, context), groups))
     jobs = {}
     for (remote, plans), results in zip(groups, results_by_group, strict=True):
-        # A full disk or a damaged mirror of one remote must not stop the others.
+        # Convert errors into outcomes, because a full disk or a damaged mirror of one remote must not stop the others.
         failed = [result for result in results if isinstance(result, tuple)]
         yield from ((WrittenPlan(plan), PushFailed(error)) for plan, error in failed)
         if written := [result for result in results if isinstance(result, WrittenPlan)]:
@@ -83,13 +84,13 @@ def push_plans(
 
 
 def _write(context: PassContext, group: RemotePlans) -> list[WrittenPlan | tuple[TargetPlan, GitError]]:
-    """Write the plans of one remote. If that fails, write each plan separately, so that only its cause fails."""
+    """Write the plans of one remote. If this fails, write each plan separately, so that only one plan fails."""
     remote, plans = group
     written = _try_to_write(context, remote, plans)
     if not isinstance(written, GitError):
         return [*written]
     if len(plans) == 1 or isinstance(written, MirrorBusyError | CacheUnusableError | GitTimeoutError):
-        # These errors affect the whole mirror, and would occur again for every plan.
+        # Do not write each plan separately, because these errors affect the whole mirror and would occur again.
         return [(plan, written) for plan in plans]
     results: list[WrittenPlan | tuple[TargetPlan, GitError]] = []
     for plan in plans:
@@ -117,7 +118,7 @@ def _push(publisher: PlanPublisher, remote: Remote, plans: Sequence[WrittenPlan]
 
 
 MAX_PUSH_ATTEMPTS = 5
-# The wait after a failed push of a config proposal, while nothing moves.
+# The seconds until the next pass if a proposal, tag, approval or pull request could not be written.
 PROPOSAL_RETRY_SECONDS = 300
 _STATUS_INTERRUPTED: PushOutcome = PushPostponed("an unexpected exception ended the writing of the status")
 _Item = TypeVar("_Item")
@@ -128,17 +129,17 @@ class PassReport:
     """The result of a pass.
 
     Attributes:
-        plan: The plan of all targets of this shard, as it was pushed.
-        outcomes: The outcome of the push for each target, by name.
-        written: The written plans, by name of the target.
+        plan: The plan of all targets of this shard. Drafts that were not pushed are blocked in this plan.
+        outcomes: The outcome of the push of each target, by target name.
+        written: The plans with their written commits, by target name.
         render_count: The number of renders.
-        due_at: The time of the next pass if no ref moves, in seconds since 1970.
+        due_at: The time of the next pass if no ref moves, in seconds since 1970. None if no pass is due.
         proposal_outcome: The outcome of the push of the config proposal.
-        tags: The result of pushing tags.
-        approvals: The result of approvals by annotation.
+        tags: The result of the pushes of tags.
+        approvals: The result of the approvals by annotation.
         opened_requests: The number of opened pull requests.
-        is_postponed: Whether a push waits for a rate limit or is still running. The next pass continues it.
-        unproven_deletions: Reasons why absent objects were not considered deleted.
+        is_postponed: Whether a push waits for a rate limit or is still running. The next pass continues this push.
+        unproven_deletions: Findings about missing objects that do not count as deleted, because evidence is missing.
     """
 
     plan: FleetPlan
@@ -155,7 +156,7 @@ class PassReport:
 
     @property
     def is_clean(self) -> bool:
-        """Whether every fetch, push and function call succeeded. Findings in the config do not count."""
+        """Whether every fetch, push and function call succeeded. Findings about the config have no effect."""
         return (
             not self._codes & {code.name for code in (REPOSITORY_UNREACHABLE, PUSH_FAILED, PUSH_REFUSED)}
             and not self.has_internal_errors
@@ -165,17 +166,17 @@ class PassReport:
 
     @property
     def is_final(self) -> bool:
-        """Whether a repetition with the same refs changes nothing. A refused push would be refused again."""
+        """Whether another pass with the same refs would change nothing. A remote would refuse a refused push again."""
         return PUSH_FAILED.name not in self._codes and not isinstance(self.proposal_outcome, PushStale)
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a package waits for an interrupted function. Each function has its own back-off."""
+        """Whether a package waits until an interrupted function can be called again."""
         return any(target_plan.has_retries for target_plan in self.plan.targets)
 
     @property
     def has_internal_errors(self) -> bool:
-        """Whether an unexpected exception ended any work, so that another pass must try again."""
+        """Whether an unexpected exception ended a part of the work, so that another pass must repeat it."""
         return any(finding.code == INTERNAL_ERROR.name for finding in self.plan.list_findings())
 
     @property
@@ -184,7 +185,7 @@ class PassReport:
 
 
 def _log_moves(pushed: Iterable[WrittenPlan]) -> None:
-    """Log each repository whose URL changed in the state."""
+    """Log each target whose repository has a new URL."""
     for plan in (written.plan for written in pushed):
         if plan.previous_state.url != plan.next_state.url:
             name, before, after = plan.target.name, plan.previous_state.url, plan.next_state.url
@@ -208,9 +209,10 @@ def decide_and_publish(
     publisher: PlanPublisher,
     pass_cache: PassCache | None = None,
 ) -> PassReport:
-    """Plan and publish all targets. A target that loses a race is fetched and planned again, up to five times.
+    """Plan all targets, and push the plans with `publisher`.
 
-    `pass_cache` contains results of earlier passes of a service, and is updated.
+    If another writer moves the refs of a target first, the target is fetched and planned again, up to five times.
+    `pass_cache` contains results of earlier passes of the service. The results of this pass are added to it.
     """
     shard = services.shard
     prepared = prepare_pass(snapshot, remotes, services, pass_cache=pass_cache, shard=shard)
@@ -225,7 +227,7 @@ def decide_and_publish(
         )
     _log_moves(pushed)
     plans = progress.build_final_plans()
-    # Only the leader shard reports the other shards, and proposes changes to the config of all shards.
+    # Do this only in the leader shard, which reports the status of all shards and proposes config changes for them.
     other_shards = context.plan_other_shards(plans.values()) if shard.is_leader else OtherShardPlans()
     all_plans = {**plans, **{plan.target.key: plan for plan in other_shards.plans}}
     proposal = (
@@ -283,7 +285,7 @@ def decide_and_publish(
         update_cache = partial(_update_cache, pass_cache, fleet, context, progress, remotes)
         last_steps.run("the results of this pass", update_cache, None)
     if last_steps.findings:
-        # The status was already written and cannot contain these findings.
+        # Report these findings only in the log and in the result, because the status is already written.
         log_failures(last_steps.findings)
         fleet = replace(fleet, findings=(*fleet.findings, *last_steps.findings))
     postponed = [
@@ -311,7 +313,7 @@ def decide_and_publish(
 
 @dataclass
 class _Progress:
-    """The plans of a pass, the written plans, and the outcomes of their pushes, by name of the target."""
+    """The plans of a pass by target key, and the written plans and push outcomes by target name."""
 
     plans: dict[ObjectKey, TargetPlan] = field(default_factory=dict)
     written: dict[str, WrittenPlan] = field(default_factory=dict)
@@ -319,11 +321,11 @@ class _Progress:
 
     @property
     def pushed(self) -> list[WrittenPlan]:
-        """The plans that were pushed."""
+        """The written plans whose push succeeded."""
         return [plan for name, plan in self.written.items() if isinstance(self.outcomes[name], PushDone)]
 
     def build_final_plans(self) -> dict[ObjectKey, TargetPlan]:
-        """Return the plans with the outcomes of their pushes."""
+        """Return all plans. In a plan whose push did not succeed, the drafts are blocked."""
         return self.plans | {
             written.plan.target.key: _with_outcome(written.plan, self.outcomes[written.name])
             for written in self.written.values()
@@ -333,13 +335,13 @@ class _Progress:
 def _plan_and_push(
     prepared: PreparedPass, remotes: Remotes, services: PassServices, publisher: PlanPublisher
 ) -> _Progress:
-    """Plan and push all targets, and repeat this for targets that lost a race."""
+    """Plan and push all targets. Repeat this for each target whose refs another writer moved first."""
     context, progress = prepared.context, _Progress()
     remaining = prepared.targets
     for _ in range(MAX_PUSH_ATTEMPTS):
         others = [plan for key, plan in progress.plans.items() if key not in {target.key for target in remaining}]
         progress.plans |= {plan.target.key: plan for plan in context.plan_targets(remaining, others)}
-        # A target with a cached plan has nothing to write.
+        # Push only targets that this pass planned, because a target with a cached plan has nothing to write.
         planned = [progress.plans[target.key] for target in remaining if context.has_planned(target)]
         for written, outcome in _publish(context, planned, remotes, publisher, services.max_pushes):
             progress.outcomes[written.name], progress.written[written.name] = outcome, written
@@ -361,7 +363,7 @@ def _push_approvals(
 def _update_cache(
     cache: PassCache, fleet: FleetPlan, context: PassContext, progress: _Progress, remotes: Remotes
 ) -> None:
-    """Store the targets of a fleet in the cache. After a second fetch, other writers may have moved refs."""
+    """Store the planned targets in the cache, or delete them if another writer may have moved their refs."""
     for plan in fleet.targets:
         if context.has_planned(plan.target):
             cached = context.build_cached_target(plan, progress.written.get(plan.target.name))
@@ -372,9 +374,10 @@ def _update_cache(
 def plan_fleet(
     prepared: PreparedPass, services: PassServices, reference: tuple[PreparedPass, FleetPlan] | None = None
 ) -> FleetPlan:
-    """Return the plan of the whole fleet without writing any commit.
+    """Plan the whole fleet, and write no commits.
 
-    `reference` is the result for another config over the same remotes. Equal targets are not decided again.
+    `reference` contains the plan of another config with the same remotes. The plans of targets with equal inputs are
+    copied from it.
     """
     if reference:
         plans = prepared.context.plan_changed_targets(prepared.targets, reference[0].context, reference[1].targets)
@@ -415,7 +418,7 @@ def plan_config_proposal(
     plans: Iterable[TargetPlan],
     steps: IsolatedSteps,
 ) -> ConfigProposal:
-    """Return the proposal to the config that belongs to these plans."""
+    """Return the config proposal of a pass. Its branch must not be one of the branches in `plans`."""
     return steps.run(
         "the proposal to the config", lambda: _plan_proposal(snapshot, result, services, plans), ConfigProposal()
     )
@@ -452,7 +455,7 @@ def push_failure_code(outcome: PushOutcome) -> FindingCode:
 
 
 def _with_outcome(plan: TargetPlan, outcome: PushOutcome) -> TargetPlan:
-    """Return a plan after its push. If the push did not succeed, its drafts are blocked."""
+    """Return the plan after its push. If the push did not succeed, the drafts of the plan are blocked."""
     if isinstance(outcome, PushDone):
         return plan
     code = push_failure_code(outcome)
@@ -508,9 +511,9 @@ def _group_by_remote(context: PassContext, items: Iterable[tuple[Target, _Item]]
 
 
 def count_outcomes(report: PassReport) -> dict[str, int]:
-    """Return the numbers of packages by outcome, and the number of renders. The names are keys of the JSON output.
+    """Return the number of packages for each outcome, and the number of renders. The keys are part of the JSON output.
 
-    `blocked` counts packages, and config objects that an error finding blocks.
+    The number of `blocked` also includes config objects that are blocked by an error finding.
     """
     counts = [plan.outcome_counts for plan in report.plan.targets]
     drafted, unchanged, blocked = map(sum, zip((0, 0, 0), *counts, strict=True))

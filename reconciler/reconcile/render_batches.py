@@ -1,7 +1,7 @@
-"""Renders of many targets by an executor, in batches, before the targets are decided.
+"""Decides about many targets, and sends their renders to an executor in batches.
 
-Each target is first decided without any render. This shows which renders it needs. If it needs none, this decision is
-final. Otherwise the target is decided again when the executor has returned its renders.
+Each target is first decided without renders, to collect the renders that it needs. If the target needs no render, this
+decision is used. If it needs renders, the target is decided again after the executor has returned them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from reconciler.planning.model.sources import RenderInputs
 from reconciler.reconcile.event_log import log
 from reconciler.reconcile.failures import log_failure
 
-# A batch ends at this number of jobs or targets. Two batches are in progress at the same time.
+# A batch ends at this number of jobs or targets. While one batch is rendered, the next batch is prepared.
 _MAX_JOBS_PER_BATCH = 400
 _MAX_TARGETS_PER_BATCH = 400
 
@@ -41,7 +41,7 @@ TargetDecider = Callable[[PreparedTarget, RenderFunction], "DecidedTarget | Targ
 
 @dataclass
 class _Batch:
-    """Targets with their decisions; a decision is None while renders are in progress."""
+    """Targets with their decisions. A decision is None if the executor must render packages of the target first."""
 
     prepared: list[PreparedTarget | TargetPlan] = field(default_factory=list)
     decided: list[DecidedTarget | TargetPlan | None] = field(default_factory=list)
@@ -50,7 +50,7 @@ class _Batch:
 
 
 class RenderBatches:
-    """Decides the targets of one pass in order, and uses an executor if there are enough renders."""
+    """Decides about the targets of one pass in order. If many renders are needed, an executor renders the packages."""
 
     def __init__(
         self,
@@ -60,14 +60,14 @@ class RenderBatches:
         render: RenderFunction,
         record_render: Callable[[PackageRender], PackageRender],
     ) -> None:
-        """Create batches for one pass.
+        """Initialize the batches of one pass.
 
         Args:
-            executor: The executor; None renders everything in this process.
-            create_context: Creates the context for the executor when it is needed.
-            decide: Decides a target.
+            executor: The executor. If None, all packages are rendered in this process.
+            create_context: Creates the context that the executor needs. It is called before the first job.
+            decide: Decides about a target.
             render: Renders a package in this process.
-            record_render: Is called with each render of the executor.
+            record_render: Called with each render that the executor returns.
         """
         self._executor = executor
         self._record_render = record_render
@@ -77,7 +77,7 @@ class RenderBatches:
         self._session: ExecutorSession | None = None
 
     def decide_targets(self, prepared: Sequence[PreparedTarget | TargetPlan]) -> Iterator[DecidedTarget | TargetPlan]:
-        """Yield the decision about each target. A target that already has a plan keeps it."""
+        """Yield the decision about each target. If a target already has a plan, yield this plan."""
         max_jobs = sum(len(target.claims.variants) for target in prepared if isinstance(target, PreparedTarget))
         if not (self._executor and self._executor.should_distribute(max_jobs)):
             yield from (
@@ -115,11 +115,11 @@ class RenderBatches:
         jobs = len(batch.jobs)
         if jobs < _MAX_JOBS_PER_BATCH and len(batch.prepared) < _MAX_TARGETS_PER_BATCH:
             return False
-        # Without a session, the batch continues until it has enough jobs to open one.
+        # Before the executor session is open, add targets until there are enough jobs to open it.
         return not jobs or self._session is not None or self._executor is None or self._executor.should_distribute(jobs)
 
     def _decide_without_renders(self, target: PreparedTarget, jobs: list[Job]) -> DecidedTarget | TargetPlan | None:
-        """Return the decision about a target that needs no render; otherwise None, and add its renders to `jobs`."""
+        """Return the decision about a target. If it needs renders, add them to `jobs` and return None."""
         before = len(jobs)
 
         def add_job(variant: Variant, inputs: RenderInputs) -> PackageRender:
@@ -139,7 +139,7 @@ class RenderBatches:
         return self._session
 
     def _disable_executor(self, error: ExecutorUnusableError) -> None:
-        """Render everything else in this process. The results are the same."""
+        """Log the error, and render all other packages in this process. The results are the same."""
         if self._executor:
             log.warning("executor_failed", message=str(error))
         self._executor = self._session = None
@@ -163,7 +163,7 @@ class RenderBatches:
             self._disable_executor(error)
             return {}
         except ScopeFailedError as error:
-            # The packages are rendered in this process, where each package is isolated.
+            # Return no results, so that the packages are rendered in this process, where each package is isolated.
             log_failure(error.failure)
             return {}
         return {job.variant.target: result for job, result in zip(batch.jobs, results, strict=True)}
@@ -173,7 +173,8 @@ class RenderBatches:
             result = results.pop(variant.target, None)
             if isinstance(result, InterruptedFunctionError | ScopeFailedError):
                 raise result
-            # Renders that are only requested now, for example because of templates, run in this process.
+            # Render in this process if the first decision did not request this render, for example because of
+            # templates.
             if result is None:
                 return self._render(variant, inputs)
             cache_changes(result.previous_tree, result.rendered.files.id, result.changes)

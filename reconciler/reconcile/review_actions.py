@@ -1,7 +1,7 @@
-"""Review actions as commits and ref updates: propose, approve, reject and drop drafts, and approvals by annotation.
+"""Writes the commits and ref updates of review actions: propose, approve, reject and drop drafts.
 
-`reconciler.planning.lifecycle` decides whether an action is possible. No state is written: the next pass detects what
-was published, as it does after a merge.
+Approvals by annotation use the same code. The package `reconciler.planning.lifecycle` decides whether an action is
+possible. A review action writes no state, because the next pass detects published drafts like after a merge.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from reconciler.reconcile.remotes.repository import Remote, TargetRepository
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, find_rejection, proposed_ref, rejection_ref
 
 ReviewVerb = Literal["propose", "approve", "reject", "drop"]
-# The source of the person's name: a command option, the person's Git configuration, or the author in the settings.
+# Where the name of the person comes from: a command option, the Git configuration of the person, or the settings.
 PersonSource = Literal["option", "git", "settings"]
 
 
@@ -88,7 +88,7 @@ class ReviewAction:
     seconds: int | None = None
 
     def decide(self, draft: OpenDraft, packages: frozenset[str]) -> DraftTransition:
-        """Return the transition of a draft. `packages` are the selected packages; empty for all."""
+        """Return the effect of the action on a draft. `packages` are the selected packages, or empty for all."""
         match self.verb:
             case "propose":
                 return lifecycle.propose_draft(draft, packages, accepts_conflicts=self.accepts_conflicts)
@@ -104,7 +104,7 @@ class ReviewAction:
 
 @dataclass(frozen=True)
 class RefMoves:
-    """The ref updates of an action, each with its expected value, and the commit that was written."""
+    """The ref updates of an action with their expected values, and the commit that the action wrote."""
 
     ref_updates: tuple[RefUpdate, ...]
     commit: CommitId | None = None
@@ -117,14 +117,15 @@ def apply_decision(
     remote: Remote,
     state_ref: str,
 ) -> RefMoves:
-    """Write the commits of a decision, and return the ref updates. They must be pushed atomically."""
+    """Write the commits of a decision, and return the ref updates, which the caller must push atomically."""
     rejection = rejection_ref(state_ref, draft.branch)
     match decision:
         case ProposeDraft():
             proposal = RefUpdate(proposed_ref(draft.branch), draft.head, draft.proposed_head)
             return RefMoves((_expect_head(draft), proposal, *_delete_ref(rejection, remote)), draft.head)
         case PublishDraft():
-            # Audits use this date. Only this commit has the time of the action. All other commits are reproducible.
+            # Use the time of the action only for this commit, because audits need it. All other commits are
+            # reproducible.
             commit = _write(remote, action, draft, _build_publish_commit(draft, decision, action), action.seconds)
             draft_updates = (
                 (*_delete_draft(draft), *_delete_ref(rejection, remote))
@@ -145,9 +146,10 @@ def apply_decision(
 
 
 def _build_publish_commit(draft: OpenDraft, decision: PublishDraft, action: ReviewAction) -> NewCommit:
-    """Return the commit on the target branch: a merge of the whole draft, else a commit with one parent.
+    """Return the commit on the target branch. It is a merge commit if the whole draft is published.
 
-    With the draft as its second parent, Git would consider the rest of the draft merged.
+    A commit for some packages must not have the draft as its second parent, because Git would treat the other packages
+    as merged.
     """
     parents = (draft.published_head, draft.head) if decision.is_whole_draft else (draft.published_head,)
     message = format_publish_message(draft, decision.packages, action.message, action.source, action.person)
@@ -155,7 +157,7 @@ def _build_publish_commit(draft: OpenDraft, decision: PublishDraft, action: Revi
 
 
 def _list_file_changes(files: Iterable[DraftedFile]) -> Iterator[TreeChange]:
-    # Deletions come first, because a folder can replace a deleted file.
+    # Yield deletions first, because a folder can replace a deleted file.
     all_files = tuple(files)
     yield from (DeletePath(file.path) for file in all_files if file.object_id is None)
     yield from (PutObject(file.path, file.object_id, file.mode) for file in all_files if file.object_id is not None)
@@ -170,7 +172,8 @@ def _write_rejection(ref: str, draft: OpenDraft, action: ReviewAction, remote: R
 def _write(
     remote: Remote, action: ReviewAction, draft: OpenDraft, commit: NewCommit, now: int | None = None
 ) -> CommitId:
-    # A commit is never older than its parents. `now` is read once per command, so that a retry writes the same commit.
+    # Use a date that is not before the dates of the parents. A command determines `now` once, so that a retry writes
+    # the same commit.
     seconds = max(now or 0, *(remote.read_commit(head).seconds for head in (draft.published_head, draft.head)))
     return remote.mirror.write_commits([replace(commit, seconds=seconds, author=action.person)])[0]
 
@@ -183,7 +186,7 @@ def _build_withdraw_commit(
 
 
 def _list_withdraw_changes(draft: OpenDraft, package: DraftedPackage, remote: Remote) -> Iterator[TreeChange]:
-    """Restore the content that the draft was based on. The next pass then detects that the draft was declined."""
+    """Yield the changes that restore the content before the draft, so that the next pass detects a declined draft."""
     target = draft.target
     version = package.record.draft_version
     base_tree = version.against if version else package.published_tree
@@ -198,7 +201,7 @@ def _list_withdraw_changes(draft: OpenDraft, package: DraftedPackage, remote: Re
 
 
 def _expect_head(draft: OpenDraft) -> RefUpdate:
-    # The push only succeeds if the draft branch still has the head that was read.
+    # Update the branch to its current head, so that the push fails if another writer has moved the branch.
     return RefUpdate(BRANCH_PREFIX + draft.branch, draft.head, draft.head)
 
 
@@ -216,14 +219,14 @@ def _delete_ref(ref: str, remote: Remote) -> tuple[RefUpdate, ...]:
 
 @dataclass(frozen=True)
 class ApprovalResult:
-    """Result of the approvals by annotation in a pass.
+    """The result of the approvals by annotation in a pass.
 
     Attributes:
         packages: The published packages, as `CLUSTER/PACKAGE`.
         findings: Findings about drafts that were not published.
-        has_changed_refs: Whether the next pass can find changed refs.
-        has_failed: Whether a push failed. The next pass can succeed with the same refs.
-        due_at: When the next draft is old enough, in seconds since 1970.
+        has_changed_refs: Whether refs moved, so that the next pass must not be skipped.
+        has_failed: Whether a push failed, so that a retry with the same refs can succeed.
+        due_at: When the delay of the next approval ends, in seconds since 1970.
     """
 
     packages: tuple[str, ...] = ()
@@ -235,7 +238,7 @@ class ApprovalResult:
 
 @dataclass(frozen=True)
 class _Approval:
-    """A package that its policy publishes when its draft is old enough, at `due_at`."""
+    """The approval of a package by an annotation. The package is published when its delay has ended, at `due_at`."""
 
     draft: OpenDraft
     package: DraftedPackage
@@ -249,10 +252,10 @@ class _TargetApprovals:
 
     Attributes:
         target: The target.
-        packages: The published packages.
-        commit: The last commit on the target branch.
+        packages: The names of the published packages.
+        commit: The new head of the target branch. None if no package is published.
         updates: The ref updates by ref.
-        due_at: When the next draft is old enough.
+        due_at: When the delay of the next approval ends, in seconds since 1970.
         findings: Findings about drafts that annotations must not publish.
     """
 
@@ -269,7 +272,7 @@ class _TargetApprovals:
 
 
 class AnnotationApprovals:
-    """Publishes packages that annotations approve. A refused push is only repeated with another commit."""
+    """Publishes packages that annotations approve. A commit that the remote refused is not pushed again."""
 
     def __init__(self, state_ref: str, draft_template: str, first_seen: FirstSeenTimes, max_pushes: int = 8) -> None:
         self._state_ref = state_ref
@@ -279,8 +282,8 @@ class AnnotationApprovals:
         self._refused: dict[CommitId, PushRefused] = {}
 
     def push_due_approvals(self, groups: Sequence[tuple[Remote, Sequence[WrittenPlan]]], now: int) -> ApprovalResult:
-        """Publish all due packages of these remotes' targets. Errors of a remote become findings."""
-        # One thread per remote: pushes to many remotes mostly wait for their hosts.
+        """Publish all due packages of the given plans. Errors of a remote become findings."""
+        # Use one thread per remote, because pushes mostly wait for remote hosts.
         with ThreadPoolExecutor(self._max_pushes) as pool:
             results = list(pool.map(lambda group: self._approve_isolated(group[0], group[1], now), groups))
         self._first_seen.store()
@@ -300,7 +303,8 @@ class AnnotationApprovals:
                 prepared = [self._prepare(remote, written, policies, now) for written, policies in policies_by_plan]
                 outcomes = self._push(remote, [approvals for approvals in prepared if approvals.commit])
         except GitError as error:
-            # A full disk or a damaged mirror of one remote must not stop the others.
+            # Convert the error into findings, because a full disk or a damaged mirror of one remote must not stop the
+            # others.
             return _merge_results(
                 _build_result(_TargetApprovals(written.plan.target), PushFailed(error), now)
                 for written, policies in policies_by_plan
@@ -348,7 +352,7 @@ class AnnotationApprovals:
             if isinstance(approval, Finding):
                 findings.append(approval)
                 continue
-            # People must be able to see a draft before it is published.
+            # Do not publish a draft in the pass that pushes it, because people must be able to see it before.
             if approval.due_at <= now and approval.draft.branch not in pushed_branches:
                 due.append(approval)
             else:
@@ -395,7 +399,7 @@ class AnnotationApprovals:
     def _write_commits(
         self, remote: Remote, approvals: Iterable[_Approval], prepared: _TargetApprovals
     ) -> _TargetApprovals:
-        """Write a chain of commits with one commit for each package. The last commit of a draft is a merge."""
+        """Write a chain of commits, one commit for each package. The last commit of a draft is a merge commit."""
         drafts: dict[str, OpenDraft] = {}
         for approval in approvals:
             package = approval.package.package

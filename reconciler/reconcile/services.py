@@ -1,4 +1,4 @@
-"""Services of a pass: the Protocols and functions that `reconciler.bootstrap` implements with real adapters."""
+"""The services that a pass needs, as Protocols and callables. The package `reconciler.bootstrap` implements them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from reconciler.reconcile.review_actions import ApprovalResult
 
 
 class ConfigSource(Protocol):
-    """Source of the config: a folder, a branch or a commit."""
+    """Reads the config from a folder, a branch or a commit."""
 
     def read(self) -> ConfigSnapshot:
         """Return the current config. Raises GitError."""
@@ -46,34 +46,37 @@ class ConfigSource(Protocol):
 
 
 class PlanPublisher(Protocol):
-    """Applies a plan: pushes it, only shows it, or writes it to a folder. Passes do not differ in anything else."""
+    """Applies the results of a pass: a publisher pushes them, shows them, or writes them to a folder.
+
+    All commands use the same pass, and differ only in their publisher.
+    """
 
     @property
     def status_error(self) -> str:
-        """Why the last pass could not write the status; "" after a success."""
+        """The error that prevented the last pass from writing the status. It is "" if the status was written."""
         ...
 
     @property
     def status_findings(self) -> Sequence[Finding]:
-        """One finding for each object whose status the last pass could not write."""
+        """The findings about statuses that the last pass could not write."""
         ...
 
     def publish(self, remote: Remote, plans: Sequence[WrittenPlan]) -> Mapping[str, PushOutcome]:
-        """Push the drafts and states of one remote's targets; return the outcomes by target name.
+        """Push the drafts and states of all targets of one remote, and return the outcomes by target name.
 
-        Passes call this for several remotes at the same time, in one thread per remote.
+        A pass calls this method for several remotes at the same time, in one thread per remote.
         """
         ...
 
     def push_tags(self, remote: Remote, plans: Sequence[WrittenPlan]) -> TagResult:
-        """Push the missing tags of published revisions, after the states are pushed.
+        """Push the missing tags of published revisions. A pass calls this method after it has pushed the states.
 
-        Passes call this in one thread per remote, like `publish`.
+        A pass calls this method for several remotes at the same time, in one thread per remote.
         """
         ...
 
     def push_approvals(self, groups: Sequence[tuple[Remote, Sequence[WrittenPlan]]], now: int) -> ApprovalResult:
-        """Publish the drafts that annotations approve and that are due at `now`, after all other pushes."""
+        """Publish the drafts that annotations approve and that are due at `now`, in seconds since 1970."""
         ...
 
     def update_pull_requests(
@@ -84,7 +87,7 @@ class PlanPublisher(Protocol):
         templates: RefTemplates,
         retry_at: int,
     ) -> PullRequestSummary:
-        """Update the pull requests of these targets; `retry_at` is the time of the next attempt after a failure."""
+        """Update the pull requests of these targets. `retry_at` is the time of the next attempt after a failure."""
         ...
 
     def push_config_proposal(
@@ -94,31 +97,31 @@ class PlanPublisher(Protocol):
         ...
 
     def push_status(self, plan: FleetPlan | None, remotes: Remotes) -> PushOutcome:
-        """Push the status of the config objects, as the last step of a pass. `plan` is None in other shards."""
+        """Push the status of the config objects. `plan` is None if another shard writes the status."""
         ...
 
     def store_publication_times(self, times: FirstSeenTimes) -> None:
-        """Store the publication times that a pass observed, if this publisher pushes."""
+        """Write the recorded publication times to the cache file. A publisher that does not push does nothing."""
         ...
 
     def store_known_heads(self, heads: KnownHeads) -> None:
-        """Store the last known heads of target branches in the cache, if this publisher pushes."""
+        """Write the known heads of target branches to the cache file. A publisher that does not push does nothing."""
         ...
 
 
 class ControllerRunner(Protocol):
-    """Runs all controllers."""
+    """Runs all controllers for the objects of a config."""
 
     def __call__(
         self, catalog: Catalog, remotes: Remotes, states: Mapping[Target, TargetState], now: int
     ) -> ControllerResult:
-        """Return the result of all controllers for a catalog.
+        """Return the result of all controllers.
 
         Args:
             catalog: The objects of the config.
             remotes: The fetched remotes.
             states: The states of all targets whose state can be read.
-            now: Seconds since 1970. A reference to a new version can wait until it is old enough.
+            now: The time of the pass, in seconds since 1970. Controllers use it to wait until a moved tag has settled.
         """
         ...
 
@@ -129,28 +132,31 @@ class ConfigLinter(Protocol):
     def __call__(
         self, catalog: Catalog, remotes: Remotes, result: ControllerResult, now: int, /
     ) -> tuple[Finding, ...]:
-        """Return the findings; `result` is the result of the controllers for the catalog."""
+        """Return the findings of the checks. `result` is the result of the controllers for `catalog`."""
         ...
 
 
 class FunctionIdentities(Protocol):
-    """Identities of functions that run outside of this process. They can change although no ref moves."""
+    """Determines the identities of functions that run outside of this process.
+
+    The identity of a function can change although no ref moves, for example if a program is replaced.
+    """
 
     def refresh(self) -> None:
-        """Discard the identities, so that a pass determines each of them once."""
+        """Discard all identities, so that the next pass determines them again."""
         ...
 
     def identity(self, name: str) -> str:
-        """Return the identity of a function by its dependency name; "" if it cannot be determined now."""
+        """Return the identity of the function with this dependency name. Return "" if it cannot be determined now."""
         ...
 
     @property
     def requested_functions(self) -> tuple[str, ...]:
-        """The dependency names of all functions requested so far, in order."""
+        """The dependency names of all functions whose identity was requested, in order."""
         ...
 
     def digest(self) -> str:
-        """Return a digest of the identities requested so far."""
+        """Return a digest of all identities that were requested."""
         ...
 
 
@@ -159,19 +165,19 @@ class PassServices:
     """The services and settings of a pass.
 
     Attributes:
-        preload: Loads code that a config needs, while remotes are being fetched.
+        preload: Imports the code that a config needs, while remotes are being fetched.
         list_urls: Returns the URLs of all upstreams, and the URLs of all targets.
-        list_settings_urls: Returns the URL of each repository that the settings name, or why it cannot be used.
+        list_settings_urls: Returns the URL of each repository in the settings, or the error if the URL cannot be used.
         find_rival_claims: Finds objects that define the same cluster, name or target.
-        find_claimed_targets: Returns the targets that the objects of conflicts define.
-        create_text_writer: Creates the writer of commit messages and status files for a config id.
-        state_ref: Template of state refs, with `{repository}`.
-        draft_template: Template of draft branches.
-        removal_template: Template of removal branches.
-        publication_times: When each published version was first seen.
-        should_date_actions: Whether actions of people carry the current time.
-        should_treat_missing_as_empty: Whether a target repository that does not exist counts as empty.
-        report_progress: Receives a stage, the number of completed steps, and the total.
+        find_claimed_targets: Returns the target that each object in definition conflicts defines.
+        create_text_writer: Creates the writer of commit messages and status files for a config ID.
+        state_ref: The template of state refs, which contains `{repository}`.
+        draft_template: The template of names of draft branches.
+        removal_template: The template of names of branches with removal drafts.
+        publication_times: Stores when a pass first found each published version.
+        should_date_actions: Whether commits of review actions have the current time as their date.
+        should_treat_missing_as_empty: Whether a missing target repository is handled like an empty repository.
+        report_progress: Receives a stage, the number of completed steps, and the total number of steps.
     """
 
     read_catalog: Callable[[ConfigSnapshot], Catalog]
@@ -216,9 +222,9 @@ class PassServices:
 
 
 def keep_stages(services: PassServices) -> PassServices:
-    """Return services whose renders include every render stage, so that they can be explained.
+    """Return services that keep the result of each render stage, so that a command can explain a package.
 
-    Renders then run in this process, because an executor returns packages without their stages.
+    All renders run in this process, because an executor returns packages without their render stages.
     """
     return replace(
         services,

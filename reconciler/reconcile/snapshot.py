@@ -1,7 +1,7 @@
-"""The start of a pass: read the config, fetch the remotes, resolve conflicts, and run the controllers.
+"""The first steps of a pass: read the config, fetch the remotes, resolve definition conflicts, and run the controllers.
 
-`take_snapshot` reads everything that a pass depends on. `prepare_pass` adds the recorded states and the result of the
-controllers. Nothing here decides about packages or writes anything to a remote.
+`take_snapshot` reads the config and the remotes. `prepare_pass` reads the recorded states and runs the controllers.
+This module does not decide about packages and writes nothing to a remote.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def add_unproven_deletions(
     states: Collection[TargetState],
     max_percent: int,
 ) -> Catalog:
-    """Return the catalog with all reasons why absent objects must not be considered deleted. Raises GitError."""
+    """Return the catalog with the reasons why missing objects do not count as deleted. Raises GitError."""
     findings = (
         *check_config_is_not_empty(catalog, config, bool(targets)),
         *find_unproven_config_deletions(catalog, config, targets, states, max_percent),
@@ -69,7 +69,11 @@ def find_unproven_config_deletions(
     states: Collection[TargetState],
     max_percent: int,
 ) -> tuple[Finding, ...]:
-    """Return an error for each recorded object or history whose absence does not prove a deletion. Raises GitError."""
+    """Return an error for each recorded object or config history that is missing without evidence of its deletion.
+
+    Raises:
+        GitError: The config repository cannot be read.
+    """
     files = ConfigFiles(config.files, config.directory, config.read_entry_kinds)
     return (
         *_check_history(catalog, config, targets, states),
@@ -78,7 +82,7 @@ def find_unproven_config_deletions(
 
 
 def check_config_is_not_empty(catalog: Catalog, config: ConfigSnapshot, has_targets: bool) -> Iterator[Finding]:
-    """Yield an error for a config without targets, or without its directory."""
+    """Yield an error if the config directory is missing, or if the config has no targets."""
     if not config.has_directory:
         yield CONFIG_DIRECTORY_MISSING.finding(
             f'the config repository has no directory "{config.directory}": nothing is removed. Set config.directory'
@@ -86,7 +90,7 @@ def check_config_is_not_empty(catalog: Catalog, config: ConfigSnapshot, has_targ
             SourceLocation(config.directory),
         )
     elif not has_targets and not any(key.group == COMPONENTS for key in catalog.objects):
-        # Component types are useful without a cluster: their schemas are published with the status.
+        # Accept component types without a cluster, because their schemas are published with the status.
         yield CONFIG_EMPTY.finding(
             f"the config has no Repository and no cluster, {_describe_content(catalog, config)}: nothing is reconciled"
             " or removed. Correct the config branch, config.directory or .krmignore. To remove all packages, keep the"
@@ -124,7 +128,7 @@ def _check_history(
 
 
 def _fetch_nothing(urls: Collection[str]) -> None:
-    """Do nothing: the caller has fetched all targets."""
+    """Do nothing, because the caller has already fetched all targets."""
 
 
 def resolve_definition_conflicts(
@@ -134,10 +138,11 @@ def resolve_definition_conflicts(
     services: PassServices,
     fetch: Callable[[Collection[str]], None] = _fetch_nothing,
 ) -> Catalog:
-    """Return the catalog with resolved definition conflicts, as far as the earlier definition is known.
+    """Return the catalog with resolved definition conflicts. The earlier of several definitions stays in effect.
 
-    The recorded packages of targets have priority over other records and the config history. In an unresolved conflict,
-    none of the objects has an effect. If there are conflicts, `fetch` is called with the URLs of all targets.
+    If the earlier definition is unknown, none of the definitions has an effect. To find it, the recorded packages of
+    targets have priority over other records and over the config history. If there are conflicts, `fetch` is called with
+    the URLs of all targets.
     """
     for find in (find_duplicates, services.find_rival_claims):
         conflicts = find(catalog)
@@ -177,7 +182,7 @@ def _read_valid_states(targets: Iterable[Target], remotes: Remotes, services: Pa
 
 
 def _list_recorded_sources(states: Iterable[TargetState]) -> Iterator[tuple[str, str]]:
-    """Yield all recorded pairs of a config file and the id of an object in it."""
+    """Yield all recorded pairs of a config file and the ID of an object in this file."""
     for state in states:
         for sources in (state.definition_sources, *state.config_sources):
             yield from ((path, object_id) for path, ids in sources.items() for object_id in ids)
@@ -186,7 +191,7 @@ def _list_recorded_sources(states: Iterable[TargetState]) -> Iterator[tuple[str,
 def _find_by_source(
     conflict: DefinitionConflict, config: ConfigSnapshot, recorded: Collection[tuple[str, str]]
 ) -> ConfigObject | None:
-    """Return the only definition that a state records with its file."""
+    """Return the definition that a state records with its file. Return None if this is not exactly one definition."""
     to_path = ConfigOrigin(config.directory).get_repository_path
     return _select_only(
         claim for claim in conflict.claims if (to_path(claim.file), format_object_id(claim.key)) in recorded
@@ -194,7 +199,10 @@ def _find_by_source(
 
 
 def _find_by_package(conflict: DefinitionConflict, states: Iterable[TargetState]) -> ConfigObject | None:
-    """Return the only claim of a package that is recorded as a source of this package."""
+    """Return the definition that a state records as a source of the package in conflict.
+
+    Return None if this is not exactly one definition.
+    """
     if not conflict.package:
         return None
     records = (state.packages.get(conflict.package) for state in states)
@@ -211,13 +219,16 @@ def _find_by_package(conflict: DefinitionConflict, states: Iterable[TargetState]
 def _find_by_target(
     conflict: DefinitionConflict, targets: Mapping[ConfigObject, Target], states: TargetStates, remotes: Remotes
 ) -> ConfigObject | None:
-    """Return the only definition of a target whose state records its branch and directory."""
+    """Return the definition of a target whose state records the branch and directory of the definition.
+
+    Return None if this is not exactly one definition.
+    """
     claimed = {claim: targets[claim] for claim in conflict.claims if claim in targets}
     if any(target.url in remotes.failures for target in claimed.values()):
         return None
     recorded = [claim for claim, target in claimed.items() if _is_recorded(target, states.get(target))]
     if len(claimed) < len(conflict.claims):
-        # Several claims are for one target, and only one of them is in `targets`. The state records their object ids.
+        # Compare the recorded object IDs, because `targets` has only one of several definitions of the same target.
         ids = {
             object_id
             for claim in recorded
@@ -245,7 +256,7 @@ def _find_by_history(conflict: DefinitionConflict, config: ConfigSnapshot) -> Co
         return None
 
 
-# The maximal time that a pass waits for a thread that imports code.
+# The maximal time that a pass waits until another thread has imported the code that the config needs.
 _MAX_PRELOAD_SECONDS = 60
 
 
@@ -259,9 +270,9 @@ class PassSnapshot:
     Attributes:
         config: The config.
         catalog: The objects of the config.
-        heads: A digest of all other inputs.
-        now: The time, in seconds since 1970.
-        findings: Findings of steps that an unexpected exception ended.
+        heads: A digest of all other inputs, such as the refs of all remotes.
+        now: The time of the pass, in seconds since 1970.
+        findings: Findings about steps that an unexpected exception ended.
     """
 
     config: ConfigSnapshot
@@ -272,17 +283,17 @@ class PassSnapshot:
 
 
 def take_snapshot(source: ConfigSource, remotes: Remotes, services: PassServices) -> PassSnapshot:
-    """Read the config and fetch all remotes that it names. Raises GitError if the config cannot be read."""
+    """Read the config, and fetch all remotes in the config. Raises GitError if the config cannot be read."""
     return _take_one(source.read(), remotes, services)
 
 
 def take_snapshot_if_changed(
     source: ConfigSource, remotes: Remotes, services: PassServices, last: CompletedPass | None
 ) -> PassSnapshot | CompletedPass:
-    """Return a snapshot, or the last pass if no input has changed since and nothing is due.
+    """Read the inputs of a pass. If no input has changed since the pass `last` and no pass is due, return `last`.
 
-    If the config is unchanged, the last pass contains the URLs of its remotes. The objects are read only after a ref
-    has moved.
+    If the config is unchanged, `last` contains the URLs of all remotes. The objects of the config are then read only if
+    another input has changed.
     """
     config = source.read()
     if last is None or last.config != config.id:
@@ -293,7 +304,7 @@ def take_snapshot_if_changed(
     services.report_progress("fetching", 1, 1)
     services.functions.refresh()
     for name in last.functions:
-        # The digest contains all requested identities, also those that another process has requested.
+        # Request these identities, because the digest must contain the same functions as the digest of the last pass.
         services.functions.identity(name)
     now, heads = int(services.clock()), digest_heads(remotes, services)
     if heads == last.heads and last.is_current(now):
@@ -304,7 +315,7 @@ def take_snapshot_if_changed(
 
 
 def take_snapshots(sources: Sequence[ConfigSource], remotes: Remotes, services: PassServices) -> list[PassSnapshot]:
-    """Read several configs, and fetch each remote that one of them names once. Raises GitError like `take_snapshot`."""
+    """Read several configs, and fetch each remote in the configs once. Raises GitError if a config cannot be read."""
     return _take_all([source.read() for source in sources], remotes, services)
 
 
@@ -318,7 +329,7 @@ def _take_all(configs: Sequence[ConfigSnapshot], remotes: Remotes, services: Pas
     services.report_progress("reading the config", 1, 1)
     services.report_progress("fetching", 0, 1)
     with ThreadPoolExecutor(1) as pool:
-        # Git fetches in other processes and waits for hosts. In the meantime, this thread imports code.
+        # Import code in this thread while Git processes wait for remote hosts.
         preloads = [pool.submit(services.preload, catalog) for catalog in catalogs]
         urls = [services.list_urls(catalog) for catalog in catalogs]
         upstreams, targets = ({url for urls in groups for url in urls} for groups in zip(*urls, strict=True))
@@ -348,12 +359,12 @@ def _wait_for_preload(preload: Future[None]) -> None:
     try:
         preload.result(_MAX_PRELOAD_SECONDS)
     except TimeoutError:
-        # The code that needs the parser imports it again.
+        # Continue without the preload, because the code that needs the parser imports it again.
         log.warning("preload_delayed", seconds=_MAX_PRELOAD_SECONDS)
 
 
 def _record_earlier_heads(catalogs: Iterable[Catalog], remotes: Remotes, services: PassServices) -> None:
-    """Record the heads of mirrors before their first fetch. The cache of an earlier version has no other record."""
+    """Record the heads that mirrors had before the first fetch, because an earlier version did not record them."""
     if not remotes.earlier_refs:
         return
     for target in (target for catalog in catalogs for target in services.list_targets(catalog)):
@@ -363,7 +374,7 @@ def _record_earlier_heads(catalogs: Iterable[Catalog], remotes: Remotes, service
 
 
 def _refresh_pull_requests(urls: Iterable[str], remotes: Remotes, services: PassServices) -> None:
-    """Read the pull requests of all repositories with a recorded state. Others have no draft of the reconciler."""
+    """Read the pull requests of all repositories with a recorded state. Other repositories cannot have drafts."""
     cache, prefix = services.pull_requests.cache, services.state_ref.partition("{repository}")[0]
     fetched = {url: remote for url in urls if cache.has_driver(url) and (remote := remotes.get(url))}
     cache.refresh(url for url, remote in fetched.items() if any(ref.startswith(prefix) for ref in remote.refs))
@@ -382,21 +393,21 @@ def digest_heads(remotes: Remotes, services: PassServices) -> str:
 
 
 def collect_catalog_findings(catalog: Catalog) -> tuple[Finding, ...]:
-    """Return all findings about files and objects from before the controllers run."""
+    """Return the findings about files and objects that exist before the controllers run."""
     return (*catalog.findings, *(file.finding for file in catalog.unreadable), *catalog.unproven_deletions)
 
 
 @dataclass(frozen=True)
 class PreparedPass:
-    """A pass with the result of the controllers, ready to decide about targets.
+    """A pass after the controllers have run, and before targets are decided.
 
     Attributes:
-        snapshot: The inputs, with the unproven deletions that the recorded states show.
+        snapshot: The inputs of the pass. Its catalog also contains the findings about deletions without evidence.
         controller_result: The result of the controllers.
         context: The context of the pass.
         targets: The targets of this shard.
         all_targets: The targets of all shards, in the same order.
-        known_targets: All targets of the config, also those without packages.
+        known_targets: All targets in the config, including targets without packages.
     """
 
     snapshot: PassSnapshot
@@ -423,10 +434,11 @@ def prepare_pass(
         remotes: The fetched remotes.
         services: The services of the pass.
         decide: Decides about one target.
-        only_target: The only target that is planned. Its state is then the only state that is read. The states of other
-            targets decide which of their packages can be removed, but have no effect on the packages of this one.
+        only_target: The only target to plan. Only its state is read, because the states of other targets do not affect
+            its packages.
         pass_cache: Results of earlier passes of the service.
-        shard: The shard. Controllers always process the whole fleet; a shard only decides about its own targets.
+        shard: The shard. Controllers process the whole fleet in each shard, but only the targets of the shard are
+            planned.
     """
     targets = [only_target] if only_target else services.list_targets(snapshot.catalog)
     states = read_target_states(targets, remotes, services.state_ref, pass_cache)

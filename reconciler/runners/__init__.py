@@ -1,5 +1,5 @@
-"""Runners: functions that run as processes or containers, and the process that evaluates Starlark scripts.
+"""Runs functions as processes and containers, and Starlark scripts in a separate process.
 
-This folder decides which programs may start, starts them with limits, and ends them. The format of their input and
-output is in `packages.functions`. No module here depends on the content of a package.
+This package decides which programs can start, starts them with limits, and ends them. The module `packages.functions`
+defines the format of their input and output. No module of this package depends on the content of a kpt package.
 """

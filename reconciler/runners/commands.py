@@ -1,4 +1,4 @@
-"""Functions that are commands of this machine (`exec`), if the operator listed them."""
+"""Runs functions that are commands of this machine (`exec`). The settings must list the allowed commands."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from reconciler.packages.kptfile import FunctionSpec
 from reconciler.runners.interrupted_calls import InterruptedCalls
 from reconciler.runners.process import ProcessLimits, ProcessResult, ProcessSpec, ProcessTimeoutError, run_process
 
-# Signals that another process sends. Other signals are crashes of the function.
+# Signals that another process sends to end a function. All other signals are crashes of the function.
 KILL_SIGNALS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
 _LIMIT_PROGRAM = str(Path(__file__).with_name("exec_with_limits.py"))
-# The function inherits no variable of this process. With these variables, scripts find their interpreter, and write
-# equal text on every machine.
+# The complete environment of a function. With these variables, scripts find their interpreter and write the same text
+# on every machine.
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
 class CommandFunctions:
-    """Finds commands whose program matches one of the operator's patterns.
+    """Finds functions that are commands, if the program of the command matches a pattern in the settings.
 
-    A pattern is an absolute path. `*` and `?` match characters of one folder or file name. A command must contain the
-    absolute path of its program without `.` and `..`.
+    A pattern is an absolute path. The characters `*` and `?` match characters in one folder or file name. A command
+    must begin with the absolute path of its program, without `.` and `..`.
     """
 
     def __init__(self, patterns: Sequence[str], limits: ProcessLimits, interrupted_calls: InterruptedCalls) -> None:
@@ -54,7 +54,7 @@ class CommandFunctions:
         self._digests: dict[str, str] = {}
 
     def find(self, spec: FunctionSpec) -> FunctionMatch | FunctionUnavailable:
-        """Return the function for a command, or the reason why it is not available."""
+        """Return the function for a command. If the command is not available, return the reason."""
         try:
             command = tuple(shlex.split(spec.exec))
         except ValueError as error:
@@ -69,7 +69,7 @@ class CommandFunctions:
         return FunctionMatch(_Command(command, self._limits, self._interrupted_calls), (0, 0, 0), identity=identity)
 
     def refresh(self) -> None:
-        """Drop the cached program digests, so that each is computed again once."""
+        """Delete the cached digests of programs, so that each digest is computed again when it is needed."""
         self._digests.clear()
 
     def _is_allowed(self, program: str) -> bool:
@@ -89,7 +89,7 @@ class CommandFunctions:
 
 @dataclass(frozen=True)
 class _Command:
-    """One command as a function."""
+    """A function that runs one command."""
 
     arguments: tuple[str, ...]
     limits: ProcessLimits
@@ -124,7 +124,7 @@ def _create_empty_folder() -> TemporaryDirectory[str]:
 
 
 def run_limited(name: str, spec: ProcessSpec, stdin: bytes, limits: ProcessLimits) -> ProcessResult:
-    """Run a process. A timeout or a failed start is an interruption. Raises InterruptedFunctionError."""
+    """Run a process. If it cannot start or exceeds the time limit, raise InterruptedFunctionError."""
     try:
         return run_process(spec, stdin, limits)
     except ProcessTimeoutError as error:
@@ -138,9 +138,10 @@ def read_function_output(
 ) -> FunctionOutput:
     """Return the output of a function from its ended process.
 
-    Exit codes of signals are reported as by a shell (128 + n).
+    If a signal with the number N ended the process, the exit code is 128 + N, as in a shell.
 
-    Raises InterruptedFunctionError if a process outside of the function killed it.
+    Raises:
+        InterruptedFunctionError: Another process killed the function.
     """
     if result.is_too_large:
         return reject_response(items, result.stderr, f"its output must not be larger than {limits.output_bytes} bytes")

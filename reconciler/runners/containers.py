@@ -1,4 +1,4 @@
-"""Functions that are container images, if the operator listed them, and the container engine that runs them."""
+"""Runs functions that are container images, with a container engine. The settings must list the allowed images."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from reconciler.runners.process import ProcessLimits, ProcessResult, ProcessSpec
 EngineName = Literal["podman", "docker", "nerdctl"]
 PullPolicy = Literal["Always", "IfNotPresent", "Never"]
 ENGINES: tuple[EngineName, ...] = ("podman", "docker", "nerdctl")
-# Exit code of an engine that failed itself, in contrast to the container's program.
+# The exit code if the container engine fails, and not the program in the container.
 _ENGINE_FAILED_CODE = 125
 _MAX_PROCESSES = 256
 _MAX_OUTPUT_BYTES = 1_048_576
@@ -38,16 +38,16 @@ _REMOVAL_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """The name of the engine ("": the first one on the PATH) and the pull policy for images."""
+    """The container engine and its pull policy for images. The name "" selects the first engine on the PATH."""
 
     name: EngineName | Literal[""]
     pull: PullPolicy
 
 
 class ContainerEngine:
-    """Runs images with podman, docker or nerdctl, by their command line.
+    """Runs images with the command line of podman, docker or nerdctl.
 
-    Every method raises InterruptedFunctionError, because a failure of the engine is a failure of the environment.
+    Every method raises InterruptedFunctionError, because an error of the engine is not an error of the function.
     """
 
     def __init__(self, options: EngineOptions, limits: ProcessLimits) -> None:
@@ -56,17 +56,17 @@ class ContainerEngine:
         self._ids: dict[str, str] = {}
 
     def refresh(self) -> None:
-        """Drop the cached image ids, so that each is resolved again once."""
+        """Delete the cached image IDs, so that each ID is determined again when it is needed."""
         self._ids.clear()
 
     def image_id(self, reference: str) -> str:
-        """Return the id of an image. The image is pulled first if the policy requires it."""
+        """Return the ID of an image. Pull the image first if the pull policy requires it."""
         if reference not in self._ids:
             self._ids[reference] = self._find_image(reference)
         return self._ids[reference]
 
     def run(self, reference: str, stdin: bytes) -> ProcessResult:
-        """Run the image that `image_id` found in a new container, and remove the container."""
+        """Run an image in a new container, and remove the container afterwards."""
         image, name = self.image_id(reference), f"reconciler-{uuid.uuid4().hex}"
         result = None
         try:
@@ -75,7 +75,7 @@ class ContainerEngine:
             )
             result = run_limited(reference, ProcessSpec(command), stdin, self._limits)
         finally:
-            # The engine's command line process has ended, but its container may still run.
+            # Remove the container, because it can still run although the command line process of the engine has ended.
             if result is None or result.is_too_large:
                 self._remove(name)
         stderr = clean_log(result.stderr)
@@ -122,7 +122,7 @@ class ContainerEngine:
         return program
 
     def _build_engine_flags(self) -> tuple[str, ...]:
-        # podman would pass its own proxy settings, including credentials, to the container.
+        # Turn this off, because podman would pass its proxy settings, which can contain credentials, to the container.
         return ("--http-proxy=false",) if self._find_program() == "podman" else ()
 
     def _remove(self, name: str) -> None:
@@ -154,7 +154,10 @@ _SIGNAL_CODE_OFFSET = 128
 
 
 class ContainerFunctions:
-    """Finds images whose full reference matches one of the operator's patterns. `*` and `?` match any characters."""
+    """Finds functions that are images, if the full reference of the image matches a pattern in the settings.
+
+    The characters `*` and `?` in a pattern match any characters.
+    """
 
     def __init__(
         self,
@@ -171,7 +174,7 @@ class ContainerFunctions:
         self._interrupted_calls = interrupted_calls
 
     def find(self, spec: FunctionSpec) -> FunctionMatch | FunctionUnavailable:
-        """Return the function for an image, or the reason why it may not run. Raises InterruptedFunctionError."""
+        """Return the function for an image, or the reason if it is not allowed. Raises InterruptedFunctionError."""
         reference = resolve_image_reference(spec, self._prefix)
         if reference is None:
             return FunctionUnavailable(
@@ -184,20 +187,20 @@ class ContainerFunctions:
         return FunctionMatch(container, (0, 0, 0), identity=identity)
 
     def is_allowed(self, spec: FunctionSpec) -> bool:
-        """Return whether the operator listed the image."""
+        """Return whether the settings allow the image."""
         reference = resolve_image_reference(spec, self._prefix)
         return reference is not None and any(fnmatchcase(reference, pattern) for pattern in self._patterns)
 
     def refresh(self) -> None:
-        """Drop the cached image ids."""
+        """Delete the cached image IDs, so that each ID is determined again when it is needed."""
         self._engine.refresh()
 
 
 def resolve_image_reference(spec: FunctionSpec, prefix: str) -> str | None:
-    """Return the full reference of an image: prefix, name, and tag or digest. None if `tag` is a version range.
+    """Return the full reference of an image, such as "registry/name:tag". Return None for a version range.
 
-    The field `tag` overrides the tag of the image. A range would have to be resolved by the image registry, whose
-    answer changes without a commit.
+    The field `tag` replaces the tag in the field `image`. Version ranges are not supported, because the version that an
+    image registry selects for a range can change without a commit.
     """
     image = spec.image if "/" in spec.image or not prefix else f"{prefix}/{spec.image}"
     name, separator, _ = image.partition("@")
@@ -210,7 +213,7 @@ def resolve_image_reference(spec: FunctionSpec, prefix: str) -> str | None:
 
 @dataclass(frozen=True)
 class _Container:
-    """One image as a function."""
+    """A function that runs one image."""
 
     reference: str
     engine: ContainerEngine
@@ -218,7 +221,7 @@ class _Container:
     interrupted_calls: InterruptedCalls
 
     def image_id(self) -> str:
-        """Return the current id of the image."""
+        """Return the current ID of the image."""
         return self.interrupted_calls.call(self.reference, lambda: self.engine.image_id(self.reference))
 
     def __call__(
@@ -234,7 +237,7 @@ class _Container:
     def _run(self, stdin: bytes) -> ProcessResult:
         result = self.engine.run(self.reference, stdin)
         if result.exit_code - _SIGNAL_CODE_OFFSET in KILL_SIGNALS and not result.is_too_large:
-            # The exit code does not show whether the memory limit was the cause.
+            # Name the memory limit in the message, because the exit code does not show whether the limit was the cause.
             raise InterruptedFunctionError(
                 f"{self.reference} was killed (exit code {result.exit_code}); its memory limit is"
                 f" {self.limits.memory_bytes} bytes"

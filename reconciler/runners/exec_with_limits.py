@@ -1,8 +1,8 @@
-"""A program that sets resource limits and then executes a function's program in its place.
+"""A program that sets resource limits for its own process and then replaces itself with the program of a function.
 
-Limits that are set between fork and exec would run Python code in a copy of a process with threads, which may hang.
-Therefore a fresh process sets its own limits. It imports no module of this project and is started as
-`python -I -S exec_with_limits.py MEMORY_BYTES FILE_BYTES PROGRAM ARGUMENT...`.
+The limits are not set between fork and exec, because Python code in a copy of a process with threads can hang. This
+program imports no module of the project. The daemon starts it as `python -I -S exec_with_limits.py MEMORY_BYTES
+FILE_BYTES PROGRAM ARGUMENT...`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import sys
 
 
 def main() -> None:
-    """Set the limits of the first two arguments and execute the program of the other arguments."""
+    """Set the limits from the first two arguments, and execute the program in the other arguments."""
     memory, file_bytes = int(sys.argv[1]), int(sys.argv[2])
-    # Limit the data size, not the address space. Go and Node reserve many more addresses than they use.
+    # Limit the data size and not the address space, because Go and Node reserve more addresses than they use.
     limits = {resource.RLIMIT_DATA: memory, resource.RLIMIT_FSIZE: file_bytes, resource.RLIMIT_CORE: 0}
     for resource_id, value in limits.items():
         hard = resource.getrlimit(resource_id)[1]

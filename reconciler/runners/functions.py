@@ -1,4 +1,4 @@
-"""All functions that can run: the built-in ones, and the commands and containers that the operator listed."""
+"""Finds all functions that can run: built-in functions, and the commands and containers that the settings allow."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from reconciler.packages.pipeline import FunctionProvider
 from reconciler.runners.commands import CommandFunctions
 from reconciler.runners.containers import ContainerFunctions
 
-# Registries of the images that the built-in functions replace.
+# Registries of function catalogs. Built-in functions replace images from these registries.
 _CATALOGS = ("ghcr.io/kptdev/krm-functions-catalog", "gcr.io/kpt-fn", "gcr.io/kpt-fn-contrib", "builtins")
 
 
 class CombinedFunctionProvider:
-    """Finds the function for a pipeline entry.
+    """Finds the function for an entry of a kpt pipeline.
 
-    Commands run if they are listed. Images run as built-in functions if there is one, otherwise as containers if they
-    are listed. A listed image runs as a container instead of a built-in function in two cases: its registry is not a
-    function catalog, or its version is not known, so that the built-in version would be a guess.
+    A command runs if the settings allow it. An image runs as a built-in function if there is one for the image. All
+    other images run as containers if the settings allow them. An allowed image also runs as a container in two more
+    cases: if its registry is not a function catalog, or if its version is unknown to the built-in function.
     """
 
     def __init__(
@@ -49,13 +49,14 @@ class CombinedFunctionProvider:
 
     @property
     def limits(self) -> FunctionLimits:
-        """Limits of the built-in functions for one render."""
+        """The limits of the built-in functions for one render."""
         return self._builtin.limits
 
     def find(self, spec: FunctionSpec) -> FunctionMatch | FunctionUnavailable | None:
-        """Return the function for a pipeline entry, or the reason why there is none.
+        """Return the function for a pipeline entry. If it is not available, return the reason.
 
-        Raises InterruptedFunctionError.
+        Raises:
+            InterruptedFunctionError: The function cannot be determined now.
         """
         match = self._find(spec)
         if match and match.identity:
@@ -63,7 +64,7 @@ class CombinedFunctionProvider:
         return match
 
     def identity(self, trace_key: str) -> str:
-        """Return the current identity of the function with this trace key; "" if the environment cannot report it."""
+        """Return the current identity of the function with a trace key. Return "" if it cannot be determined now."""
         try:
             match = self.find(parse_function_trace_key(trace_key))
         except InterruptedFunctionError:
@@ -71,17 +72,17 @@ class CombinedFunctionProvider:
         return match.identity or ABSENT_FINGERPRINT if match else ABSENT_FINGERPRINT
 
     def refresh(self) -> None:
-        """Drop the cached identities. Each pass resolves an identity once."""
+        """Delete the cached identities, so that each pass determines each identity again."""
         self._commands.refresh()
         self._containers.refresh()
 
     @property
     def requested_functions(self) -> tuple[str, ...]:
-        """The trace keys of all external functions that were requested so far, sorted."""
+        """The sorted trace keys of all external functions that were requested until now."""
         return tuple(sorted(self._requested))
 
     def digest(self) -> str:
-        """Return a digest of the current identities of all external functions that were requested so far."""
+        """Return a digest of the current identities of all external functions that were requested until now."""
         return compute_digest({name: self.identity(name) for name in self.requested_functions})
 
     def _find(self, spec: FunctionSpec) -> FunctionMatch | FunctionUnavailable | None:

@@ -1,4 +1,4 @@
-"""Calls that the environment interrupted: they are not repeated before their back-off time has passed."""
+"""Limits the repetition of interrupted function calls: a call is not repeated before its back-off has ended."""
 
 from __future__ import annotations
 
@@ -11,35 +11,39 @@ T = TypeVar("T")
 
 
 class CallBackoff(Protocol):
-    """Back-off times of failed calls."""
+    """The back-off of failed calls, by the key of the call."""
 
     def is_waiting(self, key: str) -> bool:
-        """Return whether the call must not be repeated yet."""
+        """Return whether the back-off of a call has not ended yet."""
         ...
 
     def record_failure(self, key: str) -> None:
-        """Record a failure."""
+        """Record a failure of a call, and start its back-off."""
         ...
 
     def record_success(self, key: str) -> None:
-        """Delete the recorded failures."""
+        """Delete the recorded failures of a call."""
         ...
 
 
 class InterruptedCalls:
-    """Messages of interrupted calls. A call that hangs costs its timeout once per back-off time, not once per pass."""
+    """Stores the error messages of interrupted calls, and raises them again during the back-off.
+
+    Therefore, not every pass waits for the timeout of a call that hangs.
+    """
 
     def __init__(self, backoff: CallBackoff) -> None:
         self._backoff = backoff
         self._messages: dict[str, str] = {}
 
     def call(self, key: str, work: Callable[[], T]) -> T:
-        """Return the result of `work`. During the back-off time, raise the previous error without calling it.
+        """Return the result of `work`. During the back-off of `key`, raise the previous error and do not call `work`.
 
-        Raises InterruptedFunctionError.
+        Raises:
+            InterruptedFunctionError: The call was interrupted now, or its back-off has not ended.
         """
         if key in self._messages and self._backoff.is_waiting(key):
-            # Repeat the message unchanged, because the status must not change in every pass.
+            # Use the same message as before, because the status must not change in every pass.
             raise InterruptedFunctionError(self._messages[key])
         try:
             result = work()

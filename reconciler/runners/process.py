@@ -1,4 +1,4 @@
-"""Run one process with limits on time and output, and end all processes that it started."""
+"""Runs one process with limits for time and output, and ends all processes that it started."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
-# Time that a killed process gets to end.
+# The maximal time to wait for the end of a killed process.
 _GRACE_SECONDS = 10.0
-# Interval of the checks whether a process without output has ended. Output is read at once.
+# The interval of the checks whether a process without output has ended. Output is read immediately.
 _POLL_SECONDS = 0.05
 _CHUNK_BYTES = 65_536
 _MAX_STDERR_BYTES = 16_384
 
 
 class ProcessTimeoutError(Exception):
-    """The process did not end in time and was killed."""
+    """The process did not end within the time limit and was killed."""
 
 
 @dataclass(frozen=True)
 class ProcessLimits:
-    """Limits of one call: wall time in seconds, memory in bytes, and output in bytes."""
+    """The limits of one call: wall time in seconds, memory in bytes, and output in bytes."""
 
     seconds: float
     memory_bytes: int
@@ -37,10 +37,10 @@ class ProcessLimits:
 
 @dataclass(frozen=True)
 class ProcessResult:
-    """Exit code, output and the beginning of the error output of an ended process.
+    """The exit code, the output and the start of the error output of an ended process.
 
-    A negative exit code is the number of the signal that ended the process. `is_too_large`: the process was killed
-    because it wrote more than the limit.
+    If a signal ended the process, `exit_code` is the negative number of the signal. `is_too_large` is True if the
+    process was killed because it wrote more than the output limit.
     """
 
     exit_code: int
@@ -51,7 +51,10 @@ class ProcessResult:
 
 @dataclass(frozen=True)
 class ProcessSpec:
-    """The command to run, its working directory, and its environment. Without one, it inherits that of this process."""
+    """The command of a process, its working directory and its environment.
+
+    If `folder` or `environment` is None, the process inherits the value from this process.
+    """
 
     command: Sequence[str]
     folder: Path | None = None
@@ -59,7 +62,12 @@ class ProcessSpec:
 
 
 def run_process(spec: ProcessSpec, stdin: bytes, limits: ProcessLimits) -> ProcessResult:
-    """Run a process to its end. Raises ProcessTimeoutError, OSError. In all cases its process group is killed."""
+    """Run a process until it ends or exceeds a limit, and then kill all processes of its group.
+
+    Raises:
+        ProcessTimeoutError: The process exceeded the time limit.
+        OSError: The process cannot be started.
+    """
     deadline = time.monotonic() + limits.seconds
     with _start(spec) as process:
         pipes = _Pipes(process, stdin, limits.output_bytes)
@@ -85,16 +93,16 @@ def _start(spec: ProcessSpec) -> Iterator[subprocess.Popen[bytes]]:
             if stream is not None:
                 stream.close()
         with suppress(subprocess.TimeoutExpired):
-            # A killed process that waits for a broken disk or network folder cannot end before that answers.
+            # Limit the wait, because a killed process cannot end while it waits for a broken disk or network folder.
             process.wait(_GRACE_SECONDS)
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    # The process was not waited for yet, so that its id cannot belong to another process or group.
+    # The ID still belongs to this group, because the system does not use an ID again before the process was waited for.
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
-        return  # Some systems reject the signal when all processes of the group have ended.
+        return  # Some systems reject the signal if all processes of the group have ended.
 
 
 def _has_exited(process: subprocess.Popen[bytes]) -> bool:
@@ -109,7 +117,7 @@ def _wait_for_exit(process: subprocess.Popen[bytes], deadline: float) -> None:
 
 
 class _Pipes:
-    """The three pipes of one process: writes its input and reads its output when the pipes are ready."""
+    """The three pipes of one process. It writes the input and reads the output when the pipes are ready."""
 
     def __init__(self, process: subprocess.Popen[bytes], stdin: bytes, max_bytes: int) -> None:
         self._process = process
@@ -120,18 +128,22 @@ class _Pipes:
 
     @property
     def is_too_large(self) -> bool:
-        """Whether the process wrote more than the limit."""
+        """Whether the process wrote more than the output limit."""
         return len(self.output) > self._max_bytes
 
     def transfer(self, deadline: float) -> None:
-        """Write the input and read the output until the end or the output limit. Raises ProcessTimeoutError."""
+        """Write the input and read the output until the process ends or exceeds the output limit.
+
+        Raises:
+            ProcessTimeoutError: The process did not end before `deadline`.
+        """
         with selectors.DefaultSelector() as selector:
             self._open(selector)
             while selector.get_map() and not self.is_too_large:
                 ready_pipes = selector.select(_POLL_SECONDS)
                 if time.monotonic() > deadline:
                     raise ProcessTimeoutError
-                # A child that left the group may hold the pipes open. An exited process writes no more output.
+                # Stop if the process has exited, because a child process that left the group can keep the pipes open.
                 if not ready_pipes and _has_exited(self._process):
                     break
                 for key, _ in ready_pipes:
@@ -154,7 +166,7 @@ class _Pipes:
         try:
             self._remaining_input = self._remaining_input[os.write(pipe, self._remaining_input[:_CHUNK_BYTES]) :]
         except BrokenPipeError:
-            return False  # The process closed its input without reading all of it.
+            return False  # The process closed its input before it had read everything.
         return bool(self._remaining_input)
 
     def _read_output(self, pipe: int) -> bool:

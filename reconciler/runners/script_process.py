@@ -1,8 +1,8 @@
-"""The program that evaluates Starlark scripts: it reads requests and writes answers until its input ends.
+"""The program that evaluates Starlark scripts. It reads requests and writes answers until its input ends.
 
-`scripts.py` starts it as `python -I -S script_process.py LIFE_PIPE MEMORY_BYTES PATH...` with an empty environment. A
-message is its length in eight bytes, then its content. Each request starts with its CPU limit in seconds, in eight
-bytes.
+`scripts.py` starts this program as `python -I -S script_process.py LIFE_PIPE MEMORY_BYTES PATH...` with an empty
+environment. LIFE_PIPE is the descriptor of a pipe that is closed when the parent process ends. A message consists of
+eight bytes with its length, and its content. Before each request, eight bytes contain its CPU limit in seconds.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import signal
 import sys
 from pathlib import Path
 
-# Exit code of a process that has no memory left for an answer.
+# The exit code of a process that has not enough memory to write an answer.
 OUT_OF_MEMORY = 71
 _READY = b"\x00" * 8
 
 
 def main() -> None:
-    """Set the limits, load the interpreter, and answer requests."""
+    """Set the limits, load the Starlark interpreter, and answer requests."""
     life_pipe, memory_bytes, paths = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
     _exit_with_parent(life_pipe)
     sys.path[:] = paths
     from reconciler.packages.functions.starlark_script import evaluate_script
 
     _limit_memory(memory_bytes)
-    # The parent reads this first. It shows that loading succeeded, so that a later failure belongs to a call.
+    # Write this after loading, so that the parent can distinguish an error during loading from an error of a call.
     _write(_READY)
     while len(header := _read(16)) == 16:
         seconds, size = int.from_bytes(header[:8]), int.from_bytes(header[8:])
@@ -41,11 +41,10 @@ def main() -> None:
 
 
 def _exit_with_parent(life_pipe: int) -> None:
-    """Let the kernel end this process when the parent's end of a pipe is closed.
+    """Configure the kernel to end this process when the parent process ends and its end of a pipe is closed.
 
-    The parent keeps that end open as long as it runs. A thread could not replace the signal, because the interpreter
-    holds the global lock. On systems that ignore SIGIO by default, this process ends after its current call, at the end
-    of its input.
+    A thread that waits for the pipe could not do this, because the interpreter holds the global interpreter lock during
+    a call. On systems that ignore the signal SIGIO by default, this process ends after its current call.
     """
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     fcntl.fcntl(life_pipe, fcntl.F_SETOWN, os.getpid())
@@ -53,12 +52,12 @@ def _exit_with_parent(life_pipe: int) -> None:
 
 
 def _limit_memory(memory_bytes: int) -> None:
-    """Limit the address space to its current size plus `memory_bytes`. macOS accepts this limit and ignores it."""
+    """Limit the address space to its current size plus `memory_bytes`. This limit has no effect on macOS."""
     limit = _get_address_space_size() + memory_bytes
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    # A core file of a stopped script is useless.
+    # Write no core file, because it does not help to debug a script that was stopped.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
@@ -70,7 +69,10 @@ def _get_address_space_size() -> int:
 
 
 def _limit_cpu(seconds: int) -> None:
-    """Let the kernel end this process after this many seconds of CPU time: by a timer and by a higher limit."""
+    """Configure the kernel to end this process after `seconds` of CPU time.
+
+    A timer ends the process. A resource limit that is two seconds higher ends it if the timer fails.
+    """
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     usage = resource.getrusage(resource.RUSAGE_SELF)

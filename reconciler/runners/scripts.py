@@ -1,4 +1,4 @@
-"""Starlark scripts in a separate process that can be stopped. The process is reused, and replaced when it ends."""
+"""Evaluates Starlark scripts in a separate process, which can be killed. The process is reused until it ends."""
 
 from __future__ import annotations
 
@@ -26,49 +26,50 @@ from reconciler.runners.script_process import OUT_OF_MEMORY
 
 _PROGRAM = str(Path(__file__).with_name("script_process.py"))
 _CHUNK_BYTES = 1 << 20
-# Time for a new process to load the interpreter on a busy machine.
+# The maximal time until a new process has loaded the interpreter, also on a busy machine.
 _START_SECONDS = 60.0
 _CPU_SIGNALS = frozenset({signal.SIGPROF, signal.SIGXCPU})
 _PROCESS_ENDED = "the process that evaluates scripts ended"
 
 
 class _ProcessEndedError(Exception):
-    """The process closed its pipes."""
+    """The process ended and closed its pipes."""
 
 
 class _ScriptTimeoutError(Exception):
-    """The process did not answer in time."""
+    """The process did not answer within the time limit."""
 
 
 @dataclass(frozen=True)
 class _ScriptWorker:
-    """A process that has loaded the interpreter, and the write end of its life pipe.
+    """A process that has loaded the interpreter.
 
-    The process ends with that pipe.
+    The kernel ends the process when `life_pipe` is closed, for example because this process ends.
     """
 
     process: subprocess.Popen[bytes]
     life_pipe: IO[bytes]
     owner: int
-    """Id of the process that started the worker. After a fork, the child process must not use it."""
+    """The ID of the process that started the worker. After a fork, the child process must not use the worker."""
 
     @property
     def requests(self) -> int:
-        """File descriptor of the pipe that the worker reads."""
+        """The file descriptor of the pipe from which the worker reads requests."""
         assert self.process.stdin is not None
         return self.process.stdin.fileno()
 
     @property
     def answers(self) -> int:
-        """File descriptor of the pipe that the worker writes."""
+        """The file descriptor of the pipe to which the worker writes answers."""
         assert self.process.stdout is not None
         return self.process.stdout.fileno()
 
     def end(self) -> int:
-        """Kill the process if it still runs. Return its exit code, or the negative number of its signal."""
+        """End the process, and return its exit code. If a signal ended it, return the negative number of the signal."""
         if os.getpid() != self.owner:
             return 0
-        # A process that closed its pipes ends by itself. Wait for it, because its exit code shows the reason.
+        # Wait before the process is killed, because a process that closed its pipes ends by itself, and its exit code
+        # shows the reason.
         if self.process.poll() is None and not _wait_briefly(self.process):
             self.process.kill()
         code = self.process.wait()
@@ -76,7 +77,7 @@ class _ScriptWorker:
         return code
 
     def kill(self) -> None:
-        """Kill the process at once."""
+        """Kill the process immediately, and close its pipes."""
         if os.getpid() != self.owner:
             return
         if self.process.poll() is None:
@@ -93,9 +94,9 @@ class _ScriptWorker:
 class ScriptProcess:
     """Evaluates scripts in one separate process, one call at a time.
 
-    The process has an empty environment, no file descriptors except its pipes, and its own session. The kernel ends it
-    when a call exceeds its limit of CPU time or memory, and when this process ends. A call that takes longer than
-    `timeout_seconds` kills it. The next call starts another process.
+    The process has its own session, an empty environment, and no file descriptors except its pipes. The kernel ends it
+    when a call exceeds its limit of CPU time or memory, or when the parent process ends. If a call takes longer than
+    `timeout_seconds`, the process is killed. The next call then starts another process.
     """
 
     def __init__(self, timeout_seconds: float) -> None:
@@ -118,11 +119,11 @@ class ScriptProcess:
 
     @property
     def process_id(self) -> int | None:
-        """The id of the current process; None before the first call and after a call that ended it."""
+        """The ID of the current process. None before the first call, and after the process has ended."""
         return self._worker.process.pid if self._worker else None
 
     def end(self) -> None:
-        """End the process. A later call starts another one."""
+        """Kill the process. The next call starts another process."""
         if worker := self._drop_worker():
             worker.kill()
 
@@ -143,19 +144,20 @@ class ScriptProcess:
                 f"the script did not end within {self._timeout_seconds:g} seconds and its process was killed"
             ) from None
         except BaseException:
-            # The pipes may contain data of this call, so that the next call cannot use them.
+            # Replace the process, because its pipes may still contain data of this call.
             self.end()
             raise
 
     def _get_worker(self, limits: FunctionLimits) -> _ScriptWorker:
-        """Return a process that is ready for a call: the current one or a new one."""
+        """Return a process that is ready for a call. Start a new process if the current one cannot be used."""
         worker = self._worker
         if worker is not None and (
             worker.owner != os.getpid()
             or self._memory_bytes != limits.memory_bytes
             or worker.process.poll() is not None
         ):
-            # The process was killed between two calls, its limit changed, or it belongs to the parent of a fork.
+            # Replace the process if it was killed between two calls, if the memory limit changed, or if it belongs to
+            # the parent of a fork.
             self.end()
             worker = None
         if worker is None:
@@ -171,7 +173,7 @@ class ScriptProcess:
 
 @dataclass(frozen=True)
 class BackoffScriptRunner:
-    """Evaluates scripts in a process. A call that the environment interrupted is repeated after its back-off time."""
+    """Evaluates scripts in a process. An interrupted call is repeated only after its back-off has ended."""
 
     process: ScriptProcess
     interrupted_calls: InterruptedCalls
@@ -219,7 +221,10 @@ def _start_worker(memory_bytes: int) -> _ScriptWorker:
 
 
 def _create_exit_error(code: int, limits: FunctionLimits) -> Exception:
-    """Return the error for a process that ended during a call: a limit, a crash, or an event in the environment."""
+    """Return the error for a process that ended during a call.
+
+    The cause is a limit or a crash of the script (LimitError), or another process (InterruptedFunctionError).
+    """
     if -code in _CPU_SIGNALS:
         return LimitError(
             f"the script must not take more than {limits.cpu_seconds} seconds of CPU time in one call: make it faster, "

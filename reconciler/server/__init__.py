@@ -1,4 +1,4 @@
-"""The HTTP server of the service, which receives webhooks.
+"""The HTTP server of the service. It receives webhooks.
 
-A webhook only starts a pass. The content of a webhook does not influence the result of the pass.
+A webhook only starts a pass. The content of a webhook has no effect on the result of the pass.
 """

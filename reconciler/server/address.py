@@ -1,6 +1,6 @@
-"""Parsing of the address to listen on.
+"""Parses the address on which the webhook server listens.
 
-Every command imports this module. Therefore, it must not import slow modules.
+Every command imports this module. Therefore, it must not import modules that load slowly.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import re
 
 
 class ListenError(Exception):
-    """The server cannot listen. The message contains the setting, its value and the allowed values."""
+    """The server cannot listen on the address in the settings. The message contains the setting and its value."""
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """Return host and port of `host:port` or `[address]:port`.
+    """Return the host and the port of an address such as "127.0.0.1:8080" or "[::]:8080".
 
     Raises:
         ValueError: The address has another form. The message describes the allowed forms.

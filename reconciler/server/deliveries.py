@@ -1,4 +1,4 @@
-"""Verification of webhook deliveries, detection of replays, and the file of webhook secrets.
+"""Verifies webhook deliveries, detects replays, and reads the file with the webhook secrets.
 
 An accepted delivery only starts a pass. The pass fetches the remotes and does not use the content of the webhook.
 """
@@ -22,7 +22,7 @@ _MAX_LOGGED_CHARACTERS = 80
 
 
 class WebhookDeliveries:
-    """Accepts or rejects webhook deliveries, independently of the HTTP server. Several threads can use it.
+    """Accepts or rejects webhook deliveries, independently of the HTTP server. The object is thread-safe.
 
     Args:
         secrets: Returns the current secrets.
@@ -40,7 +40,11 @@ class WebhookDeliveries:
         self._lock = Lock()
 
     def receive(self, headers: Mapping[str, str], body: Iterable[bytes]) -> HTTPStatus:
-        """Return the HTTP status of a delivery: 202 if it started a pass, 200 for a replay, otherwise 401."""
+        """Verify a delivery, and return the HTTP status of the response.
+
+        The status is 202 if the delivery starts a pass, 200 if the delivery is a replay, and 401 if the signature is
+        not valid.
+        """
         claim = read_claim(headers)
         check = SignatureCheck(claim, self.secrets()) if claim else None
         for chunk in body:
@@ -78,14 +82,14 @@ def _sanitize(text: str) -> str:
 
 
 class SecretFileError(Exception):
-    """The file contains no secret or cannot be read. The message contains its path and never its content."""
+    """The secret file cannot be read or contains no secret. The message never contains the content of the file."""
 
 
 class SecretFile:
-    """A file of secrets, one per line. Several secrets make a rotation without downtime possible.
+    """A file with webhook secrets, one per line. Several secrets make a rotation without downtime possible.
 
     Raises:
-        SecretFileError: The file contains no secret or cannot be read at the start.
+        SecretFileError: The file contains no secret or cannot be read when the object is created.
     """
 
     def __init__(self, file: Path) -> None:
@@ -95,7 +99,10 @@ class SecretFile:
         self._secrets = self._read()
 
     def secrets(self) -> tuple[bytes, ...]:
-        """Return the secrets, and read the file again after a change. Return () and log if it cannot be used."""
+        """Return the current secrets. Read the file again if it has changed.
+
+        If the changed file cannot be used, log an error and return ().
+        """
         with self._lock:
             version = self._read_version()
             if version != self._version:
@@ -114,7 +121,7 @@ class SecretFile:
         try:
             secrets = self._read()
         except SecretFileError as error:
-            # Removing the file revokes the secrets that it contained.
+            # Return no secrets, because an operator can delete the file to revoke its secrets.
             log.error("webhook_secrets_lost", message=str(error))
             return ()
         log.info("webhook_secrets_reloaded", secrets=len(secrets))

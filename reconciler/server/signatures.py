@@ -1,6 +1,6 @@
-"""Signatures of webhooks: parsing of the headers of each Git host, and verification with the secrets.
+"""Verifies the signatures of webhooks, and parses the headers of each Git host.
 
-The headers are only a claim until `SignatureCheck` has verified the complete body.
+The data in the headers is not trusted until `SignatureCheck` has verified the complete body.
 """
 
 from __future__ import annotations
@@ -13,26 +13,32 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-# Standard Webhooks: a secret with this prefix is a key in base64. All other secrets are keys without encoding.
+# The prefix of a secret that is a Base64 key, as in Standard Webhooks. The bytes of all other secrets are the key.
 _BASE64_KEY = b"whsec_"
-# This number suffices for a rotation of secrets, and limits the work for a request with thousands of signatures.
+# Limit the work for a request with thousands of signatures. A rotation of secrets needs only a few signatures.
 _MAX_SIGNATURES = 16
 
 
 @dataclass(frozen=True)
 class SignatureClaim:
-    """The unverified data in the headers of a request.
+    """The unverified data in the headers of a webhook request.
 
-    `identity` identifies the delivery and is b"" if the headers do not identify it. It is part of the signed content or
-    it is the signature, because an unsigned id could be different in each replay. `proofs` are the signatures, or the
-    token if `is_plain_token` is set. `prefix` is the signed content in front of the body. `signed_at` is in seconds
-    since 1970.
+    Attributes:
+        event: The name of the event, for the log.
+        delivery: The ID of the delivery, for the log.
+        identity: Identifies the delivery, to detect replays. It is b"" if the headers do not identify the delivery. If
+            the
+            body is signed, it is the signature or a signed ID, because a replay could contain another unsigned ID.
+        signatures: The signatures of the request, or the token if `is_plain_token` is True.
+        prefix: The signed content before the body.
+        signed_at: The time of the signature, in seconds since 1970. None if the headers do not contain it.
+        is_plain_token: Whether the request contains a token instead of a signature.
     """
 
     event: str
     delivery: str
     identity: bytes
-    proofs: tuple[bytes, ...]
+    signatures: tuple[bytes, ...]
     prefix: bytes = b""
     signed_at: int | None = None
     is_plain_token: bool = False
@@ -40,9 +46,9 @@ class SignatureClaim:
 
 @dataclass(frozen=True)
 class _HostHeaders:
-    """The headers of a host that signs only the body, with HMAC-SHA256 in hex.
+    """The headers of a Git host that signs only the body, with HMAC-SHA256 in hexadecimal digits.
 
-    `prefix` is the text in front of the signature in its header.
+    `prefix` is the text before the signature in its header.
     """
 
     signature: str
@@ -55,15 +61,16 @@ _HOSTS = (
     _HostHeaders("x-forgejo-signature", "", "x-forgejo-event", ("x-forgejo-delivery",)),
     _HostHeaders("x-gitea-signature", "", "x-gitea-event", ("x-gitea-delivery",)),
     _HostHeaders("x-hub-signature-256", "sha256=", "x-github-event", ("x-github-delivery",)),
-    # Bitbucket Cloud and Bitbucket Data Center
+    # The headers of Bitbucket Cloud and Bitbucket Data Center.
     _HostHeaders("x-hub-signature", "sha256=", "x-event-key", ("x-request-uuid", "x-request-id")),
 )
 
 
 def read_claim(headers: Mapping[str, str]) -> SignatureClaim | None:
-    """Return the claim in the headers, or None if there is none. The names of the headers are in lower case.
+    """Return the unverified signature data in the headers. Return None if there is no valid signature header.
 
-    If there are several proofs, only the strongest proof is verified. A weaker proof cannot replace it.
+    The names of the headers must be in lower case. If several headers contain a signature, only the strongest is used,
+    so that a valid weak signature cannot replace an invalid strong signature.
     """
     if "webhook-signature" in headers:
         return _read_standard_claim(headers)
@@ -74,15 +81,15 @@ def read_claim(headers: Mapping[str, str]) -> SignatureClaim | None:
 
 
 def _read_standard_claim(headers: Mapping[str, str]) -> SignatureClaim | None:
-    """Read the headers of Standard Webhooks (https://www.standardwebhooks.com): GitLab signs id, time and body."""
+    """Read the headers of Standard Webhooks (https://www.standardwebhooks.com), which GitLab uses."""
     delivery, timestamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     if not delivery or not re.fullmatch(r"[0-9]{1,15}", timestamp):
         return None
-    signatures = headers["webhook-signature"].split()[:_MAX_SIGNATURES]
-    proofs = tuple(_decode_base64(text.removeprefix("v1,").encode()) for text in signatures if text.startswith("v1,"))
+    values = headers["webhook-signature"].split()[:_MAX_SIGNATURES]
+    signatures = tuple(_decode_base64(text.removeprefix("v1,").encode()) for text in values if text.startswith("v1,"))
     event = headers.get("x-gitlab-event", "")
     return SignatureClaim(
-        event, delivery, delivery.encode(), proofs, f"{delivery}.{timestamp}.".encode("latin-1"), int(timestamp)
+        event, delivery, delivery.encode(), signatures, f"{delivery}.{timestamp}.".encode("latin-1"), int(timestamp)
     )
 
 
@@ -90,12 +97,12 @@ def _read_body_claim(headers: Mapping[str, str], host: _HostHeaders) -> Signatur
     signature = headers[host.signature]
     if not re.fullmatch(f"{host.prefix}[0-9a-fA-F]{{64}}", signature):
         return None
-    proof = bytes.fromhex(signature.removeprefix(host.prefix))
-    return SignatureClaim(headers.get(host.event, ""), _get_first(headers, host.deliveries), proof, (proof,))
+    digest = bytes.fromhex(signature.removeprefix(host.prefix))
+    return SignatureClaim(headers.get(host.event, ""), _get_first(headers, host.deliveries), digest, (digest,))
 
 
 def _read_token_claim(headers: Mapping[str, str]) -> SignatureClaim:
-    # GitLab sends the same key with all attempts of one delivery. Older versions do not send the key.
+    # GitLab sends the same `idempotency-key` with all attempts of one delivery. Older versions do not send this header.
     delivery = _get_first(headers, ("idempotency-key", "x-gitlab-event-uuid"))
     token = headers["x-gitlab-token"].encode("latin-1")
     event = headers.get("x-gitlab-event", "")
@@ -107,7 +114,7 @@ def _get_first(headers: Mapping[str, str], names: Sequence[str]) -> str:
 
 
 class SignatureCheck:
-    """Verifies a claim with all secrets. It processes the body in chunks and does not store the body."""
+    """Verifies the signatures of a request with all secrets. The body is processed in chunks and not stored."""
 
     def __init__(self, claim: SignatureClaim, secrets: Sequence[bytes]) -> None:
         self._claim = claim
@@ -121,12 +128,12 @@ class SignatureCheck:
             body_hmac.update(chunk)
 
     def is_valid(self) -> bool:
-        """Return whether the claim is valid for a secret.
+        """Return whether one of the secrets verifies one of the signatures.
 
         The method compares all secrets, so that its duration does not depend on the result.
         """
         expected = [*self._tokens, *(body_hmac.digest() for body_hmac in self._hmacs)]
-        matches = [hmac.compare_digest(proof, value) for proof in self._claim.proofs for value in expected]
+        matches = [hmac.compare_digest(signature, value) for signature in self._claim.signatures for value in expected]
         return any(matches)
 
 

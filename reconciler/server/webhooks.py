@@ -1,4 +1,4 @@
-"""The HTTP server for webhooks. It has one path, and an accepted request only starts a pass."""
+"""The HTTP server for webhooks. It has one path. An accepted request only starts a pass."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from reconciler.server.deliveries import SecretFile, SecretFileError, WebhookDel
 
 WEBHOOK_PATH = "/hooks"
 _CHUNK_BYTES = 65_536
-# The maximum delay until the server thread detects a shutdown.
+# The interval at which the server thread checks for a shutdown.
 _SHUTDOWN_POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
 class WebhookLimits:
-    """Limits: bytes of a body, seconds for a complete request, and concurrent connections."""
+    """Limits of a webhook server: bytes of a body, seconds for a complete request, and concurrent connections."""
 
     body_bytes: int = 25 * 1024 * 1024
     seconds: float = 15.0
@@ -37,12 +37,12 @@ class WebhookLimits:
 
 
 class WebhookServer:
-    """The webhook server, whose address and secrets can change at run time. The context manager closes it on exit.
+    """The webhook server. Its address and secrets can change at run time. A `with` block closes the server at its end.
 
     Args:
-        notify: The server threads call it for each accepted delivery.
+        notify: Called for each accepted delivery, in a thread of the server.
         clock: Returns seconds since 1970.
-        limits: Limits of a request.
+        limits: Limits of the requests.
     """
 
     def __init__(
@@ -54,13 +54,13 @@ class WebhookServer:
         self._listen = ""
 
     def listen(self, address: str, secret_file: Path) -> None:
-        """Listen on `host:port`, or stop listening if the address is "".
+        """Listen on an address such as "127.0.0.1:8080". If the address is "", stop listening.
 
         Raises:
-            ListenError: The address or the secret file cannot be used. The server stays unchanged.
+            ListenError: The address or the secret file cannot be used. The server is not changed.
         """
         secrets = _open_secret_file(secret_file).secrets if address else tuple
-        # An unchanged address stays open. A new address is bound before the old address is closed.
+        # Bind the new address before the old address is closed. Keep an unchanged address open.
         server = self._bind(address) if address and address != self._listen else None
         self._deliveries.secrets = secrets
         if address != self._listen:
@@ -72,11 +72,11 @@ class WebhookServer:
 
     @property
     def port(self) -> int:
-        """The open port, or 0 if the server does not listen."""
+        """The port on which the server listens. It is 0 if the server does not listen."""
         return int(self._server.server_address[1]) if self._server else 0
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening, and close the server socket."""
         if self._server:
             self._server.shutdown()
             self._server.server_close()
@@ -125,32 +125,32 @@ class _Server(ThreadingTCPServer):
         super().__init__((host, port), _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Start a thread for the connection, or close the connection if there are too many connections."""
+        """Start a thread for the connection. Close the connection if there are too many open connections."""
         if not self._free_connections.acquire(blocking=False):
             self.shutdown_request(request)
             return
         try:
             super().process_request(request, client_address)
         except RuntimeError:
-            # The system cannot start a thread. The connection must not count any longer.
+            # Do not count this connection any longer, because the system could not start a thread for it.
             self._free_connections.release()
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Process the request, then release the connection."""
+        """Process the request. Afterwards, decrease the number of open connections."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self._free_connections.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Log unexpected exceptions. A closed connection is not an error."""
+        """Log unexpected exceptions. Ignore OSError, because a closed connection is not an error."""
         if not isinstance(sys.exception(), OSError):
             log.error("webhook_failed", exc_info=True)
 
 
 class _DeadlineReader(io.RawIOBase):
-    """A reader of a connection with one time limit for the complete request."""
+    """Reads from a connection, with one time limit for the complete request."""
 
     def __init__(self, connection: socket.socket, seconds: float) -> None:
         self._connection = connection
@@ -168,7 +168,7 @@ class _DeadlineReader(io.RawIOBase):
 
 
 class _BadBodyError(Exception):
-    """The body cannot be read. `status` is the HTTP status of the response."""
+    """The body of a request cannot be read. `status` is the HTTP status of the response."""
 
     def __init__(self, status: HTTPStatus) -> None:
         super().__init__(status.phrase)
@@ -176,7 +176,7 @@ class _BadBodyError(Exception):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Handles one request per connection. Responses contain only a status."""
+    """Handles one request per connection. The responses contain a status and no body."""
 
     protocol_version = "HTTP/1.1"
     server: _Server
@@ -186,11 +186,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile = io.BufferedReader(_DeadlineReader(self.connection, self.server.limits.seconds))
 
     def do_POST(self) -> None:
-        """Process a delivery."""
+        """Verify a webhook delivery, and respond with its status."""
         if self._target != WEBHOOK_PATH:
             self._respond(HTTPStatus.NOT_FOUND)
             return
-        # Repeated headers are joined, so that the result is equal to none of the values.
+        # Join the values of repeated headers, so that the result is not a valid signature.
         headers = {name.lower(): ", ".join(self.headers.get_all(name, [])) for name in self.headers}
         try:
             self._respond(self.server.deliveries.receive(headers, self._read_body()))
@@ -204,10 +204,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     @property
     def _target(self) -> str:
-        """The unchanged request target.
+        """The request target as the client sent it.
 
-        In `self.path`, http.server replaces several slashes at the start with one slash. Then `//hooks` would be a
-        webhook, although a proxy can treat it as another path.
+        The attribute `path` is not used, because http.server replaces several slashes at its start with one slash. A
+        proxy can treat `//hooks` as another path than `/hooks`.
         """
         return self.requestline.split()[1]
 
@@ -225,7 +225,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _read_length(self) -> int:
         lengths = self.headers.get_all("Content-Length", [])
-        # A chunked body has no length in the headers. Proxies in front of the server convert such requests.
+        # Reject a chunked body, because it has no length in the headers. Proxies before the server convert such
+        # requests.
         if not lengths or "Transfer-Encoding" in self.headers:
             raise _BadBodyError(HTTPStatus.LENGTH_REQUIRED)
         if len(lengths) > 1 or not re.fullmatch(r"[0-9]{1,15}", lengths[0]):
@@ -236,7 +237,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _respond(self, status: HTTPStatus) -> None:
         self.close_connection = True
-        # http.server assumes HTTP/0.9 for an invalid request. Responses of HTTP/0.9 have no status.
+        # Set the version, because http.server assumes HTTP/0.9 for an invalid request, and its responses have no
+        # status.
         self.request_version = self.protocol_version
         self.send_response_only(status)
         if status is HTTPStatus.METHOD_NOT_ALLOWED:
@@ -246,7 +248,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Respond to an invalid request with a status, without repeating its content."""
+        """Respond to an invalid request only with a status. The response does not contain data of the request."""
         self._respond(HTTPStatus(code))
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the standard library

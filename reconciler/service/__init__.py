@@ -1,4 +1,4 @@
-"""The long-lived service: wake-ups, delays between passes, signals and shutdown.
+"""The long-running service: wake-ups, delays between passes, signals and shutdown.
 
-A single pass is in `reconciler.reconcile`. The HTTP server is in `reconciler.server`.
+The package `reconciler.reconcile` contains a single pass. The package `reconciler.server` contains the HTTP server.
 """

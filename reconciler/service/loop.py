@@ -1,6 +1,7 @@
-"""The loop of the service: runs passes until it is stopped, each after a wake-up or after a delay with jitter.
+"""The loop of the service. It runs a pass after each wake-up, or after a delay with jitter, until a signal stops it.
 
-A wake-up only contains its reason. The pass itself determines what has changed, so that several wake-ups need one pass.
+A wake-up contains only its reason, and the pass determines what has changed. Therefore, one pass handles several
+wake-ups.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import watchfiles
 from reconciler.git.errors import GitError
 from reconciler.reconcile.event_log import log
 
-# The watcher checks its stop event twice per second. If it does not end, it ends with the process.
+# The maximal time to wait for the watcher thread, which checks its stop event twice per second.
 _WATCHER_STOP_SECONDS = 5.0
 
 
@@ -42,28 +43,28 @@ _URGENT = frozenset({Wakeup.NOW, Wakeup.RELOAD, Wakeup.STOP})
 
 
 class WakeupQueue:
-    """Collects the reasons of wake-ups until the service waits. Signal handlers and threads can add reasons."""
+    """Collects the reasons of wake-ups while a pass runs. Signal handlers and threads can add reasons."""
 
     def __init__(self) -> None:
-        # A reentrant lock: a signal handler can run inside `wait`, in the same thread.
+        # Use a reentrant lock, because a signal handler can call `add` inside `wait` in the same thread.
         self._changed = threading.Condition(threading.RLock())
         self._reasons: set[Wakeup] = set()
 
     def add(self, reason: Wakeup) -> None:
-        """Add a reason, and end the current wait."""
+        """Add the reason of a wake-up. If the service is waiting, the wait ends."""
         with self._changed:
             self._reasons.add(reason)
             self._changed.notify_all()
 
     def wait(self, seconds: float) -> frozenset[Wakeup]:
-        """Wait up to `seconds` for a reason. Return all reasons since the last call, or TIMER if there are none."""
+        """Wait up to `seconds` for a wake-up. Return all reasons since the last call, or TIMER if there are none."""
         with self._changed:
             self._changed.wait_for(lambda: self._reasons, max(seconds, 0))
             reasons, self._reasons = frozenset(self._reasons), set()
         return reasons or frozenset({Wakeup.TIMER})
 
     def wait_for_more(self, seconds: float) -> frozenset[Wakeup]:
-        """Wait `seconds` for further reasons, and return them. An urgent reason ends the wait."""
+        """Wait `seconds` for further wake-ups, and return their reasons. NOW, RELOAD and STOP end the wait."""
         with self._changed:
             self._changed.wait_for(lambda: self._reasons & _URGENT, max(seconds, 0))
             reasons, self._reasons = frozenset(self._reasons), set()
@@ -72,7 +73,7 @@ class WakeupQueue:
 
 @contextmanager
 def watch_folders(folders: Sequence[Path], wakeups: WakeupQueue) -> Iterator[None]:
-    """Add the reason FOLDER whenever a file in one of the folders changes, until the block ends."""
+    """Add the wake-up reason FOLDER when a file in one of the folders changes, until the end of the `with` block."""
     stop = threading.Event()
     thread = threading.Thread(target=_watch, args=(folders, wakeups, stop), name="watch", daemon=True)
     if folders:
@@ -94,7 +95,7 @@ def _watch(folders: Sequence[Path], wakeups: WakeupQueue, stop: threading.Event)
 
 
 def _is_relevant(_: watchfiles.Change, path: str) -> bool:
-    # Git writes lock files and objects first. A push is complete when its ref moves.
+    # Ignore lock files and objects, which Git writes before a ref moves. A push is complete when its ref moves.
     return not path.endswith(".lock") and "/objects/" not in path
 
 
@@ -108,7 +109,7 @@ SIGNAL_WAKEUPS = {
 
 @dataclass(frozen=True)
 class PollSchedule:
-    """The delays between passes. The jitter spreads the passes of several replicas.
+    """The delays between passes. The jitter distributes the passes of several replicas.
 
     After failures, the delay doubles up to `max_backoff_seconds`.
     """
@@ -118,24 +119,24 @@ class PollSchedule:
     max_backoff_seconds: float
 
     def delay_seconds(self, failures: int, chance: float) -> float:
-        """Return the seconds to the next pass; `chance` is a random number from 0 to 1 for the jitter."""
+        """Return the seconds until the next pass. `chance` is a random number from 0 to 1 for the jitter."""
         delay = min(self.poll_seconds * 2.0 ** min(failures, 30), max(self.max_backoff_seconds, self.poll_seconds))
         return delay * (1 + self.jitter_percent / 100 * (2 * chance - 1))
 
 
 @dataclass(frozen=True)
 class ServiceWork:
-    """The work of the service, built from the settings.
+    """The functions and settings of the service loop, built from the settings file.
 
     Attributes:
-        run_pass: Runs one pass; returns False if it should be repeated soon. Raises GitError.
+        run_pass: Runs one pass. Returns False if the pass should be repeated soon. Raises GitError.
         retry_now: Ends the back-off of all remotes.
         schedule: The delays between passes.
-        folders: Folders whose changes start a pass.
-        seconds_until_due: Returns the seconds until a pass is due although nothing moved.
-        debounce_seconds: The delay after a webhook or a late remote, to handle several of them in one pass.
-        collect_late_results: Lets the next pass only take the results of late fetches.
-        close: Ends work in the background.
+        folders: The folders in which a change starts a pass.
+        seconds_until_due: Returns the seconds until a pass is due although no ref has moved.
+        debounce_seconds: The delay after a webhook or a late remote, so that one pass handles several of them.
+        collect_late_results: Makes the next pass take the results of late fetches, and repeat no other fetch.
+        close: Ends all work in background threads.
     """
 
     run_pass: Callable[[], bool]
@@ -154,7 +155,10 @@ def serve(
     chance: Callable[[], float] = random.random,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Run passes until STOP. A running pass completes its push. RELOAD builds the work again from the settings."""
+    """Run passes until the wake-up STOP. The wake-up RELOAD builds the work again from the settings.
+
+    A running pass completes its pushes before the service stops.
+    """
     work = build()
     try:
         while True:
@@ -183,11 +187,11 @@ def _run_passes(
         failures = 0 if _run_pass(work) else failures + 1
         delay = work.schedule.delay_seconds(failures, chance())
         if is_late:
-            # A late remote must not delay the next fetch of all others.
+            # Keep the time of the next poll, because a late remote must not delay the next fetch of all other remotes.
             delay = max(min(delay, next_poll - clock()), 0.0)
         else:
             next_poll = clock() + delay
-        # After a failure, due work waits as well. Otherwise the pass would fail again at once.
+        # After a failure, ignore due work until the delay has ended, because the pass would fail again immediately.
         reasons = wakeups.wait(delay if failures else min(delay, max(work.seconds_until_due(), 0.0)))
         if reasons <= {Wakeup.WEBHOOK, Wakeup.REMOTE}:
             reasons |= wakeups.wait_for_more(work.debounce_seconds)
@@ -207,7 +211,7 @@ def _rebuild(build: Callable[[], ServiceWork], work: ServiceWork) -> ServiceWork
     try:
         rebuilt = build()
     except UnusableSettingsError as error:
-        # A mistake in reloaded settings must not end a working service.
+        # Continue with the current settings, because an error in the new settings must not end a working service.
         log.error("settings_refused", message=str(error))
         return work
     work.close()
@@ -216,15 +220,15 @@ def _rebuild(build: Callable[[], ServiceWork], work: ServiceWork) -> ServiceWork
 
 
 class UnusableSettingsError(Exception):
-    """The reloaded settings are not valid. The service continues with its current settings."""
+    """The new settings are not valid. The service continues with its current settings."""
 
 
 @contextmanager
 def handle_signals(wakeups: WakeupQueue) -> Iterator[list[int]]:
-    """Convert TERM and INT to STOP, HUP to RELOAD, and USR1 to NOW, until the block ends.
+    """Convert the signals TERM and INT to STOP, HUP to RELOAD, and USR1 to NOW, until the end of the `with` block.
 
     Yields:
-        A list to which each received stop signal is added.
+        A list of the received signals that stop the service.
     """
     stops: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Pull requests of drafts: which are open, which need an update, and the calls to the forge.
+"""Reads, creates and updates the pull requests of drafts through forges.
 
-The drivers of the forges are in `reconciler.forge`, and the texts in `reconciler.output`.
+The drivers of the forges are in `reconciler.forge`. The texts of pull requests are in `reconciler.output`.
 """

@@ -1,4 +1,4 @@
-"""Open pull requests as last read from the forges, and one task for each draft branch that needs a pull request.
+"""Reads the open pull requests from the forges, and builds a task for each draft branch that needs a pull request.
 
 The calls that create and update pull requests are in `request_updates`.
 """
@@ -29,19 +29,19 @@ from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, DraftReader, pro
 _T = TypeVar("_T")
 # The number of repositories whose pull requests are read at the same time.
 _MAX_PARALLEL_READS = 4
-# Changes of these fields need no new pass.
+# A change of these fields does not require a new pass.
 _IGNORED_FIELDS = ("title", "body", "url", "labels")
-# The maximal number of texts that one pass writes for pull requests that wait to be opened.
+# Limit for the texts that one pass writes for pull requests that cannot be opened yet.
 _MAX_WAITING_TEXTS = 200
 
 
 @dataclass(frozen=True)
 class TargetRequests:
-    """Reviews of the drafts of one target in its pull requests.
+    """The reviews of the drafts of one target in pull requests.
 
     Attributes:
-        approved_heads: Heads of drafts that were approved, or are being merged. They must not change.
-        closed_drafts: Drafts whose pull requests were closed without a merge.
+        approved_heads: The heads of drafts that are approved or being merged. The daemon must not change these drafts.
+        closed_drafts: The branches of drafts whose pull requests were closed without a merge.
     """
 
     approved_heads: Mapping[str, CommitId] = field(default_factory=dict)
@@ -50,9 +50,10 @@ class TargetRequests:
 
 @dataclass(frozen=True)
 class ForgeLookup:
-    """Finds the forge, and the kind of the forge, for the URL of a repository.
+    """Finds the forge of a repository, and the kind of the forge, by the URL of the repository.
 
-    Both return None if pull requests are disabled. A forge where pull requests are created by a push has a kind only.
+    The two functions return None if pull requests are disabled. If only pushes can create pull requests on a forge,
+    `find_forge` returns None and `find_kind` returns the kind.
     """
 
     find_forge: Callable[[str], Forge | None]
@@ -60,10 +61,10 @@ class ForgeLookup:
 
 
 class PullRequestCache:
-    """The open pull requests of all repositories, as last read.
+    """Caches the open pull requests of all repositories.
 
     Attributes:
-        failures: The last error of each repository whose pull requests cannot be read.
+        failures: The last error of each repository whose pull requests cannot be read, by URL.
     """
 
     def __init__(self, forges: ForgeLookup, backoff: Backoff) -> None:
@@ -74,7 +75,7 @@ class PullRequestCache:
         self.failures: dict[str, ForgeError] = {}
 
     def refresh(self, urls: Iterable[str]) -> None:
-        """Read the open pull requests of these repositories. Errors are in `failures`."""
+        """Read the open pull requests of these repositories from their forges. `failures` contains the errors."""
         ready = [url for url in sorted(set(urls)) if not self._backoff.is_waiting(_format_backoff_key(url))]
         due = {url: forge for url in ready if (forge := self._find_forge(url))}
         if not due:
@@ -92,18 +93,18 @@ class PullRequestCache:
         self._open[url] = {request.number: request for request in result}
 
     def record_failure(self, url: str, error: ForgeError) -> None:
-        """Record that a forge failed. Its open pull requests are unknown until they are read again."""
+        """Record an error of the forge of a repository, and delete the cached pull requests of the repository."""
         self.failures[url] = error
         self._open.pop(url, None)
         self._backoff.record_failure(_format_backoff_key(url))
 
     def get_forge(self, url: str) -> Forge | None:
-        """Return the forge of a repository whose pull requests were read."""
+        """Return the forge of a repository. Return None if the pull requests of the repository were not read."""
         return self._find_forge(url) if url in self._open else None
 
     @property
     def checked_urls(self) -> frozenset[str]:
-        """The repositories whose pull requests were read, or could not be read."""
+        """The URLs of all repositories for which a read of the pull requests succeeded or failed."""
         return frozenset(self._open) | frozenset(self.failures)
 
     def has_driver(self, url: str) -> bool:
@@ -114,7 +115,7 @@ class PullRequestCache:
         return self._look_up(url, self._forges.find_forge)
 
     def _look_up(self, url: str, function: Callable[[str], _T | None]) -> _T | None:
-        """Return the result of a function for a URL. An unexpected exception is a failure of this repository only."""
+        """Return the result of a function for a URL. An unexpected exception becomes an error of this repository."""
         scope = f"the forge of {url}"
         try:
             with forge_boundary(scope):
@@ -128,7 +129,7 @@ class PullRequestCache:
         return result
 
     def find_by_branches(self, url: str, head: str, base: str) -> PullRequest | None:
-        """Return the open pull request from branch `head` to branch `base`."""
+        """Return the open pull request from branch `head` to branch `base`. Return None if there is none."""
         matches = (
             request for request in self.open_requests(url).values() if (request.head, request.base) == (head, base)
         )
@@ -139,15 +140,15 @@ class PullRequestCache:
         return self.has_driver(url) or url in self.failures or self.is_agit(url)
 
     def is_agit(self, url: str) -> bool:
-        """Return whether pull requests of a repository are created by pushes to `refs/for/` (AGit flow)."""
+        """Return whether pushes to `refs/for/` create the pull requests of a repository (AGit flow)."""
         return self._look_up(url, self._forges.find_kind) == "agit"
 
     def open_requests(self, url: str) -> Mapping[int, PullRequest]:
-        """Return the open pull requests of a repository by number."""
+        """Return the open pull requests of a repository, by their number."""
         return self._open.get(url, {})
 
     def record(self, url: str, request: PullRequest) -> None:
-        """Record a pull request after the reconciler created or changed it."""
+        """Update the cache with a pull request that the daemon has created or changed."""
         open_requests = self._open.setdefault(url, {})
         if request.state == "open":
             open_requests[request.number] = request
@@ -156,7 +157,7 @@ class PullRequestCache:
             self._ended[url, request.number] = request
 
     def digest(self) -> str:
-        """Return a digest of all data that a pass depends on. Titles and texts are not part of it."""
+        """Return a digest of all data that a pass depends on. It does not contain titles and texts of pull requests."""
         requests = {
             url: [_select_fields(request) for _, request in sorted(open_requests.items())]
             for url, open_requests in self._open.items()
@@ -166,9 +167,9 @@ class PullRequestCache:
     def find_target_requests(
         self, target: Target, state: TargetState, drafts: Mapping[str, CommitId]
     ) -> TargetRequests:
-        """Return the reviews of a target's drafts; `drafts` are their heads.
+        """Return the reviews of the drafts of a target. `drafts` contains the heads of the draft branches.
 
-        The result is empty if the forge cannot be read: it then neither declines nor approves a draft.
+        The result is empty if the pull requests were not read. No draft is then approved or declined.
         """
         if target.url not in self._open:
             return TargetRequests()
@@ -191,44 +192,44 @@ class PullRequestCache:
             return self.find_request(url, number, head)
         except ForgeError as error:
             if isinstance(error, InternalForgeError):
-                # It becomes a finding of the repository.
+                # Store the error, so that it becomes a finding of the repository.
                 self.failures[url] = error
             log.warning("pull_request_read_failed", remote=url, number=number, message=error.message)
             return None
 
     def find_request(self, url: str, number: int, head: str) -> PullRequest | None:
-        """Return the open or ended pull request of a draft branch; None if it does not exist.
+        """Return the open or ended pull request of a draft branch. Return None if it does not exist.
 
         Raises:
             ForgeError: The forge cannot be read.
         """
         open_requests = self._open.get(url, {})
         if number in open_requests:
-            # A person may have opened it again.
+            # Delete the cached end of the pull request, because a person may have opened it again.
             self._ended.pop((url, number), None)
         elif (url, number) not in self._ended and (forge := self._find_forge(url)):
             with forge_boundary(f"pull request {number} of {url}"):
                 self._read_request(url, number, forge)
         request = open_requests.get(number) or self._ended.get((url, number))
-        # In a repository that was created again, the number can belong to another pull request.
+        # Compare the branch, because in a repository that was created again, another pull request can have the number.
         return request if request and request.head == head else None
 
     def _read_request(self, url: str, number: int, forge: Forge) -> None:
         try:
             request = forge.get_request(number)
         except ForgeMissingError:
-            # A person may have deleted it.
+            # Record that the pull request does not exist, because a person may have deleted it.
             self._ended[url, number] = None
             return
         if request.state == "open" and url in self._open:
-            # The list of the forge can be older than the pull request.
+            # Add the open pull request, because the forge can return an outdated list without it.
             self._open[url][number] = request
         else:
             self._ended[url, number] = request
 
 
 def _format_backoff_key(url: str) -> str:
-    # Git uses the URL as its key, and can succeed while the forge fails.
+    # Use another key than Git does for the URL, because Git can succeed while the forge fails.
     return f"forge of {url}"
 
 
@@ -241,7 +242,7 @@ def _read_open_requests(url: str, forge: Forge) -> Sequence[PullRequest] | Forge
 
 
 def _select_fields(request: PullRequest) -> dict[str, object]:
-    # Of all labels, only the label that accepts conflicts needs a new pass.
+    # Ignore all labels except the label that accepts conflicts, because other labels do not require a new pass.
     fields = {name: value for name, value in vars(request).items() if name not in _IGNORED_FIELDS}
     return {**fields, "accepts_conflicts": request.accepts_conflicts}
 
@@ -253,21 +254,21 @@ def _list_numbers(state: TargetState) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class PullRequestTask:
-    """The work for the pull request of one draft branch.
+    """The work on the pull request of one draft branch.
 
     Attributes:
         target: The target.
         branch: The draft branch.
         head: The head of the draft branch.
-        recorded: The recorded data of the pull request.
+        recorded: The data about the pull request in the state of the target.
         input_digest: A digest of all data that the text of the pull request depends on.
-        head_seconds: The date of the head, in seconds since 1970. The oldest draft comes first.
+        head_seconds: The date of the head, in seconds since 1970. Older drafts are processed first.
         is_proposed: Whether the draft is proposed.
-        text: The text of the pull request; None if it is not needed.
-        error: Why the text cannot be written.
-        other_clusters: Other clusters with drafts that make the same change.
+        text: The text of the pull request, or None if no text is needed.
+        error: The reason why the text cannot be written.
+        other_clusters: The other clusters whose drafts make the same change.
         has_accepted_conflicts: Whether a reviewer accepted the conflicts of this head.
-        failure: The unexpected exception that ended the writing of the text.
+        failure: The unexpected exception that prevented the text.
     """
 
     target: Target
@@ -285,12 +286,12 @@ class PullRequestTask:
 
     @property
     def key(self) -> str:
-        """The key of the task. It changes when the draft changes."""
+        """The key of the back-off of this task. The key changes when the draft changes."""
         return f"{self.target.url} {self.branch} {self.input_digest}"
 
     @property
     def change_digest(self) -> str:
-        """The digest of the change in the draft; "" if it is unknown."""
+        """The digest of the change that the draft makes. It is "" if the change is unknown."""
         return self.text.change_digest if self.text else self.recorded.change_digest
 
 
@@ -314,10 +315,10 @@ def list_request_tasks(target: Target, remotes: Remotes, state_ref: str) -> Iter
 
 
 def add_acceptance(task: PullRequestTask, request: PullRequest | None) -> PullRequestTask:
-    """Return the task, with the acceptance of conflicts if the open pull request has the label for it.
+    """Return the task, and record in it whether a label of the open pull request accepts the conflicts.
 
-    The label only counts if the pull request was seen at this head without the label before. This is recorded in the
-    state of the target, so that a label for an earlier head never counts, also with several replicas.
+    The label is ignored if an earlier pass has not read the pull request at the same head without the label. The state
+    of the target records this, so that all replicas ignore a label that was set for an earlier head.
     """
     is_current = request is not None and request.commit == task.head == task.recorded.unlabeled_head
     if not is_current or request is None or not request.accepts_conflicts:
@@ -332,14 +333,14 @@ def write_request_texts(
     get_commit_url: CommitPageUrl,
     can_use_label: Callable[[str], bool],
 ) -> Iterator[PullRequestTask]:
-    """Yield all tasks, the oldest first, with the texts of those that need one.
+    """Yield all tasks, starting with the oldest. Add the text of the pull request to each task that needs a text.
 
     Args:
         tasks: The tasks.
         reader: Reads the drafts.
         needs_text: Returns whether a task needs a text.
         get_commit_url: Returns the URL of a page that shows a commit.
-        can_use_label: Returns whether reviewers can accept conflicts by a label, by the URL of a repository.
+        can_use_label: Returns for the URL of a repository whether reviewers can accept conflicts with a label.
     """
     remaining = _MAX_WAITING_TEXTS
     drafts_by_target: dict[Target, Mapping[str, OpenDraft]] = {}
@@ -358,7 +359,7 @@ def write_request_texts(
 
 
 def add_other_clusters(tasks: Sequence[PullRequestTask]) -> list[PullRequestTask]:
-    """Return the tasks, each with the other clusters whose drafts make the same change."""
+    """Return the tasks, and add to each task the other clusters whose drafts make the same change."""
     names_by_change: dict[str, list[str]] = {}
     for task in tasks:
         names_by_change.setdefault(task.change_digest, []).append(task.target.name)
@@ -383,7 +384,8 @@ def _add_text(
     except InternalGitError as error:
         return replace(task, failure=error.failure)
     except GitError as error:
-        # A person may have pushed a file above the size limit to one draft. This must not affect the other drafts.
+        # Store the error in the task, because it must not affect other drafts. For example, a person pushed a file
+        # above the size limit to one draft.
         return replace(task, error=error.full_message)
 
 

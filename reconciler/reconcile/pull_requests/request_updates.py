@@ -1,7 +1,7 @@
-"""Updates of the pull requests of one repository: open, update, report the check, mark ready, and close.
+"""Updates the pull requests of one repository: opens, changes and closes them, and reports checks of their commits.
 
-An error of the forge affects one pull request and its back-off, until too many pull requests fail. A used-up rate limit
-ends the update of the repository.
+An error of the forge affects only one pull request and its back-off. If too many pull requests fail, or if the rate
+limit of the forge is reached, the update of the repository ends.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from reconciler.reconcile.remotes.repository import Remote
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX
 
-# The number of pull requests that may fail before the forge counts as unavailable.
+# After this number of failed pull requests, the forge is treated as unavailable.
 _MAX_FAILED_REQUESTS = 3
-# Errors that affect one pull request only.
+# Errors that affect only one pull request, and not the whole forge.
 _REQUEST_ERRORS = (ForgeRefusedError, ForgeMissingError)
 
 
@@ -41,11 +41,11 @@ class PullRequestOptions:
     """Options for pull requests.
 
     Attributes:
-        should_open_as_draft: Whether new pull requests are drafts until the reconciler's draft is proposed.
-        labels: Labels of new pull requests.
-        max_open: The maximal number of open pull requests in a repository; 0 for no limit.
-        should_report_check: Whether the verdict is reported as a check of the commit.
-        merge_method: How the approve command merges a pull request; None if it pushes instead.
+        should_open_as_draft: Whether the forge shows new pull requests as drafts until the branch is proposed.
+        labels: The labels of new pull requests.
+        max_open: The maximal number of open pull requests in a repository, or 0 for no limit.
+        should_report_check: Whether a check of the head commit shows if the draft can be published.
+        merge_method: How `reconciler approve` merges a pull request. None if it pushes to the target branch instead.
     """
 
     should_open_as_draft: bool = True
@@ -55,7 +55,7 @@ class PullRequestOptions:
     merge_method: MergeMethod | None = None
 
     def build_request(self, task: PullRequestTask, text: PullRequestText) -> NewRequest:
-        """Return the new pull request for a draft."""
+        """Return the data of the new pull request for a draft."""
         body = text.format_body(task.other_clusters)
         return NewRequest(task.branch, task.target.branch, text.title, body, self.should_open_as_draft, self.labels)
 
@@ -66,11 +66,11 @@ class PullRequestResult:
 
     Attributes:
         task: The task.
-        recorded: The data to record about the pull request.
-        error: Why the pull request could not be updated.
-        is_waiting: Whether the pull request waits for a later pass to be opened.
-        is_opened: Whether the pull request was opened.
-        is_unfinished: Whether the forge does not show the head of the draft yet, or has a label for another head.
+        recorded: The data about the pull request for the state of the target.
+        error: The reason why the pull request could not be updated.
+        is_waiting: Whether a later pass must open the pull request.
+        is_opened: Whether this pass opened the pull request.
+        is_unfinished: Whether the forge does not show the new head yet, or still shows a label for an earlier head.
         failure: The unexpected exception that ended the task. The next pass tries again.
     """
 
@@ -83,7 +83,7 @@ class PullRequestResult:
     failure: InternalFailure | None = None
 
     def postpone(self) -> None:
-        """Leave the task to a later pass. Record the change of the draft, to find equal changes of other clusters."""
+        """Postpone the task to a later pass. Record its change digest, to find equal changes of other clusters."""
         self.is_waiting = not self.recorded.number
         if self.is_waiting and self.task.text:
             self.recorded = replace(
@@ -92,22 +92,22 @@ class PullRequestResult:
 
 
 class PullRequestBackoff:
-    """The back-off of single tasks with their errors. A changed draft is a new task without a back-off."""
+    """The back-off and the last error of each task. A changed draft has a new task without back-off."""
 
     def __init__(self, backoff: Backoff) -> None:
         self._backoff = backoff
         self._errors: dict[str, str] = {}
 
     def is_waiting(self, task: PullRequestTask) -> bool:
-        """Return whether the next attempt must wait."""
+        """Return whether the back-off of a task has not ended yet."""
         return self._backoff.is_waiting(task.key)
 
     def get_error(self, task: PullRequestTask) -> str:
-        """Return the last error of a task."""
+        """Return the last error of a task. Return "" if the task has no error."""
         return self._errors.get(task.key, "")
 
     def record_error(self, result: PullRequestResult, error: str) -> None:
-        """Record an error and start the back-off of its task."""
+        """Record an error of a task, and start the back-off of the task."""
         result.error = self._errors[result.task.key] = error
         self._backoff.record_failure(result.task.key)
 
@@ -116,20 +116,20 @@ class PullRequestBackoff:
         self.record_error(result, f"the forge refused the pull request of {result.task.branch}: {message}")
 
     def record_success(self, task: PullRequestTask) -> None:
-        """Delete the errors of a task."""
+        """Delete the error and the back-off of a task."""
         self._backoff.record_success(task.key)
         self._errors.pop(task.key, None)
 
 
 @dataclass
 class RepositoryUpdate:
-    """The update of all pull requests of one repository, and its results.
+    """The results of the update of all pull requests of one repository.
 
     Attributes:
         url: The URL of the repository.
         retry_at: When the rate limit allows the next call, in seconds since 1970.
         error: The error that ended the update.
-        results: The results of single tasks.
+        results: The results of the tasks.
         error_count: The number of tasks that failed because the forge was unreachable.
         failures: Unexpected exceptions outside of the tasks.
     """
@@ -143,11 +143,11 @@ class RepositoryUpdate:
 
     @property
     def is_over(self) -> bool:
-        """Whether the forge must not be called any more in this pass."""
+        """Whether this pass must not call the forge again."""
         return self.error is not None or self.retry_at is not None
 
     def stop(self, error: ForgeError) -> None:
-        """End the update because of an error, or because of a rate limit."""
+        """End the update of the repository, because of an error or a rate limit."""
         if isinstance(error, ForgeBusyError):
             self.retry_at = error.until
         else:
@@ -155,7 +155,7 @@ class RepositoryUpdate:
 
 
 class PullRequestUpdater:
-    """Updates the pull requests of repositories, one repository at a time."""
+    """Updates the pull requests of one repository after the other."""
 
     def __init__(self, cache: PullRequestCache, options: PullRequestOptions, backoff: PullRequestBackoff) -> None:
         self._cache = cache
@@ -165,13 +165,13 @@ class PullRequestUpdater:
     def update_repository(
         self, url: str, forge: Forge, tasks: Sequence[PullRequestTask], remote: Remote | None
     ) -> RepositoryUpdate:
-        """Update the pull requests of one repository. Errors of the forge are in the result."""
+        """Update the pull requests of one repository. The result contains the errors of the forge."""
         update = RepositoryUpdate(url)
         try:
             with forge_boundary(f"the pull requests without a draft of {url}"):
                 self._close_without_branch(url, forge, tasks, remote)
         except InternalForgeError as error:
-            # The drafts of this repository do not depend on it.
+            # Continue after the exception, because the pull requests of existing drafts do not depend on this step.
             update.failures.append(error.failure)
         except ForgeError as error:
             update.stop(error)
@@ -199,7 +199,7 @@ class PullRequestUpdater:
             self._record_forge_error(update, result, error)
 
     def _record_forge_error(self, update: RepositoryUpdate, result: PullRequestResult, error: ForgeError) -> None:
-        """Record an error of one pull request; after several of them, stop the update of the repository."""
+        """Record an error of one pull request. After several errors, end the update of the repository."""
         if isinstance(error, ForgeUnreachableError):
             message = f"the forge failed at the pull request of {result.task.branch}: {error.message}"
             self._backoff.record_error(result, message)
@@ -211,7 +211,7 @@ class PullRequestUpdater:
     def _close_without_branch(
         self, url: str, forge: Forge, tasks: Sequence[PullRequestTask], remote: Remote | None
     ) -> None:
-        """Close pull requests of the reconciler whose branch was deleted. Not every forge does this by itself."""
+        """Close the pull requests of deleted draft branches, because not every forge closes them."""
         for request in self._list_without_branch(url, {task.branch for task in tasks}, remote):
             try:
                 self._close(url, forge, request)
@@ -228,7 +228,8 @@ class PullRequestUpdater:
             if has_generated_block(request.body) and request.head not in branch_names
         ]
         try:
-            # Closing a pull request declines its draft. Another writer may have pushed the branch in the meantime.
+            # Read the branches from the remote again, because closing the pull request of an existing branch declines
+            # its draft, and another writer may have pushed the branch in the meantime.
             branches = remote.mirror.list_remote_branches() if requests else {}
         except GitError as error:
             log.warning("pull_request_cleanup_failed", remote=url, message=error.message)
@@ -264,7 +265,7 @@ class PullRequestUpdater:
         if request is None:
             return
         for step in self._list_steps(url, forge, result):
-            # A text that is too long, or a missing permission, must not prevent the required check.
+            # Continue after an error, because the check is required, and a refused text or label must not prevent it.
             try:
                 step()
             except _REQUEST_ERRORS as error:
@@ -276,14 +277,14 @@ class PullRequestUpdater:
             self._backoff.record_success(task)
 
     def _find_open_request(self, url: str, result: PullRequestResult) -> PullRequest | None:
-        """Return the open pull request of a draft.
+        """Return the open pull request of a draft. Return None if no pull request of the draft is open.
 
-        If the pull request ended at the current head, the result is None, and the next pass decides about the draft.
+        If the pull request was closed or merged at the current head, the next pass decides about the draft.
         """
         task, number = result.task, result.recorded.number
         request = self._cache.find_request(url, number, task.branch) if number else None
         if number and (request is None or has_ended(request, task)):
-            # The draft needs a new pull request, which may be open already.
+            # Delete the recorded number, because the draft needs a new pull request. It may be open already.
             result.recorded = PullRequestRecord(change_digest=result.recorded.change_digest)
             number = 0
         if not number:
@@ -305,7 +306,8 @@ class PullRequestUpdater:
             request = forge.create(self._options.build_request(task, text))
             result.is_opened = True
         except ForgeRefusedError as error:
-            # Another writer may have opened it, or an earlier call whose response was lost.
+            # Find a pull request that another writer has opened, or that an earlier call opened without receiving a
+            # response.
             existing = forge.find(task.branch, task.target.branch)
             if existing is None or existing.state != "open":
                 raise
@@ -320,7 +322,7 @@ class PullRequestUpdater:
         yield lambda: self._update_text(url, forge, result)
         yield lambda: self._require_label(url, forge, result)
         yield lambda: self._report_check(forge, result)
-        yield lambda: self._update_draft_mark(url, forge, result)
+        yield lambda: self._set_ready_for_review(url, forge, result)
 
     def _update_text(self, url: str, forge: Forge, result: PullRequestResult) -> None:
         request, text = self._cache.open_requests(url)[result.recorded.number], result.task.text
@@ -329,17 +331,17 @@ class PullRequestUpdater:
             return
         updated = forge.update(request, text.title, body)
         if updated.number != request.number:
-            # The forge replaced the pull request by a new one.
+            # Remove the previous pull request from the cache, because the forge replaced it by a new pull request.
             self._cache.record(url, replace(request, state="closed"))
         self._cache.record(url, updated)
         result.recorded = replace(result.recorded, number=updated.number)
         log.info("pull_request_updated", branch=updated.head, url=updated.url)
 
     def _require_label(self, url: str, forge: Forge, result: PullRequestResult) -> None:
-        """Ensure that the pull request was seen at this head without the label that accepts conflicts.
+        """Remove a label that accepts conflicts, and record the head at which the pull request has no such label.
 
-        A label that is set later then applies to this head. A label from an earlier head is removed. Nothing is
-        recorded while the forge shows another head or the label.
+        A label that a reviewer sets later then applies to this head. If the forge still shows another head or the
+        label, nothing is recorded.
         """
         task, text = result.task, result.task.text
         if (
@@ -353,7 +355,7 @@ class PullRequestUpdater:
         if request.accepts_conflicts:
             forge.remove_label(request, ACCEPT_CONFLICTS)
             log.info("label_removed", branch=request.head, url=request.url, label=ACCEPT_CONFLICTS)
-        # One response contains head and labels. Another writer, or a reviewer, may have changed them in the meantime.
+        # Read head and labels in one response, because another writer or a reviewer may have changed them.
         current = forge.get_request(request.number)
         self._cache.record(url, current)
         if current.commit == task.head and not current.accepts_conflicts:
@@ -361,8 +363,11 @@ class PullRequestUpdater:
         else:
             result.is_unfinished = True
 
-    def _update_draft_mark(self, url: str, forge: Forge, result: PullRequestResult) -> None:
-        """Mark a proposed draft as ready for review. Only remove a mark that the reconciler has set."""
+    def _set_ready_for_review(self, url: str, forge: Forge, result: PullRequestResult) -> None:
+        """Set the pull request to "ready for review" if the draft is proposed, and otherwise back to "draft".
+
+        If a person set the pull request to "ready for review", do not set it back to "draft".
+        """
         request = self._cache.open_requests(url)[result.recorded.number]
         if not self._options.should_open_as_draft:
             return
@@ -389,7 +394,7 @@ class PullRequestUpdater:
 
 
 def has_ended(request: PullRequest, task: PullRequestTask) -> bool:
-    """Return whether an ended pull request does not apply to its draft any more.
+    """Return whether a pull request was closed or merged, and this has no meaning for the current draft.
 
     This is the case if the draft has another head, or if the pull request was merged into another branch.
     """

@@ -1,8 +1,8 @@
-"""Synchronization of pull requests with drafts, as the last step of a pass.
+"""Opens, updates and closes the pull requests of drafts, as one of the last steps of a pass.
 
-The synchronization always reads the current pull requests from the forge. A pull request that an interrupted pass has
-opened is found by its branches. The state of each target contains the numbers of its pull requests. Therefore, a pull
-request that a person has closed differs from a pull request that was never opened.
+Each pass reads the open pull requests from the forge. A pull request that an interrupted pass opened is found by its
+branches. The state of a target contains the numbers of its pull requests. With the number, a pass can distinguish a
+closed pull request from a pull request that was never opened.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ _RecordsByTarget = Mapping[Target, Mapping[str, PullRequestRecord]]
 def record_requests(results: Iterable[PullRequestResult], remotes: Remotes, state_ref: str) -> list[PushOutcome]:
     """Record the pull requests in the states of their targets, and return the outcome of each push.
 
-    If another writer moved a state, the next pass records them. If a person closes a pull request that no state
-    records, the next pass opens it again.
+    If another writer moved a state first, the next pass records the pull requests. If a person closes a pull request
+    before it is recorded, the next pass opens it again.
     """
     by_url: dict[str, dict[Target, dict[str, PullRequestRecord]]] = {}
     for result in results:
@@ -114,11 +114,11 @@ _MAX_PARALLEL_UPDATES = 4
 
 @dataclass(frozen=True)
 class PullRequestSummary:
-    """Result of the synchronization.
+    """The result of the synchronization of pull requests.
 
     Attributes:
         findings: Findings about pull requests.
-        due_at: The time of the next pass if no ref moves, in seconds since 1970.
+        due_at: The time of the next pass if no ref moves, in seconds since 1970. None if no pass is due.
         opened_count: The number of opened pull requests.
     """
 
@@ -128,9 +128,10 @@ class PullRequestSummary:
 
 
 class PullRequests:
-    """Keeps one pull request for each draft branch. Each refused pull request has its own back-off.
+    """Keeps one open pull request for each draft branch. Each refused pull request has its own back-off.
 
-    `get_commit_url` returns the URL of a page for a repository ("" for the config repository) and a commit.
+    `get_commit_url` returns the URL of a web page that shows a commit. Its arguments are the URL of the repository and
+    the commit. The URL "" means the config repository.
     """
 
     def __init__(
@@ -147,7 +148,8 @@ class PullRequests:
     ) -> PullRequestSummary:
         """Open, update and close the pull requests of these targets, and record them in the states.
 
-        Errors of a forge become findings. `retry_at` is the time of the next attempt after a failure.
+        Errors of a forge become findings. `retry_at` is the time of the next attempt after an error, in seconds since
+        1970.
         """
         enabled = [target for target in targets if self.cache.is_enabled(target.url)]
         if not enabled:
@@ -163,7 +165,7 @@ class PullRequests:
             self._can_use_label,
         )
         tasks = add_other_clusters(list(with_texts))
-        # Read the pull requests of repositories that got their first draft in this pass.
+        # Read the pull requests of repositories that have their first draft since this pass.
         self.cache.refresh({task.target.url for task in tasks} - self.cache.checked_urls)
         updates = list(self._update_repositories(enabled, tasks, remotes))
         updates.append(pushed := RepositoryUpdate(results=list(self._push_for_review(tasks, remotes))))
@@ -182,11 +184,15 @@ class PullRequests:
         return replace(summary, due_at=min(summary.due_at or retry_at, retry_at))
 
     def can_merge(self, target: Target) -> bool:
-        """Return whether the approve command merges the pull requests of a target."""
+        """Return whether `reconciler approve` merges pull requests for a target, instead of pushing."""
         return self.options.merge_method is not None and self.cache.has_driver(target.url)
 
     def merge(self, target: Target, branch: str, head: CommitId, message: str) -> str:
-        """Merge the pull request of a draft that still has this head; return its URL. Raises ForgeError."""
+        """Merge the pull request of a draft, and return its URL.
+
+        Raises:
+            ForgeError: The merge failed, or the draft branch does not have the head `head` any more.
+        """
         url, method = target.url, self.options.merge_method
         forge = self.cache.get_forge(url)
         if forge is None or method is None:
@@ -211,7 +217,8 @@ class PullRequests:
         if self.cache.is_agit(task.target.url):
             return task.recorded.status_digest != task.head
         if self._backoff.is_waiting(task):
-            # Other tasks use the limit of texts per pass.
+            # Write no text during the back-off, because the number of texts per pass is limited and other tasks need
+            # them.
             return False
         is_unreported = self.options.should_report_check and not task.recorded.status_digest
         return (
@@ -228,7 +235,7 @@ class PullRequests:
         try:
             request = self.cache.find_request(url, task.recorded.number, task.branch)
         except ForgeError:
-            # The update of the pull request reports the error.
+            # Ignore the error here, because the update of the pull request reports it.
             return False
         return request is None or has_ended(request, task)
 
@@ -237,7 +244,7 @@ class PullRequests:
     ) -> Iterator[RepositoryUpdate]:
         urls = sorted({target.url for target in targets})
         forges = {url: forge for url in urls if (forge := self.cache.get_forge(url))}
-        # Remotes cannot be used in several threads. Each thread gets the remote of its repository.
+        # Get the remotes before the threads start, because `remotes` cannot be used in several threads.
         remote_by_url: dict[str, Remote | None] = {url: remotes.get(url) for url in forges}
 
         def update(url: str) -> RepositoryUpdate:
@@ -255,7 +262,7 @@ class PullRequests:
             yield from pool.map(update, forges)
 
     def _push_for_review(self, tasks: Iterable[PullRequestTask], remotes: Remotes) -> Iterator[PullRequestResult]:
-        """Create pull requests by pushes to `refs/for/` (AGit flow). They can be neither found nor closed."""
+        """Create pull requests by pushes to `refs/for/` (AGit flow). The daemon cannot find or close them later."""
         for task in tasks:
             remote = remotes.get(task.target.url)
             if task.text and remote and self.cache.is_agit(task.target.url):
@@ -294,13 +301,13 @@ class PullRequests:
         retry_at: int,
         internal_errors: Iterable[Finding],
     ) -> PullRequestSummary:
-        """Return the findings and the time of the next attempt.
+        """Return the findings about pull requests, and the time of the next attempt.
 
         Args:
-            targets: Targets with pull requests.
-            draft_targets: Those of them that have drafts.
+            targets: The targets for which pull requests are enabled.
+            draft_targets: The targets with drafts.
             updates: The updates of the repositories.
-            retry_at: The time of the next attempt after a failure.
+            retry_at: The time of the next attempt after an error, in seconds since 1970.
             internal_errors: Findings about unexpected exceptions.
         """
         all_updates = list(updates)
@@ -323,7 +330,8 @@ class PullRequests:
 
     def _list_unreachable(self, draft_targets: Sequence[Target], targets: Sequence[Target]) -> Iterator[Finding]:
         for url, error in sorted(self.cache.failures.items()):
-            # An unexpected exception is always reported, because it can hide that there are drafts.
+            # Report an unexpected exception even if no draft is known, because the exception can prevent that drafts
+            # are found.
             affected = targets if isinstance(error, InternalForgeError) else draft_targets
             target = next((target for target in affected if target.url == url), None)
             if target and not isinstance(error, ForgeBusyError):

@@ -1,4 +1,4 @@
-"""Remote repositories of a pass: fetch and push with back-off, read objects, states and drafts of targets.
+"""The remote repositories of a pass: fetches, pushes and back-off, and reading of objects, states and drafts.
 
-Commits of drafts and states are built in the parent package.
+The parent package writes the commits of drafts and states.
 """

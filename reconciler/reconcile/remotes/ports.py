@@ -1,9 +1,9 @@
-"""Implementations of the Protocols of controllers and planning over fetched remotes.
+"""Implements the Protocols of the controllers and of the planning. The implementations read fetched remotes and states.
 
 Contents:
-- the contents of trees for planning,
-- refs and packages of upstream repositories,
-- the packages of an owner kind that the states of targets record,
+- the contents of trees for the planning,
+- the refs and packages of upstream repositories,
+- the recorded packages of one owner kind,
 - the published files of placed resources and of Plugins.
 """
 
@@ -42,7 +42,7 @@ from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, TargetStates
 class TargetContents:
     """Reads the contents of upstream packages and of trees for one target.
 
-    Upstream files are kept in `source_files` by tree id, because the state of the target will name their trees.
+    `source_files` stores the upstream files by tree ID, because the state of the target refers to their trees later.
     """
 
     def __init__(
@@ -62,11 +62,12 @@ class TargetContents:
     def read_upstream(self, upstream: UpstreamPackage) -> FileTree:
         """Return the files of an upstream package.
 
-        If a reference moved, the upstream may not contain the tree any more. The state of the target keeps a copy.
+        If a branch or tag has moved, the upstream repository may not contain the tree any more. The files then come
+        from the copy in the state of the target.
         """
         remote = self._remotes.get_upstream(upstream.url)
         if remote is None:
-            # The remote was readable when the pass started.
+            # Raise the error of a fetch after the start of the pass. At the start, the remote could be read.
             raise self._remotes.failures[upstream.url]
         try:
             files = _read_upstream_tree(remote, upstream.tree)
@@ -76,19 +77,19 @@ class TargetContents:
         return files
 
     def is_ancestor(self, upstream: UpstreamPackage, commit: CommitId) -> bool:
-        """Return whether an upstream's commit is in the history of another commit; False if that commit is missing."""
+        """Return whether `commit` descends from the commit of an upstream. Return False if `commit` does not exist."""
         remote = self._remotes.get_upstream(upstream.url)
         return remote is not None and remote.is_ancestor(upstream.commit, commit)
 
     def store_tree(self, files: FileTree) -> TreeId:
-        """Keep the files of a tree that a state will name."""
+        """Store the files of a tree that the state of the target will refer to, and return the tree ID."""
         self._source_files.setdefault(files.id, files)
         return files.id
 
     def read_tree(self, tree: TreeId) -> FileTree:
-        """Return the files of a tree of the target, or of a source that is not in its repository yet.
+        """Return the files of a tree from the stored source files, or from the repository of the target.
 
-        Trees of a target branch can contain symbolic links and submodules, which no upstream package has.
+        Trees of a target branch can contain symbolic links and submodules. Upstream packages never contain them.
         """
         if tree in self._source_files:
             return self._source_files[tree]
@@ -103,7 +104,7 @@ def _read_upstream_tree(remote: Remote, tree: TreeId) -> FileTree:
 
 @contextmanager
 def _package_errors() -> Iterator[None]:
-    """Convert errors of a tree that cannot be read into errors of its package only."""
+    """Convert errors of a tree that cannot be read into errors that affect only one package."""
     try:
         yield
     except TooLargeError as error:
@@ -112,7 +113,8 @@ def _package_errors() -> Iterator[None]:
         raise PackageMalformedError(error.message) from error
 
 
-# The content of a file above the size limit. It is not valid YAML, so that readers report it as unreadable.
+# Returned as the content of a file above the size limit. YAML parsers reject this content, so that the file is reported
+# as unreadable.
 _UNREADABLE = b"\0"
 
 
@@ -124,7 +126,7 @@ class FetchedUpstreamRefs:
         self._refs = remote.refs
 
     def find_tag(self, name: str) -> CommitId | None:
-        """Return the commit of a tag; None without such a tag, or if the tag points to another kind of object."""
+        """Return the commit of a tag. Return None if the tag does not exist or does not point to a commit."""
         commit = self._remote.peel_ref(f"refs/tags/{name}") if f"refs/tags/{name}" in self._refs else None
         return commit if commit and self._is_commit(commit) else None
 
@@ -136,7 +138,7 @@ class FetchedUpstreamRefs:
         return True
 
     def find_branch(self, name: str) -> CommitId | None:
-        """Return the head of a branch."""
+        """Return the head of a branch. Return None if the branch does not exist."""
         return self._refs.get(f"refs/heads/{name}")
 
     def list_tags(self, prefix: str) -> Iterable[str]:
@@ -145,7 +147,7 @@ class FetchedUpstreamRefs:
         return [ref.removeprefix("refs/tags/") for ref in self._refs if ref.startswith(start)]
 
     def find_package(self, commit: CommitId, directory: str, package: str) -> PackageDirectory | None:
-        """Return the directory of a package at a commit."""
+        """Return the folder of a package at a commit. Return None if the commit does not contain the folder."""
         path = f"{directory}/{package}" if directory else package
         tree = self._remote.find_tree_at(commit, path)
         if tree is None:
@@ -158,15 +160,18 @@ class FetchedUpstreamRefs:
         return self._remote.read_tag_seconds(f"refs/tags/{name}")
 
     def read_message(self, name: str) -> str:
-        """Return the message of an annotated tag, or the message of the commit of a lightweight tag."""
+        """Return the message of an annotated tag. For a lightweight tag, return the message of its commit."""
         return self._remote.read_message(f"refs/tags/{name}")
 
     def read_change_seconds(self, commit: CommitId, path: str) -> int:
-        """Return the date of the last change of a path along first parents up to `commit`, in seconds since 1970."""
+        """Return the date of the last change of a path, in seconds since 1970. Follow first parents from `commit`."""
         return self._remote.read_change_seconds(commit, path)
 
     def read_file(self, commit: CommitId, path: str) -> bytes | None:
-        """Return the content of a file; for a file above the size limit, content that no parser accepts."""
+        """Return the content of a file. Return None if the file does not exist.
+
+        If the file is above the size limit, return content that no parser accepts.
+        """
         blob = self._remote.find_blob_at(commit, path)
         try:
             return self._remote.read_blob(blob) if blob else None
@@ -175,7 +180,7 @@ class FetchedUpstreamRefs:
 
 
 class FetchedUpstreams:
-    """All upstream repositories of a pass. `resolve` returns the URL of a remote for the text in a Repository."""
+    """All upstream repositories of a pass. `resolve` converts the URL in a Repository to the URL of the remote."""
 
     def __init__(self, remotes: Remotes, resolve: Callable[[str], str]) -> None:
         self._remotes = remotes
@@ -183,7 +188,7 @@ class FetchedUpstreams:
         self._refs = lru_cache(None)(FetchedUpstreamRefs)
 
     def get_refs(self, repository: Repository) -> FetchedUpstreamRefs | str:
-        """Return the refs of a Repository, or why it cannot be read now."""
+        """Return the refs of a Repository. If the Repository cannot be read now, return an error message."""
         try:
             url = self._resolve(repository.url)
         except GitError as error:
@@ -207,24 +212,24 @@ class FetchedUpstreams:
 
 
 class OwnedPackages:
-    """The recorded packages of one owner kind on all clusters whose state can be read."""
+    """The recorded packages of one owner kind, on all clusters whose state can be read."""
 
     def __init__(self, states: TargetStates, group: str, kind: str) -> None:
         self._states = {target.name: state for target, state in states.items() if target.is_deployment}
         self._kind = (group, kind)
 
     def get_owned_packages(self) -> Mapping[PackageLocation, PackageOwner]:
-        """Return the owners of all packages that were drafted or published and are not being removed."""
+        """Return the owners of all drafted and published packages, except packages whose removal is in progress."""
         return {location: record.owner for location, record in self._records()}
 
     def get_recorded_inputs(self) -> Mapping[PackageLocation, Collection[str]]:
-        """Return the dependencies of the last render of each package."""
+        """Return the names of the dependencies that the last render of each package used."""
         return {location: record.trace.keys() for location, record in self._records()}
 
     def get_held_counts(self) -> Mapping[ObjectKey, Mapping[PackageLocation, int]]:
-        """Return the packages with held removals, by the parent of their owner (or the owner without a parent).
+        """Return the packages with held removals, by the parent of their owner, or by the owner if it has no parent.
 
-        The values are the numbers of packages that the parent had when the removal was first held.
+        The value for each package is the number of packages that the parent had when the removal was first held.
         """
         counts: dict[ObjectKey, dict[PackageLocation, int]] = {}
         for location, record in self._records():
@@ -239,7 +244,7 @@ class OwnedPackages:
 
 
 class PlacedPackages(OwnedPackages):
-    """The packages of placed resources on all clusters whose state can be read, with their last drafts."""
+    """The packages of placed resources, on all clusters whose state can be read, with their last drafts."""
 
     def __init__(self, states: TargetStates, remotes: Remotes) -> None:
         super().__init__(states, OWNER_GROUP, OWNER_KIND)
@@ -247,14 +252,14 @@ class PlacedPackages(OwnedPackages):
         self._remotes = remotes
 
     def find_clusters_by_owner(self) -> dict[ObjectKey, list[str]]:
-        """Return the clusters that have a package of each owner now."""
+        """Return, for each owner, the clusters that have a package of this owner now."""
         clusters: dict[ObjectKey, list[str]] = {}
         for (cluster, _), owner in self.get_owned_packages().items():
             clusters.setdefault(owner.key, []).append(cluster)
         return clusters
 
     def read_last_draft(self, cluster: str, package: str) -> FileTree | None:
-        """Return the source files of the last draft of a package; None if there are none."""
+        """Return the source files of the last draft of a package. Return None if they cannot be read."""
         target, state = self._targets.get(cluster, (None, None))
         remote = self._remotes.get(target.url) if target else None
         if target is None or state is None or remote is None or package not in state.packages:
@@ -264,12 +269,12 @@ class PlacedPackages(OwnedPackages):
             version = record.draft_version or record.published_version
             return remote.read_files(version.base) if version else None
         except GitError:
-            # Planning of the package reports the error.
+            # Ignore the error here, because the planning of the package reports it.
             return None
 
 
 def _read_current_record(target: Target, state: TargetState, package: str, remote: Remote) -> PackageRecord:
-    """Return the record of a package, updated from the current branches. A rejected draft is already removed."""
+    """Return the record of a package, updated from the current branches. The record contains no rejected draft."""
     record, refs = state.packages[package], remote.refs
     branch = refs.get(BRANCH_PREFIX + target.branch)
     if branch is None:
@@ -288,7 +293,7 @@ PublishedPluginData = Mapping[str, Mapping[str, Any]]
 
 
 class PublishedPlugins(OwnedPackages):
-    """The recorded packages of Plugins on all clusters, and the published Plugins on their branches."""
+    """The recorded packages of Plugins on all clusters, and the published Plugins on the target branches."""
 
     def __init__(
         self,
@@ -303,11 +308,10 @@ class PublishedPlugins(OwnedPackages):
         self._cache = cache
 
     def read_published(self, cluster: str) -> PublishedPluginData:
-        """Return all Plugins on the branch of a cluster by package; {} if the branch cannot be read.
+        """Return all Plugins on the target branch of a cluster, by package. Return {} if the branch cannot be read.
 
-        The result includes Plugins that the reconciler does not manage.
-
-        The result is the same object as long as the folder does not change.
+        The result includes Plugins that no package variant manages. It is the same object as long as the folder of the
+        Plugins does not change.
         """
         target = self._targets.get(cluster)
         remote = self._remotes.get(target.url) if target else None
@@ -318,7 +322,7 @@ class PublishedPlugins(OwnedPackages):
             tree = remote.find_tree_at(head, target.get_package_path(_PLUGIN_FOLDER))
             return self._cache.get_or_create(tree, lambda: _parse_plugins(remote.read_files(tree))) if tree else {}
         except GitError:
-            # Planning of the target reports the error.
+            # Ignore the error here, because the planning of the target reports it.
             return {}
 
 

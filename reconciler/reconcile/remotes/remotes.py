@@ -1,6 +1,6 @@
-"""All remotes of a pass: opens their mirrors, fetches and pushes in worker pools, and maintains the mirrors.
+"""Opens, fetches, pushes and maintains the mirrors of all remotes of a pass. Worker pools run the fetches and pushes.
 
-Reading one remote is in `repository`.
+The module `repository` reads the objects of one remote.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from reconciler.redaction import redact_urls
 
 
 def maintain_mirror(mirror: Mirror) -> None:
-    """Pack and prune the objects of a mirror if it has grown. An error is only logged: the next pass tries again."""
+    """Pack and prune the objects of a mirror if it has new objects. Log an error, and do not raise it."""
     if not mirror.has_new_objects:
         return
     try:
@@ -42,17 +42,18 @@ def _list_kinds(upstreams: set[str], targets: set[str]) -> dict[str, FetchKind]:
 
 
 class Remotes:
-    """All remotes of a pass, by URL. Leaving its context ends the processes that read the mirrors.
+    """All remotes of a pass, by URL. The end of the context (`with`) ends the processes that read the mirrors.
 
-    A pass waits a limited time for each remote. A remote that takes longer is late: only the thread of its job uses its
-    mirror, and `failures` contains it until a later pass takes the result of the job.
+    A pass waits a limited time for the fetch or push of each remote. If the job takes longer, the remote is late. The
+    job of a late remote continues in its thread, and no other thread uses the mirror. `failures` contains the remote
+    until a later pass takes the result of the job.
 
     Attributes:
         failures: The last error of each remote that cannot be read in this pass.
         has_refetched: Whether a remote was fetched a second time in this pass. Its refs can contain commits that this
             pass has not planned for.
-        earlier_refs: The refs of each mirror before the first fetch, except for new mirrors. Only filled with
-            `should_keep_earlier_refs`.
+        earlier_refs: The refs that each existing mirror had before its first fetch. Empty if `should_keep_earlier_refs`
+            is False.
     """
 
     def __init__(
@@ -78,11 +79,12 @@ class Remotes:
         limits = limits or RemoteLimits()
         self._fetches: WorkerPool[GitError | None] = WorkerPool(limits.max_fetches, limits)
         self._pushes: WorkerPool[Mapping[str, PushOutcome]] = WorkerPool(limits.max_pushes, limits)
-        # The kind of the last fetch of each remote, in the order in which these fetches started.
+        # The kind of the last fetch of each remote, in the order in which the fetches started.
         self._kinds: dict[str, FetchKind] = {}
-        # Remotes whose last fetch was late. No pass waits for them until a fetch ends in time again.
+        # The remotes whose last fetch was late. A pass waits for such a remote only after a fetch of it ended in time.
         self._slow: set[str] = set()
-        # Copies of the mirrors before their last fetch or push, of all remotes that were completely fetched once.
+        # Copies of the mirrors before their last fetch or push. Only remotes that were fetched successfully have a
+        # copy.
         self._previous_mirrors: dict[str, Mirror] = {}
         self._complete: set[str] = set()
         self._excluded: frozenset[str] = frozenset()
@@ -100,10 +102,10 @@ class Remotes:
         self._at_end()
 
     def fetch(self, upstreams: Iterable[str], targets: Iterable[str]) -> None:
-        """Fetch these remotes at the same time. Errors are in `failures`, and these remotes cannot be read.
+        """Fetch several remotes at the same time. A remote whose fetch fails has its error in `failures`.
 
-        A remote in back-off is not fetched, and keeps its last error. The result of a late fetch is taken if that fetch
-        has ended. If it has not, the remote is not fetched again.
+        A remote in back-off is not fetched, and its last error remains. A remote whose earlier fetch was late is not
+        fetched again. If the late fetch has ended, its result is used.
         """
         kinds = _list_kinds({*upstreams}, {*targets})
         self.has_refetched = self.has_refetched or not self._fetched.isdisjoint(kinds)
@@ -117,11 +119,11 @@ class Remotes:
 
     @property
     def fetched_urls(self) -> Set[str]:
-        """The remotes that this pass has fetched, or has tried to fetch."""
+        """The URLs of all remotes that this pass has fetched, or has tried to fetch."""
         return self._fetched
 
     def collect_late_results(self) -> None:
-        """Let the next fetch only take the results of late fetches, and skip remotes that were fetched before."""
+        """Make the next call of `fetch` skip all remotes that were fetched before, except to take late results."""
         self._should_only_collect = True
 
     def _fetch(self, urls: Iterable[str], kinds: Mapping[str, FetchKind]) -> None:
@@ -137,7 +139,7 @@ class Remotes:
             if url in results:
                 self._record_fetch(url, results[url])
             else:
-                # An earlier error remains until the result is known.
+                # Keep an earlier error of the remote until the result of the fetch is known.
                 self.failures.setdefault(url, _create_late_error(mirrors[url], "fetched"))
 
     def _create_fetch_job(self, url: str, mirror: Mirror, kind: FetchKind) -> Callable[[], GitError | None]:
@@ -157,10 +159,10 @@ class Remotes:
             self.earlier_refs[url] = dict(mirror.refs())
 
     def push(self, jobs: Mapping[str, Callable[[], Mapping[str, PushOutcome]]]) -> dict[str, Mapping[str, PushOutcome]]:
-        """Push to remotes, and return the results of the jobs that ended in time.
+        """Run a push job for each remote, and return the results of the jobs that ended in time.
 
-        Each job uses only the mirror of its own remote. Late jobs continue, and their remotes are not used until a
-        later pass takes the results.
+        Each job uses only the mirror of its own remote. Late jobs continue after the call. Their remotes cannot be used
+        until a later pass takes the results.
         """
         self._copy_mirrors(jobs)
         results = self._run(self._pushes, jobs)
@@ -179,13 +181,13 @@ class Remotes:
             raise
 
     def _copy_mirrors(self, urls: Iterable[str]) -> None:
-        # A copy keeps its refs when the refs of the mirror change.
+        # Copy the mirrors, because a copy keeps its refs when the refs of the mirror change.
         self._previous_mirrors |= {url: copy(self._mirrors[url]) for url in urls if url in self._complete}
 
     def _take_late_results(self, url: str, kind: FetchKind) -> bool:
-        """Take the results of late jobs of a remote; return whether no new fetch of this kind is needed."""
+        """Take the results of late jobs of a remote. Return whether they replace a new fetch of this kind."""
         if self._pushes.take_result(url):
-            # Only a new fetch shows the result of the push.
+            # Require a new fetch, because only a fetch shows which refs the push has moved.
             self._kinds.pop(url, None)
             self.failures.pop(url, None)
         fetch_result = self._fetches.take_result(url)
@@ -204,25 +206,28 @@ class Remotes:
 
     @property
     def _late_urls(self) -> Set[str]:
-        """The remotes whose mirrors another thread uses."""
+        """The remotes with a late job, whose mirrors other threads may use."""
         return self._fetches.late_jobs | self._pushes.late_jobs
 
     def _is_late(self, url: str) -> bool:
         return self._fetches.is_late(url) or self._pushes.is_late(url)
 
     def exclude_late_remotes(self) -> None:
-        """Include late remotes in the digest of failures from now on, because this pass could not read them."""
+        """Include the errors of remotes that are late now in `digest`, because this pass cannot read them."""
         self._excluded = frozenset(url for url, error in self.failures.items() if isinstance(error, RemoteBusyError))
 
     def close(self) -> None:
-        """Interrupt late jobs. Their results are never taken."""
+        """Interrupt all late jobs, and discard their results."""
         for url in self._late_urls:
             self._mirrors[url].interrupt()
         self._fetches.join()
         self._pushes.join()
 
     def with_refs_at(self, replaced: Mapping[str, Mapping[str, CommitId | None]]) -> Remotes:
-        """Return these remotes with some refs, by URL and name, at other commits or without them. Fetches nothing."""
+        """Return a copy of these remotes in which some refs have other commits. Nothing is fetched.
+
+        `replaced` contains the commits by URL and ref name. If the commit is None, the ref does not exist in the copy.
+        """
         remotes = copy(self)
         available = {url: remote for url in replaced if (remote := self.get_even_if_missing(url))}
         with_replaced = {url: remote.with_refs_at(replaced[url]) for url, remote in available.items()}
@@ -232,8 +237,8 @@ class Remotes:
     def digest(self) -> str:
         """Return a digest of all refs and failures. Equal digests mean that no remote has changed.
 
-        The digest contains the previous refs of late remotes. Therefore, no further pass is required if a late
-        remote turns out to be unchanged.
+        For a late remote, the digest contains the refs from before its fetch. If the fetch changes no ref, no further
+        pass is required.
         """
         mirrors = {**self._mirrors, **{url: self._previous_mirrors.get(url) for url in self._late_urls}}
         refs = {url: self._read_refs(url, mirror) if mirror else {} for url, mirror in mirrors.items()}
@@ -245,7 +250,7 @@ class Remotes:
         return compute_digest({"refs": refs, "failures": failures})
 
     def _read_refs(self, url: str, mirror: Mirror) -> Mapping[str, CommitId]:
-        """Return the refs of a remote. If they cannot be read, only this remote has failed."""
+        """Return the refs of a remote. If they cannot be read, record an error of this remote."""
         try:
             with repository_boundary(f"reading the refs of {mirror.url}"):
                 return dict(mirror.refs())
@@ -264,14 +269,14 @@ class Remotes:
             self._complete.add(url)
 
     def _discard_if_damaged(self, url: str, error: GitError) -> None:
-        # A mirror is only a cache. The next fetch creates a new one.
+        # Discard a damaged mirror, because it is only a cache, and the next fetch creates a new mirror.
         if isinstance(error, MirrorCorruptError) and url in self._mirrors:
             self._mirrors.pop(url).discard()
             self._previous_mirrors.pop(url, None)
             self._complete.discard(url)
 
     def maintain(self) -> tuple[Finding, ...]:
-        """Pack the mirrors that need it, because many small packs make every read slow.
+        """Pack the mirrors that have new objects, because many small packs slow down every read.
 
         Returns:
             One finding for each mirror where an unexpected exception occurred.
@@ -295,31 +300,34 @@ class Remotes:
         return self._mirrors[url]
 
     def get(self, url: str) -> Remote | None:
-        """Return a remote that this pass fetched without an error."""
+        """Return a remote that was fetched without an error. Return None for all other remotes."""
         if url in self.failures or url not in self._mirrors:
             return None
         return self.get_even_if_missing(url)
 
     def list_branches(self, url: str) -> Mapping[str, CommitId] | None:
-        """Return the current branches of a remote by full name; None if the remote does not respond."""
+        """Read the current branches from a remote, by full ref name. Return None if the remote does not respond."""
         remote = self.get(url)
         try:
             return remote.mirror.list_remote_branches() if remote else None
         except GitError:
-            # The outcome of the failed push already contains the error of the remote.
+            # Ignore the error, because the outcome of the failed push already contains the error of the remote.
             return None
 
     def get_upstream(self, url: str) -> Remote | None:
-        """Return a remote to read packages from. A late remote has the content from before its fetch.
+        """Return a remote to read packages from. A late remote has the content that it had before its fetch.
 
-        Callers must not write to it, and must not conclude from a missing object that it was deleted.
+        Do not write to the returned remote. A missing object in it does not prove that the object was deleted.
         """
         if not isinstance(self.failures.get(url), RemoteBusyError):
             return self.get(url)
         return self._open_remote(url, self._previous_mirrors[url]) if url in self._previous_mirrors else None
 
     def get_even_if_missing(self, url: str) -> Remote | None:
-        """Return a remote with the content of its mirror, also without a fetch. A missing repository is empty."""
+        """Return a remote with the content of its mirror, even if its fetch failed.
+
+        A missing repository is an empty remote. Return None if the mirror was not opened, or if the remote is late.
+        """
         if url not in self._mirrors or self._is_late(url):
             return None
         return self._open_remote(url, self._mirrors[url])

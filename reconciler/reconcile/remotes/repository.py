@@ -1,7 +1,7 @@
-"""One remote repository of a pass: reads commits, trees, tags and states of its mirror by object id.
+"""Reads the commits, trees, tags and states of one remote repository from its mirror.
 
-`Remote` reads any repository. `TargetRepository` implements the Protocols of `reconciler.planning` for one target.
-Fetching and pushing is in `remotes`.
+`Remote` reads any repository. `TargetRepository` implements the Protocols of `reconciler.planning` for one target. The
+module `remotes` fetches and pushes.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from reconciler.planning.model.targets import Target
 
 
 class TreeReader(Protocol):
-    """Reads the trees of a repository by id."""
+    """Reads the trees of a repository by tree ID."""
 
     def read_tree(self, tree: TreeId) -> tuple[TreeEntry, ...]:
         """Return the entries of a tree."""
         ...
 
     def find_entry(self, tree: TreeId, path: str) -> TreeEntry | None:
-        """Return the entry at `path` below `tree`."""
+        """Return the entry at `path` in a tree. Return None if it does not exist."""
         ...
 
 
@@ -56,9 +56,10 @@ TreeChange = tuple[str, TreeEntry | None]
 def list_tree_changes(
     trees: TreeReader, old: TreeId | None, new: TreeId | None, head: TreeId | None = None, folder: str = ""
 ) -> Iterator[TreeChange]:
-    """Yield each changed path with its entry in `new`; the entry is None if the path was removed.
+    """Yield each path that differs between `old` and `new`, with its entry in `new`, or None if it was removed.
 
-    An added or removed folder is one path. If `head` has its own version of that folder, its files are listed instead.
+    An added or removed folder is one path. If `head` contains another version of this folder, the files in the folder
+    are listed instead.
     """
     before, after, current = (_list_entries(trees, tree) for tree in (old, new, head))
     for name in sorted({*before, *after}):
@@ -88,8 +89,7 @@ def has_conflicting_changes(
 ) -> bool:
     """Return whether a merge of `branch` into `head` would undo a change that `head` made since `base`.
 
-    Paths in `outside`, and all paths below them, are ignored. A path that the reconciler cannot write always
-    conflicts.
+    Paths in `outside`, and all paths below them, are ignored. A path that the daemon cannot write is always a conflict.
     """
     for path, entry in list_tree_changes(trees, base, branch, head):
         if not is_tree_path(path):
@@ -106,7 +106,7 @@ def list_drafted_files(
 ) -> Iterator[DraftedFile]:
     """Yield each file that `head` changed since `base` and that differs from `branch`.
 
-    Every file of a new folder is listed, because each file can belong to a different package.
+    For a new folder, each of its files is listed, because the files can belong to different packages.
     """
     base_entries, head_entries, branch_entries = (_list_entries(trees, tree) for tree in (base, head, branch))
     for name in sorted({*base_entries, *head_entries}):
@@ -132,14 +132,14 @@ def _file(entry: TreeEntry | None) -> TreeEntry | None:
 
 
 MAX_CACHED_TREES = 2_000
-# The number of commits that are read one by one before a Git process is started.
+# The number of commits that are read one by one before a Git process is started to list the commits.
 _MAX_FIRST_PARENT_STEPS = 50
 _TAGS = "refs/tags/"
 _PACKAGE_TRAILER = "Reconciler-Package"
 
 
 class Remote:
-    """One mirror and the caches of a pass. It implements the Git Protocols of planning and of the controllers."""
+    """Reads one remote from its mirror, and caches the results. Implements Protocols of planning and controllers."""
 
     def __init__(self, mirror: Mirror, reader: ObjectReader, *, is_available: bool = True) -> None:
         self.mirror = mirror
@@ -149,7 +149,7 @@ class Remote:
         self._states: dict[CommitId, TargetState] = {}
         self._fetched_tag_prefixes: set[str] = set()
         self._revision_numbers: dict[str, list[int]] = {}
-        # Equal trees are equal packages: an upstream package that many targets use is read once.
+        # Cache trees by their ID, so that an upstream package that many targets use is read once.
         self.read_files = lru_cache(MAX_CACHED_TREES)(self._read_files)
         self.read_upstream_tree = lru_cache(MAX_CACHED_TREES)(self._read_upstream_tree)
         self.read_package_tree = lru_cache(MAX_CACHED_TREES)(self._read_package_tree)
@@ -163,15 +163,18 @@ class Remote:
 
     @property
     def refs(self) -> Mapping[str, CommitId]:
-        """The remote's refs after the last fetch or push, by full name."""
+        """The refs of the remote after the last fetch or push, by full ref name."""
         return self._refs_with_replacements if self._replaced_refs else self.mirror.refs()
 
     def peel_ref(self, ref: str) -> CommitId | None:
-        """Return the commit of a ref, through annotated tags; None without such a ref."""
+        """Return the commit that a ref or its annotated tag points to. Return None if the ref does not exist."""
         return self._replaced_refs[ref] if ref in self._replaced_refs else self.mirror.peel_ref(ref)
 
     def with_refs_at(self, replaced: Mapping[str, CommitId | None]) -> Remote:
-        """Return this remote with some refs at other commits, or without them (None). Both share their caches."""
+        """Return a copy of this remote in which some refs have other commits. None deletes a ref in the copy.
+
+        The copy and the original share their caches.
+        """
         remote = copy(self)
         remote._replaced_refs = {**self._replaced_refs, **replaced}
         refs = {**self.mirror.refs(), **remote._replaced_refs}
@@ -179,35 +182,35 @@ class Remote:
         return remote
 
     def read_commit(self, commit: CommitId) -> Commit:
-        """Return a commit. It is cached, because commits never change."""
+        """Return the data of a commit, from the cache if it was read before."""
         if commit not in self._commits:
             self._commits[commit] = self._reader.read_commit(commit)
         return self._commits[commit]
 
     def read_tag_seconds(self, ref: str) -> int:
-        """Return the date of a tag: the tagger's date, or the date of its commit. In seconds since 1970."""
+        """Return the date of a tag in seconds since 1970. For a lightweight tag, return the date of its commit."""
         tag, commit = self.refs[ref], self.peel_ref(ref)
         assert commit, "only tags of commits are revisions"
         tagger = self._reader.read_tagger(ObjectId(tag)) if tag != commit else None
         return tagger.seconds if tagger else self.read_commit(commit).seconds
 
     def read_message(self, ref: str) -> str:
-        """Return the message of an annotated tag, or the message of the commit of a lightweight tag."""
+        """Return the message of an annotated tag. For a lightweight tag, return the message of its commit."""
         tag, commit = self.refs[ref], self.peel_ref(ref)
         return self.read_commit(tag).message if tag == commit else self._reader.read_tag_message(ObjectId(tag))
 
     def list_tagged_revisions(
         self, target: Target, packages: Collection[str]
     ) -> Mapping[str, Sequence[TaggedRevision]]:
-        """Return the tagged revisions of these packages of a target. Only their tags are fetched. Raises GitError."""
+        """Fetch the tags of these packages of a target, and return the tagged revisions by package. Raises GitError."""
         prefixes = {package: format_tag_prefix(target, package) for package in packages}
         self.fetch_tags(prefixes.values())
         return {package: tuple(self._list_revisions(prefix)) for package, prefix in prefixes.items()}
 
     def fetch_tags(self, prefixes: Iterable[str]) -> None:
-        """Fetch the revision tags with these prefixes, once per pass. Raises GitError.
+        """Fetch the revision tags with these prefixes, at most once per pass. Raises GitError.
 
-        Does nothing if the remote could not be fetched in this pass.
+        The method does nothing if the remote could not be fetched in this pass.
         """
         new = {prefix for prefix in prefixes if is_ref_name(f"{_TAGS}{prefix}1")} - self._fetched_tag_prefixes
         if not new or not self._is_available:
@@ -230,7 +233,7 @@ class Remote:
         try:
             return self.mirror.is_ancestor(commit, other)
         except GitError:
-            # After a tag moves, its previous commit can be unreachable, and the mirror does not fetch it.
+            # Return False, because the previous commit of a moved tag can be missing in the mirror.
             return False
 
     def _read_change_seconds(self, commit: CommitId, path: str) -> int:
@@ -238,9 +241,10 @@ class Remote:
         return self.read_commit(last_change or commit).seconds
 
     def prefetch_folder(self, commits: Iterable[CommitId], folder: str) -> list[TreeId]:
-        """Read commits, their root trees and one folder of each in one request; return the ids of the folders.
+        """Read several commits, their root trees and one folder of each commit. Return the tree IDs of the folders.
 
-        Single requests take most of the time of a pass over many targets.
+        All objects of one kind are read in one request. Single requests would take most of the time of a pass with many
+        targets.
         """
         new = [commit for commit in commits if commit not in self._commits]
         self._reader.prefetch(map(ObjectId, new))
@@ -252,7 +256,7 @@ class Remote:
         return [TreeId(tree) for tree in folders]
 
     def prefetch_states(self, commits: Sequence[CommitId]) -> None:
-        """Read all objects that `read_state` needs for these state commits in one request."""
+        """Read the objects that `read_state` needs for these state commits in a few requests, and cache them."""
         new = [commit for commit in commits if commit not in self._states]
         folders = self.prefetch_folder(new, "packages")
         trees = [*folders, *(self.read_commit(commit).tree for commit in new)]
@@ -260,19 +264,22 @@ class Remote:
         self._reader.prefetch([entry.id for entry in entries if not entry.is_tree])
 
     def find_tree_at(self, commit: CommitId, path: str) -> TreeId | None:
-        """Return the tree at a path of a commit."""
+        """Return the tree of the folder at a path of a commit. Return None if the path is not a folder."""
         entry = self._reader.find_entry(self.read_commit(commit).tree, path)
         return TreeId(entry.id) if entry and entry.is_tree else None
 
     def find_tree(self, commit: CommitId, path: str) -> TreeId | None:
-        """Return the tree at a path of a commit from user input; None if the remote has no such commit or tree."""
+        """Return the tree at a path of a commit. Return None if the commit or the tree does not exist.
+
+        Use this method for commits from user input, which may be wrong.
+        """
         try:
             return self.find_tree_at(commit, path)
         except (ObjectMissingError, ValueError):
             return None
 
     def find_blob_at(self, commit: CommitId, path: str) -> BlobId | None:
-        """Return the regular file at a path of a commit."""
+        """Return the blob of the regular file at a path of a commit. Return None if the path is not a regular file."""
         entry = self._reader.find_entry(self.read_commit(commit).tree, path)
         return BlobId(entry.id) if entry and entry.mode in {FILE_MODE, EXECUTABLE_MODE} else None
 
@@ -281,7 +288,7 @@ class Remote:
         return self._reader.read_blob(blob)
 
     def read_blobs(self, blobs: Iterable[BlobId]) -> Mapping[BlobId, bytes]:
-        """Return the contents of files by id, read in one request."""
+        """Return the contents of several files by blob ID. All files are read in one request."""
         return self._reader.read_blobs(blobs)
 
     def _read_file(self, blob: BlobId) -> File:
@@ -290,7 +297,7 @@ class Remote:
     def has_unpublished_changes(
         self, head: CommitId, base: CommitId, branch: CommitId, besides: Collection[str] = ()
     ) -> bool:
-        """Return whether a path at `head` differs from both `base` and `branch`. Paths in `besides` are ignored."""
+        """Return whether any path at `head` differs from both `base` and `branch`. Paths in `besides` are ignored."""
         return self._has_difference(
             *(self.read_commit(commit).tree for commit in (head, base, branch)), ignored=besides
         )
@@ -306,7 +313,10 @@ class Remote:
         return has_conflicting_changes(self._reader, trees[0], trees[1], trees[2], outside)
 
     def list_changes(self, since: CommitId, commit: CommitId, head: CommitId) -> Iterator[TreeChange]:
-        """Yield the paths that differ between two commits with their entries in `commit`, for a merge into `head`."""
+        """Yield each path that differs between `since` and `commit`, with its entry in `commit`, or None if removed.
+
+        If `head` contains another version of an added or removed folder, the files of the folder are listed separately.
+        """
         return list_tree_changes(
             self._reader, *(self.read_commit(commit_id).tree for commit_id in (since, commit, head))
         )
@@ -334,7 +344,7 @@ class Remote:
         if entry in others or path in ignored:
             return False
         head, *folders = (version.id if version and version.is_tree else None for version in (entry, *others))
-        # Both sides changed this folder, but each single file can still be equal to one of them.
+        # Compare the files of a folder that both sides changed, because each file can be equal to the file of one side.
         should_descend = (head and any(folders)) or any(ignored_path.startswith(f"{path}/") for ignored_path in ignored)
         return not should_descend or self._has_difference(head, *folders, ignored=ignored, folder=f"{path}/")
 
@@ -342,16 +352,16 @@ class Remote:
         return {entry.name: entry for entry in self._reader.read_tree(TreeId(tree))} if tree else {}
 
     def list_first_parents(self, old: CommitId, new: CommitId) -> Sequence[CommitId] | None:
-        """Return the commits after `old` up to `new` along first parents, oldest first.
+        """Return the commits after `old` up to `new`, oldest first. Only first parents are followed.
 
-        None if `old` is not in the history of `new`.
+        Return None if `old` is not in the history of `new`.
         """
         if old == new:
             return ()
         return self._list_near_first_parents(old, new) or self.mirror.list_first_parent_commits(old, new)
 
     def _list_near_first_parents(self, old: CommitId, new: CommitId) -> list[CommitId]:
-        """Return the first parents without starting a process; [] if `old` is too far away or not on the line."""
+        """Return the first parents between two commits without a Git process, or [] if there are too many."""
         commits: list[CommitId] = []
         current = new
         while current != old:
@@ -363,25 +373,25 @@ class Remote:
         return commits[::-1]
 
     def find_merge_base(self, head: CommitId, branch: CommitId) -> CommitId | None:
-        """Return the last common commit of `head` and `branch`; None without one."""
+        """Return the last common commit of `head` and `branch`. Return None if they have no common commit."""
         return self.mirror.merge_base(head, branch)
 
     def read_state(self, commit: CommitId) -> TargetState:
-        """Return the state in a state commit. Raises EngineTooOldError, StateUnreadableError, GitError."""
+        """Return the state that a state commit contains. Raises EngineTooOldError, StateUnreadableError, GitError."""
         if commit not in self._states:
             self._states[commit] = parse_state(self._read_state_files(commit))
         return self._states[commit]
 
     def prefetch_commits(self, commits: Iterable[CommitId]) -> None:
-        """Read commits in one request."""
+        """Read several commits in one request, and cache them."""
         self._reader.prefetch([ObjectId(commit) for commit in commits if commit not in self._commits])
 
     def cache_state(self, commit: CommitId, state: TargetState) -> None:
-        """Cache the state of a state commit, so that it is not read."""
+        """Cache the state of a state commit, so that `read_state` does not read it from the mirror."""
         self._states[commit] = state
 
     def _read_state_files(self, commit: CommitId) -> dict[str, bytes]:
-        # The trees that a state keeps reachable are read one by one when they are needed.
+        # Read only the files of the state. The trees that the state contains are read later, when they are needed.
         root = self.read_commit(commit).tree
         blobs = {entry.name: BlobId(entry.id) for entry in self._reader.read_tree(root) if not entry.is_tree}
         for folder in ("packages", "texts"):
@@ -391,16 +401,16 @@ class Remote:
         return {path: contents[blob] for path, blob in blobs.items()}
 
     def list_paths(self, tree: TreeId) -> tuple[str, ...]:
-        """Return the paths of all entries below a tree, except folders. No file is read."""
+        """Return the paths of all entries below a tree, except folders. The contents of files are not read."""
         return tuple(path for path, _, _ in self._reader.walk(tree))
 
     def _list_skipped_entries(self, tree: TreeId) -> tuple[str, ...]:
-        """Return the paths of symbolic links and submodules below a tree. Packages do not get them."""
+        """Return the paths of symbolic links and submodules below a tree. Packages do not contain such entries."""
         try:
             entries = self._reader.walk(tree, max_entries=self.mirror.options.max_folder_files)
             return tuple(sorted(path for path, mode, _ in entries if mode not in {FILE_MODE, EXECUTABLE_MODE}))
         except (TooLargeError, TreeMalformedError):
-            # Reading the files of the tree reports the error.
+            # Ignore the error here, because the code that reads the files of the tree reports it.
             return ()
 
     def _read_files(self, tree: TreeId) -> FileTree:
@@ -412,13 +422,13 @@ class Remote:
         return FileTree({path: File(contents[blob], mode == EXECUTABLE_MODE) for path, mode, blob in entries})
 
     def _read_upstream_tree(self, tree: TreeId) -> FileTree:
-        """Return the regular files of an upstream package. Raises TooLargeError above the limit for one package."""
-        # The limit is checked before any content is read.
+        """Return the regular files of an upstream package. Raises TooLargeError if the package has too many files."""
+        # Check the limit before any file content is read.
         deque(self._reader.walk(tree, max_entries=self.mirror.options.max_folder_files), maxlen=0)
         return self.read_files(tree)
 
     def _read_package_tree(self, tree: TreeId) -> FileTree:
-        """Return a tree of a target branch: its regular files, and its symbolic links and submodules."""
+        """Return the content of a tree of a target branch: regular files, symbolic links and submodules."""
         special = {
             path: SpecialEntry(mode, ObjectId(entry))
             for path, mode, entry in self._reader.walk(tree, max_entries=self.mirror.options.max_folder_files)
@@ -427,7 +437,10 @@ class Remote:
         return self.read_files(tree).with_special_entries(special)
 
     def find_obstacle(self, commit: CommitId, path: str, *, is_file: bool = False) -> str | None:
-        """Return the path of the entry that prevents a folder (or a file) at `path`; None if it can be written."""
+        """Return the path of the entry that prevents a folder at `path`, or None if a folder can be written.
+
+        If `is_file` is True, do the same check for a file at `path`.
+        """
         parent = TreeEntry(DIRECTORY_MODE, "", ObjectId(self.read_commit(commit).tree))
         names = path.split("/")
         for index, name in enumerate(names):
@@ -443,9 +456,9 @@ class Remote:
 
 
 class TargetRepository:
-    """The remote of one target, with the interface that planning needs: paths are relative to the repository.
+    """The repository of one target, with the interface that the planning needs. Paths are relative to the repository.
 
-    `ignored_path` is a file of the reconciler that belongs to no package, and that is never a local change.
+    `ignored_path` is a file that the daemon writes and that belongs to no package. Changes of it are not local changes.
     """
 
     def __init__(self, remote: Remote, target: Target, ignored_path: str | None = None) -> None:
@@ -461,7 +474,7 @@ class TargetRepository:
     def has_unpublished_changes(
         self, head: CommitId, base: CommitId, branch: CommitId, besides: Collection[str] = ()
     ) -> bool:
-        """Return whether a path at `head` differs from both `base` and `branch`. Packages in `besides` are ignored."""
+        """Return whether any path at `head` differs from `base` and from `branch`, except in packages in `besides`."""
         target = self._target
         paths = [
             path
@@ -480,11 +493,11 @@ class TargetRepository:
         return self._remote.has_conflicting_changes(head, base, branch, [*outside, *self._ignored_paths])
 
     def list_tagged_revisions(self, packages: Collection[str]) -> Mapping[str, Sequence[TaggedRevision]]:
-        """Return the tagged revisions of these packages, by package."""
+        """Return the tagged revisions of these packages of the target, by package."""
         return self._list_tagged_revisions(self._target, packages)
 
     def list_draft_commits(self, head: CommitId, base: CommitId) -> Sequence[DraftCommit]:
-        """Return the commits after `base` up to `head`, oldest first. A trailer of each names its package."""
+        """Return the commits after `base` up to `head`, oldest first, each with the package that its trailer names."""
         return [self._read_draft_commit(commit) for commit in self.list_first_parents(base, head) or ()]
 
     def read_commit_seconds(self, commit: CommitId) -> int:
@@ -492,7 +505,7 @@ class TargetRepository:
         return self._read_commit(commit).seconds
 
     def is_reconciler_commit(self, commit: CommitId) -> bool:
-        """Return whether the trailer of a commit says that the reconciler wrote it."""
+        """Return whether the daemon wrote a commit, according to a trailer in the commit message."""
         return _PACKAGE_TRAILER in parse_trailers(self._read_commit(commit).message)
 
     def _read_draft_commit(self, commit: CommitId) -> DraftCommit:

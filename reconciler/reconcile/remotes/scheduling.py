@@ -1,4 +1,4 @@
-"""Scheduling of work on remotes: back-off after failures, and a worker pool that does not wait for slow remotes."""
+"""Schedules the work on remotes: back-off after failures, and a worker pool that does not wait for slow remotes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class _Wait:
 
 
 class Backoff:
-    """Exponential back-off by key, for example by the URL of a remote.
+    """Exponential back-off by key. A key is, for example, the URL of a remote.
 
-    The first failure waits `base_seconds`. Each further failure doubles the time, up to `max_seconds`. `clock` returns
-    the seconds of a monotonic clock.
+    After the first failure, the wait takes `base_seconds`. Each further failure doubles the wait, up to `max_seconds`.
+    `clock` returns the seconds of a monotonic clock.
     """
 
     def __init__(self, base_seconds: float, max_seconds: float, clock: Callable[[], float]) -> None:
@@ -30,22 +30,22 @@ class Backoff:
         self._waits: dict[str, _Wait] = {}
 
     def is_waiting(self, key: str) -> bool:
-        """Return whether the next attempt must wait."""
+        """Return whether the wait after the last failure of a key has not ended yet."""
         wait = self._waits.get(key)
         return wait is not None and self._clock() < wait.until
 
     def record_failure(self, key: str) -> None:
-        """Record a failure and start the next wait."""
+        """Record a failure of a key, and start its next wait."""
         failures = self._waits[key].failures if key in self._waits else 0
         seconds = min(self._base * 2.0 ** min(failures, 30), self._max)
         self._waits[key] = _Wait(failures + 1, self._clock() + seconds)
 
     def record_success(self, key: str) -> None:
-        """Delete the failures of a key."""
+        """Delete the failures of a key, so that the next failure starts with the shortest wait."""
         self._waits.pop(key, None)
 
     def retry_now(self) -> None:
-        """End all waits, but keep the number of failures. A person requested a pass now."""
+        """End all waits, because a person requested a pass now. The numbers of failures stay."""
         now = self._clock()
         self._waits = {key: replace(wait, until=now) for key, wait in self._waits.items()}
 
@@ -57,7 +57,7 @@ class Backoff:
 
 
 _T = TypeVar("_T")
-# The maximal time that interrupted jobs get to end.
+# The maximal time to wait for the end of interrupted jobs.
 _INTERRUPT_SECONDS = 10.0
 
 
@@ -69,7 +69,7 @@ class RemoteLimits:
         max_fetches: The maximal number of fetches at the same time.
         max_pushes: The maximal number of remotes that are pushed to at the same time.
         max_wait_seconds: The maximal time that a pass waits for one remote.
-        notify: Is called when a job ends that a pass did not wait for.
+        notify: Called when a job ends for which a pass did not wait.
         clock: Returns the seconds of a monotonic clock.
     """
 
@@ -82,7 +82,7 @@ class RemoteLimits:
 
 @dataclass(eq=False)
 class _Job(Generic[_T]):
-    """The work on one remote. A job is late if its pass did not wait for it."""
+    """The work on one remote. A job is late if it takes longer than the pass waits."""
 
     call: Callable[[], _T]
     started: float
@@ -103,9 +103,9 @@ class WorkerResult(Generic[_T]):
 class WorkerPool(Generic[_T]):
     """Runs up to `max_jobs` jobs at the same time, and waits a limited time for each of them.
 
-    A job that takes longer is late. It continues, and its name stays in use until its result is taken, but it no longer
-    counts as running. When it ends, `limits.notify` is called. An exception of a job is raised where its result is
-    taken.
+    A job that takes longer is late. A late job continues, but it does not count for `max_jobs`. Its name cannot be used
+    again until its result is taken. When a late job ends, `limits.notify` is called. An exception in a job is raised
+    when the result of the job is taken.
     """
 
     def __init__(self, max_jobs: int, limits: RemoteLimits) -> None:
@@ -118,17 +118,17 @@ class WorkerPool(Generic[_T]):
 
     @property
     def late_jobs(self) -> Set[str]:
-        """The names of late jobs whose results were not taken, ended or not."""
+        """The names of all late jobs whose results were not taken yet."""
         with self._changed:
             return frozenset(self._jobs)
 
     def is_late(self, name: str) -> bool:
-        """Return whether a job is late and its result was not taken."""
+        """Return whether a job is late and its result was not taken yet."""
         with self._changed:
             return name in self._jobs
 
     def take_result(self, name: str) -> WorkerResult[_T] | None:
-        """Return and remove the result of a late job; None if it has not ended."""
+        """Remove a late job that has ended, and return its result. Return None if no such job has ended."""
         with self._changed:
             job = self._jobs.get(name)
             if job is None or job.ended is None:
@@ -139,10 +139,10 @@ class WorkerPool(Generic[_T]):
     def run(
         self, jobs: Mapping[str, Callable[[], _T]], background: Set[str] = frozenset()
     ) -> dict[str, WorkerResult[_T]]:
-        """Run jobs by name, and return the results of those that ended in time. None of them may be late already.
+        """Run jobs by name, and return the results of the jobs that ended in time.
 
-        Jobs in `background` are late from the start. At most `max_jobs` of them run at the same time; the others do not
-        start.
+        The names must not be names of late jobs. The call does not wait for jobs in `background`. At most `max_jobs`
+        background jobs run at the same time. The other background jobs do not start.
         """
         waiting = [name for name in jobs if name not in background]
         awaited = set(waiting)
@@ -166,7 +166,7 @@ class WorkerPool(Generic[_T]):
         return {name: self._unwrap(job) for name, job in done.items()}
 
     def join(self) -> None:
-        """Wait until all jobs have ended, after they were interrupted."""
+        """Wait a limited time until all interrupted jobs have ended."""
         with self._changed:
             self._changed.wait_for(
                 lambda: all(job.ended is not None for job in self._jobs.values()), _INTERRUPT_SECONDS
@@ -178,7 +178,7 @@ class WorkerPool(Generic[_T]):
 
     def _start(self, name: str, call: Callable[[], _T], *, is_late: bool = False) -> _Job[_T]:
         job = self._jobs[name] = _Job(call, self._clock(), is_late=is_late)
-        # A daemon thread: a remote that does not respond must not delay the end of the process.
+        # Use a daemon thread, because a remote that does not respond must not delay the end of the process.
         threading.Thread(target=self._run_job, args=(job,), name=f"remote {len(self._jobs)}", daemon=True).start()
         return job
 

@@ -1,6 +1,6 @@
-"""Targets as their refs show them: names of refs, selection by name or label, recorded states, and open drafts.
+"""Reads recorded states, heads and open drafts of targets from their refs.
 
-Nothing here renders or writes.
+This module also contains the names of refs and the selection of targets by users. It renders and writes no packages.
 """
 
 from __future__ import annotations
@@ -40,44 +40,46 @@ BRANCH_PREFIX = "refs/heads/"
 
 TargetStates = Mapping[Target, TargetState]
 
-# The maximal number of states that are read in one request: their trees must fit into the cache of an object reader.
+# The maximal number of states that are read in one request. Their trees must fit into the cache of an object reader.
 _MAX_PREFETCHED_STATES = 500
 
 
 def kept_ref(state_ref: str, name: str, head: CommitId) -> str:
-    """Return the ref that keeps a head with local changes.
+    """Return the ref that keeps a head with local changes reachable.
 
-    It is a branch if the state refs are branches, because then the host only allows branches.
+    The ref is a branch if the state refs are branches. The settings use branches for states if the host allows no other
+    refs.
     """
     start = BRANCH_PREFIX if state_ref.startswith(BRANCH_PREFIX) else "refs/"
     return f"{start}reconciler/kept/{name}/{head[:12]}"
 
 
 def proposed_ref(draft: str) -> str:
-    """Return the ref that marks a draft branch as proposed: `proposed/` instead of `drafts/`."""
+    """Return the ref that marks a draft branch as proposed, e.g. "drafts/a" -> "refs/heads/proposed/a"."""
     return f"{BRANCH_PREFIX}proposed/{draft.removeprefix('drafts/')}"
 
 
 def rejection_ref(state_ref: str, branch: str) -> str:
-    """Return the ref of the rejection of a draft."""
-    # It has the prefix of the state refs, which every pass fetches. No Repository can have this name.
+    """Return the ref that records the rejection of a draft branch."""
+    # Use the prefix of the state refs, because every pass fetches them. No Repository can have a name with
+    # "_rejected/".
     return state_ref.format(repository=f"_rejected/{branch}")
 
 
 def find_rejection(draft: OpenDraft, remote: Remote, state_ref: str) -> Commit | None:
-    """Return the rejection of the current head of a draft. A rejection of an earlier head does not count."""
+    """Return the commit that rejects the current head of a draft. Return None if the current head is not rejected."""
     ref = rejection_ref(state_ref, draft.branch)
     rejection = remote.read_commit(remote.refs[ref]) if ref in remote.refs else None
     return rejection if rejection and rejection.parents == (draft.head,) else None
 
 
 class UnknownTargetError(ExpectedError):
-    """User input names a target or package that does not exist. The message lists those that exist."""
+    """Raised if user input names a target or package that does not exist. The message lists the existing names."""
 
 
 @dataclass(frozen=True)
 class TargetReference:
-    """User input that names a target, or one package of it: `CLUSTER` or `CLUSTER/PACKAGE`."""
+    """User input that names a target (`CLUSTER`) or one of its packages (`CLUSTER/PACKAGE`)."""
 
     cluster: str
     package: str = ""
@@ -88,12 +90,12 @@ class TargetReference:
 
 @dataclass(frozen=True)
 class ReviewSelection:
-    """The targets that a command selects: by name, else by a label selector, else all.
+    """The targets that a command selects by name or by a label selector. By default, all targets are selected.
 
     Attributes:
-        references: Selected targets and packages.
-        selector: Label selector for targets; only used without references.
-        should_include_removals: Whether a selected target includes its drafts that remove packages.
+        references: The names of the selected targets and packages.
+        selector: A label selector for targets. It is used only if `references` is empty.
+        should_include_removals: Whether the selection of a target includes its removal drafts.
     """
 
     references: tuple[TargetReference, ...] = ()
@@ -101,20 +103,20 @@ class ReviewSelection:
     should_include_removals: bool = False
 
     def matches(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Return whether a target is selected."""
+        """Return whether the target with this name and these labels is selected."""
         if self.references:
             return any(reference.cluster == name for reference in self.references)
         return matches_label_query(self.selector, labels)
 
     def packages_of(self, name: str) -> frozenset[str]:
-        """Return the selected packages of a target; empty if the whole target is selected."""
+        """Return the selected packages of a target. The result is empty if the whole target is selected."""
         packages = [reference.package for reference in self.references if reference.cluster == name]
         return frozenset() if "" in packages else frozenset(packages)
 
 
 @dataclass(frozen=True)
 class RefTemplates:
-    """Templates of the refs of states, and of the branches of drafts and removals."""
+    """The templates of state refs, and of the names of draft branches and removal branches."""
 
     state: str
     draft: str
@@ -122,33 +124,33 @@ class RefTemplates:
 
 
 class DraftReviews(Protocol):
-    """Reviews of the drafts of one target in pull requests."""
+    """The reviews of the drafts of one target in pull requests."""
 
     @property
     def approved_heads(self) -> Mapping[str, CommitId]:
-        """The heads of drafts that were approved, or are being merged."""
+        """The heads of drafts that are approved or being merged, by branch."""
         ...
 
     @property
     def closed_drafts(self) -> frozenset[str]:
-        """The drafts whose pull requests were closed without a merge."""
+        """The branches of drafts whose pull requests were closed without a merge."""
         ...
 
 
 class KnownStates(Protocol):
-    """States of targets that earlier passes have read."""
+    """Returns states of targets that earlier passes have read."""
 
     def find_state(self, target: Target, commit: CommitId) -> TargetState | None:
-        """Return the state of a target if it is still at this state commit; None otherwise."""
+        """Return the state of a target if it was read from this state commit. Return None if not."""
         ...
 
 
 def read_target_states(
     targets: Iterable[Target], remotes: Remotes, state_ref: str, known_states: KnownStates | None = None
 ) -> dict[Target, TargetState | Finding]:
-    """Return the recorded state of each target, or an error if the target must not be changed.
+    """Return the recorded state of each target, or an error for a target that must not be changed.
 
-    Targets without a state are absent. States in `known_states` are not read again.
+    The result does not contain targets without a state. States in `known_states` are not read again.
     """
     results: dict[Target, TargetState | Finding] = {}
     remaining = iter(targets)
@@ -169,7 +171,7 @@ def read_target_states(
 
 @contextmanager
 def _optional(remote: Remote) -> Iterator[None]:
-    """Log errors of prefetching. It only saves time, and each target that cannot be read reports its own error."""
+    """Log errors of prefetching and continue, because each target that cannot be read reports the error later."""
     try:
         with repository_boundary(f"prefetching objects of {remote.mirror.url}"):
             yield
@@ -191,7 +193,7 @@ def _find_known_states(
 
 
 def prefetch_branches(targets: Iterable[Target], remotes: Remotes, state_ref: str) -> None:
-    """Read the objects that planning needs of these targets in one request per remote."""
+    """Read the branch objects that the planning of these targets needs, in one request per remote, and cache them."""
     pairs = [(target, remote) for target in targets if (remote := remotes.get(target.url))]
     _prefetch_branches(
         pairs, {target: state for target, remote in pairs if (state := read_target_state(target, remote, state_ref))}
@@ -224,7 +226,7 @@ def _list_branch_refs(targets: Iterable[Target], states: Mapping[Target, TargetS
 
 
 def read_target_state(target: Target, remote: Remote, state_ref: str) -> TargetState | Finding | None:
-    """Return the recorded state of a target, an error if the target must not be changed, or None without a state."""
+    """Return the recorded state of a target. Return None if it has no state, or an error if it must not be changed."""
     ref = state_ref.format(repository=target.name)
     commit = remote.refs.get(ref)
     if commit is None:
@@ -240,7 +242,7 @@ def read_target_state(target: Target, remote: Remote, state_ref: str) -> TargetS
         message = f"{target.title}: {error}; the target is not changed until {ref} is repaired or deleted"
         return STATE_UNREADABLE.finding(message, target.location)
     except GitError as error:
-        # For example, the ref points to a blob, or to a commit above the limits.
+        # This happens, for example, if the ref points to a blob, or to a commit that exceeds a limit.
         message = (
             f"{target.title}: its state cannot be read: {error.full_message};"
             f" the target is not changed until {ref} is repaired"
@@ -249,10 +251,10 @@ def read_target_state(target: Target, remote: Remote, state_ref: str) -> TargetS
 
 
 class TargetHeadReader:
-    """Reads the heads of targets for a pass.
+    """Reads the heads of the branches of targets.
 
-    `find_requests` returns the reviews of drafts in pull requests. With `has_promoter`, drafts can be on the branch
-    that GitOps Promoter expects.
+    `find_requests` returns the reviews of drafts in pull requests. If `has_promoter` is True, drafts can be on the
+    branch that GitOps Promoter expects.
     """
 
     def __init__(
@@ -268,12 +270,12 @@ class TargetHeadReader:
         self._root_commits: dict[str, CommitId] = {}
 
     def list_draft_branches(self, target: Target, state: TargetState, packages: Iterable[str]) -> set[str]:
-        """Return the names of all branches that drafts of these packages have, or can get."""
+        """Return the names of all branches on which drafts of these packages are now, or can be written."""
         names = {format_draft_branch(self._templates.draft, target, package) for package in packages}
         return names | set(state.drafts) | list_removal_branches(self._templates.removal, target, state)
 
     def read(self, target: Target, remote: Remote, state: TargetState, packages: Iterable[str]) -> TargetHeads:
-        """Return the heads of a target. If the target branch does not exist, its head is the root commit."""
+        """Return the heads of a target. If the target branch does not exist, a root commit is used as its head."""
         refs = remote.refs
         removals = list_removal_branches(self._templates.removal, target, state)
         names = self.list_draft_branches(target, state, packages)
@@ -307,14 +309,14 @@ class TargetHeadReader:
 
 @dataclass(frozen=True)
 class OpenTarget:
-    """A target under review.
+    """A target with its open drafts, as review commands need it.
 
     Attributes:
         target: The target.
         drafts: The open drafts.
-        packages: All packages in the recorded state.
-        error: Why the target cannot be read; "" if it can.
-        snapshot: The refs and the state that were read; None if there are none.
+        packages: The names of all packages in the recorded state.
+        error: The reason why the target cannot be read. It is "" if the target was read.
+        snapshot: The refs and the state of the target. None if the target has no state or cannot be read.
         labels: The labels of the target.
     """
 
@@ -327,14 +329,14 @@ class OpenTarget:
 
 
 class DraftReader:
-    """Reads the open drafts of targets from their refs. `remotes` must stay open meanwhile."""
+    """Reads the open drafts of targets from their refs. `remotes` must stay open while the reader is used."""
 
     def __init__(self, remotes: Remotes, templates: RefTemplates) -> None:
         self._remotes = remotes
         self._templates = templates
 
     def read_target(self, target: Target) -> OpenTarget:
-        """Return a target with its refs after the last fetch or push."""
+        """Return a target with its drafts, from the refs after the last fetch or push."""
         try:
             with repository_boundary(target.title):
                 return self._read_target(target)
@@ -386,9 +388,10 @@ class DraftReader:
     def read_draft_details(
         self, draft: OpenDraft, packages: frozenset[str] = frozenset(), *, should_read_files: bool = False
     ) -> DraftDetails:
-        """Return a draft with details from its history.
+        """Return a draft with details from the history of its branch.
 
-        With `should_read_files`, the result contains the files of `packages`, or of all packages if it is empty.
+        If `should_read_files` is True, the result contains the files of `packages`. If `packages` is empty, the result
+        contains the files of all packages.
         """
         remote = self.get_remote(draft.target)
         repository = TargetRepository(remote, draft.target)
@@ -403,7 +406,7 @@ class DraftReader:
         )  # fmt: skip
 
     def get_remote(self, target: Target) -> Remote:
-        """Return the remote that a target was read from."""
+        """Return the remote from which `read_target` has read the target."""
         remote = self._remotes.get(target.url)
         assert remote is not None, "the target was read from it"
         return remote
@@ -414,7 +417,8 @@ class DraftReader:
 
 
 def _is_local_change(commit: Commit, target: Target) -> bool:
-    # This is only displayed. Planning detects local changes by comparing trees.
+    # Use the commit message, because the result is only displayed. The planning detects local changes by comparing
+    # trees.
     return PACKAGE_TRAILER not in commit.message and commit.message != format_sync_message(target)
 
 
