@@ -64,9 +64,11 @@ def explain_missing_repository(repositories: Repositories, namespace: str, name:
     elsewhere = sorted(other_namespace for other_namespace, other_name in repositories if other_name == name)
     names = sorted(other_name for other_namespace, other_name in repositories if other_namespace == namespace)
     if elsewhere:
-        return f"{message}; there is one in {', '.join(elsewhere[:_MAX_LISTED])}"
+        return (
+            f"{message}; a Repository with this name exists in other namespaces: {', '.join(elsewhere[:_MAX_LISTED])}"
+        )
     # A long list does not help, and it would change the status of invalid objects with each new cluster.
-    return f"{message}; there are {', '.join(names)}" if 0 < len(names) <= _MAX_LISTED else message
+    return f"{message}; existing Repositories: {', '.join(names)}" if 0 < len(names) <= _MAX_LISTED else message
 
 
 def read_repository(manifest: ConfigObject) -> Repository | list[Finding]:

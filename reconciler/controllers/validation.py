@@ -247,7 +247,7 @@ def _find_missing(
                 if len(requirement.values) == 1 < len(existing_values)
                 else ""
             )
-            yield f"no {noun} has {required}; there are {_format_values(existing_values)}{suggestion}"
+            yield f"no {noun} has {required}; existing values: {_format_values(existing_values)}{suggestion}"
         elif requirement.operator == "DoesNotExist" and all(requirement.key in labels for labels in label_sets):
             yield f"every {noun} has a label {requirement.key}"
 

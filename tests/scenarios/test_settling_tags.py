@@ -108,7 +108,7 @@ def test_the_status_reports_the_settling_move_and_its_end(world: World) -> None:
     status = world.status("PackageVariant", "gw")
     commit = git(world.catalog, "rev-parse", "gateway/v2")
     since = f"tag stable of catalog/gateway has named commit {commit[:12]} since {format_rfc3339(MOVED)}"
-    until = f"with settle 10m it is followed from {format_rfc3339(SETTLED)}"
+    until = f"with settle 10m, the new content is used from {format_rfc3339(SETTLED)}"
 
     assert status["pending"] == ["the draft waits for review", f"{since}; {until}"]
     assert world.reason("gw") == "NoErrors"

@@ -173,7 +173,7 @@ def test_a_selector_without_clusters_is_reported_with_the_existing_labels(tmp_pa
     build_two_clusters(tmp_path, files)
 
     text = "\n".join(finding.message for finding in validate_config(tmp_path))
-    assert "no cluster has region=nort; there are north, south; did you mean north?" in text
+    assert "no cluster has region=nort; existing values: north, south; did you mean north?" in text
     assert "no cluster has a label regoin; did you mean region?" in text
 
 

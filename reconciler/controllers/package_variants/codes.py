@@ -34,7 +34,7 @@ CODES = (
         "InjectionPointInvalid",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "An injection point is invalid, or two injection points share a condition.",
+        "An injection point is invalid, or two injection points have the same condition type.",
     ),
     INJECTOR_MATCHES_NOTHING := FindingCode(
         "InjectorMatchesNothing",
@@ -62,7 +62,7 @@ CODES = (
         "NoTargets",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "No target of a set matches any longer. All its packages would be deleted, and are kept.",
+        "The targets of a set match nothing any more. Its packages are kept until a person confirms the deletion.",
     ),
     NOT_PORTABLE := FindingCode(
         "NotPortable",
@@ -78,7 +78,7 @@ CODES = (
         Severity.ERROR,
         FindingScope.OBJECT,
         "An upstream with tagMode: rewrite has no revision yet. Merge the proposal that adds the revision, "
-        "or write it.",
+        "or set the field.",
     ),
     TAG_UNPINNED := FindingCode(
         "TagUnpinned",
@@ -90,7 +90,7 @@ CODES = (
         "TargetRepeated",
         Severity.WARNING,
         FindingScope.OBJECT,
-        "Earlier targets of a set already request all packages of a target.",
+        "A target of a set requests only packages that earlier targets already request.",
     ),
     UPSTREAM_CYCLE := FindingCode(
         "UpstreamCycle",
@@ -136,5 +136,5 @@ CODES = (
     ),
 )
 
-# The reason of a condition is the name of its finding code.
+# Find the finding code of a condition by the condition's reason, because the reason is the name of the code.
 BY_REASON = index_codes_by_name((*CODES, DELETION_HELD))

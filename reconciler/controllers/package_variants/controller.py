@@ -1,4 +1,4 @@
-"""Controller entry point: all package variants of a catalog's PackageVariants and PackageVariantSets."""
+"""Entry point of the controller: it computes the package variants of all PackageVariants and PackageVariantSets."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ __all__ = [
 def generate_package_variants(
     catalog: Catalog, inputs: PackageVariantInputs, cache: PackageVariantCache | None = None
 ) -> ControllerResult:
-    """Return every package variant of the config, and the findings of the other objects.
+    """Return the package variants of all PackageVariants and PackageVariantSets in the catalog, with all findings.
 
-    `cache` contains results of the previous pass.
+    `cache` contains results of the previous pass. Without a cache, everything is computed again, with the same result.
     """
     cache, upstreams = cache or PackageVariantCache(), UpstreamResolver(inputs)
     variant_manifests = catalog.objects_of_kind(PORCH_GROUP, "PackageVariant")
@@ -46,7 +46,8 @@ def generate_package_variants(
     for manifest in set_manifests:
         names = taken_names[manifest.key.namespace]
         results.append(result := process_set(manifest, catalog, inputs, upstreams, names, cache))
-        # Two sets can generate the same name: the first set keeps it, and the second one reports a conflict.
+        # Reserve the names that this set generates, because a later set can generate an equal name. Then the later set
+        # reports the conflict.
         names |= {status.key.name for status in result.statuses if status.spec is not None}
     results += (process_variant(manifest, inputs, upstreams) for manifest in variant_manifests)
     warnings = chain.from_iterable(
@@ -56,7 +57,8 @@ def generate_package_variants(
     warning_result = ControllerResult(findings=tuple(warnings))
     cache.end_pass(manifest.key for manifest in set_manifests)
     merged = merge_results([*results, find_revision_pins(catalog, inputs, upstreams), warning_result])
-    # With identical variants and Repositories the upstreams have no cycle if they had none in the previous pass.
+    # Skip the search for upstream cycles if the variants and Repositories are the same objects as in the previous pass,
+    # and the previous pass found no cycle.
     cycle_inputs = (inputs.repositories, *merged.variants, *merged.stalled)
     if are_identical(cycle_inputs, cache.acyclic_inputs):
         return merged
@@ -66,6 +68,9 @@ def generate_package_variants(
 
 
 def _list_reference_warnings(result: ControllerResult) -> tuple[Finding, ...]:
-    """Return the current warnings about references; a package's record has those of its last render."""
+    """Return the warnings about channel files that differ from tags.
+
+    They are reported in every pass, because the record of a package contains only the findings of its last render.
+    """
     findings = chain.from_iterable(variant.findings for variant in result.variants)
     return tuple(finding for finding in findings if finding.code == UPSTREAM_WARNING.name)

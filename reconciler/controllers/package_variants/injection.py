@@ -1,4 +1,4 @@
-"""Config injection: finding the injection points of a package and filling them from context objects."""
+"""Config injection: it finds the injection points of a package and fills them with the content of config objects."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from reconciler.packages.package import Package, parse_documents
 from reconciler.packages.parsing import ParseFailure, edit_document, format_json, parse_cached
 
 INJECTION_ANNOTATION = "kpt.dev/config-injection"
-# Porch writes the second annotation, and published packages use it. Both are written, and either one is read.
+# Write both annotations and read either one. Porch writes the second annotation, and published packages contain it.
 INJECTED_ANNOTATIONS = ("kpt.dev/injected-resource-name", "kpt.dev/injected-resource")
 CONDITION_PREFIX = "config.injection."
 _ANNOTATION_VALUES = ("required", "optional")
-# Large enough for the files of the packages of one pass.
+# Maximum number of files in the cache. It is larger than the usual number of package files in one pass.
 _CACHED_FILES = 4096
 _Item = TypeVar("_Item", Condition, str)
 _ANNOTATION_POINTER = format_pointer(("metadata", "annotations", INJECTION_ANNOTATION))
@@ -40,7 +40,7 @@ _NO_MATCH = "no resource matched any injection selector for this injection point
 
 @dataclass(frozen=True)
 class InjectionPoint:
-    """A resource of the package whose `data` or `spec` is replaced by that of a context object."""
+    """A resource of the package whose `data` or `spec` is replaced with the `data` or `spec` of a config object."""
 
     file: str
     index: int
@@ -53,32 +53,38 @@ class InjectionPoint:
 
     @property
     def condition_type(self) -> str:
-        """The type of its condition and readiness gate. Porch does not include group, version and namespace."""
+        """The type of this injection point's condition and readiness gate: `config.injection.<kind>.<name>`.
+
+        As in Porch, the type does not contain the API group, the version and the namespace.
+        """
         return f"{CONDITION_PREFIX}{self.kind}.{self.name}"
 
     @property
     def group_version(self) -> tuple[str, str]:
-        """The API group and version."""
+        """The API group and version of the resource."""
         return split_api_version(self.api_version)
 
     @property
     def field(self) -> str:
-        """The field that is replaced: `data` of a core ConfigMap, `spec` of any other kind."""
+        """The field that is replaced: `data` of a ConfigMap of the core group, or `spec` of any other kind."""
         return "data" if (self.group_version[0], self.kind) == ("", "ConfigMap") else "spec"
 
 
 @dataclass(frozen=True)
 class InjectionPoints:
-    """The injection points of a package in the order of its files, and the error that prevents injection."""
+    """The injection points of a package, in the order of its files.
+
+    If `error` is not empty, the package has an invalid injection point or file, and nothing is injected.
+    """
 
     points: tuple[InjectionPoint, ...] = ()
     error: str = ""
 
 
 def find_injection_points(files: FileTree) -> InjectionPoints:
-    """Return the injection points of a package, subdirectories included, or the error.
+    """Return the injection points in all directories of a package, or the error.
 
-    Files that a .krmignore excludes, for example chart templates, are not read.
+    Files that a .krmignore file excludes, such as chart templates, are not read.
     """
     points: list[InjectionPoint] = []
     invalid: list[str] = []
@@ -98,7 +104,10 @@ def find_injection_points(files: FileTree) -> InjectionPoints:
 
 @cached(_CACHED_FILES)
 def _find_points_in_file(path: str, content: bytes) -> tuple[InjectionPoint | str, ...] | ParseFailure:
-    """Return the injection points of one file, with the text of each invalid one, or the parse error."""
+    """Return the injection points of one file, and an error text for each invalid one.
+
+    Return the parse error if the file cannot be parsed.
+    """
     documents = parse_documents(path, content)
     if isinstance(documents, ParseFailure):
         return documents
@@ -129,16 +138,18 @@ def _find_duplicates(points: Sequence[InjectionPoint]) -> Iterator[str]:
             file_by_type[point.condition_type] = point.file
             continue
         files = f"{file_by_type[point.condition_type]} and {point.file}"
-        # Porch reports a third point together with the second one.
+        # Compare a third point with the second one and not with the first one, because Porch reports duplicates in
+        # these pairs.
         file_by_type[point.condition_type] = point.file
         yield f'duplicate injection conditionType "{point.condition_type}" ({files})'
 
 
 @dataclass(frozen=True)
 class InjectionOutcome:
-    """Result for one injection point: the object with the content, or the reason why there is none.
+    """Result of one injection point: the injected object, or the reason why no object is injected.
 
-    `stale` is the resource of the previous output, if the point was filled before and is not filled now.
+    `stale` is set if an earlier render filled the point and this render finds no object. It is the resource with the
+    earlier content.
     """
 
     point: InjectionPoint
@@ -148,7 +159,7 @@ class InjectionOutcome:
 
     @property
     def condition(self) -> Condition:
-        """The condition of the point for the Kptfile."""
+        """The condition of this injection point for the Kptfile."""
         if self.source:
             message = f'injected resource "{self.source.key.name}" from cluster'
             return Condition(self.point.condition_type, "True", "ConfigInjected", message)
@@ -159,7 +170,7 @@ class InjectionOutcome:
 
     @property
     def edited(self) -> Mapping[str, Any]:
-        """The point's resource with its new content; the identical mapping if nothing changes."""
+        """The resource of this point with its new content. If nothing changes, it is `point.resource` itself."""
         if self.source:
             name, content = self.source.key.name, self.source.data[self.point.field]
         elif self.stale and self.stale is not self.point:
@@ -176,10 +187,11 @@ def inject_config(
     view: CatalogView,
     earlier: PreviousRender | None = None,
 ) -> MutationResult:
-    """Return the package with filled injection points, conditions and gates in the Kptfile, and the injections.
+    """Fill the injection points of a package, and update the conditions and readiness gates in its Kptfile.
 
-    A point that was filled in the previous output and has no object now keeps its content. A gate of the previous
-    output stays while its point exists and the branch has the gate, because a reviewer may have added it.
+    An injection point keeps the content of the previous render if no object matches it now. A readiness gate of the
+    previous render is kept if its injection point exists and the branch still contains the gate. A reviewer may need
+    it.
     """
     injection_points = find_injection_points(files)
     if injection_points.error:
@@ -270,10 +282,11 @@ def _read_gates(files: FileTree) -> set[str]:
 def update_conditions_and_gates(
     kptfile: Kptfile, outcomes: Sequence[InjectionOutcome], earlier_gates: Iterable[str] = ()
 ) -> Kptfile:
-    """Return the Kptfile with the conditions of all points and the gates of required points.
+    """Return the Kptfile with the conditions of all injection points and the readiness gates of all required points.
 
-    A point that was required before keeps its gate if the gate is in `earlier_gates`. Other conditions and gates stay.
-    The injection's own are removed when their point is gone, because the gate would block the package forever.
+    An optional injection point keeps its readiness gate if the Kptfile or `earlier_gates` contains the gate. Conditions
+    and gates of injection points that no longer exist are removed, because such a gate would block the package forever.
+    All conditions and gates with other types are kept.
     """
     new_conditions = {outcome.point.condition_type: outcome.condition for outcome in outcomes}
     required = {outcome.point.condition_type for outcome in outcomes if outcome.point.is_required}
@@ -315,7 +328,7 @@ def _build_injections(outcomes: Iterable[InjectionOutcome]) -> tuple[ConfigInjec
 
 
 def _create_missing_findings(outcomes: Iterable[InjectionOutcome]) -> tuple[Finding, ...]:
-    """Return a warning for each required injection point without an object."""
+    """Return a warning for each required injection point for which no object was found."""
     return tuple(
         INJECTION_MISSING.finding(
             f"required injection point {point.kind}/{point.name}: {outcome.condition.message};"
@@ -332,7 +345,7 @@ def _create_missing_findings(outcomes: Iterable[InjectionOutcome]) -> tuple[Find
 def _create_gate_findings(gates: set[str], outcomes: Iterable[InjectionOutcome]) -> tuple[Finding, ...]:
     return tuple(
         INJECTION_GATE_KEPT.finding(
-            f'the gate "{point.condition_type}" stays, although the injection point is optional;'
+            f'the readiness gate "{point.condition_type}" is kept, although the injection point is optional;'
             " remove it from info.readinessGates of the published Kptfile if no reviewer needs it",
             SourceLocation(point.file, object=f"{point.kind}/{point.name}"),
         )

@@ -1,4 +1,4 @@
-"""Inputs of the controller besides the catalog: Repositories, upstreams, and the existing variants of each set."""
+"""Inputs of the controller besides the catalog: Repositories, upstreams, and existing PackageVariants."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from reconciler.packages.kptfile import KPTFILE, Kptfile, KptfileMetadata, read_
 
 
 class UpstreamRepositories(Protocol):
-    """The upstream repositories of one pass."""
+    """Access to the upstream repositories during one pass."""
 
     def get_refs(self, repository: Repository) -> UpstreamRefs | str:
-        """Return a Repository's refs, or the reason why it is unreadable now."""
+        """Return the refs of a Repository. Return the reason as text if the repository cannot be read now."""
         ...
 
     def get_url(self, repository: Repository) -> str:
-        """Return the remote's address in this pass."""
+        """Return the URL from which this pass reads the repository."""
         ...
 
     def get_commit_seconds(self, repository: Repository, commit: CommitId) -> int:
-        """Return a commit's date in seconds since 1970."""
+        """Return the date of a commit in seconds since 1970."""
         ...
 
 
@@ -45,13 +45,14 @@ class PackageVariantInputs:
     """Inputs of the controller besides the catalog.
 
     Attributes:
-        children: The existing variants of each set.
-        max_delete_percent: The deletion guard's limit.
-        engine: Changes when rendering may change.
-        cel_limits: The limits of one expression.
-        now_seconds: Time in seconds since 1970. It decides when a reference has settled and is never written.
-        blocked_counts: For each set, the variants whose deletion was blocked before, each with the number of existing
-            variants at that time.
+        children: The existing PackageVariants of each PackageVariantSet, by the key of the set.
+        max_delete_percent: The highest percentage of its PackageVariants that a set deletes without a confirmation.
+        engine: Identifier of the rendering code. If it changes, all packages are rendered again.
+        cel_limits: The limits of each CEL expression.
+        now_seconds: Current time in seconds since 1970. It decides whether a moved reference has settled. It is not
+            written to any output.
+        blocked_counts: For each set, the PackageVariants whose deletion was blocked in earlier passes. Each has the
+            number of PackageVariants that existed when the deletion was blocked.
     """
 
     repositories: Repositories
@@ -66,7 +67,7 @@ class PackageVariantInputs:
 
 @dataclass(frozen=True)
 class UnreachableUpstream:
-    """An upstream in a repository that is unreadable now. The package may still exist."""
+    """The result for an upstream whose repository cannot be read now. The upstream package may still exist."""
 
     message: str
 
@@ -75,21 +76,24 @@ UpstreamResolution = ResolvedRevision | UnresolvedUpstream | UnreachableUpstream
 
 
 class UpstreamResolver:
-    """Resolves the upstreams of one pass, each once."""
+    """Resolves the upstreams of one pass, and caches each result."""
 
     def __init__(self, inputs: PackageVariantInputs) -> None:
         self._inputs = inputs
         self._resolutions: dict[tuple[str, UpstreamSpec], UpstreamResolution] = {}
 
     def resolve(self, namespace: str, upstream: UpstreamSpec) -> UpstreamResolution:
-        """Return the revision that an upstream names for objects of `namespace`, or the reason why it is unknown."""
+        """Return the revision that an upstream in `namespace` refers to, or the reason why it is unknown."""
         key = (namespace, upstream)
         if key not in self._resolutions:
             self._resolutions[key] = self._resolve(namespace, upstream)
         return self._resolutions[key]
 
     def resolve_pin(self, namespace: str, upstream: UpstreamSpec) -> UpstreamResolution:
-        """Return the immutable revision that the tag of `tagMode: rewrite` names, or the reason why it is unknown."""
+        """Return the immutable revision that the tag of an upstream refers to, or the reason why it is unknown.
+
+        The upstream has `tagMode: rewrite`. Its own field `revision` is ignored.
+        """
         resolution = self.resolve(namespace, upstream.with_followed_tag)
         if not isinstance(resolution, ResolvedRevision):
             return resolution
@@ -99,7 +103,7 @@ class UpstreamResolver:
         return find_revision(resolution, upstream.tag, _select_repository_fields(repository), refs)
 
     def describe(self, namespace: str, upstream: UpstreamSpec) -> Mapping[str, Any] | UnresolvedUpstream:
-        """Return the variable `upstream` of a set's expressions."""
+        """Return the CEL variable `upstream` of a PackageVariantSet, or the reason why the upstream is unknown."""
         resolution = self.resolve(namespace, upstream)
         match resolution:
             case UnreachableUpstream(message):

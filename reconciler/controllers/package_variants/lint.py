@@ -1,4 +1,4 @@
-"""Lint: suspicious but valid PackageVariants and PackageVariantSets."""
+"""Lint checks for PackageVariants and PackageVariantSets that are valid but probably wrong."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _MAX_LISTED = 3
 
 
 def lint_variants(catalog: Catalog, inputs: PackageVariantInputs) -> Iterator[Finding]:
-    """Yield warnings: selectors without a match, targets that repeat others, injectors without an object.
+    """Yield findings about selectors that match nothing, repeated targets, and injectors that name no existing object.
 
-    Call this function only with a complete catalog, because a missing file may contain the missing object.
+    Call this function only if the catalog is complete, because an unreadable file may contain the missing object.
     """
     upstreams, injector_check = UpstreamResolver(inputs), _InjectorCheck(catalog)
     for manifest in catalog.objects_of_kind(PORCH_GROUP, "PackageVariant"):
@@ -51,7 +51,7 @@ def lint_variants(catalog: Catalog, inputs: PackageVariantInputs) -> Iterator[Fi
             if isinstance(expansion, SetExpansion):
                 yield from _find_repeated_targets(manifest, spec, expansion)
                 injector_check.add_set(manifest, expansion)
-            # An unknown kind is already reported.
+            # Skip targets of a kind that does not exist, because another finding already reports the kind.
             if isinstance(expansion, SetExpansion) or expansion.reason != NO_MATCHING_TARGETS.name:
                 yield from _find_idle_targets(manifest, spec, catalog)
     yield from injector_check.iterate_findings()
@@ -93,7 +93,7 @@ def _explain_empty_selection(
 def _find_repeated_targets(
     manifest: ConfigObject, spec: PackageVariantSetSpec, expansion: SetExpansion
 ) -> Iterator[Finding]:
-    """Yield a warning for each target whose packages are all requested by earlier targets."""
+    """Yield a warning for each target that requests only packages that earlier targets already request."""
     first_indexes: dict[int, set[int]] = {}
     unique_indexes: set[int] = {target.index for target in expansion.skipped}
     for generated in expansion.variants:
@@ -106,15 +106,18 @@ def _find_repeated_targets(
     ):
         earlier = format_list([f"spec.targets[{first}]" for first in sorted(first_indexes[index])], " and ")
         message = (
-            f"spec.targets[{index}] requests only packages that {earlier} requests with the same spec;"
-            " remove one of them"
+            f"all packages of spec.targets[{index}] are also requested by {earlier}, with the same spec;"
+            " remove one of these targets"
         )
         yield TARGET_REPEATED.finding(message, manifest.location_of(("spec", "targets", index)))
 
 
 @dataclass(frozen=True)
 class _InjectorUse:
-    """An injector with its object and its path. Several variants of a set share one entry."""
+    """An injector with the object and the path that contain it.
+
+    If several PackageVariants of a set have the same injector from the same target, they share one instance.
+    """
 
     manifest: ConfigObject
     injector: Injector
@@ -122,7 +125,7 @@ class _InjectorUse:
 
 
 class _InjectorCheck:
-    """Collects the injectors that name no existing object."""
+    """Collects the injectors that do not match any object in the config."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._objects_by_name: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
@@ -134,12 +137,12 @@ class _InjectorCheck:
         self._unmatched: dict[_InjectorUse, list[str]] = {}
 
     def add_variant(self, manifest: ConfigObject, spec: PackageVariantSpec) -> None:
-        """Add the injectors of a PackageVariant in the config."""
+        """Check the injectors of a PackageVariant in the config."""
         for index, injector in enumerate(spec.injectors):
             self._check(_InjectorUse(manifest, injector, ("spec", "injectors", index)), "")
 
     def add_set(self, manifest: ConfigObject, expansion: SetExpansion) -> None:
-        """Add the injectors of all variants of a set."""
+        """Check the injectors of all PackageVariants that a set generates."""
         for generated in expansion.variants:
             path = ("spec", "targets", generated.target_indexes[0])
             for injector in generated.spec.injectors:
@@ -151,16 +154,16 @@ class _InjectorCheck:
             self._unmatched.setdefault(use, []).append(package)
 
     def iterate_findings(self) -> Iterator[Finding]:
-        """Yield an info for each injector without an object."""
+        """Yield one info finding for each injector that matches no object."""
         for use, packages in self._unmatched.items():
-            subject = f" generates an injector of {_format_examples(packages)} that" if any(packages) else ""
+            subject = f" generates an injector for {_format_examples(packages)} that" if any(packages) else ""
             message = f'{format_path(use.path)}{subject} names "{use.injector.name}", but {self._explain(use)}'
             yield INJECTOR_MATCHES_NOTHING.finding(message, use.manifest.location_of(use.path))
 
     def _explain(self, use: _InjectorUse) -> str:
         namespace, injector = use.manifest.key.namespace, use.injector
         if kinds := sorted(kind for _, _, kind in self._objects_by_name.get((namespace, injector.name), ())):
-            return f"the object with this name is a {format_list(kinds, ' and ')}, which the injector does not admit"
+            return f"the object with this name is a {format_list(kinds, ' and ')}, which the injector does not select"
         admitted = sorted(
             name for (object_namespace, name), types in self._objects_by_name.items()
             if object_namespace == namespace and any(injector.admits(*object_type) for object_type in types)

@@ -1,6 +1,6 @@
-"""Models of valid PackageVariants and PackageVariantSets: frozen values in normalized form.
+"""Immutable models of valid PackageVariants and PackageVariantSets.
 
-`as_data` returns the canonical notation, so that equal specs have equal data.
+The methods `as_data` return normalized data: equal specs have equal data, even if their YAML differs.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ ErrorPolicy = Literal["stopAll", "skipTarget"]
 
 
 def omit_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that are not None, empty text, an empty list or an empty mapping."""
+    """Return a copy without the fields whose value is None, "", [] or {}."""
     return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
 
 
 @dataclass(frozen=True)
 class RevisionReference:
-    """A tag suffix; `number` is N for "vN" and -1 for any other suffix."""
+    """A reference to a tag by its last segment, the suffix. `number` is N if the suffix is "vN". Otherwise it is -1."""
 
     suffix: str
     number: int
@@ -31,19 +31,22 @@ class RevisionReference:
 
 @dataclass(frozen=True)
 class BranchHeadReference:
-    """The head of the upstream Repository's branch: revision -1."""
+    """A reference to the head of the upstream Repository's branch. In the config, it is `revision: -1`."""
 
 
 @dataclass(frozen=True)
 class WorkspaceReference:
-    """The published revision of a workspace, or the branch head if the branch has that name."""
+    """A reference to the published revision that was created from a workspace.
+
+    If the branch of the Repository has the name of the workspace, the reference is the head of the branch.
+    """
 
     name: str
 
 
 @dataclass(frozen=True)
 class TagReference:
-    """A name that can move: a channel, a tag such as `stable`, or `latest`."""
+    """A reference by a name that can move between revisions: a channel, a Git tag such as `stable`, or `latest`."""
 
     name: str
 
@@ -56,9 +59,11 @@ class UpstreamSpec:
     """The upstream package, and the reference to its revision.
 
     Attributes:
-        settle: Duration that a moved reference must be unchanged before it is followed; "" follows at once.
-        tag: The tag whose moves are proposed as revisions (`tagMode: rewrite`); "" for none. `reference` is then the
-            revision in the config, or the tag while the config has no revision.
+        settle: How long a moved reference must stay unchanged before the new revision is used, e.g. "10m". With "", the
+            new revision is used immediately.
+        tag: The tag of an upstream with `tagMode: rewrite`. When the tag moves, the daemon proposes the new revision in
+            the config. It is "" in any other mode. With a tag, `reference` is the revision in the config. If the config
+            has no revision yet, `reference` is the tag.
     """
 
     repo: str
@@ -69,12 +74,14 @@ class UpstreamSpec:
 
     @property
     def settle_seconds(self) -> int:
-        """The `settle` duration in seconds; 0 with `tagMode: rewrite`, because a person merges the move."""
+        """The `settle` duration in seconds. It is 0 with `tagMode: rewrite`, because a person merges each update."""
         return 0 if self.tag else parse_duration_seconds(self.settle) or 0
 
     @property
     def with_followed_tag(self) -> UpstreamSpec:
-        """The same package with the tag as its reference, also if the config has a revision beside it."""
+        """The same upstream package with the tag of `tagMode: rewrite` as its reference, even if the config has a
+        revision.
+        """
         return replace(self, reference=TagReference(self.tag), tag="") if self.tag else self
 
     @property
@@ -83,7 +90,7 @@ class UpstreamSpec:
         return bool(self.tag) and self.reference == TagReference(self.tag)
 
     def as_data(self) -> dict[str, Any]:
-        """Return the upstream in the notation of the API."""
+        """Return the upstream in the format of the API field `spec.upstream`."""
         rewrite = {"tag": self.tag, "tagMode": "rewrite"} if self.tag else {}
         policy = {"tagPolicy": {"settle": self.settle}} if self.settle else {}
         return {"repo": self.repo, "package": self.package, **_format_reference(self.reference), **rewrite, **policy}
@@ -103,19 +110,19 @@ def _format_reference(reference: UpstreamReference) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Downstream:
-    """The package to create: a Repository and a path in it."""
+    """The package to create: the name of a Repository, and the package path in it."""
 
     repo: str
     package: str
 
     def as_data(self) -> dict[str, str]:
-        """Return the downstream in the notation of the API."""
+        """Return the downstream in the format of the API field `spec.downstream`."""
         return {"repo": self.repo, "package": self.package}
 
 
 @dataclass(frozen=True)
 class PipelineFunction:
-    """One entry of a pipeline (kpt: `Function`), without comments."""
+    """One function of a Kptfile pipeline (type `Function` in kpt). YAML comments are not included."""
 
     image: str = ""
     exec: str = ""
@@ -127,7 +134,7 @@ class PipelineFunction:
     exclude: tuple[Mapping[str, Any], ...] = ()
 
     def as_data(self) -> dict[str, Any]:
-        """Return the function in the notation of the API."""
+        """Return the function in the format of a Kptfile pipeline."""
         return omit_empty(
             {
                 "image": self.image,
@@ -144,20 +151,23 @@ class PipelineFunction:
 
 @dataclass(frozen=True)
 class PipelineSpec:
-    """The functions that a variant inserts before those of the package."""
+    """The functions that a PackageVariant inserts before the functions of the package."""
 
     mutators: tuple[PipelineFunction, ...] = ()
     validators: tuple[PipelineFunction, ...] = ()
 
     def as_data(self) -> dict[str, Any]:
-        """Return the pipeline in the notation of the API."""
+        """Return the functions in the format of the API field `spec.pipeline`."""
         mutators = [function.as_data() for function in self.mutators]
         return omit_empty({"mutators": mutators, "validators": [function.as_data() for function in self.validators]})
 
 
 @dataclass(frozen=True)
 class Injector:
-    """A selector of context objects for injection. None matches any value; an empty group is the core group."""
+    """A selector of config objects for injection. If `group`, `version` or `kind` is None, it matches any value.
+
+    The empty group "" matches only the core group.
+    """
 
     name: str
     group: str | None = None
@@ -165,25 +175,25 @@ class Injector:
     kind: str | None = None
 
     def admits(self, group: str, version: str, kind: str) -> bool:
-        """Return whether this injector can select objects for injection points of a type."""
+        """Return whether this injector applies to injection points of this group, version and kind."""
         conditions = ((self.group, group), (self.version, version), (self.kind, kind))
         return all(expected is None or expected == actual for expected, actual in conditions)
 
     def as_data(self) -> dict[str, str]:
-        """Return the injector in the notation of the API. An empty group is kept, because it means the core group."""
+        """Return the injector in the format of the API. Keep an empty group, because it means the core group."""
         fields = {"group": self.group, "version": self.version, "kind": self.kind, "name": self.name}
         return {name: value for name, value in fields.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class PackageContext:
-    """Changes to the data of the package context ConfigMap."""
+    """Changes to the `data` of the package context, which is the ConfigMap `kptfile.kpt.dev` of a package."""
 
     data: Mapping[str, str] = field(default_factory=dict)
     remove_keys: tuple[str, ...] = ()
 
     def as_data(self) -> dict[str, Any]:
-        """Return the changes in the notation of the API."""
+        """Return the changes in the format of the API field `spec.packageContext`."""
         return omit_empty({"data": dict(self.data), "removeKeys": list(self.remove_keys)})
 
 
@@ -191,7 +201,7 @@ class PackageContext:
 class PackageVariantSpec:
     """The valid and normalized spec of a PackageVariant.
 
-    If `update_strategy` or `conflict_policy` is None, the Kptfile or the settings decide.
+    If `update_strategy` is None, the Kptfile determines it. If `conflict_policy` is None, the settings determine it.
     """
 
     upstream: UpstreamSpec
@@ -207,7 +217,7 @@ class PackageVariantSpec:
     conflict_policy: ConflictPolicy | None = None
 
     def as_data(self) -> dict[str, Any]:
-        """Return the spec in the notation of the API. Equivalent specs have equal data."""
+        """Return the spec in the format of the API. Equivalent specs have equal data."""
         return {
             "upstream": self.upstream.as_data(),
             "downstream": self.downstream.as_data(),
@@ -229,10 +239,10 @@ class PackageVariantSpec:
 
 @dataclass(frozen=True)
 class TemplateText:
-    """A text of a template: a literal or a CEL expression.
+    """A text in the template of a PackageVariantSet: a literal or a CEL expression.
 
-    `path` is the path of an expression in the object, for messages. Only the expression for the repository cannot use
-    the variable `repository`.
+    `path` is the location of an expression in the PackageVariantSet, for messages. `can_use_repository` is False only
+    for `repoExpr`, because its result determines the variable `repository`.
     """
 
     text: str
@@ -242,13 +252,13 @@ class TemplateText:
 
     @property
     def path_in_template(self) -> str:
-        """The path from `template` on, because render messages already name the target."""
+        """The part of the path that starts with `template`. Use it in messages that already name the target."""
         return self.path[self.path.index("template") :]
 
 
 @dataclass(frozen=True)
 class MapTemplateEntry:
-    """One MapExpr: a key and a value, each a literal or an expression."""
+    """One MapExpr of the API: a key and a value. Each of them is a literal or a CEL expression."""
 
     key: TemplateText
     value: TemplateText
@@ -256,7 +266,7 @@ class MapTemplateEntry:
 
 @dataclass(frozen=True)
 class MapTemplate:
-    """A static map and entries that overwrite it in order."""
+    """A map with fixed keys, and entries that are added later. Each entry overwrites an earlier value of its key."""
 
     static: Mapping[str, str] = field(default_factory=dict)
     entries: tuple[MapTemplateEntry, ...] = ()
@@ -269,7 +279,7 @@ def _iterate_entry_texts(entries: Iterable[MapTemplateEntry]) -> Iterator[Templa
 
 @dataclass(frozen=True)
 class FunctionTemplate:
-    """A pipeline function whose configMap can have expressions."""
+    """A pipeline function whose `configMap` can contain CEL expressions."""
 
     function: PipelineFunction
     config: tuple[MapTemplateEntry, ...] = ()
@@ -277,7 +287,7 @@ class FunctionTemplate:
 
 @dataclass(frozen=True)
 class InjectorTemplate:
-    """An injector whose name can be an expression."""
+    """An injector whose name can be a CEL expression."""
 
     name: TemplateText
     group: str | None = None
@@ -287,7 +297,7 @@ class InjectorTemplate:
 
 @dataclass(frozen=True)
 class VariantTemplate:
-    """The template of a target: the fields that differ from a PackageVariant with defaults."""
+    """The template of a target: the fields that each generated PackageVariant gets. An absent field has its default."""
 
     repo: TemplateText | None = None
     package: TemplateText | None = None
@@ -304,7 +314,7 @@ class VariantTemplate:
     conflict_policy: ConflictPolicy | None = None
 
     def iterate_texts(self) -> Iterator[TemplateText]:
-        """Yield every text that can be an expression, in the order of the API."""
+        """Yield every text of the template that can be a CEL expression."""
         yield from (text for text in (self.repo, self.package) if text)
         for template in (self.labels, self.annotations, self.context):
             yield from _iterate_entry_texts(template.entries)
@@ -316,7 +326,7 @@ class VariantTemplate:
 
 @dataclass(frozen=True)
 class RepositoryEntry:
-    """A Repository by name. Without package names, the package has the upstream's path."""
+    """A Repository name in a target. If `package_names` is empty, the package gets the path of the upstream package."""
 
     name: str
     package_names: tuple[str, ...] = ()
@@ -324,14 +334,14 @@ class RepositoryEntry:
 
 @dataclass(frozen=True)
 class RepositoryList:
-    """A target with a list of Repositories."""
+    """The field `repositories` of a target: a list of Repositories."""
 
     entries: tuple[RepositoryEntry, ...]
 
 
 @dataclass(frozen=True)
 class ObjectSelection:
-    """A target that selects objects of one kind. A `repositorySelector` is also an object selection."""
+    """A selector of config objects of one kind, from the field `objectSelector` or `repositorySelector` of a target."""
 
     api_version: str
     kind: str
@@ -342,9 +352,10 @@ class ObjectSelection:
 
 @dataclass(frozen=True)
 class SetTarget:
-    """One entry of spec.targets.
+    """One entry of `spec.targets` in a PackageVariantSet.
 
-    `upstream_templates` are the templates merged with that of an upstream, by the upstream's index.
+    If an upstream has its own template, `upstream_templates` contains the template of the target merged with it. The
+    key is the index of the upstream.
     """
 
     selection: RepositoryList | ObjectSelection

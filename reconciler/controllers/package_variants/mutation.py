@@ -1,6 +1,7 @@
-"""Mutation steps of one variant in their order: package context, pipeline, injection.
+"""Mutation steps of a package variant, in this order: package context, pipeline, injection.
 
-The variant's functions are first in the package's pipeline, with derived names. Its older functions are removed.
+The functions of a PackageVariant are inserted at the start of the pipeline. Their names start with
+`PackageVariant.<name>`, so that the next render can find and replace them.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ _NAME_PREFIX = "PackageVariant"
 def prepend_functions(
     existing: Sequence[Mapping[str, Any]], functions: Sequence[PipelineFunction], variant: str
 ) -> list[dict[str, Any]]:
-    """Return a pipeline list with the variant's functions first, and all other functions unchanged."""
+    """Return a pipeline list that starts with the functions of a PackageVariant.
+
+    Functions that an earlier render added for the same PackageVariant are removed. All other functions are unchanged.
+    """
     other_functions = [
         copy.deepcopy(dict(entry)) for entry in existing if not is_variant_function(entry.get("name"), variant)
     ]
@@ -40,8 +44,8 @@ def prepend_functions(
 def is_variant_function(name: object, variant: str) -> bool:
     """Return whether the PackageVariant `variant` added the function with this name.
 
-    The name is parsed from the right, because a variant's name may contain dots and a function's name must not. Porch
-    splits it into four parts and therefore does not recognize functions of a variant with a dot in its name.
+    The name is parsed from the right, because the name of a PackageVariant can contain dots and the name of a function
+    cannot. Porch splits the name into four parts. Therefore it fails if a PackageVariant has a dot in its name.
     """
     if not isinstance(name, str):
         return False
@@ -57,14 +61,14 @@ def _rename_function(function: PipelineFunction, variant: str, index: int) -> di
 
 @dataclass(frozen=True)
 class SetContextStep:
-    """Sets and removes keys of the package context. `package` is the package's name in messages."""
+    """Mutation step that sets and removes keys of the package context. `package` is the package's name in messages."""
 
     name: ClassVar[MutationStep] = "context"
     changes: PackageContext
     package: str
 
     def apply(self, files: FileTree, view: CatalogView, earlier: PreviousRender | None) -> MutationResult:
-        """Return the package with its context changed."""
+        """Return the package with its package context changed."""
         existing_data = _find_kept_keys(files, earlier) if earlier else {}
         data = {**existing_data, **self.changes.data}
         remove_keys = self.changes.remove_keys
@@ -74,9 +78,9 @@ class SetContextStep:
 
 
 def _find_kept_keys(files: FileTree, earlier: PreviousRender) -> dict[str, Any]:
-    """Return the keys that the previous output had set in the package context. They stay until they are removed.
+    """Return the keys that an earlier render set in the package context, so that this render keeps them.
 
-    A key that the upstream has changed since then is not included.
+    A key is not returned if the upstream has changed its value since that render.
     """
     previous_context, base_context = (
         read_package_context(earlier.rendered) or {},
@@ -94,14 +98,14 @@ def _find_kept_keys(files: FileTree, earlier: PreviousRender) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class PrependFunctionsStep:
-    """Inserts the variant's functions at the start of the pipeline."""
+    """Mutation step that inserts the functions of a PackageVariant at the start of the pipeline."""
 
     name: ClassVar[MutationStep] = "pipeline"
     functions: PipelineSpec
     variant: str
 
     def apply(self, files: FileTree, view: CatalogView, earlier: PreviousRender | None) -> MutationResult:
-        """Return the package with its pipeline changed."""
+        """Return the package with the functions in its pipeline."""
         kptfile = read_kptfile(files[KPTFILE].data) if KPTFILE in files else ()
         if not isinstance(kptfile, Kptfile):
             return MutationResult(files, findings=kptfile)
@@ -114,7 +118,7 @@ class PrependFunctionsStep:
 
 @dataclass(frozen=True)
 class InjectConfigStep:
-    """Fills the injection points from context objects of the variant's namespace."""
+    """Mutation step that fills the injection points with content of config objects in `namespace`."""
 
     name: ClassVar[MutationStep] = "injection"
     injectors: tuple[Injector, ...]
@@ -127,14 +131,14 @@ class InjectConfigStep:
 
 @dataclass(frozen=True)
 class VariantMutation:
-    """All steps of one variant. It contains only values of the spec and is therefore picklable."""
+    """All mutation steps of one package variant. The object contains only plain values, so that it can be pickled."""
 
     steps: tuple[SetContextStep | PrependFunctionsStep | InjectConfigStep, ...]
 
     def __call__(self, files: FileTree, view: CatalogView, earlier: PreviousRender | None = None) -> MutationResult:
-        """Return the package with every step applied, and all findings.
+        """Return the package after all steps, with the findings of all steps.
 
-        Without `earlier` the result is that of a first clone.
+        If `earlier` is None, the result is that of a package which is rendered for the first time.
         """
         outcome = MutationResult(files)
         for step in self.steps:
@@ -147,7 +151,7 @@ class VariantMutation:
 
 
 def build_mutation(spec: PackageVariantSpec, name: str, namespace: str) -> VariantMutation:
-    """Return the steps of the PackageVariant `name` in `namespace`."""
+    """Return the mutation steps of the PackageVariant `name` in `namespace`."""
     package = f"{spec.downstream.repo}/{spec.downstream.package}"
     return VariantMutation(
         (

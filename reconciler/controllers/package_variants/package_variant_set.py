@@ -1,4 +1,4 @@
-"""One PackageVariantSet: its package variants and its deletion guard, or the reason why it is left unchanged."""
+"""Processing of one PackageVariantSet: its package variants, its deletion guard and its status."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ _NO_COUNTS: Mapping[DownstreamKey, int] = {}
 
 @dataclass(frozen=True)
 class SetDeletions:
-    """Existing variants of a set that it no longer requests: those that may be deleted, and those that are blocked.
+    """The existing PackageVariants that a set no longer requests: `allowed` may be deleted, and `blocked` may not.
 
-    `existing_count` is the number that the limit was calculated with. `is_confirmed`: a person has acknowledged exactly
-    the allowed deletions.
+    `existing_count` is the number of PackageVariants from which the limit was calculated. `is_confirmed` is True if a
+    person has acknowledged exactly these deletions or has annotated the set with `reconciler.dev/allow-empty`.
     """
 
     allowed: tuple[DownstreamKey, ...] = ()
@@ -82,18 +82,19 @@ def guard_deletions(
     max_percent: int = 30,
     blocked_counts: Mapping[DownstreamKey, int] | None = None,
 ) -> SetDeletions:
-    """Decide which existing variants of a set may be deleted.
+    """Decide which existing PackageVariants of a set may be deleted.
 
-    The guard blocks the deletion of all variants of a set, and of more than `max_percent` of them (one of two is 50 %),
-    unless the set's `annotations` allow it. Variants of a skipped target are never deleted.
+    The guard blocks the deletion of all PackageVariants of a set, and of more than `max_percent` of them. An annotation
+    of the set can allow such a deletion. PackageVariants of a skipped target are never deleted.
 
     Args:
-        expansion: The variants that the set requests.
-        existing: The variants that exist.
+        expansion: The PackageVariants that the set requests.
+        existing: The PackageVariants that exist.
         annotations: The annotations of the set.
-        max_percent: The limit in percent of the existing variants.
-        blocked_counts: For each variant whose deletion was blocked before: the number of existing variants at that
-            time. Variants that were created since then do not raise the limit.
+        max_percent: The limit in percent of the existing PackageVariants. For example, one of two is 50 %.
+        blocked_counts: For each PackageVariant whose deletion was blocked in an earlier pass, the number that existed
+            at
+            that time. The limit is calculated from this number, so that new PackageVariants do not raise the limit.
     """
     existing_keys = set(existing)
     deletions = _find_obsolete_keys(expansion, existing_keys)
@@ -114,7 +115,7 @@ def guard_deletions(
 
 
 def find_name_conflict(expansion: SetExpansion, taken_names: Collection[str]) -> SetFailure | None:
-    """Return the failure if a requested variant has the name of a PackageVariant outside this set."""
+    """Return a failure if a PackageVariant outside of the set already has the name of a requested PackageVariant."""
     if expansion.names.isdisjoint(taken_names):
         return None
     conflicting_names = [variant.name for variant in expansion.variants if variant.name in taken_names]
@@ -151,9 +152,9 @@ def process_set(
     taken_names: Collection[str],
     cache: PackageVariantCache,
 ) -> ControllerResult:
-    """Return the package variants of a PackageVariantSet. A set that fails is kept, and so are its variants.
+    """Return the package variants of a PackageVariantSet. If the set fails, its existing packages stay unchanged.
 
-    `taken_names` are the names of other PackageVariants in the namespace.
+    `taken_names` are the names of the other PackageVariants in the namespace.
     """
     spec, errors, warnings = read_package_variant_set(manifest.data, inputs.cel_limits)
     if spec is None:
@@ -191,7 +192,10 @@ def _process_valid_set(
 def _add_deprecation_warnings(
     result: ControllerResult, manifest: ConfigObject, warnings: Sequence[str]
 ) -> ControllerResult:
-    """Add warnings about deprecated fields to the findings, and to the set's own status, which is the last status."""
+    """Add warnings about deprecated fields to the findings and to the status of the set.
+
+    The status of the set is the last status of the result.
+    """
     *children, set_status = result.statuses
     set_status = replace(set_status, conditions=(*set_status.conditions, *status.build_deprecated_conditions(warnings)))
     findings = (*create_field_findings(manifest, warnings, DEPRECATED), *result.findings)
@@ -205,7 +209,7 @@ def expand_valid_set(
     inputs: PackageVariantInputs,
     upstreams: UpstreamResolver,
 ) -> SetExpansion | SetFailure:
-    """Return the variants that a valid set requests, without a check for name conflicts."""
+    """Return the PackageVariants that a valid set requests. Do not check whether their names are already used."""
     return _calculate_expansion(
         manifest, spec, _SetView(manifest.key.namespace, catalog, inputs, upstreams), inputs.cel_limits
     )
@@ -244,7 +248,8 @@ def _build_failed_result(
 
 
 def _create_failure_finding(manifest: ConfigObject, failure: SetFailure | SkippedTarget) -> Finding:
-    # With several upstreams only the message shows which one failed.
+    # Use `spec.upstream` as the location, because the failure does not contain the index of the upstream. The message
+    # names the upstream.
     field = "spec.upstream" if failure.reason.startswith("Upstream") else ""
     return create_field_finding(manifest, failure.message, BY_REASON[failure.reason], field)
 
@@ -299,7 +304,7 @@ def _resolve_variants(manifest: ConfigObject, expansion: SetExpansion, view: _Se
 def _add_selected_source(
     variant: Variant | StalledVariant, generated: GeneratedVariant, manifest: ConfigObject, view: _SetView
 ) -> Variant | StalledVariant:
-    """Return a variant with the file of the object that selects its Repository as an additional source."""
+    """Add the file of the selected object to the sources of a package variant, if a selector chose the Repository."""
     targets = (generated.variant_set.spec.targets[index] for index in generated.target_indexes)
     kinds = {
         (selection.api_version, selection.kind)
@@ -318,7 +323,7 @@ def _add_selected_source(
 
 
 def _iterate_inputs(expansion: SetExpansion, view: _SetView) -> Iterator[Hashable]:
-    """Yield the inputs of a set's variants that the expansion does not contain."""
+    """Yield all inputs of a set's package variants that the expansion itself does not contain."""
     inputs, namespace = view.inputs, view.namespace
     yield inputs.engine
     yield inputs.now_seconds if any(upstream_spec.settle_seconds for upstream_spec in expansion.upstreams) else 0
@@ -403,7 +408,7 @@ def _format_target(generated: GeneratedVariant) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class _SetView:
-    """The objects that one set can use: those of its own namespace."""
+    """The objects that one PackageVariantSet can use, which are in its own namespace."""
 
     namespace: str
     catalog: Catalog
@@ -411,11 +416,17 @@ class _SetView:
     upstreams: UpstreamResolver
 
     def get_basis(self, query: str) -> object | None:
-        """Return an object that determines all results of a query; identical objects give equal results."""
+        """Return the object from which all results of a query are computed. Return None if there is no such object.
+
+        While this object is the same, the results of the query are unchanged.
+        """
         return self.inputs.repositories if query == "find_repository" else None
 
     def list_deployments(self, expansion: SetExpansion) -> tuple[bool | None, ...]:
-        """Return for each variant whether its target is a cluster; None without a Repository."""
+        """Return for each requested PackageVariant whether its Repository is a deployment repository.
+
+        The value is None if the Repository does not exist.
+        """
         repositories = (self.inputs.repositories.get((self.namespace, name)) for name in expansion.repositories)
         return tuple(repository.deployment if repository else None for repository in repositories)
 

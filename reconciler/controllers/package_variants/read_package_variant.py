@@ -1,6 +1,6 @@
-"""Reader of PackageVariants, with the parts that are shared with the template of a set.
+"""Reader of PackageVariants. The reader of PackageVariantSets uses some of its functions for templates.
 
-All errors are reported at once, in the order and with the texts of Porch.
+The reader reports all errors of an object together, in the order and with the texts of Porch.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _REVISION_LIKE = re.compile(r"v?[0-9]+")
 
 
 def read_upstream_aliases(upstream: VariantFieldReader) -> VariantFieldReader:
-    """Return the upstream with `ref` read as `tag`."""
+    """Return the upstream with the deprecated field `ref` renamed to `tag`, and add a warning."""
     if not upstream.has_value("ref"):
         return upstream
     upstream.errors.warn(f"{upstream.get_path('ref')} is read as {upstream.get_path('tag')}")
@@ -58,15 +58,15 @@ def read_upstream_aliases(upstream: VariantFieldReader) -> VariantFieldReader:
 
 
 def read_references(upstream: VariantFieldReader) -> list[UpstreamReference]:
-    """Return the references in the upstream. A valid upstream has exactly one, or a revision before a tag."""
+    """Return the references of the upstream. A valid upstream has one reference, or a revision and then a tag."""
     references = (_read_revision(upstream), _read_workspace(upstream), _read_tag(upstream))
     return [reference for reference in references if reference is not None]
 
 
 def count_references(upstream: VariantFieldReader) -> int:
-    """Return how many of revision, workspaceName and tag have a value, valid or not.
+    """Return how many of the fields `revision`, `workspaceName` and `tag` have a value, even if the value is invalid.
 
-    With `tagMode: rewrite` a tag and the revision beside it count as one.
+    With `tagMode: rewrite`, a revision and a tag are counted as one reference.
     """
     names = [name for name in ("workspaceName", "tag") if upstream.get_value(name) not in (None, "")]
     is_pair = "tag" in names and upstream.has_value("revision") and upstream.get_value("tagMode") == TAG_MODE_REWRITE
@@ -78,7 +78,7 @@ def _read_revision(upstream: VariantFieldReader) -> UpstreamReference | None:
     if revision is None:
         return None
     if isinstance(revision, bool) or not isinstance(revision, int | str):
-        # YAML reads 1.10 as the number 1.1. Only a quoted value is unambiguous.
+        # Reject numbers with a decimal point, because YAML reads an unquoted 1.10 as the number 1.1.
         upstream.errors.add(f"{path} must be a string or an integer, not {format_json_value(revision)}: quote it")
         return None
     if str(revision).strip() in ("", "0"):
@@ -116,18 +116,18 @@ def _read_tag(upstream: VariantFieldReader) -> UpstreamReference | None:
 
 def _validate_tag(name: str) -> str | None:
     if _REVISION_LIKE.fullmatch(name):
-        # The tag would hide a revision with the same name.
-        return f'"{name}" names a revision; write it as revision'
+        # Reject a tag that looks like a revision, because it would hide the revision of this name.
+        return f'"{name}" is the name of a revision; write it in the field revision'
     return validate_workspace_name(name)
 
 
 def build_upstream(upstream: VariantFieldReader, repo: str, package: str, reference: UpstreamReference) -> UpstreamSpec:
-    """Return the upstream with the fields about following its tag."""
+    """Return the upstream spec. Read the fields `tagMode`, `tag` and `tagPolicy`, and add errors for invalid values."""
     mode = upstream.read_choice("tagMode", ("follow", TAG_MODE_REWRITE))
     tag = upstream.get_value("tag")
     if mode == TAG_MODE_REWRITE and not tag:
         upstream.errors.add(
-            f'{upstream.get_path("tagMode")} "{TAG_MODE_REWRITE}" needs {upstream.get_path("tag")}: the tag to look at'
+            f'{upstream.get_path("tagMode")} "{TAG_MODE_REWRITE}" requires a tag in {upstream.get_path("tag")}'
         )
     return UpstreamSpec(
         repo, package, reference, _read_settle(upstream), str(tag or "") if mode == TAG_MODE_REWRITE else ""
@@ -146,7 +146,7 @@ def _read_settle(upstream: VariantFieldReader) -> str:
 
 
 def read_labels(fields: VariantFieldReader, name: str) -> dict[str, str]:
-    """Return labels of a package revision. The key that Porch computes is an error."""
+    """Return the labels for a package revision. Add an error for `kpt.dev/latest-revision`, which Porch sets."""
     labels = fields.read_string_map(name)
     fields.errors.add(*(f"{fields.get_path(name)}: {error}" for error in _validate_labels(labels)))
     if LATEST_REVISION in labels:
@@ -160,7 +160,7 @@ def _validate_labels(labels: Mapping[str, str]) -> Iterator[str]:
 
 
 def read_annotations(fields: VariantFieldReader, name: str) -> dict[str, str]:
-    """Return annotations of a package revision."""
+    """Return the annotations for a package revision. Add an error for each invalid key."""
     annotations = fields.read_string_map(name)
     messages = (validate_annotation_key(key) for key in annotations)
     fields.errors.add(*(f"{fields.get_path(name)}: {message}" for message in messages if message))
@@ -168,7 +168,7 @@ def read_annotations(fields: VariantFieldReader, name: str) -> dict[str, str]:
 
 
 def read_function(entry: VariantFieldReader) -> PipelineFunction:
-    """Return one pipeline entry and add its errors."""
+    """Return one function of a pipeline. Add its validation errors to the errors of the reader."""
     function = PipelineFunction(
         image=entry.read_text("image"),
         exec=entry.read_text("exec"),
@@ -188,9 +188,14 @@ def read_function(entry: VariantFieldReader) -> PipelineFunction:
     return function
 
 
-def read_function_config(entry: VariantFieldReader, function: PipelineFunction, *, more_config: bool = False) -> None:
-    """Add an error if a function has two configurations; `more_config`: its configMap has expressions."""
-    if function.config_path and (function.config_map or more_config):
+def check_function_config(
+    entry: VariantFieldReader, function: PipelineFunction, *, has_config_expressions: bool = False
+) -> None:
+    """Add an error if a function has both `configPath` and `configMap`.
+
+    `has_config_expressions` is True if the function has CEL expressions for `configMap`.
+    """
+    if function.config_path and (function.config_map or has_config_expressions):
         entry.errors.add(f"{entry.path} may specify only one of configPath and configMap")
 
 
@@ -210,7 +215,7 @@ def _read_selector(selector: VariantFieldReader) -> dict[str, object]:
 
 
 def read_merge_choices(fields: VariantFieldReader) -> tuple[UpdateStrategy | None, ConflictPolicy | None]:
-    """Return updateStrategy and conflictPolicy; None if the Kptfile or the settings decide."""
+    """Return `updateStrategy` and `conflictPolicy`. Each is None if the object does not set it."""
     strategy = fields.read_choice("updateStrategy", UPDATE_STRATEGIES)
     conflicts = fields.read_choice("conflictPolicy", CONFLICT_POLICIES)
     return cast("UpdateStrategy | None", strategy), cast("ConflictPolicy | None", conflicts)
@@ -226,7 +231,7 @@ _SPEC_FIELDS = (
 
 
 class ReadVariant(NamedTuple):
-    """A valid spec without errors, or None with all errors; warnings are about deprecated notation."""
+    """Spec, errors and deprecation warnings of a PackageVariant. `spec` is None if there are errors."""
 
     spec: PackageVariantSpec | None
     errors: tuple[str, ...]
@@ -234,7 +239,7 @@ class ReadVariant(NamedTuple):
 
 
 def read_package_variant(data: Mapping[str, Any]) -> ReadVariant:
-    """Read a whole PackageVariant object (apiVersion, kind, metadata, spec)."""
+    """Read a complete PackageVariant with the fields `apiVersion`, `kind`, `metadata` and `spec`."""
     errors = VariantFieldErrors()
     version = data.get("apiVersion")
     if version != VARIANT_API_VERSION:
@@ -243,19 +248,19 @@ def read_package_variant(data: Mapping[str, Any]) -> ReadVariant:
     spec = _read_spec(VariantFieldReader("spec", data.get("spec"), errors))
     reader = VariantFieldReader("", data, errors)
     reader.report_unknown_fields(*OBJECT_FIELDS)
-    read_name(reader)
+    check_name(reader)
     return ReadVariant(None if errors.list_all() else spec, errors.list_all(), tuple(errors.warnings))
 
 
 def read_variant_spec(spec: Mapping[str, Any]) -> ReadVariant:
-    """Read a spec without its object: the result of a set's template, before it has a name."""
+    """Read the spec of a PackageVariant that a set generates. Its metadata does not exist yet and is not checked."""
     errors = VariantFieldErrors()
     variant_spec = _read_spec(VariantFieldReader("spec", spec, errors))
     return ReadVariant(None if errors.list_all() else variant_spec, errors.list_all(), tuple(errors.warnings))
 
 
-def read_name(reader: VariantFieldReader) -> None:
-    """Add an error for a name that is invalid in Kubernetes."""
+def check_name(reader: VariantFieldReader) -> None:
+    """Add an error if `metadata.name` is not a valid Kubernetes name."""
     if error := validate_dns_subdomain(reader.read_mapping("metadata").read_text("name")):
         reader.errors.add(f"metadata.name is invalid: {error}")
 
@@ -335,7 +340,7 @@ def _check_packages(spec: VariantFieldReader, upstream: UpstreamSpec, downstream
 
 def _read_policies(spec: VariantFieldReader) -> tuple[str | None, str | None]:
     if spec.get_value("adoptionPolicy") == "adopt":
-        # Some documentation of Porch uses this alias.
+        # Accept this alias, because some Porch documentation uses it.
         spec.errors.warn('spec.adoptionPolicy "adopt" is read as "adoptExisting"')
         spec = spec.replace_fields({"adoptionPolicy": "adoptExisting"})
     adoption = spec.read_choice(
@@ -372,7 +377,7 @@ def _read_functions(pipeline: VariantFieldReader, name: str) -> tuple[PipelineFu
     for entry in pipeline.iterate_mappings(name):
         entry.report_unknown_fields(*FUNCTION_FIELDS)
         function = read_function(entry)
-        read_function_config(entry, function)
+        check_function_config(entry, function)
         functions.append(function)
     return tuple(functions)
 

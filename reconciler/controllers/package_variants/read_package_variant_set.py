@@ -1,4 +1,4 @@
-"""Reader of PackageVariantSets and PackageRevisionSets. All errors are reported at once, with the texts of Porch."""
+"""Reader of PackageVariantSets and PackageRevisionSets. It reports all errors of an object, with the texts of Porch."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from reconciler.controllers.package_variants.read_package_variant import (
     UPSTREAM_FIELDS,
     VARIANT_API_VERSION,
     build_upstream,
+    check_function_config,
+    check_name,
     count_references,
     read_function,
-    read_function_config,
     read_merge_choices,
-    read_name,
     read_references,
     read_upstream_aliases,
 )
@@ -51,7 +51,7 @@ REVISION_SET_API_VERSION = "reconciler.dev/v1alpha1"
 
 
 def read_template(template: VariantFieldReader) -> VariantTemplate:
-    """Return a target's template; its errors have full paths."""
+    """Return the template of a target. Errors contain the full path of the field."""
     template = _read_aliases(template)
     template.report_unknown_fields(*_TEMPLATE_FIELDS)
     adoption = _read_policy(template, "adoptionPolicy", "adoptNone", "adoptExisting")
@@ -80,7 +80,9 @@ def _read_aliases(template: VariantFieldReader) -> VariantFieldReader:
     template = template.convert_to_list("injectors").convert_to_list("injectorExprs")
     if not template.has_value("injectorExprs"):
         return template
-    template.errors.warn(f"{template.get_path('injectorExprs')} is read as more injectors")
+    template.errors.warn(
+        f"the items of {template.get_path('injectorExprs')} are read as items of {template.get_path('injectors')}"
+    )
     injectors = [item for name in ("injectors", "injectorExprs") for _, item in template.iterate_items(name)]
     return template.replace_fields({"injectors": injectors, "injectorExprs": None})
 
@@ -106,7 +108,9 @@ def _read_map(fields: VariantFieldReader, name: str, expressions: str) -> MapTem
 
 
 def read_map_entries(fields: VariantFieldReader, name: str) -> tuple[MapTemplateEntry, ...]:
-    """Return a list of MapExprs; each has one form of key and one form of value."""
+    """Return a list of MapExprs. Add an error unless each has one of `key` and `keyExpr`, and one of `value` and
+    `valueExpr`.
+    """
     return tuple(_read_map_entry(entry) for entry in fields.convert_to_list(name).iterate_mappings(name))
 
 
@@ -117,7 +121,7 @@ def _read_map_entry(entry: VariantFieldReader) -> MapTemplateEntry:
 
 def _read_either(entry: VariantFieldReader, name: str) -> TemplateText:
     literal, expression = entry.read_text(name), entry.read_text(f"{name}Expr")
-    # An empty value is valid, an empty key is not.
+    # Accept an empty value but not an empty key, because Kubernetes labels and ConfigMaps can have empty values.
     has_literal = entry.has_value(name) if name == "value" else bool(literal)
     if has_literal and expression:
         entry.errors.add(f"{entry.path} may specify only one of `{name}` and `{name}Expr`")
@@ -152,7 +156,7 @@ def _read_functions(pipeline: VariantFieldReader, name: str) -> tuple[FunctionTe
     for entry in pipeline.iterate_mappings(name):
         entry.report_unknown_fields(*FUNCTION_FIELDS, "configMapExprs")
         function, config = read_function(entry), read_map_entries(entry, "configMapExprs")
-        read_function_config(entry, function, more_config=bool(config))
+        check_function_config(entry, function, has_config_expressions=bool(config))
         functions.append(FunctionTemplate(function, config))
     return tuple(functions)
 
@@ -162,7 +166,7 @@ def _create_expression(fields: VariantFieldReader, name: str, *, can_use_reposit
 
 
 class ReadSet(NamedTuple):
-    """A valid spec without errors, or None with all errors; warnings are about deprecated notation."""
+    """Spec, errors and deprecation warnings of a PackageVariantSet. `spec` is None if there are errors."""
 
     spec: PackageVariantSetSpec | None
     errors: tuple[str, ...]
@@ -170,16 +174,16 @@ class ReadSet(NamedTuple):
 
 
 class ReadRevisionSet(NamedTuple):
-    """The upstreams of a PackageRevisionSet without errors, or no upstreams with all errors."""
+    """Upstreams and errors of a PackageRevisionSet. `upstreams` is empty if there are errors."""
 
     upstreams: tuple[UpstreamSpec, ...]
     errors: tuple[str, ...]
 
 
 def read_package_variant_set(data: Mapping[str, Any], cel_limits: ExpressionLimits) -> ReadSet:
-    """Read a whole PackageVariantSet object. v1alpha1 has a different API and is an error.
+    """Read a complete PackageVariantSet of the version v1alpha2. Every other version is an error.
 
-    Expressions are checked here, before the targets are expanded. `cel_limits` limits their length and depth.
+    This function also checks the syntax of all CEL expressions. `cel_limits` limits their length and depth.
     """
     version = data.get("apiVersion")
     if version != SET_API_VERSION:
@@ -189,12 +193,12 @@ def read_package_variant_set(data: Mapping[str, Any], cel_limits: ExpressionLimi
     errors.add(*_check_expressions(spec, cel_limits))
     reader = VariantFieldReader("", data, errors)
     reader.report_unknown_fields(*OBJECT_FIELDS)
-    read_name(reader)
+    check_name(reader)
     return ReadSet(None if errors.list_all() else spec, errors.list_all(), tuple(errors.warnings))
 
 
 def read_revision_set(data: Mapping[str, Any]) -> ReadRevisionSet:
-    """Read a whole PackageRevisionSet object: upstreams that several sets share."""
+    """Read a complete PackageRevisionSet, which is a list of upstreams that several PackageVariantSets can use."""
     errors = VariantFieldErrors()
     reader = VariantFieldReader("", data, errors)
     reader.report_unknown_fields(*OBJECT_FIELDS)
@@ -222,7 +226,8 @@ def _check_expressions(spec: PackageVariantSetSpec, cel_limits: ExpressionLimits
     for target in spec.targets:
         messages = tuple(_check_template_expressions(target.template, cel_limits))
         yield from messages
-        # The merged templates contain the errors of the template, which must be reported only once.
+        # Check merged templates only if the target's own template has no errors, because a merged template repeats its
+        # errors.
         for template in target.upstream_templates.values() if not messages else ():
             yield from _check_template_expressions(template, cel_limits)
 
@@ -284,7 +289,10 @@ def _read_target(target: VariantFieldReader, spec: VariantFieldReader) -> SetTar
 
 
 def _read_upstream_templates(target: VariantFieldReader, spec: VariantFieldReader) -> dict[int, VariantTemplate]:
-    """Read the template merged with the template of each upstream that has one."""
+    """Return the target's template merged with each upstream's own template, by the index of the upstream.
+
+    Upstreams without a template are omitted.
+    """
     templates = {}
     for index, upstream in enumerate(spec.iterate_mappings("upstreams")):
         if upstream.has_value("template"):
@@ -357,7 +365,7 @@ def _read_selected_names(target: VariantFieldReader, selector: VariantFieldReade
     if target.has_value("packageNames"):
         target.errors.warn(f"{target.get_path('packageNames')} is read as {selector.get_path('packageNames')}")
     if target_names and selector_names and target_names != selector_names:
-        target.errors.add(f"{target.path}: packageNames is set in two places with different names")
+        target.errors.add(f"{target.path}: packageNames of the target and of its selector must not differ")
     return selector_names or target_names
 
 

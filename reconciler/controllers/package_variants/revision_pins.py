@@ -1,4 +1,7 @@
-"""Revision pins: revisions in the config that follow a tag by proposals (`tagMode: rewrite`)."""
+"""Revision pins: `revision` fields that the daemon updates when a tag moves (`tagMode: rewrite`).
+
+For each update, the daemon proposes a change of the config, which a person reviews.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +38,9 @@ _Path = tuple[str | int, ...]
 
 
 def find_revision_pins(catalog: Catalog, inputs: PackageVariantInputs, upstreams: UpstreamResolver) -> ControllerResult:
-    """Return every revision pin of a valid object, and the findings.
+    """Return the revision pins of all valid objects in the config, and the findings.
 
-    Generated PackageVariants have no pins, because their revision is in the set's file.
+    Generated PackageVariants have no pins, because their revision is in the file of the PackageVariantSet.
     """
     results = [
         _create_pin(manifest, path, upstream, inputs, upstreams)
@@ -53,7 +56,7 @@ def _iterate_rewritten_upstreams(
     manifest: ConfigObject, inputs: PackageVariantInputs
 ) -> Iterator[tuple[_Path, UpstreamSpec]]:
     paths = list(_iterate_upstream_paths(manifest.data))
-    # Reading is slow, and only few objects have this mode.
+    # Look for the mode in the raw data first, because reading the whole object is slow and few objects have this mode.
     if not any(_get_mapping(manifest.data, path).get("tagMode") == TAG_MODE_REWRITE for path in paths):
         return
     for path, upstream in zip(paths, _read_upstreams(manifest, inputs), strict=False):
@@ -81,7 +84,7 @@ def _get_mapping(data: Any, path: _Path) -> dict[str, Any]:
 
 
 def _read_upstreams(manifest: ConfigObject, inputs: PackageVariantInputs) -> Sequence[UpstreamSpec]:
-    """Return the upstreams of an object in the order of their paths; none if the object is invalid."""
+    """Return the upstreams of an object, in the order of their paths. Return () if the object is invalid."""
     match manifest.key.kind:
         case "PackageVariant":
             variant = read_package_variant(manifest.data).spec
@@ -114,7 +117,8 @@ def _create_pin(
 
     match upstreams.resolve_pin(namespace, upstream):
         case UnreachableUpstream():
-            # The objects that require the repository report the error.
+            # Create no finding here, because each object that uses the repository already reports that it cannot be
+            # read.
             return create_pin(), ()
         case UnresolvedUpstream(reason, message):
             return create_pin(), (downgrade_to_warning(BY_REASON[reason].finding(message, location)),)
@@ -144,7 +148,7 @@ def _create_settling_findings(settling: SettlingReference, location: SourceLocat
 
 
 def _format_like(written_revision: object, revision: ResolvedRevision) -> str | int:
-    """Return a revision in the notation of the existing value: 3, "3" or v3."""
+    """Return a revision in the notation of the current value, e.g. 3, "3" or "v3"."""
     if revision.number > 0 and isinstance(written_revision, int):
         return revision.number
     if revision.number > 0 and isinstance(written_revision, str) and written_revision.isdecimal():

@@ -1,6 +1,7 @@
-"""Expansion of a set: from its targets to the PackageVariants that it requests, or to a failure.
+"""Expansion of a PackageVariantSet: the PackageVariants that its targets request, or the reason of a failure.
 
-The module also contains the controller's cache, which reuses an expansion while the results of its queries are equal.
+The module also contains the cache of the controller. The cache reuses an expansion if the data that it read is
+unchanged.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _DescribedUpstream = tuple[UpstreamSpec, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class PackageVariantSet:
-    """A valid set with its identity. Its variants have a label with `uid`."""
+    """A valid PackageVariantSet with its identity. Each generated PackageVariant has a label with `uid`."""
 
     key: ObjectKey
     uid: str
@@ -48,24 +49,27 @@ class PackageVariantSet:
 
 
 class SetSnapshot(SelectableObjects, Protocol):
-    """The objects that a set can use, all in its own namespace."""
+    """The objects in the namespace of a PackageVariantSet, which the set can use."""
 
     def find_repository(self, name: str) -> ObjectMetadata | None:
-        """Return a Repository."""
+        """Return the Repository with this name. Return None if it does not exist."""
         ...
 
     def describe_upstream(self, upstream: UpstreamSpec) -> Mapping[str, Any] | UnresolvedUpstream:
-        """Return the variable `upstream` of expressions: name, namespace, labels, annotations."""
+        """Return the value of the variable `upstream` in CEL expressions: name, namespace, labels and annotations.
+
+        Return the reason if the upstream cannot be resolved.
+        """
         ...
 
     def find_revision_set(self, name: str) -> Mapping[str, Any] | None:
-        """Return a PackageRevisionSet object as data."""
+        """Return the manifest of the PackageRevisionSet with this name. Return None if it does not exist."""
         ...
 
 
 @dataclass(frozen=True)
 class SetFailure:
-    """Reason why a set is left unchanged: its variants are neither created, updated nor deleted."""
+    """Reason why a PackageVariantSet cannot be processed, e.g. an invalid target, or why its deletions are blocked."""
 
     reason: str
     message: str
@@ -73,7 +77,10 @@ class SetFailure:
 
 @dataclass(frozen=True)
 class GeneratedVariant:
-    """A PackageVariant that a set requests. `target_indexes`: all targets that request it with an equal spec."""
+    """A PackageVariant that a PackageVariantSet requests.
+
+    `target_indexes` are the indexes of all targets in `spec.targets` that request it. They request the same spec.
+    """
 
     key: DownstreamKey
     name: str
@@ -83,7 +90,7 @@ class GeneratedVariant:
     target_indexes: tuple[int, ...]
 
     def as_data(self) -> dict[str, Any]:
-        """Return the whole object, as on the status branch."""
+        """Return the PackageVariant as a Kubernetes object. This is the form that is written to the status branch."""
         owner = {
             "apiVersion": SET_API_VERSION,
             "kind": self.variant_set.key.kind,
@@ -105,9 +112,9 @@ class GeneratedVariant:
 
 @dataclass(frozen=True)
 class SkippedTarget:
-    """A target that failed under `errorPolicy: skipTarget`. Its variant stays unchanged.
+    """A target that failed in a PackageVariantSet with `errorPolicy: skipTarget`. Its PackageVariant stays unchanged.
 
-    `key` is None if the downstream is unknown. Then no variant of the set may be deleted.
+    `key` is None if the downstream of the target is unknown. Then no PackageVariant of the set may be deleted.
     """
 
     index: int
@@ -118,24 +125,24 @@ class SkippedTarget:
 
 @dataclass(frozen=True)
 class SetExpansion:
-    """The variants that a set requests, sorted by key, and the skipped targets."""
+    """The PackageVariants that a PackageVariantSet requests, sorted by key, and the targets that failed."""
 
     variants: tuple[GeneratedVariant, ...]
     skipped: tuple[SkippedTarget, ...] = ()
 
     @cached_property
     def upstreams(self) -> tuple[UpstreamSpec, ...]:
-        """The distinct upstreams of its variants."""
+        """The upstreams of the requested PackageVariants. Each upstream occurs once."""
         return tuple(dict.fromkeys(variant.spec.upstream for variant in self.variants))
 
     @cached_property
     def repositories(self) -> tuple[str, ...]:
-        """The Repository name of each variant, in order."""
+        """The name of each requested PackageVariant's Repository, in the order of `variants`."""
         return tuple(variant.spec.downstream.repo for variant in self.variants)
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The names of its variants."""
+        """The names of the requested PackageVariants."""
         return frozenset(variant.name for variant in self.variants)
 
 
@@ -149,7 +156,7 @@ class _RenderedTarget:
 def expand_set(
     variant_set: PackageVariantSet, snapshot: SetSnapshot, cel_limits: ExpressionLimits
 ) -> SetExpansion | SetFailure:
-    """Return the PackageVariants of a set, or the failure. `cel_limits` applies to each expression."""
+    """Return the PackageVariants that a set requests, or the failure. `cel_limits` limits each CEL expression."""
     upstreams = _describe_upstreams(variant_set.spec, snapshot)
     if isinstance(upstreams, SetFailure):
         return upstreams
@@ -263,9 +270,9 @@ SetVariants = tuple[tuple[Variant | StalledVariant, ...], tuple[ConfigStatus, ..
 
 
 class PackageVariantCache:
-    """Results that the controller reuses in the next pass. An empty cache gives equal results.
+    """Results that the controller can reuse in the next pass. They make a pass faster and do not change its result.
 
-    A set depends on its text and on the results of its queries. While both are unchanged, its expansion is reused.
+    The expansion of a PackageVariantSet is reused if its manifest and all objects that it looks up are unchanged.
     """
 
     def __init__(self) -> None:
@@ -277,7 +284,7 @@ class PackageVariantCache:
         self.acyclic_inputs: tuple[object, ...] = ()
 
     def end_pass(self, set_keys: Iterable[ObjectKey]) -> None:
-        """End a pass over these sets and remove the entries of other sets."""
+        """End a pass. Remove the expansions of all PackageVariantSets that are not in `set_keys`."""
         kept_keys = {*set_keys}
         self._expansions = {key: cached for key, cached in self._expansions.items() if key in kept_keys}
         for cache in (self.set_variants, self.set_results, self.deployments, self.reference_warnings):
@@ -291,10 +298,10 @@ class PackageVariantCache:
         get_basis: Callable[[str], object | None],
         expand: Callable[[SetSnapshot], SetExpansion | SetFailure],
     ) -> SetExpansion | SetFailure:
-        """Return the expansion of a set; calculate it if its text or a query result has changed.
+        """Return the expansion of a set. Calculate it if the manifest, the limits or the result of a query has changed.
 
-        `get_basis` returns the object that determines all results of a query, by the query's name. With the identical
-        basis the query is not repeated.
+        `get_basis` receives the name of a query and returns the object from which all its results are computed. If this
+        object is the same as in the previous pass, the query is not repeated.
         """
         cached = self._expansions.get(manifest.key)
         if (
@@ -324,7 +331,7 @@ class _CachedExpansion:
     bases: Mapping[str, object | None] = field(default_factory=dict)
 
     def is_current(self, snapshot: SetSnapshot, get_basis: Callable[[str], object | None]) -> bool:
-        """Return whether all recorded queries have the same results in a snapshot."""
+        """Return whether all recorded queries have the same results in a new snapshot."""
         unchanged_queries = {
             name for name, basis in self.bases.items() if basis is not None and get_basis(name) is basis
         }
@@ -338,7 +345,7 @@ class _CachedExpansion:
 
 @dataclass
 class _RecordingSnapshot:
-    """A snapshot that records every query and its result."""
+    """Wrapper of a snapshot that records every query and its result."""
 
     snapshot: SetSnapshot
     results: dict[str, dict[tuple[Any, ...], Any]] = field(default_factory=dict)

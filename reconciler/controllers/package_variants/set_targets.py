@@ -1,7 +1,6 @@
-"""Targets of a set: from lists, selectors and templates to the specs of PackageVariants.
+"""Targets of a PackageVariantSet: the code that converts each target to specs of PackageVariants.
 
-The module contains the variables and the evaluation of expressions, the variants' names, the expansion of targets and
-the rendering of templates. The order of rendering decides which of several expression errors is reported.
+The module expands lists and selectors, evaluates CEL expressions, renders templates and names the PackageVariants.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _Metadata = Mapping[str, Any]
 
 
 class ObjectMetadata(Protocol):
-    """The metadata of an object that expressions and selectors can use. Spec and status are not available."""
+    """The metadata that selectors and CEL expressions can use. They cannot use the spec and status of an object."""
 
     @property
     def key(self) -> ObjectKey:
@@ -49,21 +48,21 @@ class ObjectMetadata(Protocol):
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The labels; {} if there are none."""
+        """The labels of the object. {} if it has none."""
         ...
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """The annotations; {} if there are none."""
+        """The annotations of the object. {} if it has none."""
         ...
 
 
 class TemplateError(ValueError):
-    """A template cannot be rendered for a target. The text has the path and the reason."""
+    """A template cannot be rendered. The message contains the path of the template field and the reason."""
 
 
 def describe_object(metadata: ObjectMetadata, namespace: str) -> dict[str, Any]:
-    """Return the four metadata fields of an object that expressions can use."""
+    """Return the metadata of an object that CEL expressions can use: name, namespace, labels and annotations."""
     return {
         "name": metadata.key.name,
         "namespace": metadata.key.namespace or namespace,
@@ -73,7 +72,10 @@ def describe_object(metadata: ObjectMetadata, namespace: str) -> dict[str, Any]:
 
 
 def check_expression(text: TemplateText, limits: ExpressionLimits) -> str | None:
-    """Return why an expression does not parse, is too long or uses an undeclared variable, or None."""
+    """Return the error if an expression has invalid syntax, is too long or uses an unknown variable.
+
+    Return None if the expression is valid or if the text is a literal.
+    """
     if not text.is_expression:
         return None
     try:
@@ -84,7 +86,7 @@ def check_expression(text: TemplateText, limits: ExpressionLimits) -> str | None
 
 
 def list_cel_extensions(text: TemplateText, limits: ExpressionLimits) -> tuple[str, ...]:
-    """Return the functions, macros and operators of a valid expression that are not standard CEL, sorted."""
+    """Return the functions, macros and operators of an expression that are not part of standard CEL, sorted by name."""
     if not text.is_expression:
         return ()
     return tuple(sorted(_create_environment(limits, text.can_use_repository).compile(text.text).extensions))
@@ -92,13 +94,17 @@ def list_cel_extensions(text: TemplateText, limits: ExpressionLimits) -> tuple[s
 
 @dataclass(frozen=True)
 class ExpressionInputs:
-    """The variables for the expressions of one target, and the limits of each expression."""
+    """The values of the variables in the CEL expressions of one target, and the limits of each expression."""
 
     bindings: Mapping[str, Any]
     limits: ExpressionLimits
 
     def evaluate(self, text: TemplateText) -> str:
-        """Return the value of a template text. Raises TemplateError."""
+        """Return a literal unchanged, or the result of a CEL expression.
+
+        Raises:
+            TemplateError: The expression fails.
+        """
         if not text.is_expression:
             return text.text
         try:
@@ -110,13 +116,13 @@ class ExpressionInputs:
 
 @cached(2)
 def _create_environment(limits: ExpressionLimits, can_use_repository: bool) -> CelEnvironment:
-    # `repoExpr` determines the repository and therefore cannot use it.
+    # Omit the variable `repository` for `repoExpr`, because the result of `repoExpr` determines the repository.
     repository_variable = {"repository"} if can_use_repository else set()
     return CelEnvironment(_VARIABLES_OF_REPOSITORY_EXPRESSION | repository_variable, limits=limits)
 
 
 def find_nonstandard_expressions(spec: PackageVariantSetSpec, cel_limits: ExpressionLimits) -> tuple[str, ...]:
-    """Return a message for each expression of a valid spec that is not standard CEL: its field, and the extensions."""
+    """Return a message for each expression that is not standard CEL, with its field and the extensions."""
     texts = (text for target in spec.targets for text in _iterate_target_texts(target))
     return tuple(
         f"{text.path} uses {', '.join(extensions)}, which is not standard CEL; other engines may reject it"
@@ -128,14 +134,14 @@ def find_nonstandard_expressions(spec: PackageVariantSetSpec, cel_limits: Expres
 def _iterate_target_texts(target: SetTarget) -> Iterator[TemplateText]:
     template_texts = tuple(target.template.iterate_texts())
     yield from template_texts
-    # The merged templates contain the texts of the template, which must be reported only once.
+    # Skip texts of merged templates that the target's own template contains, so that each text is reported once.
     known_texts = {text.text for text in template_texts}
     for template in target.upstream_templates.values():
         yield from (text for text in template.iterate_texts() if text.text not in known_texts)
 
 
 class DownstreamKey(NamedTuple):
-    """Identity of a variant in its set: the downstream Repository and package, independent of its name."""
+    """Identity of a PackageVariant within its set: the name of the downstream Repository, and the package path."""
 
     repo: str
     package: str
@@ -145,19 +151,23 @@ class DownstreamKey(NamedTuple):
 
 
 def name_variants(set_name: str, keys: Iterable[DownstreamKey]) -> dict[DownstreamKey, str]:
-    """Return a unique name for each key. The names do not depend on the order of the keys."""
+    """Return a unique PackageVariant name for each key. The names do not depend on the order of the keys."""
     names: dict[DownstreamKey, str] = {}
     taken_names: set[str] = set()
     for key in sorted(set(keys)):
         name = format_variant_name(set_name, key)
-        # `a-b` + `c` and `a` + `b-c` have the same id. Porch silently creates one variant for both.
+        # Give the second of two equal names a hash. For example, the keys `a-b/c` and `a/b-c` have equal names. In this
+        # case, Porch creates only one PackageVariant for both keys.
         names[key] = name if name not in taken_names else _format_unambiguous_name(set_name, key)
         taken_names.add(names[key])
     return names
 
 
 def format_variant_name(set_name: str, key: DownstreamKey) -> str:
-    """Return the name of a variant whose id is unambiguous."""
+    """Return the usual name of a PackageVariant: `<set>-<repository>-<package>`, with dots instead of slashes.
+
+    If the name is longer than 63 characters, its end is replaced with a hash.
+    """
     display_id = _format_display_id(set_name, key)
     return display_id if len(display_id) <= _MAX_NAME_LENGTH else f"{display_id[:_PREFIX_LENGTH]}-{_hash(display_id)}"
 
@@ -172,25 +182,28 @@ def _format_unambiguous_name(set_name: str, key: DownstreamKey) -> str:
 
 
 def _hash(text: str) -> str:
-    # Porch uses SHA-1 for names. The names have no security purpose.
+    # Use SHA-1, because Porch uses it for names. The hash has no security purpose.
     return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:8]
 
 
 class SelectableObjects(Protocol):
-    """The context objects of the set's namespace."""
+    """The objects in the namespace of a PackageVariantSet that its targets can select."""
 
     def has_kind(self, api_version: str, kind: str) -> bool:
-        """Return whether the kind exists: the config has an object of it, or a CRD."""
+        """Return whether the config contains an object or a CustomResourceDefinition of this kind."""
         ...
 
     def list_objects(self, api_version: str, kind: str) -> Sequence[ObjectMetadata]:
-        """Return the objects of exactly this apiVersion and kind, in any order."""
+        """Return the objects with exactly this apiVersion and kind, in any order."""
         ...
 
 
 @dataclass(frozen=True)
 class TargetContext:
-    """One variant to render: its defaults, the variable `target` of its expressions, and its template."""
+    """One PackageVariant to create for a target.
+
+    It contains the default Repository and package, the value of the CEL variable `target`, and the template.
+    """
 
     index: int
     repo_default: str
@@ -205,20 +218,24 @@ class TargetContext:
 
 @dataclass(frozen=True)
 class UnknownTargetKind:
-    """A target selects objects of a kind that does not exist."""
+    """The failure if a target selects objects of a kind that does not exist."""
 
     index: int
     api_version: str
     kind: str
 
     def __str__(self) -> str:
-        return f'spec.targets[{self.index}]: no object or definition of kind "{self.kind}" in "{self.api_version}"'
+        kind = f'kind "{self.kind}" in "{self.api_version}"'
+        return f"spec.targets[{self.index}]: the config contains no object and no definition of {kind}"
 
 
 def expand_targets(
     targets: Sequence[SetTarget], upstreams: Sequence[UpstreamSpec], objects: SelectableObjects, namespace: str
 ) -> tuple[TargetContext, ...] | UnknownTargetKind:
-    """Return a context for each target and upstream, in the order of the spec; selected objects are sorted by name."""
+    """Return the contexts of all PackageVariants that targets and upstreams request, in the order of the spec.
+
+    Objects that a selector selects are sorted by name. Return the failure if a target selects an unknown kind.
+    """
     contexts: list[TargetContext] = []
     for index, target in enumerate(targets):
         unknown_kind = _find_unknown_kind(index, target, objects)
@@ -265,7 +282,7 @@ _FindRepository = Callable[[str], ObjectMetadata | None]
 
 @dataclass(frozen=True)
 class ResolvedTarget:
-    """A target with a known downstream, and the variables for the rest of its template."""
+    """A target whose downstream is known, and the variables for the other expressions of its template."""
 
     context: TargetContext
     upstream: UpstreamSpec
@@ -281,18 +298,18 @@ def resolve_target(
     namespace: str,
     cel_limits: ExpressionLimits,
 ) -> ResolvedTarget:
-    """Return the downstream of one target's variant.
+    """Evaluate the downstream Repository and package of one PackageVariant.
 
     Args:
         context: The target and its defaults.
-        upstream: The upstream of the variant.
-        upstream_metadata: The variable `upstream` of expressions.
-        find_repository: Returns a Repository of the set's namespace by name.
-        namespace: The set's namespace.
-        cel_limits: The limits of each expression.
+        upstream: The upstream of the PackageVariant.
+        upstream_metadata: The value of the CEL variable `upstream`.
+        find_repository: Function that returns the Repository with a name in the namespace of the set.
+        namespace: The namespace of the set.
+        cel_limits: The limits of each CEL expression.
 
     Raises:
-        TemplateError: An expression fails. The text starts with the expression's path.
+        TemplateError: An expression fails or the Repository does not exist.
     """
     template = context.template
     bindings: dict[str, Any] = {
@@ -310,7 +327,11 @@ def resolve_target(
 
 
 def render_spec(target: ResolvedTarget) -> dict[str, Any]:
-    """Return the spec of the PackageVariant as data, before its validation. Raises TemplateError."""
+    """Return the spec of the PackageVariant as data. The spec is not validated yet.
+
+    Raises:
+        TemplateError: An expression fails.
+    """
     downstream = {"repo": target.key.repo, "package": target.key.package}
     rest = _render_rest(target.context.template, target.inputs)
     return {"upstream": target.upstream.as_data(), "downstream": downstream, **rest}
@@ -324,7 +345,7 @@ def _load_repository(name: str, find_repository: _FindRepository, namespace: str
 
 
 def _render_rest(template: VariantTemplate, inputs: ExpressionInputs) -> dict[str, Any]:
-    # The order decides which of several invalid expressions is reported.
+    # Keep this order of evaluation, because it determines which of several invalid expressions is reported.
     labels, annotations = render_map(template.labels, inputs), render_map(template.annotations, inputs)
     context = PackageContext(render_map(template.context, inputs), _render_remove_keys(template, inputs))
     injectors = [_render_injector(injector, inputs).as_data() for injector in template.injectors]
@@ -346,7 +367,7 @@ def _render_rest(template: VariantTemplate, inputs: ExpressionInputs) -> dict[st
 
 
 def render_map(template: MapTemplate, inputs: ExpressionInputs) -> dict[str, str]:
-    """Return the static map, overwritten by each entry in order."""
+    """Return the static map with the evaluated entries. An entry replaces an earlier value of the same key."""
     return {**template.static, **_render_entries(template.entries, inputs)}
 
 

@@ -1,4 +1,4 @@
-"""Conditions of PackageVariants and PackageVariantSets in each situation, with the texts of Porch."""
+"""Status conditions of PackageVariants and PackageVariantSets, with the messages of Porch."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _INVALID_MESSAGE = "invalid packagevariant object"
 
 
 def build_deprecated_conditions(warnings: Iterable[str]) -> Conditions:
-    """Return the condition for deprecated notation; none without warnings."""
+    """Return a condition with the warnings about deprecated fields. Return () if there are no warnings."""
     message = "; ".join(warnings)
     return (Condition("Deprecated", "True", "ReadAsAlias", message),) if message else ()
 
 
 def build_invalid_conditions(errors: Iterable[str]) -> Conditions:
-    """Return the conditions of an invalid PackageVariant."""
+    """Return the conditions of a PackageVariant whose manifest is invalid."""
     return _build_pair(("True", "ValidationError", "; ".join(errors)), ("False", "Error", _INVALID_MESSAGE))
 
 
 def build_unresolved_conditions(failure: UnresolvedUpstream) -> Conditions:
-    """Return the conditions of a PackageVariant whose upstream does not exist or is not published."""
+    """Return the conditions of a PackageVariant whose upstream does not exist or cannot be used."""
     return _build_pair(("True", failure.reason, failure.message), ("False", "Error", failure.message))
 
 
 def build_stalled_conditions(reason: str, message: str) -> Conditions:
-    """Return the conditions of a PackageVariant with an unusable target or upstream, for example UpstreamCycle."""
+    """Return conditions with Stalled=True and Ready=False, for example for an upstream cycle."""
     return _build_pair(("True", reason, message), ("False", reason, message))
 
 
@@ -41,38 +41,38 @@ def build_failed_conditions(message: str, reason: str = "Error") -> Conditions:
 
 
 def build_waiting_conditions(reason: str, message: str) -> Conditions:
-    """Return the conditions of a PackageVariant that waits for a person, for example DownstreamProposed."""
+    """Return the conditions of a PackageVariant that waits for a person, for example to approve a proposed draft."""
     return _build_pair(("False", "Valid", _VALID_MESSAGE), ("False", reason, message))
 
 
 def build_ready_conditions() -> Conditions:
-    """Return the conditions of a PackageVariant whose downstream is up to date."""
+    """Return the conditions of a PackageVariant whose downstream package is up to date."""
     message = "successfully ensured downstream package variant"
     return _build_pair(("False", "Valid", _VALID_MESSAGE), ("True", "NoErrors", message))
 
 
 def build_downstream_exists_conditions(repo: str, package: str) -> Conditions:
-    """Return the conditions if the target has a published package without an owner and the policy is adoptNone."""
+    """Return the conditions if the policy is adoptNone and the target contains a package without an owner."""
     message = f"package {repo}/{package} already exists and is not owned; use adoptExisting"
     return build_stalled_conditions("DownstreamExists", message)
 
 
 def build_invalid_set_conditions(errors: Iterable[str]) -> Conditions:
-    """Return the conditions of an invalid PackageVariantSet."""
+    """Return the conditions of a PackageVariantSet whose manifest is invalid."""
     return build_failed_set_conditions(SetFailure("ValidationError", "; ".join(errors)))
 
 
 def build_failed_set_conditions(failure: SetFailure) -> Conditions:
-    """Return the conditions of a PackageVariantSet that is left unchanged or whose deletions are blocked."""
+    """Return the conditions of a PackageVariantSet that cannot be expanded or whose deletions are blocked."""
     return build_stalled_conditions(failure.reason, failure.message)
 
 
 def build_reconciled_set_conditions(not_ready: Iterable[str], skipped: Iterable[str] = ()) -> Conditions:
-    """Return the conditions of a PackageVariantSet whose variants are as requested.
+    """Return the conditions of a PackageVariantSet that was expanded.
 
     Args:
-        not_ready: The names of the variants that are not Ready.
-        skipped: The messages of skipped targets.
+        not_ready: The names of the PackageVariants that are not Ready.
+        skipped: The messages of the targets that failed and were skipped.
     """
     failures = join_messages(skipped)
     reconciled: _ConditionFields = ("True", "Reconciled", "package variants successfully reconciled")
@@ -81,7 +81,7 @@ def build_reconciled_set_conditions(not_ready: Iterable[str], skipped: Iterable[
 
 
 def build_variants_ready_condition(not_ready: Iterable[str]) -> Condition:
-    """Return the condition that shows whether all variants of a set are Ready."""
+    """Return the condition that shows whether all PackageVariants of a set are Ready."""
     names = sorted(not_ready)
     if not names:
         return Condition("VariantsReady", "True", "AllReady", "all package variants are ready")

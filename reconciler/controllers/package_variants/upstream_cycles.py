@@ -1,4 +1,4 @@
-"""Upstream cycles: packages that would be created from themselves, directly or through other variants."""
+"""Detection of upstream cycles: packages that would be created from themselves, directly or through other packages."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ BranchPath = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class UpstreamLink:
-    """The location of a variant's upstream package, and of the package itself.
+    """A connection from an upstream package (`start`) to the package that is created from it (`end`).
 
-    A location is a path on a branch of a remote, because several Repositories can have the same remote.
+    Each end is given as URL, branch and path and not as a Repository, because several Repositories can have the same
+    URL.
     """
 
     key: ObjectKey
@@ -35,9 +36,10 @@ class UpstreamLink:
 
 
 def stall_cycles(result: ControllerResult, catalog: Catalog, inputs: PackageVariantInputs) -> ControllerResult:
-    """Return the result with every variant on a cycle stalled; variants that depend on a cycle are not.
+    """Return the result with every package variant on a cycle changed to stalled.
 
-    Several variants may request one target. All of them count, because planning decides later which one gets it.
+    A package variant that only depends on a cycle is not changed. If several package variants request one target, all
+    of them are checked, because planning decides later which of them may create the package.
     """
     variants: dict[ObjectKey, Variant | StalledVariant] = {variant.owner.key: variant for variant in result.variants}
     variants |= {variant.owner.key: variant for variant in result.stalled}
@@ -58,9 +60,9 @@ def stall_cycles(result: ControllerResult, catalog: Catalog, inputs: PackageVari
 
 
 def find_cycles(links: Iterable[UpstreamLink]) -> Iterator[Sequence[UpstreamLink]]:
-    """Yield cycles that together contain every link on a cycle, each starting at its lowest key.
+    """Yield the cycles of the links, so that each link on a cycle is in at least one result.
 
-    Of all cycles through a link the shortest is yielded. A link on several cycles may be in several results.
+    Each result is the shortest cycle through one of its links. It starts at the link with the lowest key.
     """
     candidates = _remove_dead_ends(sorted(links, key=lambda link: link.key))
     links_by_start: dict[BranchPath, list[UpstreamLink]] = {}
@@ -74,7 +76,10 @@ def find_cycles(links: Iterable[UpstreamLink]) -> Iterator[Sequence[UpstreamLink
 
 
 def _remove_dead_ends(links: Sequence[UpstreamLink]) -> Sequence[UpstreamLink]:
-    """Return the links that remain after removing dead ends repeatedly: cycles, and links between cycles."""
+    """Return the links that remain if links without a predecessor or successor are removed repeatedly.
+
+    The remaining links are on cycles or on paths between cycles.
+    """
     while True:
         starts, ends = {link.start for link in links}, {link.end for link in links}
         remaining = [link for link in links if link.start in ends and link.end in starts]
@@ -86,7 +91,7 @@ def _remove_dead_ends(links: Sequence[UpstreamLink]) -> Sequence[UpstreamLink]:
 def _find_shortest_cycle(
     first: UpstreamLink, links_by_start: Mapping[BranchPath, Sequence[UpstreamLink]]
 ) -> Sequence[UpstreamLink]:
-    """Return the shortest path from a link back to its start; () if there is none."""
+    """Return the shortest path from a link back to its start. Return () if there is no such path."""
     link_to: dict[BranchPath, UpstreamLink] = {first.end: first}
     pending = deque([first.end])
     while pending and first.start not in link_to:
@@ -109,18 +114,18 @@ def _rotate_to_lowest_key(cycle: Sequence[UpstreamLink]) -> Sequence[UpstreamLin
 
 def _format_message(cycle: Sequence[UpstreamLink]) -> str:
     more = f", and {len(cycle) - _MAX_LISTED} more" if len(cycle) > _MAX_LISTED else ""
-    return f"a package cannot be made from itself: {', '.join(link.summary for link in cycle[:_MAX_LISTED])}{more}"
+    return f"a package cannot be created from itself: {', '.join(link.summary for link in cycle[:_MAX_LISTED])}{more}"
 
 
 class _Locations:
-    """Locations of package targets, with each Repository's address resolved once."""
+    """Locations of package targets. The URL of each Repository is resolved only once."""
 
     def __init__(self, inputs: PackageVariantInputs) -> None:
         self._inputs = inputs
         self._urls: dict[tuple[str, str], str] = {}
 
     def find_location(self, target: PackageTarget) -> BranchPath | None:
-        """Return the location of a target; None without its Repository."""
+        """Return the URL, branch and path of a target. Return None if its Repository does not exist."""
         repository_key = (target.namespace, target.repository)
         repository = self._inputs.repositories.get(repository_key)
         if repository is None:
@@ -152,7 +157,7 @@ def _stall(variant: Variant | StalledVariant, message: str, catalog: Catalog) ->
 
 
 def _locate(variant: Variant | StalledVariant, catalog: Catalog) -> SourceLocation:
-    # The set of a generated PackageVariant does not have this field at the same path.
+    # Use the location of the whole set for a generated PackageVariant, because the set has no field at this path.
     manifest = catalog.get(variant.owner.parent or variant.owner.key)
     assert manifest is not None, "the config contains every owner of a package variant"
     return manifest.location if variant.owner.parent else manifest.location_of(("spec", "upstream"))

@@ -1,7 +1,7 @@
-"""Resolution of an upstream: from a reference to the commit and tree that it names today.
+"""Resolution of an upstream: it finds the commit and tree that a reference in the config names now.
 
-The module contains the notation of revision names, the workspaces in tag messages, the lookup of references, the
-revisions of moving tags (`tagMode: rewrite`), and the `settle` duration.
+The module parses revision names and the workspaces in tag messages. It also finds the revision that a moving tag names
+(`tagMode: rewrite`), and checks the `settle` duration.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from reconciler.krm.times import format_rfc3339
 from reconciler.krm.yaml import YamlError, parse_yaml
 
 _NUMBERED_REVISION = re.compile(r"v([1-9][0-9]*)")
-# Names such as "stable" and "beta" move. Immutable revisions contain a number: v3, v2.0.0, 1.4, 2024-05.
+# Treat a name that starts with a number as an immutable revision, e.g. v3, v2.0.0, 1.4 or 2024-05. Other names, e.g.
+# "stable" and "beta", can move.
 _REVISION_LIKE = re.compile(r"v?[0-9]")
 _VERSION = re.compile(r"v?([0-9]{1,9}(?:\.[0-9]{1,9})*)")
 _PORCH_PREFIX = "kpt:"
@@ -36,33 +37,38 @@ _MAX_LISTED = 5
 
 
 def list_tag_prefixes(prefix: str, directory: str, package: str) -> tuple[str, ...]:
-    """Return the possible prefixes of a package's tags, the most specific first."""
+    """Return the possible prefixes of a package's revision tags. The most specific prefix is first."""
     return tuple(dict.fromkeys((prefix + join_path(directory, package), prefix + package)))
 
 
 def join_path(directory: str, path: str) -> str:
-    """Return a path below a directory; "" is the root."""
+    """Return the path of a file or folder below a directory. The directory "" is the root of the repository."""
     return f"{directory}/{path}" if directory else path
 
 
 def parse_revision_number(suffix: str) -> int:
-    """Return N of `vN`, or -1."""
+    """Return N if the suffix is `vN`. Return -1 for any other suffix."""
     numbered = _NUMBERED_REVISION.fullmatch(suffix)
     return int(numbered[1]) if numbered else -1
 
 
 def is_immutable_name(suffix: str) -> bool:
-    """Return whether a tag's last segment looks like a revision and not like a channel."""
+    """Return whether the last segment of a tag looks like a revision such as `v3`, and not like a channel such as
+    `stable`.
+    """
     return _REVISION_LIKE.match(suffix) is not None
 
 
 def get_revision_sort_key(suffix: str) -> tuple[list[int], str]:
-    """Return the sort key of a revision name: v2 is before v10."""
+    """Return a sort key that compares the numbers in a revision name by value, so that v2 is sorted before v10."""
     return [int(number) for number in re.findall("[0-9]{1,9}", suffix)], suffix
 
 
 def is_older(suffix: str, than: str) -> bool:
-    """Return whether a revision's version number is lower. Names without a version number are never older."""
+    """Return whether the version in `suffix` is lower than the version in `than`.
+
+    Return False if one of the names does not start with a version number.
+    """
     version, other_version = (_VERSION.match(name) for name in (suffix, than))
     return bool(version and other_version and _parse_version(version[1]) < _parse_version(other_version[1]))
 
@@ -72,9 +78,9 @@ def _parse_version(version: str) -> list[int]:
 
 
 def parse_workspace(message: str, package: str) -> str:
-    """Return the workspace of a package's revision from a tag or commit message; "" if it has none.
+    """Return the workspace name of a package revision from a tag message or commit message.
 
-    The reconciler writes a trailer, Porch writes a line of JSON.
+    The reconciler writes the name in a trailer, and Porch writes it in a line of JSON. Return "" if there is no name.
     """
     trailers = parse_trailers(message)
     if trailers.get("Reconciler-Package") == package:
@@ -95,7 +101,7 @@ def _parse_porch_workspace(line: str, package: str) -> str:
 
 
 class PackageDirectory(NamedTuple):
-    """A package's directory at a commit. `skipped`: links and submodules, which are not copied."""
+    """The directory of a package in a commit. `skipped` are the paths of links and submodules, which are not copied."""
 
     tree: TreeId
     skipped: tuple[str, ...] = ()
@@ -103,47 +109,50 @@ class PackageDirectory(NamedTuple):
 
 
 class UpstreamRefs(Protocol):
-    """The refs of one upstream repository from a single listing. Names have no `refs/…/` prefix."""
+    """The branches and tags of one upstream repository. Their names do not contain `refs/heads/` or `refs/tags/`."""
 
     def find_tag(self, name: str) -> CommitId | None:
-        """Return the commit that a tag peels to."""
+        """Return the commit of a tag. Return None if the tag does not exist."""
         ...
 
     def find_branch(self, name: str) -> CommitId | None:
-        """Return the head of a branch."""
+        """Return the head commit of a branch. Return None if the branch does not exist."""
         ...
 
     def list_tags(self, prefix: str) -> Iterable[str]:
-        """Return the names of all tags with a prefix, in any order."""
+        """Return the names of all tags that start with a prefix, in any order."""
         ...
 
     def find_package(self, commit: CommitId, directory: str, package: str) -> PackageDirectory | None:
-        """Return a package's directory below `directory` ("" is the root); None if there is none."""
+        """Return the directory of a package below `directory`. Return None if the commit does not contain it."""
         ...
 
     def read_file(self, commit: CommitId, path: str) -> bytes | None:
-        """Return a file's content."""
+        """Return the content of a file. Return None if the commit does not contain the file."""
         ...
 
     def read_message(self, name: str) -> str:
-        """Return the message of an annotated tag, or of the commit that a lightweight tag names."""
+        """Return the message of an annotated tag, or of a lightweight tag's commit."""
         ...
 
     def read_tag_seconds(self, name: str) -> int:
-        """Return the date of an annotated tag, or of the commit that a lightweight tag names."""
+        """Return the date of an annotated tag, or of a lightweight tag's commit, in seconds since 1970."""
         ...
 
     def read_change_seconds(self, commit: CommitId, path: str) -> int:
-        """Return the date of the last first-parent commit up to `commit` that changed a path."""
+        """Return the date when a path was changed last, in seconds since 1970.
+
+        Only `commit` and its ancestors through first parents are searched.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class UpstreamRepository:
-    """The fields of a Repository that resolution requires.
+    """The fields of a Repository that are required to resolve an upstream.
 
-    `directory` has no outer slashes; "" is the root. `tag_prefix` is the prefix of revision tags: "" for catalogs,
-    `NAME/` for clusters.
+    `directory` has no slash at its start or end. The directory "" is the root. `tag_prefix` is the prefix of the
+    revision tags. By default, it is "" for a catalog and `<Repository name>/` for a deployment repository.
     """
 
     name: str
@@ -154,16 +163,17 @@ class UpstreamRepository:
 
 @dataclass(frozen=True)
 class ResolvedRevision:
-    """The revision that an upstream reference names today.
+    """The revision that an upstream reference names now.
 
     Attributes:
-        directory: The package's path from the root.
-        ref: The tag name or branch name for the lock.
-        number: N of a tag `vN`, otherwise -1.
+        directory: The path of the package from the root of the repository.
+        ref: The name of the tag or branch. It is written to the lock of the Kptfile.
+        number: N if the tag is `vN`. Otherwise -1.
+        is_floating: Whether the reference can move to another revision.
         warnings: Messages for findings and the status.
-        skipped: Paths in the package that are not copied.
-        since_seconds: Date since which the reference names this revision, from Git, in seconds since 1970; 0 if
-            `settle` is not set.
+        skipped: Paths of links and submodules in the package, which are not copied.
+        since_seconds: Date in Git since which the reference names this revision, in seconds since 1970. It is 0 if the
+            upstream has no `settle` duration.
     """
 
     repository: str
@@ -180,13 +190,13 @@ class ResolvedRevision:
 
     @property
     def suffix(self) -> str:
-        """The last segment of the ref: the revision or the branch."""
+        """The last segment of the tag or branch name, for example `v3`."""
         return self.ref.rpartition("/")[2]
 
 
 @dataclass(frozen=True)
 class UnresolvedUpstream:
-    """Why an upstream is unusable: `UpstreamNotFound`, `UpstreamNotPublished`, `RevisionPending` or `TagUnpinned`."""
+    """An upstream that cannot be used. `reason` is the name of a finding code, such as `UpstreamNotFound`."""
 
     reason: str
     message: str
@@ -194,7 +204,7 @@ class UnresolvedUpstream:
 
 @dataclass(frozen=True)
 class _FoundRef:
-    """A tag or a branch head. `channel`: commit and path of the channel file that names the tag."""
+    """A tag or a branch head. If a channel file names the tag, `channel` is the commit and the path of this file."""
 
     name: str
     number: int
@@ -208,7 +218,7 @@ class _FoundRef:
 def resolve_upstream(
     upstream: UpstreamSpec, repository: UpstreamRepository, refs: UpstreamRefs
 ) -> ResolvedRevision | UnresolvedUpstream:
-    """Return the revision that the upstream names, or the reason why there is none."""
+    """Return the revision that the upstream refers to, or the reason why it cannot be used."""
     lookup = _Lookup(upstream, repository, refs)
     if upstream.is_awaiting_revision:
         return lookup.explain_pending_revision()
@@ -229,14 +239,17 @@ def resolve_upstream(
 def describe_revision(
     resolved: ResolvedRevision, namespace: str, labels: dict[str, str], annotations: dict[str, str]
 ) -> dict[str, Any]:
-    """Return the variable `upstream` of expressions. `labels` and `annotations` are those of the Kptfile."""
+    """Return the value of the variable `upstream` in CEL expressions.
+
+    `labels` and `annotations` are from the metadata of the Kptfile.
+    """
     name = f"{resolved.repository}.{resolved.package.replace('/', '.')}.{resolved.suffix}"
     return {"name": name, "namespace": namespace, "labels": labels, "annotations": annotations}
 
 
 @dataclass(frozen=True)
 class _Lookup:
-    """The upstream, repository and refs that every step of a lookup requires."""
+    """Searches the refs of a repository for the revision of one upstream."""
 
     upstream: UpstreamSpec
     repository: UpstreamRepository
@@ -263,9 +276,10 @@ class _Lookup:
                 return self._find_channel_ref(name)
 
     def get_since_seconds(self, ref: _FoundRef) -> int:
-        """Return the date since which a reference names its commit, from Git's dates."""
+        """Return the date in Git since which a reference names its commit, in seconds since 1970."""
         if not ref.is_tag:
-            # A branch head moves with every package of its repository. Only the last change of this package counts.
+            # Use the last change of this package, because commits for other packages of the repository move the branch
+            # too.
             return self.refs.read_change_seconds(
                 ref.commit, join_path(self.repository.directory, self.upstream.package)
             )
@@ -273,11 +287,11 @@ class _Lookup:
         return max(tagged, self.refs.read_change_seconds(*ref.channel)) if ref.channel else tagged
 
     def explain_pending_revision(self) -> UnresolvedUpstream:
-        """Return the error for `tagMode: rewrite` without a revision."""
+        """Return the error for an upstream that has `tagMode: rewrite` but no revision."""
         tag = f"tag {self.upstream.tag} of {self.upstream.repo}/{self.upstream.package}"
         message = (
-            f"spec.upstream.revision is missing. With tagMode rewrite the revision is used, and {tag} is only a source"
-            " of proposals; merge the proposal that adds the revision, or write it"
+            "spec.upstream.revision is missing. With tagMode rewrite, the package is created from this revision, and"
+            f" {tag} is only used to propose new revisions; merge the proposal that adds the revision, or set the field"
         )
         return UnresolvedUpstream("RevisionPending", message)
 
@@ -289,14 +303,14 @@ class _Lookup:
         )
 
     def _find_tag(self, suffix: str, *, is_floating: bool = False) -> _FoundRef | None:
-        # A slash would match tags of a package below this one.
+        # Do not look up a suffix that contains a slash, because it would match a tag of a package in a subdirectory.
         for name in () if "/" in suffix else (f"{prefix}/{suffix}" for prefix in self._list_tag_prefixes()):
             if commit := self.refs.find_tag(name):
                 return _FoundRef(name, parse_revision_number(suffix), commit, is_floating)
         return None
 
     def _find_workspace(self, workspace: str) -> _FoundRef | None:
-        """Return the published revision whose tag message or commit message names this workspace."""
+        """Return the published revision whose tag message or commit message contains this workspace name."""
         package = self.upstream.package
         for prefix in self._list_tag_prefixes():
             names = self.refs.list_tags(f"{prefix}/")
@@ -327,7 +341,11 @@ class _Lookup:
         return None
 
     def _find_channel_ref(self, name: str) -> _FoundRef | UnresolvedUpstream:
-        """Return the revision of a channel. The reviewed channel file has precedence over a movable tag."""
+        """Return the revision of a channel.
+
+        If a channel file names the channel, the file has precedence over a Git tag, because changes of the file are
+        reviewed.
+        """
         tag_ref = self._find_tag(name, is_floating=True)
         listed_ref = self._find_listed_revision(name)
         if listed_ref is None:
@@ -367,7 +385,7 @@ class _Lookup:
         return UnresolvedUpstream("UpstreamNotFound", f"{message}; {self._suggest_revisions()}")
 
     def _suggest_revisions(self) -> str:
-        """Return the existing revisions, or the next step if there are none."""
+        """Return a hint for an error message: the existing revisions or, if there are none, the expected tag prefix."""
         names = {
             name.removeprefix(f"{prefix}/")
             for prefix in self._list_tag_prefixes()
@@ -375,7 +393,8 @@ class _Lookup:
         }
         revisions = sorted((name for name in names if "/" not in name), key=get_revision_sort_key, reverse=True)
         if revisions:
-            return f"there are {', '.join(revisions[:_MAX_LISTED])}{', ...' if len(revisions) > _MAX_LISTED else ''}"
+            more = ", ..." if len(revisions) > _MAX_LISTED else ""
+            return f"existing revisions: {', '.join(revisions[:_MAX_LISTED])}{more}"
         branch = self.repository.branch
         branch_hint = (
             f"revision -1 is the head of {branch}"
@@ -412,9 +431,10 @@ def _normalize_revision(revision: str) -> str:
 def find_revision(
     revision: ResolvedRevision, tag: str, repository: UpstreamRepository, refs: UpstreamRefs
 ) -> ResolvedRevision | UnresolvedUpstream:
-    """Return the immutable revision that a resolved moving tag names, by its commit or by its tree.
+    """Return the immutable revision with the same commit or the same package tree as a resolved moving tag.
 
-    A channel file and `latest` name a revision directly. A Git tag `stable` can name the commit of a tag such as `v3`.
+    A channel file or `latest` names the revision itself. For a Git tag such as `stable`, search for a revision tag such
+    as `v3` with the same commit. If there is none, search for one with the same tree.
     """
     if revision.suffix != tag and is_immutable_name(revision.suffix):
         return revision
@@ -434,7 +454,7 @@ def find_revision(
     if not matching_tags:
         message = (
             f"tag {tag} of {repository.name}/{revision.package} names commit {revision.commit[:12]}, which has no"
-            f" revision: create a tag such as {prefixes[-1]}/v1 for it, or name a revision in a channel file"
+            f" revision tag; create the tag {prefixes[-1]}/v1 for the commit, or name a revision in a channel file"
         )
         return UnresolvedUpstream("TagUnpinned", message)
     name = max(
@@ -457,16 +477,16 @@ def _has_same_tree(
 
 
 def check_settling(upstream: UpstreamSpec, revision: ResolvedRevision, now_seconds: int) -> SettlingReference | None:
-    """Return the settling reference while `settle` has not passed; None when the move can be followed.
+    """Return until when a moved reference must not be used yet. Return None if the revision can be used now.
 
-    The age of the move is calculated from Git's dates, so that no local state is required.
+    The end of the `settle` duration is calculated from dates in Git, so that no local state is required.
     """
     until = revision.since_seconds + upstream.settle_seconds
     if not upstream.settle_seconds or until <= now_seconds:
         return None
     message = (
         f"{_format_named_revision(upstream, revision)} since {format_rfc3339(revision.since_seconds)};"
-        f" with settle {upstream.settle} it is followed from {format_rfc3339(until)}"
+        f" with settle {upstream.settle}, the new content is used from {format_rfc3339(until)}"
     )
     return SettlingReference(until, message)
 

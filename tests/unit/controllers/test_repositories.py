@@ -189,8 +189,14 @@ def test_url_is_formatted_for_a_kptfile(text: str, expected: str) -> None:
     ("values", "hint"),
     [
         pytest.param([], "", id="there-are-none"),
-        pytest.param([("edge", "b"), ("edge", "a"), ("far", "c")], "; there are a, b", id="those-of-the-namespace"),
-        pytest.param([("far", "x"), ("edge", "a"), ("away", "x")], "; there is one in away, far", id="elsewhere"),
+        pytest.param(
+            [("edge", "b"), ("edge", "a"), ("far", "c")], "; existing Repositories: a, b", id="those-of-the-namespace"
+        ),
+        pytest.param(
+            [("far", "x"), ("edge", "a"), ("away", "x")],
+            "; a Repository with this name exists in other namespaces: away, far",
+            id="elsewhere",
+        ),
         pytest.param([("edge", str(n)) for n in range(9)], "", id="too-many-to-be-of-help"),
     ],
 )

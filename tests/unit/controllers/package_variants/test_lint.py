@@ -31,14 +31,14 @@ def lint(*documents: str, text: str = SITE) -> list[str]:
     ("target", "why"),
     [
         pytest.param("{repositorySelector: {matchLabels: {region: noth}}}",
-                     "repositorySelector matches no object: no Repository of namespace default has region=noth; there"
-                     " are north, south; did you mean north?", id="a-value"),
+                     "repositorySelector matches no object: no Repository of namespace default has region=noth;"
+                     " existing values: north, south; did you mean north?", id="a-value"),
         pytest.param("{repositorySelector: {matchLabels: {regio: north}}}",
                      "repositorySelector matches no object: no Repository of namespace default has a label regio; did"
                      " you mean region?", id="a-label"),
         pytest.param("{repositorySelector: {matchExpressions: [{key: region, operator: In, values: [a, b]}]}}",
                      "repositorySelector matches no object: no Repository of namespace default has region=a or"
-                     " region=b; there are north, south", id="one-of-several-values"),
+                     " region=b; existing values: north, south", id="one-of-several-values"),
         pytest.param("{repositorySelector: {matchLabels: {region: north}, matchExpressions:"
                      " [{key: region, operator: NotIn, values: [north]}]}}",
                      "repositorySelector matches no object: no Repository of namespace default fulfills all requirements",
@@ -66,7 +66,7 @@ def test_unknown_kind_is_not_reported_as_a_target_without_match() -> None:
 def test_repeated_target_is_reported() -> None:
     (item,) = lint(build_variant_set("edge", "[{repositories: [{name: berlin}]}, {repositories: [{name: berlin}]}]"))
 
-    assert item.startswith("8 TargetRepeated: spec.targets[1] requests only packages that spec.targets[0] requests")
+    assert item.startswith("8 TargetRepeated: all packages of spec.targets[1] are also requested by spec.targets[0]")
 
 
 def test_target_that_requests_more_packages_is_not_repeated() -> None:
@@ -81,7 +81,7 @@ def test_target_that_requests_more_packages_is_not_repeated() -> None:
     [
         pytest.param("{kind: ConfigMap, name: site-nort}",
                      "no ConfigMap of namespace default has this name; did you mean site-north?", id="a-name"),
-        pytest.param("{kind: Site, name: site-north}", "the object with this name is a ConfigMap, which the injector does not admit",
+        pytest.param("{kind: Site, name: site-north}", "the object with this name is a ConfigMap, which the injector does not select",
                      id="a-kind"),
         pytest.param("{name: nobody}", "no object of namespace default has this name", id="any-kind"),
     ],
@@ -99,7 +99,7 @@ def test_injector_of_a_set_is_reported_once_for_all_its_variants() -> None:
     target = f"{{repositories: [{{name: berlin}}, {{name: lisbon}}], template: {{injectors: {injectors}}}}}"
     here, south = lint(build_variant_set("edge", f"[{target}]"))
 
-    makes = "8 InjectorMatchesNothing: spec.targets[0] generates an injector of"
+    makes = "8 InjectorMatchesNothing: spec.targets[0] generates an injector for"
     assert here.startswith(f'{makes} berlin/gateway, lisbon/gateway that names "here", but no object')
     assert south.startswith(f'{makes} lisbon/gateway that names "site-south", but no object')
     assert south.endswith("did you mean site-north?")

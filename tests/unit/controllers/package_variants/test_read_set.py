@@ -118,7 +118,7 @@ def remove_allowed_fields(error: str) -> str:
         ),
         pytest.param(
             build_spec_with_targets({"repositorySelector": {"packageNames": ["a"]}, "packageNames": ["b"]}),
-            [f"{T0}: packageNames is set in two places with different names"],
+            [f"{T0}: packageNames of the target and of its selector must not differ"],
             id="package-names-twice",
         ),
         pytest.param(
@@ -277,13 +277,13 @@ def test_v1alpha1_api_is_refused() -> None:
         pytest.param(
             build_spec_with_template(labelExprs={"key": "a", "value": "b"}),
             build_spec_with_template(labelExprs=[{"key": "a", "value": "b"}]),
-            [f"{TEMPLATE}.labelExprs is written as a mapping and read as a list of one"],
+            [f"{TEMPLATE}.labelExprs is a mapping and is read as a list with one item"],
             id="mapping-as-a-list",
         ),
         pytest.param(
             build_spec_with_template(injectors=[{"name": "a"}], injectorExprs=[{"nameExpr": "repoDefault"}]),
             build_spec_with_template(injectors=[{"name": "a"}, {"nameExpr": "repoDefault"}]),
-            [f"{TEMPLATE}.injectorExprs is read as more injectors"],
+            [f"the items of {TEMPLATE}.injectorExprs are read as items of {TEMPLATE}.injectors"],
             id="injector-exprs",
         ),
         pytest.param(

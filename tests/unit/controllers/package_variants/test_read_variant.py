@@ -197,7 +197,7 @@ def remove_allowed_fields(error: str) -> str:
         ),
         pytest.param(
             build_spec_with_upstream(tag="v12"),
-            ['spec.upstream.tag is invalid: "v12" names a revision; write it as revision'],
+            ['spec.upstream.tag is invalid: "v12" is the name of a revision; write it in the field revision'],
             id="tag-like-a-revision",
         ),
         pytest.param(
@@ -226,7 +226,7 @@ def remove_allowed_fields(error: str) -> str:
         ),
         pytest.param(
             build_spec_with_upstream(revision="v1", tagMode="rewrite"),
-            ['spec.upstream.tagMode "rewrite" needs spec.upstream.tag: the tag to look at'],
+            ['spec.upstream.tagMode "rewrite" requires a tag in spec.upstream.tag'],
             id="rewrite-without-a-tag",
         ),
     ],
@@ -330,7 +330,7 @@ def test_references_are_read(written: dict[str, Any], expected: UpstreamReferenc
         ),
         pytest.param(
             build_valid_spec(injectors={"name": "x"}),
-            "spec.injectors is written as a mapping and read as a list of one",
+            "spec.injectors is a mapping and is read as a list with one item",
             build_valid_spec(injectors=[{"name": "x"}]),
             id="injectors-as-a-mapping",
         ),

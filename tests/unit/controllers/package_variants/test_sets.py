@@ -306,7 +306,7 @@ def test_empty_fields_are_omitted() -> None:
         pytest.param(
             {"objectSelector": {"apiVersion": "a/v1", "kind": "Moon"}},
             "NoMatchingTargets",
-            'spec.targets[0]: no object or definition of kind "Moon" in "a/v1"',
+            'spec.targets[0]: the config contains no object and no definition of kind "Moon" in "a/v1"',
             id="unknown-kind",
         ),
     ],

@@ -151,21 +151,21 @@ def format_missing_revision(revision: str, instead: str) -> str:
             RevisionReference("v4", 4),
             FakeRefs(TAGS),
             "UpstreamNotFound",
-            format_missing_revision("v4", "there are v10, v3.0.0-rc.1, v2, v1, stable"),
+            format_missing_revision("v4", "existing revisions: v10, v3.0.0-rc.1, v2, v1, stable"),
             id="no-such-revision",
         ),
         pytest.param(
             RevisionReference("v99/x", -1),
             FakeRefs(TAGS),
             "UpstreamNotFound",
-            format_missing_revision("v99/x", "there are v10, v3.0.0-rc.1, v2, v1, stable"),
+            format_missing_revision("v99/x", "existing revisions: v10, v3.0.0-rc.1, v2, v1, stable"),
             id="a-package-below-is-another-package",
         ),
         pytest.param(
             WorkspaceReference("w"),
             FakeRefs(TAGS),
             "UpstreamNotFound",
-            format_missing_revision("w", "there are v10, v3.0.0-rc.1, v2, v1, stable"),
+            format_missing_revision("w", "existing revisions: v10, v3.0.0-rc.1, v2, v1, stable"),
             id="no-such-workspace",
         ),
         pytest.param(
@@ -200,14 +200,14 @@ def format_missing_revision(revision: str, instead: str) -> str:
             RevisionReference("v9", 9),
             FakeRefs({f"broker/v{number}": "c1" for number in range(7)}),
             "UpstreamNotFound",
-            format_missing_revision("v9", "there are v6, v5, v4, v3, v2, ..."),
+            format_missing_revision("v9", "existing revisions: v6, v5, v4, v3, v2, ..."),
             id="many-tags",
         ),
         pytest.param(
             TagReference("latest"),
             FakeRefs({"broker/v2.0.0": "c1"}),
             "UpstreamNotFound",
-            format_missing_revision("latest", "there are v2.0.0"),
+            format_missing_revision("latest", "existing revisions: v2.0.0"),
             id="nothing-numbered",
         ),
         pytest.param(
@@ -323,7 +323,7 @@ def test_rewritten_tag_without_revision_is_pending() -> None:
     [
         pytest.param(
             b"channels: {stable: v7}",
-            format_missing_revision("v7", "there are v10, v3.0.0-rc.1, v2, v1, stable"),
+            format_missing_revision("v7", "existing revisions: v10, v3.0.0-rc.1, v2, v1, stable"),
             id="revision-that-is-not-there",
         ),
         pytest.param(

@@ -35,7 +35,7 @@ def test_preset_without_matching_cluster_is_reported() -> None:
     start = "spec.clusterSelector matches no cluster, so that no Plugin is created"
 
     assert lint(preset(tiers=("egde",))) == [
-        ("SelectorMatchesNothing", f"{start}: no Cluster of acme has tier=egde; there are edge")
+        ("SelectorMatchesNothing", f"{start}: no Cluster of acme has tier=egde; existing values: edge")
     ]
 
 
