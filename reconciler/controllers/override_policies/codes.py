@@ -9,7 +9,7 @@ CODES = (
         "AnnotationsTooLarge",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "With the overrides applied, the annotations of a resource exceed the size limit of Kubernetes.",
+        "After the overrides, the annotations of a resource exceed the size limit of Kubernetes.",
     ),
     COMPONENT_PRESENT := FindingCode(
         "ComponentPresent",
@@ -42,7 +42,7 @@ CODES = (
         "FieldUnparsable",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "The text in a string that a policy edits does not have the stated format, or cannot be edited.",
+        "A string that a policy edits does not contain text in the format of the policy, or the text cannot be edited.",
     ),
     FORBIDDEN_PATH := FindingCode(
         "ForbiddenPath",
@@ -54,7 +54,7 @@ CODES = (
         "IdentityChanged",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "With the overrides applied, the kind, name or namespace of a resource differs.",
+        "Overrides change the kind, name or namespace of a resource, which is not allowed.",
     ),
     IMAGE_PATH_INVALID := FindingCode(
         "ImagePathInvalid",
@@ -102,7 +102,7 @@ CODES = (
         "PatchDroppedKeys",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "A patch replaces a map and drops keys that the new map does not have. Patches do not merge maps.",
+        "A patch replaces a map and removes keys that the new map does not contain. Patches do not merge maps.",
     ),
     PATCH_FIELD_UNKNOWN := FindingCode(
         "PatchFieldUnknown",
@@ -117,7 +117,10 @@ CODES = (
         "The last step of a patch's path is not a valid index of the list.",
     ),
     PATCH_PARENT_MISSING := FindingCode(
-        "PatchParentMissing", Severity.ERROR, FindingScope.PACKAGE, "A parent on the path of a patch does not exist."
+        "PatchParentMissing",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "A parent field on the path of a patch does not exist.",
     ),
     PATCH_PATH_INVALID := FindingCode(
         "PatchPathInvalid",
@@ -165,7 +168,7 @@ CODES = (
         "PolicyInvalid",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "A field of an override policy is invalid, or a resource uses such a policy.",
+        "A field of an override policy is invalid, or a resource uses an invalid policy.",
     ),
     POLICY_NAME_EMPTY := FindingCode(
         "PolicyNameEmpty",
@@ -177,7 +180,7 @@ CODES = (
         "PolicyNoEffect",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "Rules of a resource's override policies apply to a cluster, but change nothing.",
+        "The override rules for a resource apply to a cluster, but do not change the resource.",
     ),
     POLICY_NOT_FOUND := FindingCode(
         "PolicyNotFound",
@@ -195,7 +198,7 @@ CODES = (
         "ReplaceCreatedMember",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "A patch with replace adds a member, because it did not exist.",
+        "A patch with the operator replace adds a field that did not exist.",
     ),
     RESULT_UNWRITABLE := FindingCode(
         "OverrideResultUnwritable",
@@ -213,26 +216,26 @@ CODES = (
         "RuleOverwritten",
         Severity.WARNING,
         FindingScope.OBJECT,
-        "A later rule of the same override policy sets the same fields on all clusters of a rule.",
+        "A rule has no effect, because a later rule of the policy sets the same fields on all clusters of the rule.",
     ),
     RULE_TEXT_UNKNOWN := FindingCode(
         "RuleTextUnknown",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "The state was lost, so the earlier text of a rule is unknown. The package stays unchanged until the "
-        "rollout reaches its cluster.",
+        "The recorded state is missing, so that the earlier text of a rule is unknown. The package stays unchanged "
+        "until the rollout reaches its cluster.",
     ),
     RULE_UNREACHED := FindingCode(
         "RuleUnreached",
         Severity.WARNING,
         FindingScope.OBJECT,
-        "A rule of an override policy selects only clusters that receive no resource with this policy.",
+        "A rule of an override policy selects only clusters that have no resource with this policy.",
     ),
     RULE_TEXT_UNREADABLE := FindingCode(
         "RuleTextUnreadable",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "A closed wave keeps an earlier text of a rule that cannot be read any more. The rule has no effect there.",
+        "In a closed wave, the earlier text of a rule cannot be read any more. The rule has no effect on this cluster.",
     ),
     TAG_INVALID := FindingCode(
         "TagInvalid", Severity.ERROR, FindingScope.OBJECT, "A policy sets a value that is not a valid image tag."
@@ -241,13 +244,13 @@ CODES = (
         "ClusterVariableUnresolved",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "A variable of an override policy has no value for a cluster, or an invalid one.",
+        "A variable of an override policy has no value for a cluster, or an invalid value.",
     ),
     VALUE_REQUIRED := FindingCode(
         "ValueRequired",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "An operator of an override policy requires a value and has none.",
+        "An operator of an override policy requires a value, but the value is missing.",
     ),
     WAVE_MATCHES_NO_CLUSTER := FindingCode(
         "WaveMatchesNoCluster",

@@ -1,4 +1,5 @@
-"""Controller of PluginPresets, Plugins and PluginOverrides (`greenhouse.sap`, Greenhouse v1alpha1).
+"""Controller of PluginPresets, Plugins and PluginOverrides (API group `greenhouse.sap`, version `v1alpha1`).
 
-It resolves the options of each Plugin, and generates the Plugin and its optional files. It does not render packages.
+The controller resolves the options of each Plugin, and generates the files of the Plugin's package: the Plugin object
+and optional files. It does not render packages.
 """

@@ -9,7 +9,7 @@ CODES = (
         "AliasConflict",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "An option's name and path differ, or a secret reference has two notations that differ.",
+        "The name and the path of an option differ, or a reference to a secret contains two different keys.",
     ),
     CATALOG_IGNORED := FindingCode(
         "CatalogIgnored",
@@ -21,13 +21,13 @@ CODES = (
         "ConflictingOptionPaths",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "The path of an option is below the path of another option whose value cannot contain it.",
+        "The path of an option continues below another option whose value is not the required map or list.",
     ),
     CONFLICTING_OVERRIDES := FindingCode(
         "ConflictingOverrides",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "Two overrides of one layer set an option to different values. The last one is used.",
+        "Two overrides on one layer set an option to different values. The value of the later override is used.",
     ),
     DEFINITION_INVALID := FindingCode(
         "DefinitionInvalid",
@@ -81,13 +81,13 @@ CODES = (
         "ExpressionRetyped",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "A string that an expression inserts is read as another type.",
+        "YAML reads a string that an expression inserts as another type, e.g. as a number.",
     ),
     EXPRESSION_UNUSABLE := FindingCode(
         "ExpressionUnusable",
         Severity.WARNING,
         FindingScope.OBJECT,
-        "The expression of an option fails on every cluster. No Plugin uses it now.",
+        "The expression of an option fails on every cluster. No Plugin uses the expression now.",
     ),
     HELM_RELEASE_INVALID := FindingCode(
         "HelmReleaseInvalid",
@@ -99,7 +99,7 @@ CODES = (
         "ImmutableFieldChanged",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "A published Plugin would move to another cluster, or its release to another namespace.",
+        "The config changes the cluster or the release namespace of a published Plugin, which is not possible.",
     ),
     MULTIPLE_VALUE_SOURCES := FindingCode(
         "MultipleValueSources",
@@ -111,7 +111,7 @@ CODES = (
         "NameCollision",
         Severity.INFO,
         FindingScope.PACKAGE,
-        "Two presets request Plugins with the same name. One of them is skipped.",
+        "Two presets request Plugins with the same name. One of the Plugins is skipped.",
     ),
     NO_VALUE_SOURCE := FindingCode(
         "NoValueSource", Severity.ERROR, FindingScope.PACKAGE, "An option has no value, valueFrom or expression."
@@ -132,7 +132,7 @@ CODES = (
         "OverlappingOptionPaths",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "An option replaces a part of another option that has a higher layer.",
+        "An option replaces a part of another option's value, although the layer of the other option is higher.",
     ),
     OVERRIDE_CLUSTER_NOT_SELECTED := FindingCode(
         "OverrideClusterNotSelected",
@@ -144,7 +144,7 @@ CODES = (
         "OverrideClusterUnknown",
         Severity.WARNING,
         FindingScope.OBJECT,
-        "An override names a cluster that its organization does not have.",
+        "An override names a cluster that does not exist in the organization of the override.",
     ),
     OVERRIDE_DEFINITION_UNKNOWN := FindingCode(
         "OverrideDefinitionUnknown",
@@ -153,13 +153,13 @@ CODES = (
         "A PluginOverride names a plugin definition that does not exist.",
     ),
     OWNER_LABEL_MISSING := FindingCode(
-        "OwnerLabelMissing", Severity.WARNING, FindingScope.OBJECT, "A preset has no label with its owner team."
+        "OwnerLabelMissing", Severity.WARNING, FindingScope.OBJECT, "A preset has no label that names its owner team."
     ),
     OWNER_LABEL_NOT_EXISTING_TEAM := FindingCode(
         "OwnerLabelNotExistingTeam",
         Severity.WARNING,
         FindingScope.OBJECT,
-        "The owner label of a preset names a Team that its organization does not have.",
+        "The owner label of a preset names a Team that does not exist in the organization.",
     ),
     OWNER_LABEL_NOT_SUPPORT_GROUP := FindingCode(
         "OwnerLabelSetToNonSupportGroupTeam",
@@ -184,7 +184,7 @@ CODES = (
         "PluginNotManaged",
         Severity.INFO,
         FindingScope.PACKAGE,
-        "An existing Plugin with this name does not have the preset's label. It is not changed.",
+        "A preset requests a Plugin that exists without the preset's label. The existing Plugin is not changed.",
     ),
     PLUGIN_OVERRIDE_INVALID := FindingCode(
         "PluginOverrideInvalid",
@@ -223,7 +223,7 @@ CODES = (
         "Two Plugins have the same Helm release on a cluster.",
     ),
     RELEASE_NAME_INVALID := FindingCode(
-        "ReleaseNameInvalid", Severity.ERROR, FindingScope.PACKAGE, "The release name is invalid in Helm."
+        "ReleaseNameInvalid", Severity.ERROR, FindingScope.PACKAGE, "The release name of a Plugin is not valid in Helm."
     ),
     REQUIRED_OPTION_MISSING := FindingCode(
         "RequiredOptionMissing",
@@ -235,20 +235,20 @@ CODES = (
         "ReservedOption",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "An option is reserved for the reconciler. The value is ignored.",
+        "The config sets an option that is reserved for the reconciler. The value is ignored.",
     ),
     SECRET_LITERAL := FindingCode(
         "SecretLiteral",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "A secret option has a literal value, and its Plugin is not written. If the value is unused, the "
+        "A secret option has a literal value, and its Plugin is not written. If a higher layer replaces the value, the "
         "severity is warning.",
     ),
     SECRET_PATH_SHADOWED := FindingCode(
         "SecretPathShadowed",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "An option overlaps an option from a secret, or shares a list with it, and replaces its value.",
+        "An option replaces the value of a secret option, because their paths overlap or lead into the same list.",
     ),
     SECRET_REF_INCOMPLETE := FindingCode(
         "SecretRefIncomplete",
@@ -260,14 +260,14 @@ CODES = (
         "SelectorEmpty",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "A preset selects no clusters explicitly. No Plugin is created or deleted.",
+        "The cluster selector of a preset is empty. No Plugin is created or deleted.",
     ),
     UNDECLARED_OPTION := FindingCode(
         "UndeclaredOption",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "The plugin definition does not declare an option. If the option is set for all Plugins, the finding "
-        "is an info.",
+        "The config sets an option that the plugin definition does not declare. If the option is set for all Plugins, "
+        "the finding is an info.",
     ),
     UNSUPPORTED_VALUE_SOURCE := FindingCode(
         "UnsupportedValueSource",

@@ -1,4 +1,4 @@
-"""Controller entry point: all Plugins of a catalog's PluginPresets, and the Plugins in the config."""
+"""Entry point of the controller: conversion of the PluginPresets and Plugins of a config into package variants."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from reconciler.controllers.plugin_presets.outcome import (
     SuspendedPlugin,
     create_failure,
 )
-from reconciler.controllers.plugin_presets.outcome_checks import check_plugin_conflicts, withhold_secrets
+from reconciler.controllers.plugin_presets.outcome_checks import check_literal_secrets, check_plugin_conflicts
 from reconciler.controllers.plugin_presets.plugin_builder import PluginBuilder
 from reconciler.controllers.plugin_presets.plugin_requests import (
     PluginTargets,
@@ -80,8 +80,8 @@ def generate_plugins(
 ) -> ControllerResult:
     """Return a package variant for every Plugin that a preset or the config requests, and the findings.
 
-    A Plugin with an error keeps its published package. If the clusters of a preset are unknown, all its Plugins keep
-    theirs. `cache` contains results of the previous pass: a Plugin with equal inputs is not built again.
+    A Plugin with an error keeps its published package. If a preset is invalid, all its Plugins keep their published
+    packages. `cache` contains results of the previous pass. A Plugin is built again only if its inputs have changed.
     """
     cache = cache or PluginPresetCache()
     cache.begin_pass(inputs)
@@ -118,7 +118,7 @@ def generate_plugins(
 
 
 class _PresetPass:
-    """One pass over the presets and Plugins of a config, in steps."""
+    """Data of one pass over the presets and Plugins of a config. `generate_plugins` calls the methods in order."""
 
     def __init__(self, snapshot: PresetSnapshot, targets: PluginTargets) -> None:
         self.snapshot = snapshot
@@ -136,7 +136,7 @@ class _PresetPass:
         self._owner_label_conditions: dict[ObjectKey, Condition | None] = {}
 
     def read_presets(self) -> None:
-        """Read every preset and create its plugin requests."""
+        """Read every PluginPreset, and create a plugin request for each cluster that the preset selects."""
         for manifest in self.snapshot.catalog.objects_of_kind(GROUP, PRESET):
             preset, findings = self.targets.cache.read(read_preset, manifest)
             self.findings += findings
@@ -182,7 +182,7 @@ class _PresetPass:
         return code.finding(message, requester.manifest.location_of(path))
 
     def read_plugins(self) -> None:
-        """Read every Plugin in the config, unless a preset requests it."""
+        """Read every Plugin in the config, except the Plugins that a preset generates or may generate."""
         for manifest in self.snapshot.catalog.objects_of_kind(GROUP, PLUGIN):
             plugin, findings = self.targets.cache.read(read_plugin, manifest)
             if plugin is None:
@@ -199,19 +199,19 @@ class _PresetPass:
                 self._plugin_requests[manifest.key] = request
 
     def _stall(self, manifest: ConfigObject, findings: Sequence[Finding]) -> None:
-        """Record a Plugin without a usable target. Its published packages stay."""
+        """Record that a Plugin in the config cannot be built, so that its published package is not deleted."""
         errors = select_errors(tuple(findings))
         ready = Condition("Ready", "False", errors[0].code, "; ".join(error.message for error in errors))
         self.kept_owners.add(manifest.key)
         self.stalled.append(StalledVariant(PackageOwner(manifest.key, manifest.api_version), (ready,), tuple(findings)))
 
     def build_plugins(self) -> None:
-        """Build every requested Plugin."""
+        """Build every requested Plugin, and record an outcome for each request."""
         builder = PluginBuilder(self.snapshot, self.override_matcher, self.targets.inputs, self.targets.cache)
         outcomes: list[PluginOutcome] = list(self._failed_requests)
         for accepted in resolve_name_conflicts(self._preset_requests, self._plugin_requests, self.targets):
             outcomes.append(self._build(accepted, builder) if isinstance(accepted, PluginRequest) else accepted)
-        outcomes = withhold_secrets(outcomes, self.snapshot, self.override_matcher, self.kept_owners)
+        outcomes = check_literal_secrets(outcomes, self.snapshot, self.override_matcher, self.kept_owners)
         self.outcomes = check_plugin_conflicts(outcomes)
         self.findings += (outcome.finding for outcome in self.outcomes if isinstance(outcome, SkippedPlugin))
 
@@ -224,7 +224,7 @@ class _PresetPass:
         return builder.build(request, definition)
 
     def keep_uncertain_packages(self) -> None:
-        """Keep the packages of clusters whose config is incomplete."""
+        """Prevent the deletion of Plugins on clusters whose config is incomplete."""
         requested_locations = {outcome.request.location for outcome in self.outcomes}
         for location, owner in sorted(self.targets.owners.items()):
             cluster, package = location
@@ -237,12 +237,15 @@ class _PresetPass:
                 )
 
     def guard_deletions(self) -> list[tuple[Preset, GuardedPlugins]]:
-        """Return the deletion guard of each preset."""
+        """Return each valid preset with its deletion guard."""
         requested_locations = self._list_requested_locations()
         return [(preset, guard_preset(preset, requested_locations, self.targets)) for preset in self._valid_presets]
 
     def guard_deleted_owners(self) -> Mapping[ObjectKey, DeletionGuard]:
-        """Return the guards for deleted owners that have suspended Plugins."""
+        """Return deletion guards for owners that the config no longer contains.
+
+        A guard prevents the deletion of the owner's suspended Plugins. Owners without suspended Plugins have no guard.
+        """
         existing_owners = {*self.kept_owners, *(preset.key for preset in self._valid_presets), *self._plugin_requests}
         locations = [
             location
@@ -256,7 +259,7 @@ class _PresetPass:
         return {outcome.request.location for outcome in self.outcomes} | stalled
 
     def build_preset_statuses(self, guards: Iterable[tuple[Preset, GuardedPlugins]]) -> Iterator[ConfigStatus]:
-        """Yield the status of each valid preset before its Plugins are rendered."""
+        """Yield the status of each valid preset. The status does not contain render results yet."""
         outcomes: dict[ObjectKey, list[PluginOutcome]] = {}
         for outcome in self.outcomes:
             outcomes.setdefault(outcome.request.manifest.key, []).append(outcome)
@@ -271,13 +274,13 @@ class _PresetPass:
             yield build_preset_status(preset, outcomes.get(preset.key, ()), version, removed, label)
 
     def build_override_statuses(self) -> Iterator[ConfigStatus]:
-        """Yield the status of each PluginOverride: its layer and the number of its Plugins."""
+        """Yield the status of each PluginOverride: validity, option layer, and number of matching Plugins."""
         for layer in self._iterate_overrides():
             override = layer.override
             ready = Condition("Ready", "True", "Read", f"applies on layer {get_override_layer(override)}")
             if not override.is_valid:
                 ready = Condition(
-                    "Ready", "False", "Invalid", "is invalid; Plugins that it may apply to stay unchanged"
+                    "Ready", "False", "Invalid", "the override is invalid; Plugins that it may apply to stay unchanged"
                 )
             fields = {
                 "layer": get_override_layer(override),
@@ -290,7 +293,7 @@ class _PresetPass:
             yield from (layer for layer in overrides if layer.override.manifest.key in self.snapshot.catalog.objects)
 
     def find_blocked_and_unused(self, guards: Iterable[tuple[Preset, GuardedPlugins]]) -> Iterator[Finding]:
-        """Yield findings about blocked deletions and unused overrides."""
+        """Yield findings about blocked deletions of Plugins, and about PluginOverrides that match no Plugin."""
         for preset, guarded in guards:
             if guarded.is_guarded:
                 finding = DELETION_HELD.finding(guarded.guard.reason, preset.manifest.location)
@@ -300,7 +303,7 @@ class _PresetPass:
 
 
 def _find_cluster_change(request: PluginRequest, targets: PluginTargets) -> Finding | None:
-    """Return the error if a Plugin that is published on one cluster would move to another cluster."""
+    """Return an error if a request would move a published Plugin to another cluster. Return None otherwise."""
     if request.preset:
         return None
     published_clusters = [
@@ -311,14 +314,17 @@ def _find_cluster_change(request: PluginRequest, targets: PluginTargets) -> Find
     if not published_clusters or request.target.repository in published_clusters:
         return None
     message = (
-        f'spec.clusterName must stay "{published_clusters[0]}", where the Plugin is published, and cannot change to'
+        f'spec.clusterName must be "{published_clusters[0]}", because the Plugin is published on this cluster, not'
         f' "{request.target.repository}"'
     )
     return IMMUTABLE_FIELD_CHANGED.finding(message, request.manifest.location_of(("spec", "clusterName")))
 
 
 def _remove_repeated_findings(stalled: Iterable[StalledVariant]) -> Iterator[StalledVariant]:
-    """Yield stalled variants without repeated findings. One entry may invalidate the Plugins of all clusters."""
+    """Yield the stalled variants, and keep each finding only in the first variant that has the finding.
+
+    For example, one invalid entry of a preset causes the same finding for its Plugins on all clusters.
+    """
     reported: set[Finding] = set()
     for variant in stalled:
         yield replace(variant, findings=tuple(finding for finding in variant.findings if finding not in reported))

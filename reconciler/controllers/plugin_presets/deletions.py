@@ -1,4 +1,4 @@
-"""Deletion of Plugins that are no longer requested: retained Plugins, orphans, and the deletion guard of presets."""
+"""Deletion of Plugins that are no longer requested: retained Plugins, orphans, suspended Plugins, deletion guards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLUSTER_RETAINS = f"{GROUP}/plugin-deletion"
 
 
 def is_retained(preset: Preset | None, cluster: ConfigObject | None) -> bool:
-    """Return whether a Plugin stays after it is no longer requested: its cluster or its preset retains it."""
+    """Return whether the deletion policy `Retain` applies to a Plugin, because of its preset or its Cluster."""
     if cluster and cluster.annotations.get(CLUSTER_RETAINS, "").lower() == "retain":
         return True
     return preset is not None and preset.deletion_policy == "Retain"
@@ -27,13 +27,13 @@ def is_retained(preset: Preset | None, cluster: ConfigObject | None) -> bool:
 def find_orphans(
     preset: Preset, known_locations: Collection[PackageLocation], targets: PluginTargets, catalog: Catalog
 ) -> tuple[PackageLocation, ...]:
-    """Return the published Plugins with a preset's label that have no owner, now or after this pass. They stay.
+    """Return the locations of published Plugins that have a preset's label, but no owner now or after this pass.
 
     Args:
-        preset: The preset.
-        known_locations: Requested Plugins, and Plugins whose deletion is blocked.
-        targets: The existing Plugins.
-        catalog: The config.
+        preset: The preset that the label names.
+        known_locations: Locations of requested Plugins, and of Plugins whose deletion is blocked. They are not orphans.
+        targets: The published Plugins and their owners.
+        catalog: The catalog with the Cluster objects.
     """
     orphans: list[PackageLocation] = []
     for location in targets.labelled_locations.get(preset.key, ()):
@@ -48,11 +48,12 @@ PREVENT_DELETION = f"{GROUP}/prevent-deletion"
 
 @dataclass(frozen=True)
 class GuardedPlugins:
-    """The deletion guard of a preset.
+    """The deletion guard of a preset, and the Plugins that the guard protects.
 
     Attributes:
-        blocked: The Plugins whose deletion the guard blocks.
-        is_guarded: Whether the limit is exceeded, or the preset prevents all deletions.
+        guard: The deletion guard.
+        blocked: The locations of Plugins whose deletion is blocked.
+        is_guarded: Whether all deletions are blocked, because they exceed the limit or the preset prevents deletions.
     """
 
     guard: DeletionGuard
@@ -63,7 +64,7 @@ class GuardedPlugins:
 def guard_preset(
     preset: Preset, requested_locations: Collection[PackageLocation], targets: PluginTargets
 ) -> GuardedPlugins:
-    """Decide which Plugins that a preset no longer requests may be deleted."""
+    """Return the deletion guard for the Plugins that a preset no longer requests."""
     existing = targets.locations_by_owner.get(preset.key, ())
     obsolete = sorted(location for location in existing if location not in requested_locations)
     suspended = [location for location in obsolete if is_suspended(location, targets)]
@@ -75,7 +76,7 @@ def guard_preset(
     package_targets = frozenset(_get_target(location, targets) for location in deletions)
     if decision.reason:
         acknowledged_hashes = frozenset({preset.manifest.annotations.get(ACK_DELETIONS, "")} - {""})
-        # A prevented deletion cannot be confirmed.
+        # Do not offer a confirmation if the preset prevents deletions, because a confirmation would have no effect.
         unconfirmed = frozenset[PackageTarget]() if is_deletion_prevented(preset) else package_targets
         guard = DeletionGuard(frozenset(), decision.reason, decision.existing_count, unconfirmed, acknowledged_hashes)
         return GuardedPlugins(guard, (*deletions, *suspended), is_guarded=True)
@@ -87,7 +88,7 @@ def guard_preset(
 def guard_suspended(
     locations: Collection[PackageLocation], targets: PluginTargets
 ) -> Mapping[ObjectKey, DeletionGuard]:
-    """Return the guards of deleted owners with suspended Plugins."""
+    """Return deletion guards for the owners of `locations` that have suspended Plugins."""
     locations_by_owner: dict[ObjectKey, list[PackageLocation]] = {}
     for location in sorted(locations):
         owner = targets.owners[location]
@@ -102,21 +103,20 @@ def guard_suspended(
 
 
 def is_suspended(location: PackageLocation, targets: PluginTargets) -> bool:
-    """Return whether the published Plugin at a location has the suspend annotation."""
+    """Return whether the Plugin that is published at a location has the suspend annotation."""
     cluster, package = location
     published = targets.list_published(cluster).get(package)
     return published is not None and published.is_suspended
 
 
 def is_deletion_prevented(preset: Preset) -> bool:
-    """Return whether a preset prevents all deletions, also acknowledged ones."""
+    """Return whether a preset has the annotation that prevents all deletions of Plugins, even confirmed deletions."""
     return PREVENT_DELETION in preset.manifest.annotations
 
 
 def _decide(
     preset: Preset, deletions: list[PackageLocation], existing_count: int, inputs: PluginPresetInputs
 ) -> DeletionDecision:
-    """Return whether Plugins may be deleted."""
     annotations = preset.manifest.annotations
     if is_deletion_prevented(preset):
         examples = ", ".join("/".join(location) for location in deletions[:5])
@@ -136,7 +136,11 @@ def _decide(
 
 def _format_suspended_reason(locations: Collection[PackageLocation]) -> str:
     examples = ", ".join("/".join(location) for location in locations)
-    return f"suspended by the annotation {SUSPEND_ANNOTATION}: {examples}" if locations else ""
+    return (
+        f"Plugins that are suspended by the annotation {SUSPEND_ANNOTATION} are not deleted: {examples}"
+        if locations
+        else ""
+    )
 
 
 def _get_target(location: PackageLocation, targets: PluginTargets) -> PackageTarget:

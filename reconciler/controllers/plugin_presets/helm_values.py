@@ -1,7 +1,7 @@
-"""Helm values: option names as paths, and the values that options build together (Helm: `--set-json`).
+"""Helm values that several options form together. An option name is a path into the values, as in `helm --set-json`.
 
-Helm silently drops a value with an empty path step. It also drops a list item if another path continues below it. Both
-are errors here.
+Helm silently drops a value whose path has an empty step. It also drops a list item if another path continues below the
+item. In this module, both cases are errors.
 """
 
 from __future__ import annotations
@@ -16,19 +16,22 @@ from typing import Any, Final, TypeAlias
 from reconciler.memory import cached
 
 PathStep: TypeAlias = str | int
-"""A key of a map, or an index of a list."""
+"""One step of a path in Helm values: a key of a map, or an index of a list."""
 
 MAX_LEVELS: Final = 30
-"""Maximum number of dots after keys in one name, as in Helm."""
+"""Maximum number of dots between two keys in one option name. Helm has the same limit."""
 
 MAX_INDEX: Final = 65_536
-"""Maximum list index in a name, as in Helm."""
+"""Maximum list index in an option name. Helm has the same limit."""
 
 MAX_INDEXES: Final = 30
-"""Maximum number of list indexes in one name. Helm has no limit; this limit bounds the depth of the written YAML."""
+"""Maximum number of list indexes in one option name. Helm has no such limit. It limits the depth of the YAML."""
 
 MAX_LIST_ITEMS: Final = 100_000
-"""Maximum number of list items that all names together may add, gaps included. It bounds the memory use."""
+"""Maximum number of list items that the options of one Plugin may create, to limit the memory use.
+
+Null items before a list index are included.
+"""
 
 _KEY = re.compile(r"(?:[^\\.\[=,]|\\.)*", re.DOTALL)
 _INDEX = re.compile(r"\[([0-9]{1,20})\]", re.ASCII)
@@ -39,7 +42,10 @@ _MISSING: Final = object()
 
 @dataclass(frozen=True)
 class PathConflict:
-    """Why the option `name` has no place in the values. `conflicting_name` is the other option, if there is one."""
+    """The reason why the value of the option `name` cannot be placed in the Helm values.
+
+    `conflicting_name` is the option that prevents the placement. It is "" if no other option causes the conflict.
+    """
 
     name: str
     conflicting_name: str
@@ -48,33 +54,36 @@ class PathConflict:
 
 @dataclass(frozen=True)
 class HelmValues:
-    """The values that options build together, and the options that are not in them."""
+    """Helm values that several options form together, with a conflict for each option that is not included."""
 
     values: dict[str, Any]
     conflicts: tuple[PathConflict, ...] = ()
 
 
 def check_option_name(name: str) -> str:
-    """Return why an option name is not a valid path, or "". The text completes a sentence about the name."""
+    """Return the reason why an option name is not a valid path, e.g. "must not be empty".
+
+    Return "" if the name is valid.
+    """
     return _parse_name(name)[1]
 
 
 def parse_option_name(name: str) -> tuple[PathStep, ...]:
-    """Return the path that an option name denotes; () if the name is invalid."""
+    """Return the path of an option name, e.g. "a.b[0]" -> ("a", "b", 0). Return () if the name is invalid."""
     return _parse_name(name)[0]
 
 
 def format_option_name(steps: Sequence[PathStep]) -> str:
-    """Return the name that denotes a path, with special characters escaped."""
+    """Return the option name of a path, e.g. ("a", "b", 0) -> "a.b[0]". Special characters get a backslash."""
     parts = (f"[{step}]" if isinstance(step, int) else "." + _SPECIAL.sub(r"\\\g<0>", step) for step in steps)
     return "".join(parts).removeprefix(".")
 
 
 def build_values(entries: Iterable[tuple[str, Any]]) -> HelmValues:
-    """Return the values that options build together. The input is not changed.
+    """Return the Helm values that options form together. `entries` are pairs of option name and value.
 
-    Parents are placed before their children, independent of the order of `entries`, so that a child replaces a part of
-    its parent. Of two names for one path the later one wins.
+    The order of `entries` is not important if one path is the parent of another: the value of `a.b` always replaces a
+    part of the value of `a`. If two names have the same path, the later entry replaces the earlier entry.
     """
     parsed = [(*_parse_name(name), name, value) for name, value in entries]
     conflicts = [PathConflict(name, "", message) for _, message, name, _ in parsed if message]
@@ -90,11 +99,14 @@ def build_values(entries: Iterable[tuple[str, Any]]) -> HelmValues:
 
 
 def is_free(values: Mapping[str, Any], steps: Sequence[PathStep]) -> bool:
-    """Return whether a merge with `values` keeps a value at this path. Helm and Flux merge only maps."""
+    """Return whether a value at the path `steps` remains after Helm or Flux merges `values` over it.
+
+    Helm and Flux merge only maps. Any other value in `values` replaces everything at its path.
+    """
     container: Any = values
     for step in steps:
         if isinstance(step, int) or not isinstance(container, dict):
-            # A literal list or map replaces a list completely.
+            # The value at the path is replaced and not merged, because at least one of the two sides is not a map.
             return False
         if step not in container:
             return True
@@ -103,7 +115,7 @@ def is_free(values: Mapping[str, Any], steps: Sequence[PathStep]) -> bool:
 
 
 class _PlaceError(ValueError):
-    """A value cannot be placed at its path."""
+    """Raised if a value cannot be placed at its path in the Helm values."""
 
     def __init__(self, message: str, conflicting_name: str = "") -> None:
         super().__init__(message, conflicting_name)
@@ -113,14 +125,14 @@ class _PlaceError(ValueError):
 
 @dataclass
 class _Tree:
-    """Values under construction, and the option that created each path."""
+    """Helm values during construction, and the name of the option that created each path."""
 
     values: dict[str, Any] = field(default_factory=dict)
     creators: dict[tuple[PathStep, ...], str] = field(default_factory=dict)
     list_item_count: int = 0
 
     def place(self, steps: tuple[PathStep, ...], name: str, value: Any) -> None:
-        """Place a value at its path, or raise _PlaceError without any change."""
+        """Place a value at its path. Raise `_PlaceError` and change nothing if the value cannot be placed."""
         container: Any = self.values
         for depth, step in enumerate(steps):
             if not isinstance(container, list if isinstance(step, int) else dict):
@@ -146,14 +158,15 @@ class _Tree:
         if isinstance(container, list):
             new_items -= min(len(container), int(steps[0]) + 1)
         if self.list_item_count + new_items > MAX_LIST_ITEMS:
-            raise _PlaceError(f"would extend the lists of all options to more than {MAX_LIST_ITEMS} items")
+            raise _PlaceError(f"would increase the number of list items in all options to more than {MAX_LIST_ITEMS}")
         self.list_item_count += new_items
 
 
 def _get_item(container: Any, step: Any) -> Any:
     if isinstance(container, dict):
         return container.get(step, _MISSING)
-    # Helm treats a null in a list as a gap. A null in a map is a value that other options cannot extend.
+    # Treat a null in a list as a missing item, as Helm does. A null in a map is a value that other options cannot
+    # extend.
     return _MISSING if step >= len(container) or container[step] is None else container[step]
 
 
@@ -203,12 +216,12 @@ def _check_depth(steps: tuple[PathStep, ...]) -> str:
     if sum(isinstance(step, str) and isinstance(next_step, str) for step, next_step in pairwise(steps)) > MAX_LEVELS:
         return f"must not have more than {MAX_LEVELS} dots"
     if sum(isinstance(step, int) for step in steps) > MAX_INDEXES:
-        return f"must not pass through more than {MAX_INDEXES} lists"
+        return f"must not have more than {MAX_INDEXES} list indexes"
     return ""
 
 
 class _NameError(ValueError):
-    """An option name is not a valid path."""
+    """Raised if an option name is not a valid path."""
 
 
 def _iterate_steps(name: str) -> Iterator[PathStep]:

@@ -1,4 +1,7 @@
-"""Options that every Plugin gets. Expressions use them as `global.greenhouse`."""
+"""Injected options: options that the controller adds to every Plugin.
+
+Expressions can read the injected options from the variable `global.greenhouse`.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,13 @@ from reconciler.controllers.plugin_presets.helm_values import build_values, form
 from reconciler.memory import cached
 
 METADATA_PREFIX: Final = "metadata.greenhouse.sap/"
-"""Prefix of Cluster labels that are injected as metadata."""
+"""Prefix of Cluster labels whose values are injected as the options `global.greenhouse.metadata.*`."""
 
 OWNED_BY_LABEL: Final = "greenhouse.sap/owned-by"
-"""Label with the team that owns a preset or a Plugin."""
+"""Label that names the team that owns a preset or a Plugin."""
 
 EXPRESSION_VARIABLE: Final = "global"
-"""The only variable of expressions."""
+"""Name of the only variable that option expressions can use."""
 
 _ROOT: Final = (EXPRESSION_VARIABLE, "greenhouse")
 _REMOVED: Final = ((*_ROOT, "clusterNames"), (*_ROOT, "teamNames"))
@@ -27,14 +30,15 @@ _USES_BASE_DOMAIN = re.compile(rf"\bglobal\s*\.\s*greenhouse\s*\.\s*{_BASE_DOMAI
 
 @dataclass(frozen=True)
 class InjectionContext:
-    """Data about a Plugin for injected options.
+    """Data from which the injected options of one Plugin are computed.
 
     Attributes:
         organization: The Plugin's namespace.
-        cluster: The cluster's name; "" without a cluster.
-        cluster_labels: The labels of the Cluster object; {} without one.
-        plugin_labels: The Plugin's labels after propagation.
-        base_domain: The setting `rules.base_domain`; "" if it is not set.
+        cluster: The name of the Plugin's cluster. It is "" if the Plugin has no cluster.
+        cluster_labels: The labels of the Plugin's cluster. They are {} if the Plugin has no cluster.
+        plugin_labels: The Plugin's labels, including the labels that its preset propagates.
+        preset_labels: The labels of the Plugin's preset. They are {} if the Plugin has no preset.
+        base_domain: The setting `rules.base_domain`. It is "" if the setting is missing.
     """
 
     organization: str
@@ -47,7 +51,10 @@ class InjectionContext:
 
 @dataclass(frozen=True)
 class InjectedOption:
-    """An injected option, and the label that its value comes from; "" if it does not come from a label."""
+    """An option that the controller adds to a Plugin.
+
+    `label` is the key of the label that contains the value. It is "" if the value does not come from a label.
+    """
 
     name: str
     value: str
@@ -55,27 +62,30 @@ class InjectedOption:
 
 
 def list_injected_options(context: InjectionContext) -> tuple[InjectedOption, ...]:
-    """Return the injected options in their order; metadata is sorted by label.
+    """Return the injected options of a Plugin. Options with values from Cluster labels are sorted by label.
 
-    `baseDomain` is omitted if the setting is missing.
+    The option `global.greenhouse.baseDomain` is omitted if the setting `rules.base_domain` is missing.
     """
     return tuple(_iterate_options(context))
 
 
 def build_expression_variables(options: Iterable[InjectedOption]) -> dict[str, Any]:
-    """Return the variables of expressions: only the injected options, as nested values."""
+    """Return the variables that expressions can use: the injected options, nested by the steps of their names."""
     return build_values((option.name, option.value) for option in options).values
 
 
 def suggest_setting(expression: str, error: str) -> str:
-    """Return the end of an error message with the missing setting, or ""."""
+    """Return a hint for an error message if an expression fails because the setting `rules.base_domain` is missing.
+
+    Return "" for all other errors.
+    """
     if f"no such key: {_BASE_DOMAIN}" in error and _USES_BASE_DOMAIN.search(expression):
-        return "; set rules.base_domain to provide it"
+        return "; set the setting `rules.base_domain`"
     return ""
 
 
 def is_removed_option(name: str) -> bool:
-    """Return whether an option is one of the formerly injected options or below one. They are removed."""
+    """Return whether an option name is reserved, because earlier versions injected the option or a parent of it."""
     return parse_option_name(name)[:3] in _REMOVED
 
 
@@ -86,7 +96,7 @@ def _iterate_options(context: InjectionContext) -> Iterator[InjectedOption]:
         yield from _iterate_metadata(context.cluster_labels)
     if context.base_domain:
         yield InjectedOption(_format_name(_BASE_DOMAIN), context.base_domain)
-    # Expressions and values use the same source: the Plugin's label, or the label of its preset.
+    # Fall back to the label of the preset, because a preset may not propagate its owner label to its Plugins.
     owner = context.plugin_labels.get(OWNED_BY_LABEL) or context.preset_labels.get(OWNED_BY_LABEL)
     if owner:
         yield InjectedOption(_format_name("ownedBy"), owner, OWNED_BY_LABEL)

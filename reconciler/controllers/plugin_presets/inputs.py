@@ -1,4 +1,4 @@
-"""Inputs of the controller: from the current pass, and the cached results of the previous pass."""
+"""Inputs of the controller: settings and existing Plugins, and cached results of the previous pass."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ from reconciler.controllers.results import PackageOwner
 from reconciler.krm.objects import ObjectKey
 
 _Result = TypeVar("_Result")
-# These fields change with every pass, and no cached Plugin depends on them.
+# Changes of these fields do not clear the cache, because no cached Plugin depends on these fields.
 _PER_PASS_FIELDS = ("previous", "blocked_counts", "max_delete_percent")
 
 
 class PreviousPlugins(Protocol):
-    """The Plugins on the branches of clusters, from recorded state and from the branches."""
+    """The Plugins that exist before the pass, as the target branches and the recorded states contain them."""
 
     def get_owned_packages(self) -> Mapping[PackageLocation, PackageOwner]:
-        """Return the owners of drafted or published Plugins, except of those that are being deleted."""
+        """Return the owner of each drafted or published Plugin. Plugins that are being deleted are not included."""
         ...
 
     def get_recorded_inputs(self) -> Mapping[PackageLocation, Collection[str]]:
-        """Return the objects that each Plugin was last built from, as text. There may be other objects, too."""
+        """Return the names of the recorded dependencies of each Plugin's last render, e.g. of config objects."""
         ...
 
     def read_published(self, cluster: str) -> Mapping[str, Mapping[str, Any]]:
-        """Return all Plugins on a cluster's branch by package path; {} for an unreadable one."""
+        """Return the Plugins on the target branch of a cluster by package path. Unreadable Plugins are omitted."""
         ...
 
 
 @dataclass(frozen=True)
 class PluginPresetInputs:
-    """Inputs of the controller besides the catalog and the inventory.
+    """Inputs of the controller, in addition to the catalog and the cluster inventory.
 
     Attributes:
-        previous: The Plugins on the branches of clusters.
-        max_delete_percent: The deletion guard's limit.
-        engine: Changes when rendering may change.
-        blocked_counts: For each preset, the packages whose deletion was blocked before, each with the number of
-            existing packages at that time.
-        base_domain: The setting `rules.base_domain`; "" if it is not set.
-        central_cluster: The setting `rules.central_cluster`; "" if it is not set.
-        can_use_expressions: If False, an option with an expression is an error.
-        cel_limits: The limits of one expression.
-        output_names: The optional files of each Plugin.
+        previous: The Plugins that exist before the pass.
+        max_delete_percent: The deletion guard's limit: the percentage of a preset's Plugins that a pass may delete.
+        engine: A text that changes if a new version may render packages differently.
+        blocked_counts: For each preset, the packages whose deletion an earlier pass blocked, each with the number of
+            packages that existed at that time.
+        base_domain: The setting `rules.base_domain`. It is "" if the setting is missing.
+        central_cluster: The setting `rules.central_cluster`. It is "" if the setting is missing.
+        can_use_expressions: Whether options may have expressions. If False, an expression is an error.
+        cel_limits: The limits for the evaluation of one option's expression.
+        output_names: The names of the optional files to generate for each Plugin, e.g. "values".
     """
 
     previous: PreviousPlugins
@@ -67,10 +67,10 @@ class PluginPresetInputs:
 
 
 class PluginPresetCache:
-    """Results that the controller reuses in the next pass. An empty cache gives equal results.
+    """Cache of results that the controller reuses in the next pass. The cache does not change the results.
 
-    Every entry is keyed by its inputs only: objects of the config, labels of clusters, published Plugins. Between
-    passes the cache contains the entries that the last pass requested.
+    The key of an entry contains all inputs of the result except the settings, e.g. config objects, labels of clusters
+    and published Plugins. The end of a pass removes the entries that the pass did not use.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class PluginPresetCache:
         self.plugins: KeyedCache[BuiltPlugin | FailedPlugin] = KeyedCache()
 
     def begin_pass(self, inputs: PluginPresetInputs) -> None:
-        """Start a pass. If the settings have changed, no Plugin is reused."""
+        """Start a pass. If the settings have changed, remove all cached Plugins."""
         settings = tuple(
             getattr(inputs, input_field.name)
             for input_field in fields(inputs)
@@ -92,18 +92,18 @@ class PluginPresetCache:
             self._settings, self.plugins = settings, KeyedCache()
 
     def end_pass(self) -> None:
-        """End a pass and remove the entries that it did not request."""
+        """End a pass, and remove the entries that the pass did not use."""
         for cache in (self._results, self._clusters, self._published_plugins, self.layer_options, self.plugins):
             cache.end_pass()
 
     def read(self, reader: Callable[[ConfigObject], _Result], manifest: ConfigObject) -> _Result:
-        """Return the result of a reader, which must depend only on the object."""
+        """Return the cached result of `reader` for a config object. The result must depend only on this object."""
         return cast("_Result", self._results.get_or_create((reader, manifest), lambda: reader(manifest)))
 
     def intern_cluster(self, cluster: Cluster) -> Cluster:
-        """Return the identical object for equal clusters."""
+        """Return one shared object for all clusters with the same name and labels."""
         return self._clusters.get_or_create((cluster.name, *cluster.labels.items()), lambda: cluster)
 
     def intern_published(self, data: Mapping[str, Any]) -> PublishedPlugin:
-        """Return the published Plugin; the identical object for identical data."""
+        """Return the published Plugin with this data. Return the same object again if `data` is the same object."""
         return self._published_plugins.get_or_create(IdentityKey(data), lambda: PublishedPlugin(data))

@@ -1,6 +1,7 @@
-"""Lint: suspicious but valid presets and options, and checks of objects that do not depend on a Plugin.
+"""Warnings about valid but suspicious config: presets, PluginOverrides, option expressions, owner labels and Catalogs.
 
-The owner label is checked only if the config has Teams. Catalogs are not supported.
+Owner labels are checked only if the config contains Teams. A Catalog with overrides causes a warning, because the
+controller ignores these overrides.
 """
 
 from __future__ import annotations
@@ -51,9 +52,10 @@ _CATALOG = "Catalog"
 
 
 def lint_presets(catalog: Catalog, inventory: ClusterInventory, limits: ExpressionLimits | None) -> Iterator[Finding]:
-    """Yield warnings: selectors without a match, expressions that always fail, deprecated fields.
+    """Yield warnings about selectors that match no cluster, expressions that always fail, and deprecated fields.
 
-    Call this function only with a complete catalog. If `limits` is None, expressions are disabled.
+    Call this function only if all files of the catalog are readable. If `limits` is None, the settings disable
+    expressions, and expressions are not checked.
     """
     snapshot = read_preset_snapshot(catalog, inventory, PluginPresetCache())
     yield from _find_idle_presets(snapshot)
@@ -112,16 +114,16 @@ def _find_unusable_expressions(snapshot: PresetSnapshot, limits: ExpressionLimit
             source = entry.source
             errors = check_option_expression(source.text, limits) if isinstance(source, OptionExpression) else ()
             if errors:
-                # An error message can quote the expression, which can contain the secret.
+                # Hide the error of a secret option, because the error can quote an expression that contains the secret.
                 is_hidden = entry.name in secret_names
                 reason = "the error is not shown, because it may contain a secret" if is_hidden else "; ".join(errors)
                 assignment = OptionAssignment("", manifest, source, entry.path)
-                message = f"{assignment.field} fails for every Plugin: {reason}"
+                message = f"the expression in {assignment.field} fails for every Plugin: {reason}"
                 yield EXPRESSION_UNUSABLE.finding(message, assignment.location)
 
 
 def _iterate_option_lists(snapshot: PresetSnapshot) -> Iterator[tuple[ConfigObject, OptionList]]:
-    """Yield every list of options that can have expressions, with its object."""
+    """Yield every list of options that can contain expressions, together with the object that contains the list."""
     for manifest in snapshot.catalog.objects_of_kind(GROUP, PRESET):
         preset, _ = read_preset(manifest)
         lists = (preset.spec.options, *preset.cluster_options.values()) if preset else ()
@@ -143,7 +145,10 @@ def _find_deprecated_fields(manifest: ConfigObject) -> Iterator[Finding]:
 
 
 def check_owner_label(manifest: ConfigObject, catalog: Catalog) -> tuple[Condition | None, tuple[Finding, ...]]:
-    """Return the condition of an object's owner label, and a warning if it names no support group."""
+    """Return the condition about an object's owner label, and a warning if the label does not name a support group.
+
+    Return None and no warning if the config contains no Teams.
+    """
     if not catalog.objects_of_kind(GROUP, TEAM):
         return None, ()
     error = _find_owner_label_error(manifest, catalog)

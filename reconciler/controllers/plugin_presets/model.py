@@ -44,13 +44,13 @@ class SecretRef:
     key: str
 
     def as_data(self) -> dict[str, Any]:
-        """Return the reference in its canonical notation."""
+        """Return the reference as data for the field `valueFrom`."""
         return {"secret": {"name": self.name, "key": self.key}}
 
 
 @dataclass(frozen=True)
 class OptionExpression:
-    """A text with CEL placeholders that is evaluated for each cluster."""
+    """An expression as the value of an option: a text with CEL placeholders, which is evaluated for each Plugin."""
 
     text: str
 
@@ -60,7 +60,7 @@ ValueSource = LiteralValue | SecretRef | OptionExpression
 
 @dataclass(frozen=True)
 class OptionEntry:
-    """One option of a list, and the path of its entry in the document."""
+    """One entry of a list of options. `path` is the path of the entry in its manifest."""
 
     name: str
     source: ValueSource
@@ -69,7 +69,10 @@ class OptionEntry:
 
 @dataclass(frozen=True)
 class OptionList:
-    """A list of options. With `errors` no Plugin that uses the list can be built. Warnings are not included."""
+    """A list of options. If the list has errors, no Plugin that uses the list can be built.
+
+    `errors` does not contain warnings.
+    """
 
     entries: tuple[OptionEntry, ...] = ()
     errors: tuple[Finding, ...] = ()
@@ -83,17 +86,20 @@ class DefinitionRef:
     name: str
 
     def build_key(self, namespace: str) -> ObjectKey:
-        """Return the identity of the definition for Plugins of a namespace."""
+        """Return the identity of the referenced definition. `namespace` is the namespace of the Plugin."""
         return ObjectKey(GROUP, self.kind, namespace if self.kind == DEFINITION else "", self.name)
 
     def as_data(self) -> dict[str, str]:
-        """Return the reference in the notation of the API."""
+        """Return the reference as data for the field `pluginDefinitionRef`."""
         return {"kind": self.kind, "name": self.name}
 
 
 @dataclass(frozen=True)
 class OptionDeclaration:
-    """An option that a plugin definition declares. `path` is its entry there. `default` is None without a default."""
+    """An option that a plugin definition declares.
+
+    `path` is the path of the declaration in the manifest. `default` is None if the declaration has no default value.
+    """
 
     name: str
     type: OptionType
@@ -105,7 +111,10 @@ class OptionDeclaration:
 
 @dataclass(frozen=True)
 class PluginDefinition:
-    """A valid plugin definition. `chart` is the name of its Helm chart; "" if it is only a user interface."""
+    """A valid plugin definition.
+
+    `chart` is the name of the Helm chart. It is "" if the definition contains only a user interface.
+    """
 
     manifest: ConfigObject
     version: str
@@ -115,23 +124,29 @@ class PluginDefinition:
 
 @dataclass(frozen=True)
 class WaitForEntry:
-    """A Plugin that must be ready first: a Plugin by name, or the Plugin of a preset on the same cluster."""
+    """An entry of `waitFor`: the Plugin that must be ready before the waiting Plugin.
+
+    Either `name` is the name of the Plugin, or `preset` is the name of a preset with a Plugin on the same cluster.
+    """
 
     name: str = ""
     preset: str = ""
 
     def get_plugin_name(self, cluster: str) -> str:
-        """Return the name of the Plugin on a cluster."""
+        """Return the name of the Plugin on a cluster that the entry refers to."""
         return self.name or format_plugin_name(self.preset, cluster)
 
     def as_data(self) -> dict[str, Any]:
-        """Return the entry in the notation of the API."""
+        """Return the entry as data for the field `waitFor`."""
         return {"pluginRef": {"name": self.name} if self.name else {"pluginPreset": self.preset}}
 
 
 @dataclass(frozen=True)
 class PluginSpec:
-    """The fields that presets and Plugins share. `copied_fields` are copied without changes."""
+    """The spec fields that presets and Plugins have in common.
+
+    `copied_fields` are written to the generated Plugin without changes.
+    """
 
     definition: DefinitionRef
     options: OptionList = OptionList()
@@ -144,7 +159,11 @@ class PluginSpec:
 
 @dataclass(frozen=True)
 class Preset:
-    """A valid PluginPreset. `cluster_options` are its clusterOptionOverrides by cluster, located at `cluster_paths`."""
+    """A valid PluginPreset.
+
+    `cluster_options` are the options in `clusterOptionOverrides` by cluster name. `cluster_paths` are the paths of
+    these entries in the manifest.
+    """
 
     manifest: ConfigObject
     spec: PluginSpec
@@ -161,7 +180,7 @@ class Preset:
 
 @dataclass(frozen=True)
 class StandalonePlugin:
-    """A valid Plugin from the config, which no preset generates."""
+    """A valid Plugin object that the config contains, and that no preset generates."""
 
     manifest: ConfigObject
     spec: PluginSpec
@@ -170,7 +189,10 @@ class StandalonePlugin:
 
 @dataclass(frozen=True)
 class OverrideClusterChoice:
-    """One item of a PluginOverride's clusterSelector, without its ignored clusters."""
+    """One item of the `clusterSelector` of a PluginOverride: a label selector, cluster names, or both.
+
+    The field `ignoreClusters` of the item is not included.
+    """
 
     selector: LabelSelector | None = None
     names: tuple[str, ...] = ()
@@ -178,9 +200,10 @@ class OverrideClusterChoice:
 
 @dataclass(frozen=True)
 class OverrideClusterSelection:
-    """The clusters of a PluginOverride: any cluster that a choice matches, except the ignored ones.
+    """The clusters that a PluginOverride selects: clusters that match one of the `choices` and are not in `ignored`.
 
-    An empty selection matches every cluster, and Plugins without a cluster.
+    If `choices` is empty, all clusters that are not in `ignored` match. If `ignored` is empty too, Plugins without a
+    cluster match as well.
     """
 
     choices: tuple[OverrideClusterChoice, ...] = ()
@@ -188,18 +211,18 @@ class OverrideClusterSelection:
 
     @property
     def is_for_all(self) -> bool:
-        """Whether the selection is empty."""
+        """Whether the selection is empty, so that the override applies to all Plugins."""
         return not self.choices and not self.ignored
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every cluster name in the selection."""
+        """All cluster names that the selection contains, both selected and ignored clusters."""
         return (*(name for choice in self.choices for name in choice.names), *self.ignored)
 
 
 @dataclass(frozen=True)
 class DefinitionNameFilter:
-    """An entry of pluginDefinitionNames. Without a kind it matches definitions of both kinds."""
+    """An entry of `pluginDefinitionNames`. If `kind` is "", the entry matches definitions of both kinds."""
 
     name: str
     kind: str = ""
@@ -211,9 +234,10 @@ class DefinitionNameFilter:
 
 @dataclass(frozen=True)
 class PluginOverride:
-    """A PluginOverride, possibly with errors. An override that is not `is_valid` applies to no Plugin.
+    """A PluginOverride, which may have errors.
 
-    The Plugins that it may be for then stay unchanged. `clusters` and `definitions` contain the readable parts.
+    An invalid override applies to no Plugin, and Plugins that it may select stay unchanged. If a selector is invalid,
+    `clusters` and `definitions` are empty, so that they select all Plugins.
     """
 
     manifest: ConfigObject

@@ -1,7 +1,7 @@
-"""Expressions of options: YAML texts with CEL placeholders, evaluated for one cluster.
+"""Option expressions: YAML texts with CEL placeholders, e.g. `web.${global.greenhouse.baseDomain}`.
 
-A placeholder `${…}` cannot contain a closing brace and has no escape. The result of a placeholder is not evaluated
-again.
+A placeholder cannot contain a closing brace. A text cannot contain the characters of a placeholder literally.
+Placeholders in the result of an expression are not evaluated.
 """
 
 from __future__ import annotations
@@ -21,21 +21,24 @@ from reconciler.krm.yaml import YamlError, read_core_yaml
 from reconciler.krm.yaml.file import resolve_core_scalar
 from reconciler.memory import cached
 
-# JSON does not escape these characters. YAML forbids them or reads them as line breaks.
+# Escape these characters, because JSON does not escape them, and YAML forbids them or reads them as line breaks.
 _INVALID_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _DEFAULT_LIMITS: Final = ExpressionLimits()
 
 MAX_PLACEHOLDERS: Final = 256
-"""Maximum number of distinct placeholders in one expression. The cost limits do not include their compilation."""
+"""Maximum number of distinct placeholders in one expression.
+
+It limits the compile time, which the cost limits of CEL do not include.
+"""
 
 
 @dataclass(frozen=True)
 class EvaluatedExpression:
-    """The value of an option on one cluster; None after an error.
+    """The result of an option expression for one Plugin. `value` is None if the expression fails.
 
     Attributes:
-        errors: Messages about errors, in the order of the text.
-        retyped: Messages about strings that YAML reads as another type, in the order of the text.
+        errors: Error messages in the order of the placeholders.
+        retyped: Messages about inserted strings that YAML reads as another type, e.g. "1.0" as a number.
     """
 
     value: Any
@@ -46,10 +49,10 @@ class EvaluatedExpression:
 def evaluate_expression(
     text: str, variables: Mapping[str, Any], limits: ExpressionLimits = _DEFAULT_LIMITS
 ) -> EvaluatedExpression:
-    """Return the value of an expression. `limits` apply to all its placeholders together.
+    """Return the value of an expression, or its errors. `limits` apply to all placeholders of the text together.
 
-    The text is read as YAML 1.2 after all placeholders are replaced. Strings are inserted unchanged, other values as
-    JSON. Null is an error. Expressions of lower layers are not evaluated, so that they may be invalid.
+    Each placeholder is replaced by its result. A string is inserted unchanged, and any other value is inserted as JSON.
+    Then the text is read as YAML 1.2. The value null is an error.
     """
     placeholders = _list_placeholders(text)
     if message := _check_text(text, placeholders):
@@ -66,7 +69,7 @@ def evaluate_expression(
 
 
 def check_option_expression(text: str, limits: ExpressionLimits = _DEFAULT_LIMITS) -> tuple[str, ...]:
-    """Return the errors that are independent of the variables' values: invalid CEL and unknown variables."""
+    """Return the errors of an expression that occur for every Plugin, e.g. invalid CEL or an unknown variable."""
     placeholders = _list_placeholders(text)
     if message := _check_text(text, placeholders):
         return (message,)
@@ -81,14 +84,14 @@ def check_option_expression(text: str, limits: ExpressionLimits = _DEFAULT_LIMIT
 
 @dataclass(frozen=True)
 class _Result:
-    """The replacement for a placeholder, and whether it is a string instead of JSON."""
+    """The text that replaces a placeholder. `is_string` is False if the text is JSON."""
 
     text: str
     is_string: bool
 
 
 class _ResultError(ValueError):
-    """A result cannot be inserted into a text."""
+    """Raised if the result of a placeholder cannot be inserted into the text of an expression."""
 
 
 @cached(16)
@@ -97,7 +100,7 @@ def _create_environment(names: frozenset[str], limits: ExpressionLimits) -> CelE
 
 
 def _split(text: str) -> list[str]:
-    """Return literal text and placeholder contents alternately. The first and the last item are literal text."""
+    """Split a text at its placeholders, e.g. "a${b}c" -> ["a", "b", "c"]. Items with an odd index are placeholders."""
     pieces: list[str] = []
     text_start = position = 0
     while (start := text.find("${", position)) >= 0 and (end := text.find("}", start)) >= 0:
@@ -109,7 +112,7 @@ def _split(text: str) -> list[str]:
 
 
 def _list_placeholders(text: str) -> tuple[str, ...]:
-    """Return the distinct placeholder contents in the order of the text."""
+    """Return the contents of all placeholders without duplicates, in the order of the text."""
     return tuple(dict.fromkeys(_split(text)[1::2]))
 
 
@@ -155,7 +158,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def _format_number(value: float) -> str:
-    """Format a double as Go's JSON does: without a decimal point if whole, with an exponent if very large or small."""
+    """Format a number as the JSON encoder of Go does, e.g. 1.0 -> "1", 1e21 -> "1e+21"."""
     if not math.isfinite(value):
         raise _ResultError("the result must be a finite number")
     if value and not 1e-6 <= abs(value) < 1e21:
@@ -165,7 +168,8 @@ def _format_number(value: float) -> str:
 
 
 def _assemble(text: str, results: Mapping[str, _Result], limits: ExpressionLimits) -> EvaluatedExpression:
-    # The cost limits include a long result only once, even if several placeholders insert it.
+    # Check the size, because the CEL limits include each result once, although the text can insert a result several
+    # times.
     size = sum(len(results[placeholder].text) for placeholder in _split(text)[1::2])
     if size > limits.bytes:
         return EvaluatedExpression(None, (f"the expression produces more than {limits.bytes} bytes of text",))
@@ -210,10 +214,10 @@ def _is_json(value: Any) -> bool:
 
 
 def _find_retyped(text: str, texts: Mapping[str, str], strings: Mapping[str, str], value: Any) -> tuple[str, ...]:
-    """Return messages about inserted strings that are a whole scalar and that YAML reads as another type.
+    """Return messages about inserted strings that form a whole YAML value and that YAML reads as another type.
 
-    Each such placeholder is replaced by a unique marker string first. The parsed marker shows where the string's value
-    is.
+    To find these values, each candidate is replaced by a unique string, and the text is parsed a second time. The
+    position of the unique string in the parsed data is the position of the inserted value.
     """
     candidates = (name for name, result in strings.items() if not isinstance(resolve_core_scalar(result.strip()), str))
     placeholders = {f"placeholder-{number}": name for number, name in enumerate(candidates)}
@@ -222,7 +226,7 @@ def _find_retyped(text: str, texts: Mapping[str, str], strings: Mapping[str, str
     try:
         marked = read_core_yaml(_fill(text, {**texts, **{name: marker for marker, name in placeholders.items()}}))
     except YamlError:
-        return ()  # A YAML tag requests the other type.
+        return ()  # Report nothing, because a YAML tag such as !!int requests the other type.
     retyped = {
         placeholders[marker]: item
         for marker, item in _pair_strings(marked, value)
@@ -236,7 +240,7 @@ def _find_retyped(text: str, texts: Mapping[str, str], strings: Mapping[str, str
 
 
 def _pair_strings(marked: Any, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the strings of marked data, each with the value at the same path, as far as both have equal structure."""
+    """Yield each string in `marked` with the value at the same path in `value`. Skip different structures."""
     if isinstance(marked, str):
         yield marked, value
     elif isinstance(marked, list) and isinstance(value, list):

@@ -1,6 +1,6 @@
-"""Layers of options, lowest first, and the resolved options of a Plugin.
+"""Option layers in the order of their precedence, and the resolved options of a Plugin.
 
-`LAYERS` is the only definition of the precedence.
+`LAYERS` defines the precedence: a layer replaces the values of all earlier layers.
 """
 
 from __future__ import annotations
@@ -30,13 +30,17 @@ from reconciler.memory import cached
 
 @dataclass(frozen=True)
 class OptionLayer:
-    """One layer: its id in status files and explanations, and the field with its options."""
+    """One option layer.
+
+    `id` is the name of the layer in status files and explanations. `source` describes the field that contains the
+    options.
+    """
 
     id: str
     source: str
 
 
-# The order of this tuple is the precedence of the layers.
+# The order of this tuple defines the precedence: a layer replaces the values of all earlier layers.
 LAYERS: Final = (
     OptionLayer("definition-default", "options[].default of the plugin definition"),
     OptionLayer("default-generic", "PluginOverrides with mode Default, for all"),
@@ -62,18 +66,19 @@ DEFAULTS_LAYER, PRESET_OPTIONS, PLUGIN_OPTIONS, ORGANIZATION_OPTIONS = (
 )
 CLUSTER_OPTIONS, PRESET_CLUSTER_OPTIONS, INJECTED_LAYER = "cluster", "preset-cluster", "injected"
 LAYER_RANK: Final[Mapping[str, int]] = {layer.id: rank for rank, layer in enumerate(LAYERS)}
-# Authors of these layers know the definition. An option that it does not declare is a warning there.
+# In these layers, an option that the definition does not declare is a warning and not only an info, because these
+# layers set options for specific definitions.
 DEFINITION_AWARE_LAYERS: Final = frozenset({
     PRESET_OPTIONS, PLUGIN_OPTIONS, PRESET_CLUSTER_OPTIONS, "default-definition", "default-cluster-definition",
     "override-definition", "override-cluster-definition",
 })  # fmt: skip
 NON_OVERRIDE_LAYERS: Final = frozenset({DEFAULTS_LAYER, PRESET_OPTIONS, PLUGIN_OPTIONS, INJECTED_LAYER})
-"""Layers that every Plugin has. The other layers are reported as applied overrides."""
+"""Layers that are not overrides. Status files list objects of all other layers as applied overrides."""
 
 
 @dataclass(frozen=True, eq=False)
 class OptionAssignment:
-    """The value that one entry of one layer assigns to an option."""
+    """An entry of a layer that sets the value of an option. `path` is the path of the entry in its manifest."""
 
     layer: str
     manifest: ConfigObject
@@ -82,17 +87,17 @@ class OptionAssignment:
 
     @property
     def object_key(self) -> ObjectKey:
-        """The object with the entry."""
+        """The identity of the config object that contains the entry."""
         return self.manifest.key
 
     @property
     def field(self) -> str:
-        """The path of the entry in the object."""
+        """The path of the entry as text, e.g. "spec.overrides[0]"."""
         return format_path(self.path)
 
     @property
     def location(self) -> SourceLocation:
-        """The location of the entry."""
+        """The file and the position of the entry."""
         return self.manifest.location_of(self.path)
 
     def __str__(self) -> str:
@@ -101,7 +106,10 @@ class OptionAssignment:
 
 @dataclass(frozen=True, eq=False)
 class LayerOptions:
-    """A list of options of one object, on its layer. `priority` only orders lists of the same layer."""
+    """The options that one config object sets on one layer.
+
+    `priority` and `created` determine the order of config objects on the same layer.
+    """
 
     layer: str
     manifest: ConfigObject
@@ -111,7 +119,7 @@ class LayerOptions:
 
     @cached_property
     def assignments(self) -> Sequence[tuple[str, OptionAssignment]]:
-        """Name and assignment of each option. They are equal for all Plugins."""
+        """Pairs of option name and assignment, in the order of the list."""
         entries = self.options.entries
         return [
             (entry.name, OptionAssignment(self.layer, self.manifest, entry.source, entry.path)) for entry in entries
@@ -119,12 +127,15 @@ class LayerOptions:
 
     @cached_property
     def sort_key(self) -> tuple[int, int, str, str]:
-        """The order of application. It depends on the object's content, and never on its file."""
+        """The sort key of the options: options with a higher key replace options with a lower key.
+
+        The key does not contain the file name, so that a config object can be moved to another file.
+        """
         return LAYER_RANK[self.layer], self.priority, self.created, self.manifest.key.name
 
 
 def get_override_layer(override: PluginOverride) -> str:
-    """Return the layer of a PluginOverride, from its mode and its selectors."""
+    """Return the id of the layer for a PluginOverride, which depends on the mode and the selectors."""
     mode = "default" if override.mode == "Default" else "override"
     parts = [
         name
@@ -138,7 +149,7 @@ def get_override_layer(override: PluginOverride) -> str:
 
 
 def create_definition_layer(definition: PluginDefinition) -> LayerOptions:
-    """Return the lowest layer: the default values of a definition."""
+    """Return the layer with the default values of a plugin definition."""
     entries = (
         OptionEntry(option.name, option.default, (*option.path, "default"))
         for option in definition.options.values()
@@ -148,7 +159,7 @@ def create_definition_layer(definition: PluginDefinition) -> LayerOptions:
 
 
 def create_override_layer(override: PluginOverride) -> LayerOptions:
-    """Return the layer of a PluginOverride."""
+    """Return the options of a PluginOverride as a layer."""
     created = override.manifest.data["metadata"].get("creationTimestamp")
     return LayerOptions(
         get_override_layer(override), override.manifest, override.options, override.priority,
@@ -157,7 +168,10 @@ def create_override_layer(override: PluginOverride) -> LayerOptions:
 
 
 def collect_assignments(layers: Iterable[LayerOptions]) -> Mapping[str, list[OptionAssignment]]:
-    """Return all assignments of each option in the order of application. The last one wins completely."""
+    """Return all assignments of each option by option name, lowest layer first.
+
+    The last assignment alone determines the value of the option. Values of several layers are not merged.
+    """
     assignments: dict[str, list[OptionAssignment]] = {}
     for layer_options in sorted(layers, key=lambda layer: layer.sort_key):
         for name, statement in layer_options.assignments:
@@ -167,9 +181,9 @@ def collect_assignments(layers: Iterable[LayerOptions]) -> Mapping[str, list[Opt
 
 @dataclass(frozen=True, eq=False)
 class ResolvedOption:
-    """One option of a Plugin: its value, and the assignments of all layers, lowest first.
+    """One option of a Plugin: its value, and the assignments of all layers, lowest layer first.
 
-    `is_secret`: the definition declares it as a secret, so that no value of any layer may be shown.
+    If `is_secret` is True, no output may show a value of the option.
     """
 
     name: str
@@ -179,24 +193,24 @@ class ResolvedOption:
 
     @property
     def winner(self) -> OptionAssignment:
-        """The effective assignment."""
+        """The assignment of the highest layer, which determines the value."""
         return self.assignments[-1]
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """The entry of optionValues."""
+        """The option as an entry of the field `optionValues`."""
         if isinstance(self.source, SecretRef):
             return {"name": self.name, "valueFrom": self.source.as_data()}
         return {"name": self.name, "value": self.source.value}
 
     @property
     def yaml_text(self) -> str:
-        """The entry as YAML text, indented for the spec of a Plugin."""
+        """The option as an entry of `optionValues` in YAML, indented for the spec of a Plugin."""
         return self._formatted[0]
 
     @property
     def digest(self) -> str:
-        """The digest of the entry."""
+        """The digest of the option's entry in `optionValues`."""
         return self._formatted[1]
 
     @cached_property
@@ -205,23 +219,23 @@ class ResolvedOption:
         return _format_string_entry(self.name, value) if isinstance(value, str) else _format_entry(self.data)
 
 
-# Injected options, for example the cluster name, are equal in the Plugins of all presets.
+# Cache these texts, because injected options such as the cluster name are equal in many Plugins.
 @cached(8_192)
 def _format_string_entry(name: str, value: str) -> tuple[str, str]:
     return _format_entry({"name": name, "value": value})
 
 
 def _format_entry(data: dict[str, Any]) -> tuple[str, str]:
-    # `splitlines` would also split at other characters in a value.
+    # Do not use `splitlines`, because it also splits at other line separators inside a value, e.g. U+2028.
     *lines, _ = emit([data]).split("\n")
     return "".join(f"  {line}\n" if line else "\n" for line in lines), compute_digest(data)
 
 
 @dataclass(frozen=True, eq=False)
 class OptionResolution:
-    """The options of one Plugin sorted by name, and the findings. With an error the Plugin is not built.
+    """The resolved options of one Plugin, sorted by name, and the findings. A Plugin with an error is not built.
 
-    `applied_layers` are the lists that apply to the Plugin, lowest layer first.
+    `applied_layers` are the layers that apply to the Plugin, lowest layer first.
     """
 
     options: tuple[ResolvedOption, ...] = ()
@@ -230,5 +244,5 @@ class OptionResolution:
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """The findings that prevent the Plugin."""
+        """The error findings, which prevent that the Plugin is built."""
         return select_errors(self.findings)

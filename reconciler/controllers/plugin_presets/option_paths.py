@@ -1,4 +1,4 @@
-"""Options with overlapping paths in the Helm values: which of them wins, and when this is an error.
+"""Checks of options whose paths in the Helm values overlap, e.g. `a` and `a.b`.
 
 The module `helm_values` builds the values.
 """
@@ -29,7 +29,7 @@ from reconciler.memory import cached
 
 @dataclass(frozen=True)
 class _SharedList:
-    """Names with a path through one list, and names that require a map at the same path."""
+    """Option names whose paths use the same container: `item_names` require a list, `map_names` require a map."""
 
     item_names: tuple[str, ...]
     map_names: tuple[str, ...]
@@ -37,19 +37,23 @@ class _SharedList:
 
 @dataclass(frozen=True)
 class _PathRelations:
-    """Pairs of names where one path is above the other, and the lists on the paths."""
+    """Relations between the paths of option names.
+
+    `pairs` are names with equal paths, and names where the first path is a parent of the second path. `lists` are names
+    whose paths lead into the same list.
+    """
 
     pairs: tuple[tuple[str, str], ...] = ()
     lists: tuple[_SharedList, ...] = ()
 
     @property
     def has_conflicting_kinds(self) -> bool:
-        """Whether names require a list and a map at the same path."""
+        """Whether one name requires a list at a path, and another name requires a map at this path."""
         return any(shared_list.map_names for shared_list in self.lists)
 
 
 def check_option_paths(options: Sequence[ResolvedOption]) -> Iterator[Finding]:
-    """Yield findings about options whose paths overlap or share a list."""
+    """Yield findings about options whose paths overlap or lead into the same list."""
     options_by_name = {option.name: option for option in options}
     relations = _relate_paths(tuple(options_by_name))
     yield from _find_overlaps(options_by_name, relations)
@@ -60,17 +64,17 @@ def check_option_paths(options: Sequence[ResolvedOption]) -> Iterator[Finding]:
 
 
 def list_literal_values(options: Iterable[ResolvedOption]) -> list[tuple[str, Any]]:
-    """Return name and value of the options that do not come from a Secret."""
+    """Return the name and the value of each option that has a literal value."""
     return [(option.name, option.source.value) for option in options if isinstance(option.source, LiteralValue)]
 
 
 def list_effective_secrets(
     options: Iterable[ResolvedOption], values: Mapping[str, Any]
 ) -> list[tuple[ResolvedOption, SecretRef]]:
-    """Return the options from Secrets that are effective beside these values, in order.
+    """Return the options from Secrets that the literal values in `values` do not replace, in the order of `options`.
 
-    Depending on the depth of a path, either the literal value or the secret wins in Flux. Therefore no path gets both,
-    and the secret is omitted. Of two secrets with the same path the later one is used.
+    Flux uses either the literal value or the secret if both have the same path, depending on the depth of the path.
+    Therefore the secret is omitted in this case. If two secrets have the same path, the later secret is used.
     """
     secrets_by_path: dict[tuple[PathStep, ...], tuple[ResolvedOption, SecretRef]] = {}
     for option in options:
@@ -82,7 +86,7 @@ def list_effective_secrets(
 
 
 def create_conflict_findings(options: Iterable[ResolvedOption], conflicts: Iterable[PathConflict]) -> Iterator[Finding]:
-    """Yield an error for each option without a place in the values."""
+    """Yield an error for each option that the Helm values cannot contain."""
     options_by_name = {option.name: option for option in options}
     for conflict in conflicts:
         option, other = options_by_name[conflict.name], options_by_name.get(conflict.conflicting_name)
@@ -97,14 +101,14 @@ def _find_overlaps(options: Mapping[str, ResolvedOption], relations: _PathRelati
         are_literals = isinstance(above.source, LiteralValue) and isinstance(below.source, LiteralValue)
         if are_literals and LAYER_RANK[below.winner.layer] < LAYER_RANK[above.winner.layer]:
             message = (
-                f"{above.winner} sets {above.name}, and {below.winner} sets {below.name}, which replaces a part of it,"
-                f" although its layer is lower ({below.winner.layer})"
+                f"{above.winner} sets {above.name}, and {below.winner} sets {below.name}, which replaces a part of"
+                f" {above.name}, although the layer {below.winner.layer} is lower than {above.winner.layer}"
             )
             yield OVERLAPPING_OPTION_PATHS.finding(message, below.winner.location)
 
 
 def _find_shadowed_secrets(options: Mapping[str, ResolvedOption], relations: _PathRelations) -> Iterator[Finding]:
-    """Yield one warning for each secret that overlaps other options."""
+    """Yield one warning for each secret option whose path overlaps other options or leads into the same list."""
     names_by_secret: dict[str, dict[str, None]] = {}
     for name, other_name in _iterate_secret_overlaps(options, relations):
         names_by_secret.setdefault(name, {})[other_name] = None
@@ -123,7 +127,7 @@ def _find_shadowed_secrets(options: Mapping[str, ResolvedOption], relations: _Pa
 def _iterate_secret_overlaps(
     options: Mapping[str, ResolvedOption], relations: _PathRelations
 ) -> Iterator[tuple[str, str]]:
-    """Yield each secret with an overlapping option. Of two overlapping secrets only one is reported."""
+    """Yield pairs of a secret option and an overlapping option. Two overlapping secrets form only one pair."""
     secrets = {name for name, option in options.items() if isinstance(option.source, SecretRef)}
     for above, below in relations.pairs:
         if above in secrets:
@@ -132,20 +136,20 @@ def _iterate_secret_overlaps(
             yield below, above
     for shared in relations.lists:
         literals = [name for name in shared.item_names if name not in secrets]
-        # One option is enough in the message of a long list.
+        # Report only one other option, so that the message about a long list is short.
         other_names = (*literals, *shared.map_names)[:1]
         yield from ((name, other) for name in shared.item_names if name in secrets for other in other_names)
         yield from ((name, other) for name in shared.map_names if name in secrets for other in literals[:1])
 
 
-# Most Plugins of a definition have the same options.
+# Cache the relations, because most Plugins of a definition have the same option names.
 @cached(1_024)
 def _relate_paths(names: tuple[str, ...]) -> _PathRelations:
     names_by_path: dict[tuple[PathStep, ...], list[str]] = {}
     for name in names:
         names_by_path.setdefault(parse_option_name(name), []).append(name)
     pairs: list[tuple[str, str]] = []
-    # For each container path: the names that require a map there, and the names that require a list.
+    # For each container path, collect the names that require a map there and the names that require a list there.
     required_kinds: dict[tuple[PathStep, ...], tuple[list[str], list[str]]] = {}
     for steps, same_path in names_by_path.items():
         pairs += [(same_path[0], other) for other in same_path[1:]]

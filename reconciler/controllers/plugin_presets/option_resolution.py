@@ -56,7 +56,7 @@ from reconciler.krm.yaml import DataPath
 
 @dataclass(frozen=True)
 class ExpressionSettings:
-    """Limits of expressions, and whether the settings allow expressions."""
+    """Settings for option expressions: their limits, and whether expressions are allowed."""
 
     limits: ExpressionLimits
     is_enabled: bool = True
@@ -70,7 +70,8 @@ class ResolutionSubject:
         title: The Plugin's name in messages.
         manifest: The object that requests the Plugin.
         path: The path of the Plugin's options in `manifest`.
-        cluster: The Cluster object whose labels are injected, if there is one.
+        definition: The plugin definition, which declares the options.
+        cluster: The Cluster object whose labels become injected options. None if the Plugin has no Cluster object.
     """
 
     title: str
@@ -81,11 +82,12 @@ class ResolutionSubject:
 
 
 class OptionResolver:
-    """Resolves the options of Plugins. Results that are equal for many Plugins of a definition are calculated once."""
+    """Resolves the options of Plugins. Results that many Plugins of a definition share are computed only once."""
 
     def __init__(self, settings: ExpressionSettings) -> None:
         self._settings = settings
-        # Options by definition and assignments, and results by definition and layers.
+        # The key of an option contains the definition and the assignments of the option. The key of a common result
+        # contains the definition, the layers, and the names of the injected options.
         self._options: dict[tuple[object, ...], _Option] = {}
         self._common_results: dict[tuple[object, ...], _CommonResult] = {}
         self._variables: dict[tuple[InjectedOption, ...], Mapping[str, Any]] = {}
@@ -93,7 +95,7 @@ class OptionResolver:
     def resolve(
         self, subject: ResolutionSubject, layers: Sequence[LayerOptions], injected: Sequence[InjectedOption]
     ) -> OptionResolution:
-        """Return the options of a Plugin, with all errors. Injected options have precedence."""
+        """Return the options of a Plugin and all findings. Injected options replace options with the same path."""
         common = self._get_common_result(subject, layers, injected)
         results = list(common.options)
         if common.expression_names:
@@ -155,7 +157,7 @@ class OptionResolver:
 
 @dataclass(frozen=True, eq=False)
 class _Option:
-    """An option, if it has a value, and its findings."""
+    """A resolved option and its findings. `option` is None if the option has no value, e.g. after an error."""
 
     option: ResolvedOption | None
     findings: tuple[Finding, ...] = ()
@@ -163,9 +165,10 @@ class _Option:
 
 @dataclass(frozen=True, eq=False)
 class _CommonResult:
-    """The common results of all Plugins of a definition with the same layers.
+    """The part of the resolution that is equal for all Plugins with the same definition and the same layers.
 
-    `expression_names` are the names of options with an expression. They are evaluated for each Plugin.
+    `expression_names` are the names of options with an expression. These options are resolved separately for each
+    Plugin.
     """
 
     assignments: Mapping[str, Sequence[OptionAssignment]]
@@ -190,14 +193,14 @@ def _find_reserved_names(
 
 @dataclass(frozen=True)
 class _Resolution:
-    """The resolution of one Plugin, with the variables of its expressions."""
+    """The resolution of one Plugin's options, with the variables that expressions can use."""
 
     subject: ResolutionSubject
     settings: ExpressionSettings
     variables: Mapping[str, Any]
 
     def resolve(self, name: str, assignments: Sequence[OptionAssignment]) -> _Option:
-        """Return an option with its value, if it has one."""
+        """Return the resolved option and its findings. `assignments` are all assignments, lowest layer first."""
         declared, winner = self.subject.definition.options.get(name), assignments[-1]
         is_secret = declared is not None and declared.type == "secret"
         source, findings = self._evaluate(name, winner, is_secret=is_secret)
@@ -215,22 +218,21 @@ class _Resolution:
     def _evaluate(
         self, name: str, winner: OptionAssignment, *, is_secret: bool
     ) -> tuple[LiteralValue | SecretRef | None, tuple[Finding, ...]]:
-        """Return the value of the effective assignment, and its findings."""
+        """Return the value that `winner` assigns, and the findings. The value is None if its expression fails."""
         if not isinstance(winner.source, OptionExpression):
             return winner.source, ()
         if not self.settings.is_enabled:
-            message = (
-                f"{winner.field} sets {quote_value(name)} by an expression, and the setting rules.expressions is false"
-            )
+            option = quote_value(name)
+            message = f"{winner.field} sets {option} by an expression, but the setting `rules.expressions` is false"
             return None, (EXPRESSION_DISABLED.finding(message, winner.location),)
         result = evaluate_expression(winner.source.text, self.variables, self.settings.limits)
         option = f"{quote_value(name)} of {self.subject.title}"
         if result.errors:
-            # An error message can contain the secret.
+            # Hide the errors of a secret option, because an error message can contain the secret.
             reason = (
                 "the error is not shown, because it may contain a secret" if is_secret else "; ".join(result.errors)
             )
-            message = f"{winner.field} fails for {option}: {reason}"
+            message = f"the expression in {winner.field} fails for {option}: {reason}"
             return None, (EXPRESSION_FAILED.finding(message, winner.location),)
         retyped = () if is_secret else result.retyped
         messages = (f"{winner.field} sets {option}: {message}" for message in retyped)
@@ -240,7 +242,8 @@ class _Resolution:
 
     def _validate(self, declared: OptionDeclaration, value: Any, winner: OptionAssignment) -> Iterator[Finding]:
         if declared.type == "secret" and winner.layer == DEFAULTS_LAYER:
-            # The only default of a secret is the empty string, which means that no value is set.
+            # Do not check the default of a secret. The definition allows only the empty string, which means that no
+            # value is set.
             return
         code = SECRET_LITERAL if declared.type == "secret" else OPTION_TYPE_MISMATCH
         error = check_type(declared.type, value)
@@ -249,13 +252,14 @@ class _Resolution:
         if error:
             definition = self.subject.definition.manifest.key
             option = quote_value(declared.name)
-            message = f"{winner.field} sets {option}, which {definition} declares as {declared.type}: it {error}"
+            message = f"{winner.field} sets {option}, which {definition} declares as {declared.type}: the value {error}"
             yield code.finding(message, winner.location)
 
     def _find_shadowed_literals(self, name: str, replaced: Sequence[OptionAssignment]) -> Iterator[Finding]:
-        """Yield a warning for each literal secret that another layer replaces, because Git contains it anyway.
+        """Yield a warning for each literal value of a secret option that a higher layer replaces.
 
-        The message names no Plugin, so that it is reported once for all Plugins.
+        The literal value is unused, but Git contains it in plain text. The message does not name a Plugin, so that all
+        Plugins share one warning.
         """
         declared = self.subject.definition.options[name]
         for assignment in replaced:
@@ -267,7 +271,7 @@ class _Resolution:
             f"{winner.field} sets {quote_value(name)}, which {self.subject.definition.manifest.key} does not declare"
         )
         finding = UNDECLARED_OPTION.finding(message, winner.location)
-        # Options for all Plugins cannot match every definition.
+        # Report only an info for layers that apply to all Plugins, because their options cannot match every definition.
         return finding if winner.layer in DEFINITION_AWARE_LAYERS else replace(finding, severity=Severity.INFO)
 
 
@@ -290,7 +294,7 @@ def _create_reserved_findings(name: str, assignments: Sequence[OptionAssignment]
 
 
 def _find_conflicts(name: str, assignments: Sequence[OptionAssignment]) -> Iterator[Finding]:
-    """Yield a warning for each option with different values from two objects of one layer. The later one wins."""
+    """Yield a warning if two objects on the same layer set an option to different values. The later value is used."""
     for replaced, winner in pairwise(assignments):
         if replaced.layer == winner.layer and not is_same_value(replaced.source, winner.source):
             message = f"{winner} replaces {replaced}, which sets {quote_value(name)} to another value on the same layer"

@@ -1,4 +1,4 @@
-"""Option values and the types that plugin definitions declare."""
+"""Checks of option values against the types and patterns that plugin definitions declare."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reconciler.memory import cached
 from reconciler.redaction import MASK
 
 VAULT_PREFIX: Final = "vault+kvv2:///"
-"""Prefix of a vault reference. A string with this prefix is a reference and does not contain the secret."""
+"""Prefix of a vault reference. A string that contains the prefix refers to a secret, and is not the secret itself."""
 
 _TYPE_NOUNS: Final[dict[OptionType, str]] = {
     "string": "a string",
@@ -26,36 +26,39 @@ _PATTERN_BYTES: Final = 1 << 20
 
 
 def check_type(option_type: OptionType, value: Any) -> str:
-    """Return why a value does not have an option's type, or "".
+    """Return the reason why a value does not have the type of an option, e.g. "must be a list, not 1".
 
-    The text completes a sentence that starts with the option. It never quotes the value of a secret option.
+    Return "" if the value has the type. The reason never quotes the value of a secret option.
     """
     if _has_type(option_type, value):
         return ""
     if option_type == "secret":
-        return f"must come from a secret, or be a string with {VAULT_PREFIX}, not {MASK}"
+        return f"must come from a secret, or be a string that contains {VAULT_PREFIX}, not {MASK}"
     hint = ": quote it" if option_type == "string" and isinstance(value, bool | int | float) else ""
     return f"must be {_TYPE_NOUNS[option_type]}, not {quote_value(value)}{hint}"
 
 
 def check_default(option_type: OptionType, value: Any) -> str:
-    """Return why a value cannot be a default, or "". The only default of a secret option is the empty string."""
+    """Return the reason why a value cannot be the default of an option. Return "" if the default is valid.
+
+    The only valid default of a secret option is the empty string.
+    """
     if option_type != "secret":
         return check_type(option_type, value)
     return "" if value == "" else f'must be "" as the default of a secret option, not {MASK}'
 
 
 def check_pattern(pattern: str) -> str:
-    """Return why a text is not a regular expression of RE2, or ""."""
+    """Return the reason why a text is not a regular expression of RE2. Return "" if the text is valid."""
     compiled = _compile(pattern)
     return compiled if isinstance(compiled, str) else ""
 
 
 def check_regex(pattern: str, value: Any) -> str:
-    """Return why a string does not match a definition's pattern, or "". The pattern may match any part of it.
+    """Return an error if no part of a string matches a pattern. Return "" if a part matches.
 
-    Values that are not strings and invalid patterns return "", because they have their own errors. Vault references
-    return "", because their value is unknown, and values of secret options must not be quoted.
+    Return "" also for a value that is not a string and for an invalid pattern, because other checks report these
+    errors. Return "" for a vault reference, because the referenced value is unknown.
     """
     compiled = _compile(pattern)
     if (
@@ -85,7 +88,7 @@ def _has_type(option_type: OptionType, value: Any) -> bool:
 
 
 def _is_integer(value: Any) -> bool:
-    # JSON has only one number type: 1.0 and 1e3 are integers.
+    # Accept 1.0 and 1e3 as integers, because JSON has only one number type.
     if isinstance(value, float):
         return math.isfinite(value) and value.is_integer()
     return isinstance(value, int) and not isinstance(value, bool)
@@ -93,7 +96,7 @@ def _is_integer(value: Any) -> bool:
 
 @cached(1_024)
 def _compile(pattern: str) -> Any:
-    """Return the compiled pattern, or the error message."""
+    """Return the compiled pattern. Return an error message if the pattern is invalid."""
     options = re2.Options()
     options.max_mem = _PATTERN_BYTES
     options.log_errors = False
@@ -106,5 +109,5 @@ def _compile(pattern: str) -> Any:
 
 
 def _encode(text: str) -> bytes:
-    # JSON escapes can produce lone surrogates. RE2 accepts them as characters.
+    # Encode lone surrogates too, because JSON escapes can produce them and RE2 accepts them as characters.
     return text.encode("utf-8", "surrogatepass")

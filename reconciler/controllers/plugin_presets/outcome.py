@@ -1,4 +1,4 @@
-"""Plugin requests and their outcomes: a Plugin is built, failed, skipped or suspended."""
+"""Requests for Plugins, and the outcome of each request: a built, failed, skipped or suspended Plugin."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class PluginRequest:
     """A Plugin that a preset or the config requests.
 
     Attributes:
-        cluster: The Plugin's cluster; None for a Plugin without `clusterName`, which goes to the central cluster.
-        requester: The preset, or the Plugin in the config.
-        published: The Plugin on the branch.
-        is_occupied: Whether the branch has any package at the target.
-        is_owned: Whether the package at the target has this Plugin as its owner.
+        cluster: The Plugin's cluster. None for a Plugin without `clusterName`, which is written to the central cluster.
+        requester: The preset that requests the Plugin, or the Plugin object in the config.
+        published: The Plugin that is published at the target.
+        is_occupied: Whether any Plugin is published at the target.
+        is_owned: Whether the package at the target has this Plugin as its recorded owner.
     """
 
     key: ObjectKey
@@ -36,7 +36,7 @@ class PluginRequest:
 
     @property
     def spec(self) -> PluginSpec:
-        """The fields that presets and Plugins share."""
+        """The spec fields that presets and Plugins have in common."""
         return self.requester.spec
 
     @property
@@ -46,28 +46,28 @@ class PluginRequest:
 
     @property
     def preset(self) -> Preset | None:
-        """The preset that requests the Plugin; None if the config does."""
+        """The preset that requests the Plugin. None if the Plugin is an object in the config."""
         return self.requester if isinstance(self.requester, Preset) else None
 
     @property
     def cluster_name(self) -> str:
-        """The cluster's name; "" without a cluster."""
+        """The name of the Plugin's cluster. It is "" if the Plugin has no cluster."""
         return self.cluster.name if self.cluster else ""
 
     @property
     def owner(self) -> PackageOwner:
-        """The owner of the package: the Plugin, with its preset as the parent."""
+        """The owner of the package. The owner is the Plugin, and its parent is the preset."""
         return PackageOwner(self.key, API_VERSION, self.preset.key if self.preset else None)
 
     @property
     def location(self) -> PackageLocation:
-        """The location of the package."""
+        """The location of the Plugin's package: repository and package path."""
         return (self.target.repository, self.target.package)
 
 
 @dataclass(frozen=True, eq=False)
 class BuiltPlugin:
-    """A Plugin that can be written."""
+    """The outcome of a request whose Plugin was built without errors."""
 
     request: PluginRequest
     variant: Variant
@@ -76,7 +76,10 @@ class BuiltPlugin:
 
 @dataclass(frozen=True, eq=False)
 class FailedPlugin:
-    """A Plugin with errors. Its published package stays. `codes` are the reasons, `findings` are the new findings."""
+    """The outcome of a request whose Plugin has errors. The published package stays unchanged.
+
+    `codes` are the codes of the errors. `findings` does not contain errors that another object already reports.
+    """
 
     request: PluginRequest
     codes: tuple[str, ...]
@@ -85,28 +88,28 @@ class FailedPlugin:
 
     @property
     def stalled(self) -> StalledVariant:
-        """The owner with its condition."""
+        """The Plugin as a stalled variant with the condition `Ready`."""
         ready = Condition("Ready", "False", self.codes[0], self.message)
         return StalledVariant(self.request.owner, (ready,), self.findings, self.request.target)
 
 
 @dataclass(frozen=True, eq=False)
 class SuspendedPlugin:
-    """A Plugin with the suspend annotation: it is neither changed nor deleted."""
+    """The outcome of a request whose Plugin has the suspend annotation. The Plugin is neither changed nor deleted."""
 
     request: PluginRequest
     finding: Finding
 
     @property
     def stalled(self) -> StalledVariant:
-        """The owner with its condition."""
+        """The Plugin as a stalled variant with the condition `Suspended`."""
         suspended = Condition("Suspended", "True", "Suspended", self.finding.message)
         return StalledVariant(self.request.owner, (suspended,), (self.finding,), self.request.target)
 
 
 @dataclass(frozen=True, eq=False)
 class SkippedPlugin:
-    """A Plugin that another object owns. It is not changed."""
+    """The outcome of a request whose Plugin belongs to another owner. The existing Plugin is not changed."""
 
     request: PluginRequest
     finding: Finding
@@ -118,6 +121,9 @@ PluginOutcome = BuiltPlugin | FailedPlugin | SuspendedPlugin | SkippedPlugin
 def create_failure(
     request: PluginRequest, findings: tuple[Finding, ...], all_findings: tuple[Finding, ...] = ()
 ) -> FailedPlugin:
-    """Return the failure with these errors; `all_findings` replaces them as its findings."""
+    """Return the failed outcome of a request. `findings` are the errors that caused the failure.
+
+    If `all_findings` is not empty, the outcome reports `all_findings` and not only the errors.
+    """
     codes = tuple(dict.fromkeys(finding.code for finding in findings))
     return FailedPlugin(request, codes, "; ".join(finding.message for finding in findings), all_findings or findings)

@@ -1,7 +1,7 @@
-"""Checks that compare all outcomes of a pass: shared releases, waitFor cycles, and secrets in plain text.
+"""Checks that compare all outcomes of a pass: shared releases, `waitFor` cycles, and secrets in plain text.
 
-An Organization may give a literal password to all its Plugins, although most of their definitions do not declare the
-option as a secret. Such a value must not be written or shown for any Plugin.
+For example, an Organization sets a literal password for all its Plugins, and only one plugin definition declares the
+option as a secret. The password must not be written or shown for any of the Plugins.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from reconciler.krm.findings import Finding, SourceLocation, select_errors
 from reconciler.krm.objects import ObjectKey
 
 _PluginsByName = Mapping[tuple[str, str], BuiltPlugin]
-# The messages of these findings contain the option value.
+# Hide the messages of these findings for secrets, because the messages contain the option value.
 _CODES_WITH_VALUES = {
     code.name for code in (EXPRESSION_FAILED, EXPRESSION_RETYPED, OPTION_TYPE_MISMATCH, REGEX_MISMATCH)
 }
 
 
 def check_plugin_conflicts(outcomes: Sequence[PluginOutcome]) -> list[PluginOutcome]:
-    """Return the outcomes; a Plugin that conflicts with another one on its cluster has failed."""
+    """Return the outcomes. Replace a built Plugin with a failure if it conflicts with another Plugin on its cluster."""
     built = [outcome for outcome in outcomes if isinstance(outcome, BuiltPlugin)]
     errors = {**_find_wait_cycles(built), **_find_shared_releases(built)}
     names = {(outcome.request.target.repository, outcome.request.key.name) for outcome in outcomes}
@@ -69,7 +69,10 @@ def check_plugin_conflicts(outcomes: Sequence[PluginOutcome]) -> list[PluginOutc
 
 
 def _find_shared_releases(plugins: Iterable[BuiltPlugin]) -> Mapping[int, Finding]:
-    """Return an error for each Plugin with another one's release. A published Plugin keeps it, then the lowest name."""
+    """Return an error for each Plugin whose Helm release another Plugin uses, by the Python `id` of the Plugin.
+
+    A published Plugin keeps the release. If several Plugins are published, or none, the first Plugin by name keeps it.
+    """
     plugins_by_release: dict[tuple[str, str, str], list[BuiltPlugin]] = {}
     for plugin in plugins:
         if plugin.release.name:
@@ -99,7 +102,7 @@ def _find_wait_cycles(plugins: Iterable[BuiltPlugin]) -> Mapping[int, Finding]:
 
 
 def _find_wait_cycle(start: str, cluster: str, plugins: _PluginsByName) -> list[str]:
-    """Return the waitFor cycle through a Plugin; [] if there is none."""
+    """Return the names in a `waitFor` cycle that contains the Plugin `start`. Return [] if there is no such cycle."""
     waits_for: dict[str, str] = {}
     pending = [start]
     while pending:
@@ -141,7 +144,10 @@ def _add_unmet_warnings(plugin: BuiltPlugin, names: set[tuple[str, str]]) -> Bui
 
 @dataclass(frozen=True)
 class _SecretEntry:
-    """An option that a definition declares as a secret, and that a shared list sets to a literal value."""
+    """An entry of shared options that sets a secret option to a literal value.
+
+    `definition` is the plugin definition that declares the option as a secret.
+    """
 
     option: str
     field: str
@@ -150,40 +156,45 @@ class _SecretEntry:
 
 @dataclass
 class _SecretEntries:
-    """The entries of shared lists that give a Plugin a literal secret, by location."""
+    """Entries of shared options that set a secret option to a literal value, by their location in the config."""
 
     entries: dict[SourceLocation, _SecretEntry] = field(default_factory=dict)
 
     def add(self, lists: Iterable[_SharedOptions], definition: ObjectKey, names: Collection[str]) -> None:
-        """Add the entries of lists for secret options of a definition. Of two definitions the lowest key is kept."""
+        """Add the entries of `lists` that set one of the secret options `names` of a definition.
+
+        If several definitions declare the option as a secret, the definition with the lowest key is stored.
+        """
         for shared in lists:
             for location, entry in shared.iterate_entries_for(definition, names):
                 known_entry = self.entries.setdefault(location, entry)
                 self.entries[location] = min(known_entry, entry, key=lambda candidate: candidate.definition)
 
     def contains_any(self, assignments: Collection[OptionAssignment]) -> bool:
-        """Return whether one of the assignments is such an entry."""
+        """Return whether one of the assignments sets a secret option to a literal value."""
         return any(assignment.location in self.entries for assignment in assignments)
 
     def create_finding(self, location: SourceLocation) -> Finding:
-        """Return the error for an entry."""
+        """Return the error about the entry at a location."""
         entry = self.entries[location]
-        # The text equals the finding of Plugins that declare the secret, so that an entry is reported only once.
+        # Use the same message as for Plugins whose definition declares the secret, so that an entry is reported only
+        # once.
         subject = f"{entry.field} sets {quote_value(entry.option)}, which {entry.definition} declares as secret"
-        message = f"{subject}: it {check_type('secret', None)}"
+        message = f"{subject}: the value {check_type('secret', None)}"
         return SECRET_LITERAL.finding(message, location)
 
 
-def withhold_secrets(
+def check_literal_secrets(
     outcomes: Sequence[PluginOutcome],
     snapshot: PresetSnapshot,
     matcher: OverrideMatcher,
     kept_owners: Collection[ObjectKey],
 ) -> list[PluginOutcome]:
-    """Return the outcomes; a Plugin with a literal value that is a secret of another definition has failed.
+    """Return the outcomes. Replace a built Plugin with a failure if it uses a literal secret from shared options.
 
-    If another layer replaces the value, or if it has a wrong type, it is not shown. `kept_owners` are presets and
-    Plugins with incomplete config. Their definitions count as if they had Plugins on all clusters.
+    A value is a secret if the definition of any Plugin with the same shared options declares the option as a secret. If
+    another layer replaces the value, the Plugin does not fail, but the value is hidden in all output. `kept_owners` are
+    presets and Plugins with incomplete config. Their definitions are treated as if all clusters used these definitions.
     """
     shared_options = [shared for shared in _iterate_shared_options(snapshot) if shared.literals]
     if not shared_options:
@@ -194,7 +205,7 @@ def withhold_secrets(
         outcome.request.spec.definition.build_key(outcome.request.key.namespace) for outcome in outcomes
     }
     secret_names = {key: names for key in keys if (names := literal_names & _list_secret_names(snapshot, key))}
-    # Usually no definition declares one of these options as a secret.
+    # Return early, because in most configs no definition declares one of these options as a secret.
     if not secret_names:
         return list(outcomes)
     secrets = _SecretEntries()
@@ -203,7 +214,7 @@ def withhold_secrets(
     shared_by_layer = {shared.layer: shared for shared in shared_options}
     for shared, key in _list_uses(outcomes, shared_by_layer, snapshot, matcher):
         secrets.add([shared], key, secret_names.get(key, ()))
-    return [_withhold(outcome, secrets) for outcome in outcomes] if secrets.entries else list(outcomes)
+    return [_check_outcome(outcome, secrets) for outcome in outcomes] if secrets.entries else list(outcomes)
 
 
 def _list_uses(
@@ -212,8 +223,8 @@ def _list_uses(
     snapshot: PresetSnapshot,
     matcher: OverrideMatcher,
 ) -> Iterable[tuple[_SharedOptions, ObjectKey]]:
-    """Return the lists, each with the definitions of the Plugins that it applies to."""
-    # Presets with the same definition usually select the same clusters.
+    """Return pairs of shared options and the key of a definition whose Plugins receive these options."""
+    # Use only one request for each definition and cluster, because the same shared options apply to all such requests.
     requests = {
         (outcome.request.key.namespace, outcome.request.spec.definition, outcome.request.cluster_name): outcome.request
         for outcome in outcomes
@@ -228,7 +239,10 @@ def _list_uses(
 
 @dataclass(frozen=True, eq=False)
 class _SharedOptions:
-    """A shared list of an organization: its literal values, and the definitions that it applies to; () for all."""
+    """The options that an Organization, a Cluster or a PluginOverride sets for several Plugins.
+
+    `definitions` limits the options to Plugins of some definitions. If it is (), the options apply to all definitions.
+    """
 
     organization: str
     layer: LayerOptions
@@ -236,13 +250,13 @@ class _SharedOptions:
 
     @cached_property
     def literals(self) -> Sequence[tuple[str, OptionAssignment]]:
-        """The entries with literal values."""
+        """The entries whose values may be secrets in plain text, because they are not references to secrets."""
         return [(name, assignment) for name, assignment in self.layer.assignments if _is_literal(assignment)]
 
     def iterate_entries_for(
         self, definition: ObjectKey, names: Collection[str]
     ) -> Iterator[tuple[SourceLocation, _SecretEntry]]:
-        """Yield the entries for these options of a definition, if the list applies to it."""
+        """Yield the literal entries that set one of the options `names`, if the options apply to a definition."""
         ref = DefinitionRef(definition.kind, definition.name)
         is_applicable = definition.namespace in ("", self.organization) and (
             not self.definitions or any(name_filter.matches(ref) for name_filter in self.definitions)
@@ -264,7 +278,7 @@ def _iterate_shared_options(snapshot: PresetSnapshot) -> Iterator[_SharedOptions
 
 
 def _find_uncertain_definitions(snapshot: PresetSnapshot, kept_owners: Collection[ObjectKey]) -> set[ObjectKey]:
-    """Return the definitions that objects with incomplete config may use."""
+    """Return the definitions that invalid or unreadable presets and Plugins may use."""
     if not snapshot.catalog.is_complete:
         return set(snapshot.definition_keys)
     definition_keys: set[ObjectKey] = set()
@@ -280,7 +294,7 @@ def _find_uncertain_definitions(snapshot: PresetSnapshot, kept_owners: Collectio
 
 
 def _find_definition_name(data: Mapping[str, Any]) -> str:
-    """Return the definition that an invalid preset or Plugin names; "" if it is unknown."""
+    """Return the name of the definition that an invalid preset or Plugin refers to. Return "" if it is unknown."""
     spec = data.get("spec")
     plugin = spec.get("plugin", spec) if isinstance(spec, Mapping) else None
     if not isinstance(plugin, Mapping):
@@ -291,7 +305,10 @@ def _find_definition_name(data: Mapping[str, Any]) -> str:
 
 
 def _list_secret_names(snapshot: PresetSnapshot, key: ObjectKey) -> frozenset[str]:
-    """Return the secret options of a definition; for an invalid definition also the options with an unknown type."""
+    """Return the names of a definition's secret options.
+
+    For an invalid definition, the result includes options with an unknown type, because they may be secret.
+    """
     usable = snapshot.definitions.get(key)
     if usable:
         return frozenset(option.name for option in usable.definition.options.values() if option.type == "secret")
@@ -326,10 +343,10 @@ def _iterate_layers_for(
     yield from (override.layer for override in overrides if override.override.is_valid)
 
 
-def _withhold(outcome: PluginOutcome, secrets: _SecretEntries) -> PluginOutcome:
+def _check_outcome(outcome: PluginOutcome, secrets: _SecretEntries) -> PluginOutcome:
     match outcome:
         case BuiltPlugin():
-            return _withhold_from_plugin(outcome, secrets)
+            return _check_built_plugin(outcome, secrets)
         case FailedPlugin(request=request, findings=findings) if any(
             _has_quoted_secret(finding, secrets) for finding in findings
         ):
@@ -346,7 +363,7 @@ def _has_quoted_secret(finding: Finding, secrets: _SecretEntries) -> bool:
     return finding.code in _CODES_WITH_VALUES and finding.location in secrets.entries
 
 
-def _withhold_from_plugin(plugin: BuiltPlugin, secrets: _SecretEntries) -> PluginOutcome:
+def _check_built_plugin(plugin: BuiltPlugin, secrets: _SecretEntries) -> PluginOutcome:
     provenance = plugin.variant.provenance
     if not isinstance(provenance, PluginProvenance):
         return plugin

@@ -1,4 +1,4 @@
-"""Files of a Plugin's package: the mutation that restores them, and the optional values.yaml and helmrelease.yaml."""
+"""Files of a Plugin's package: optional Helm values and HelmRelease, and a mutation that reverts local changes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from reconciler.krm.yaml.compare import is_equal_data
 HELM_RELEASE_API_VERSION: Final = "helm.toolkit.fluxcd.io/v2"
 HELM_RELEASE_KIND: Final = "HelmRelease"
 CHARTS_NAMESPACE: Final = "greenhouse"
-"""Namespace of the charts of cluster-scoped definitions."""
+"""Namespace that contains the HelmCharts of ClusterPluginDefinitions."""
 
 _KUBE_CONFIG_KEY: Final = "greenhousekubeconfig"
 _MAX_NAME_LENGTH: Final = 253
@@ -48,7 +48,7 @@ _TARGET_PATH = re.compile(r"([a-zA-Z0-9_\-.\\/]|\[[0-9]{1,5}\])+", re.ASCII)
 _VALUES_KEY = re.compile(r"[-._a-zA-Z0-9]+", re.ASCII)
 
 Secrets = Sequence[tuple[ResolvedOption, SecretRef]]
-"""The options that come from Secrets and count, in the order in which they are set."""
+"""The options with values from Secrets that no other value replaces, in the order in which Flux sets the values."""
 PLUGIN_FILE, VALUES_FILE, RELEASE_FILE = "plugin.yaml", "values.yaml", "helmrelease.yaml"
 VALUES: Final = "values"
 HELM_RELEASE: Final = "helmrelease"
@@ -61,7 +61,7 @@ def build_helm_release(
     values: Mapping[str, Any],
     secrets: Secrets,
 ) -> dict[str, Any]:
-    """Return the HelmRelease of a Plugin with a chart, without empty fields."""
+    """Return the HelmRelease of a Plugin whose definition has a chart. Empty fields are omitted."""
     fields = {
         "interval": "5m",
         "timeout": "5m",
@@ -85,7 +85,11 @@ def build_helm_release(
 
 
 def build_chart_ref(request: PluginRequest, definition: PluginDefinition) -> dict[str, str]:
-    """Return the reference to the HelmChart. The charts of cluster-scoped definitions are in Greenhouse's namespace."""
+    """Return the reference to the HelmChart of a definition.
+
+    The HelmChart of a ClusterPluginDefinition is in the namespace of Greenhouse. Any other HelmChart is in the
+    namespace of the Plugin.
+    """
     version = definition.manifest.data["spec"]["helmChart"]["version"]
     ref = request.spec.definition
     namespace = CHARTS_NAMESPACE if ref.kind == CLUSTER_DEFINITION else request.key.namespace
@@ -95,9 +99,9 @@ def build_chart_ref(request: PluginRequest, definition: PluginDefinition) -> dic
 def check_helm_release(
     request: PluginRequest, spec: Mapping[str, Any], options: Iterable[ResolvedOption], secrets: Secrets
 ) -> Iterator[Finding]:
-    """Yield an error for every value that Flux rejects: by the schema of its CRD, or because secrets overlap.
+    """Yield an error for each value that Flux would reject.
 
-    Values that Flux does not validate are not checked.
+    Flux rejects values that violate the schema of the HelmRelease CRD, and secrets with overlapping paths.
     """
     yield from _check_lengths(request, spec)
     for option in options:
@@ -127,7 +131,7 @@ def _check_lengths(request: PluginRequest, spec: Mapping[str, Any]) -> Iterator[
         if len(value) > max_length:
             message = (
                 f"spec.{field_path} of the {HELM_RELEASE_KIND} must have at most {max_length} characters,"
-                f" not the {len(value)} of {quote_value(value)}"
+                f" but {quote_value(value)} has {len(value)}"
             )
             yield HELM_RELEASE_INVALID.finding(
                 message, request.manifest.location_of(_get_field_path(request, source_field))
@@ -151,13 +155,16 @@ def _check_reference(name: str, ref: SecretRef) -> Iterator[tuple[str, str, str]
 
 
 def _check_secret_overlaps(secrets: Iterable[ResolvedOption]) -> Iterator[Finding]:
-    """Yield an error for overlapping secrets: Flux inserts each secret as one text and rejects all values."""
+    """Yield an error for each secret whose path overlaps the path of another secret.
+
+    Flux inserts each secret as a string, and rejects all values if a path continues below a string.
+    """
     options_by_name = {option.name: option for option in secrets}
     for conflict in build_values((name, "") for name in options_by_name).conflicts:
         option, other = options_by_name[conflict.name], options_by_name.get(conflict.conflicting_name)
-        suffix = f", and {other.winner} sets {quote_value(other.name)}" if other else ""
+        suffix = f", and {other.winner} sets {quote_value(other.name)} from a secret" if other else ""
         name = quote_value(option.name)
-        message = f"{option.winner} sets {name}{suffix}, from secrets: {name} {conflict.message}"
+        message = f"{option.winner} sets {name} from a secret{suffix}: {name} {conflict.message}"
         yield HELM_RELEASE_INVALID.finding(message, option.winner.location)
 
 
@@ -198,7 +205,7 @@ def _build_values_from(name: str, ref: SecretRef) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class OwnedObject:
-    """An object of a Plugin's package: its file, its kind and its spec."""
+    """A generated object of a Plugin's package: its file, kind and spec, and the labels and annotations to remove."""
 
     file: str
     kind: str
@@ -209,10 +216,10 @@ class OwnedObject:
 
 @dataclass(frozen=True)
 class PluginMutation:
-    """Sets the specs of a Plugin's objects, and removes obsolete labels and annotations.
+    """Mutation that restores the specs of a Plugin's objects, and removes obsolete labels and annotations.
 
-    Other labels and annotations that users added stay. Manual changes of a spec are overwritten. `values` is the
-    content of values.yaml; None without that file.
+    Local changes of a spec are overwritten. Other labels and annotations that users added are kept. `values` is the
+    content of `values.yaml`. It is None if the package does not contain this file.
     """
 
     name: str
@@ -220,7 +227,7 @@ class PluginMutation:
     values: bytes | None = None
 
     def __call__(self, files: FileTree, view: CatalogView, earlier: PreviousRender | None = None) -> MutationResult:
-        """Return the package with its objects restored. A user may have reordered the objects."""
+        """Return the package files with restored specs. Each object is found by its kind and name, not by position."""
         restored = {owned.file: _restore(files[owned.file].data, owned, self.name) for owned in self.objects}
         if self.values is not None:
             restored[VALUES_FILE] = self.values
@@ -241,7 +248,8 @@ def _restore(content: bytes, owned: OwnedObject, name: str) -> bytes:
 
 
 def _is_object(data: Any, kind: str, name: str) -> bool:
-    # Planning restores the file before this step, so that it exists and is readable.
+    # Do not check whether `metadata` exists, because planning restores missing and unreadable files before the
+    # mutation.
     return isinstance(data, dict) and data.get("kind") == kind and data["metadata"].get("name") == name
 
 
@@ -260,9 +268,10 @@ def _remove_keys(entries: Any, keys: Collection[str]) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class OutputFiles:
-    """The files of a Plugin besides `plugin.yaml`, the objects in them, and the findings.
+    """The optional files of a Plugin's package, the objects in these files, and the findings.
 
-    `dependencies` are inputs that only these files have, by the object that contains them.
+    `dependencies` contains config objects that the optional files depend on, each with a digest of the values that the
+    files use.
     """
 
     files: Mapping[str, bytes] = field(default_factory=dict)
@@ -272,7 +281,7 @@ class OutputFiles:
 
     @property
     def values(self) -> bytes | None:
-        """The content of values.yaml, if it is enabled."""
+        """The content of `values.yaml`. None if the settings do not enable this file."""
         return self.files.get(VALUES_FILE)
 
 
@@ -283,7 +292,7 @@ def build_output_files(
     options: Collection[ResolvedOption],
     output_names: Collection[str],
 ) -> OutputFiles:
-    """Return the enabled files of a Plugin. A definition without a chart has no HelmRelease."""
+    """Return the optional files that `output_names` enables. A Plugin without a chart gets no HelmRelease."""
     has_release = HELM_RELEASE in output_names and bool(definition.chart)
     if VALUES not in output_names and not has_release:
         return OutputFiles()

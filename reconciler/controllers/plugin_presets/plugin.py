@@ -1,4 +1,4 @@
-"""The Plugin object: release, metadata and spec, the metadata propagated by its preset, and the published Plugin."""
+"""The Plugin object: release, metadata, propagated metadata of its preset and spec. Also the published Plugin."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PROPAGATE_LABELS = f"{GROUP}/propagate-labels"
 PROPAGATE_ANNOTATIONS = f"{GROUP}/propagate-annotations"
 LAST_PROPAGATION_ANNOTATION = f"{GROUP}/last-applied-propagator"
 _WILDCARD = "/*"
-# These annotations control the propagation and are never propagated themselves.
+# Never propagate these annotations, because they control the propagation.
 _NEVER_PROPAGATED = (PROPAGATE_LABELS, PROPAGATE_ANNOTATIONS, LAST_PROPAGATION_ANNOTATION)
 CLUSTER_LABEL = f"{GROUP}/cluster"
 LEGACY_LABEL = f"{GROUP}/plugin"
@@ -49,7 +49,7 @@ class PropagatedMetadata:
 
     @property
     def record(self) -> dict[str, str]:
-        """The annotation that records the propagated keys; {} if nothing is propagated."""
+        """The annotation that lists the propagated keys, as a mapping. It is {} if the preset propagates nothing."""
         if not self.labels and not self.annotations:
             return {}
         keys = {"labelKeys": sorted(self.labels), "annotationKeys": sorted(self.annotations)}
@@ -58,7 +58,7 @@ class PropagatedMetadata:
 
 @dataclass(frozen=True)
 class PropagationRecord:
-    """The keys that a Plugin's preset propagated before."""
+    """The keys of labels and annotations that a preset propagated to its Plugin in an earlier pass."""
 
     labels: frozenset[str] = frozenset()
     annotations: frozenset[str] = frozenset()
@@ -75,7 +75,7 @@ def select_propagated_metadata(labels: Mapping[str, str], annotations: Mapping[s
 
 
 def read_propagation_record(annotations: Mapping[str, str]) -> PropagationRecord:
-    """Return the recorded keys of a Plugin; empty if the annotation is invalid."""
+    """Return the propagated keys that an annotation of a Plugin lists. Return no keys if the annotation is invalid."""
     if LAST_PROPAGATION_ANNOTATION not in annotations:
         return PropagationRecord()
     try:
@@ -103,7 +103,7 @@ def _matches_any(key: str, patterns: Iterable[str]) -> bool:
 
 @dataclass(frozen=True)
 class PluginRelease:
-    """The Helm release of a Plugin. Both fields are "" for a Plugin without a chart."""
+    """The Helm release of a Plugin. Both fields are "" if the plugin definition has no chart."""
 
     namespace: str = ""
     name: str = ""
@@ -111,7 +111,7 @@ class PluginRelease:
 
 @dataclass(frozen=True)
 class PluginMetadata:
-    """The labels and annotations that a Plugin gets, and those that are removed from it."""
+    """The labels and annotations that a Plugin gets, and the keys that are removed from the Plugin."""
 
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
@@ -122,9 +122,9 @@ class PluginMetadata:
 def resolve_release(
     spec: PluginSpec, definition: PluginDefinition, namespace: str, published: Mapping[str, Any], manifest: ConfigObject
 ) -> tuple[PluginRelease, tuple[Finding, ...]]:
-    """Return the release of a Plugin, and its findings.
+    """Return the Helm release of a Plugin, and the findings about the release.
 
-    A published Plugin keeps the release's name and namespace, because Helm cannot move a release.
+    A published Plugin keeps its release name. A new release namespace is an error, because Helm cannot move a release.
     """
     if not definition.chart:
         return PluginRelease(), ()
@@ -143,13 +143,13 @@ def _check_release(
     published_namespace = published_spec.get("releaseNamespace")
     if published_namespace and published_namespace != release.namespace:
         message = (
-            f'releaseNamespace must stay "{published_namespace}", which is published, and cannot change to'
-            f' "{release.namespace}"'
+            f'releaseNamespace must be "{published_namespace}" as in the published Plugin, not "{release.namespace}",'
+            " because Helm cannot move a release"
         )
         yield IMMUTABLE_FIELD_CHANGED.finding(message, manifest.location)
     if spec.release_name and spec.release_name != release.name:
         message = (
-            f'releaseName stays "{release.name}", which is published, and does not change to "{spec.release_name}"'
+            f'releaseName "{spec.release_name}" is ignored, because the published release has the name "{release.name}"'
         )
         yield downgrade_to_warning(IMMUTABLE_FIELD_CHANGED.finding(message, manifest.location))
     if error := validate_release_name(release.name):
@@ -159,7 +159,9 @@ def _check_release(
 def build_preset_metadata(
     preset: Preset, propagated: PropagatedMetadata, cluster: str, published: Mapping[str, Any]
 ) -> PluginMetadata:
-    """Return the metadata of a preset's Plugin: its identifying labels and the propagated metadata."""
+    """Return the metadata of a preset's Plugin: labels that identify preset, cluster and definition, and propagated
+    metadata.
+    """
     definition_label = DEFINITION_LABELS[preset.spec.definition.kind]
     identity_labels = {
         PRESET_LABEL: preset.key.name,
@@ -180,7 +182,7 @@ def build_preset_metadata(
 def build_preset_plugin(
     preset: Preset, key: ObjectKey, cluster: str, release: PluginRelease, plugin_metadata: PluginMetadata
 ) -> dict[str, Any]:
-    """Return the Plugin of a preset on a cluster, without its options."""
+    """Return the Plugin of a preset on a cluster as data. `add_options` adds the options to this data."""
     spec = preset.spec
     fields = {
         "pluginDefinitionRef": spec.definition.as_data(),
@@ -199,7 +201,7 @@ def build_preset_plugin(
 
 
 def build_standalone_plugin(plugin: StandalonePlugin, release: PluginRelease) -> dict[str, Any]:
-    """Return a Plugin from the config, without its options. Its other fields are unchanged."""
+    """Return a Plugin from the config as data with default values. `add_options` adds the options to this data."""
     data, name = plugin.manifest.data, plugin.manifest.key.name
     manifest_fields = {field: value for field, value in data["spec"].items() if value is not None}
     default_fields = {
@@ -214,9 +216,9 @@ def build_standalone_plugin(plugin: StandalonePlugin, release: PluginRelease) ->
 
 
 def add_options(data: Mapping[str, Any], options: Sequence[ResolvedOption]) -> tuple[dict[str, Any], str]:
-    """Return the spec of a Plugin with its options as the last field, and the YAML text of the Plugin.
+    """Return the spec of a Plugin with its options as the last field, and the YAML text of the whole Plugin.
 
-    Most options are equal in many Plugins. Their YAML text is reused instead of written again.
+    The YAML text of each option is cached, because many Plugins have the same options.
     """
     spec = {**data["spec"], "optionValues": [option.data for option in options]}
     if not options:
@@ -225,12 +227,15 @@ def add_options(data: Mapping[str, Any], options: Sequence[ResolvedOption]) -> t
 
 
 def format_display_name(name: str) -> str:
-    """Return the default display name of a Plugin."""
+    """Return the default display name of a Plugin, e.g. "cert-manager" -> "cert manager"."""
     return name.replace("-", " ").strip()
 
 
 def read_string_map(data: Mapping[str, Any], name: str) -> dict[str, str]:
-    """Return the valid labels or annotations of a Plugin on a branch, which may have any content."""
+    """Return the labels or annotations of a published Plugin.
+
+    Entries that are not strings are ignored, because a person may have changed the file.
+    """
     metadata = data.get("metadata")
     entries = metadata.get(name) if isinstance(metadata, dict) else None
     items = entries.items() if isinstance(entries, dict) else ()
@@ -239,23 +244,23 @@ def read_string_map(data: Mapping[str, Any], name: str) -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class PublishedPlugin:
-    """A Plugin on a branch. `data` is {} if there is none or if it is unreadable."""
+    """A Plugin on a target branch. `data` is {} if the branch contains no readable Plugin at the package path."""
 
     data: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def preset_label(self) -> str:
-        """The preset name in its label; "" without a label."""
+        """The name of the preset in the Plugin's label. It is "" if the Plugin does not have this label."""
         return read_string_map(self.data, "labels").get(PRESET_LABEL, "")
 
     @cached_property
     def preset_key(self) -> ObjectKey:
-        """The identity of the preset in its label."""
-        # A Plugin with a label has metadata.
+        """The identity of the preset that the Plugin's label names."""
+        # Do not check whether `metadata` exists, because a Plugin with a label has metadata.
         namespace = self.data["metadata"].get("namespace") if self.preset_label else ""
         return ObjectKey(GROUP, PRESET, namespace if isinstance(namespace, str) else "", self.preset_label)
 
     @cached_property
     def is_suspended(self) -> bool:
-        """Whether its annotation excludes it from changes."""
+        """Whether the Plugin has the suspend annotation, which prevents changes and the deletion of the Plugin."""
         return SUSPEND_ANNOTATION in read_string_map(self.data, "annotations")

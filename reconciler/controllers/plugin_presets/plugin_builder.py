@@ -1,4 +1,4 @@
-"""Builds the Plugin of a request: its layers, options, release and files."""
+"""Builder of Plugins: selects the layers of a request, and builds the options, the release and the files."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _CODES_BY_KIND = {ORGANIZATION: PLUGIN_OVERRIDES_INVALID, OVERRIDE: PLUGIN_OVERR
 
 
 class PluginBuilder:
-    """Builds the Plugins of one pass. Lists of options that several Plugins share are created once."""
+    """Builds the Plugins of one pass. A Plugin with unchanged inputs is taken from the cache."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class PluginBuilder:
         self._propagated: dict[ObjectKey, PropagatedMetadata] = {}
 
     def build(self, request: PluginRequest, usable: UsableDefinition) -> BuiltPlugin | FailedPlugin:
-        """Return the Plugin of a request, or all its errors."""
+        """Return the built Plugin of a request. Return a failure if there are errors."""
         overrides = self._override_matcher.match_and_count(
             request.key.namespace, request.spec.definition, request.cluster
         )
@@ -112,7 +112,7 @@ class PluginBuilder:
         ]
         if failure := self._find_uncertainty(request, overrides) or _find_layer_errors(request, layers):
             return failure
-        # The key must contain every input of a Plugin except the settings.
+        # The key must contain every input of a Plugin except the settings. A change of the settings clears the cache.
         key = (
             request.manifest, request.target, IdentityKey(request.cluster), self._find_cluster(request), usable,
             *layers, request.published, request.is_occupied, request.is_owned,
@@ -160,9 +160,10 @@ class PluginBuilder:
         )
 
     def _find_uncertainty(self, request: PluginRequest, overrides: list[OverrideLayer]) -> FailedPlugin | None:
-        """Return a failure if an unreadable object may change the Plugin, so that it stays unchanged.
+        """Return a failure if an invalid or unreadable object may affect the Plugin. The Plugin then stays unchanged.
 
-        An invalid override is ignored. But if it applied to the Plugin before, its values must not be reverted.
+        A single invalid override is ignored if the published Plugin does not use the override. If the Plugin uses it,
+        the failure prevents that the values of the override are removed from the Plugin.
         """
         if reason := self._snapshot.explain_unknown_overrides(request.key.namespace, request.cluster_name):
             return FailedPlugin(request, (PLUGIN_OVERRIDES_INVALID.name,), f"the Plugin stays unchanged: {reason}")
@@ -170,7 +171,7 @@ class PluginBuilder:
             return None
         for override in (layer.override for layer in overrides if not layer.override.is_valid):
             if str(override.manifest.key) in self._recorded_inputs.get(request.location, ()):
-                message = f"{override.manifest.key} applies to the Plugin, and is invalid"
+                message = f"the Plugin stays unchanged: {override.manifest.key} applies to the Plugin, but is invalid"
                 return FailedPlugin(request, (PLUGIN_OVERRIDE_INVALID.name,), message)
         return self._find_unreadable_input(request)
 
@@ -179,7 +180,7 @@ class PluginBuilder:
         return self._inputs.previous.get_recorded_inputs()
 
     def _find_unreadable_input(self, request: PluginRequest) -> FailedPlugin | None:
-        """Return a failure if an object that the Plugin was built from may be in an unreadable file."""
+        """Return a failure if an object that the last render of the Plugin used may be in an unreadable file now."""
         if self._snapshot.catalog.is_complete:
             return None
         for object_name in sorted(self._recorded_inputs.get(request.location, ())):
@@ -204,7 +205,7 @@ class PluginBuilder:
         return self._resolver.resolve(subject, layers, list_injected_options(context))
 
     def _find_cluster(self, request: PluginRequest) -> ConfigObject | None:
-        """Return the Cluster object of a Plugin, if there is one."""
+        """Return the Cluster object of a Plugin. Return None if the config does not contain this object."""
         key = ObjectKey(GROUP, CLUSTER, request.key.namespace, request.cluster.name) if request.cluster else None
         return self._snapshot.catalog.get(key) if key else None
 
@@ -236,7 +237,7 @@ class PluginBuilder:
     def _get_deletion_policy(self, request: PluginRequest) -> DeletionPolicy:
         """Return the deletion policy of the Plugin's package.
 
-        The policy is recorded while the Cluster object exists, because its annotation also applies after its deletion.
+        The policy is recorded while the Cluster object exists. It also applies after the Cluster object is deleted.
         """
         return "orphan" if is_retained(request.preset, self._find_cluster(request)) else "delete"
 
@@ -245,7 +246,7 @@ def _find_layer_errors(request: PluginRequest, layers: list[LayerOptions]) -> Fa
     errors = [error for layer in layers for error in layer.options.errors]
     if not errors:
         return None
-    # The list reports its errors once, so that not every Plugin repeats them.
+    # Return the failure without findings, because the object with the options already reports these errors.
     failed = create_failure(request, tuple(errors))
     return FailedPlugin(request, failed.codes, failed.message)
 
@@ -255,7 +256,10 @@ def _get_options_path(request: PluginRequest) -> DataPath:
 
 
 def _get_adoption_policy(request: PluginRequest) -> AdoptionPolicy:
-    """Return the adoption policy. The preset's label or an annotation allows to adopt a package without an owner."""
+    """Return whether the Plugin may adopt an existing package that has no owner.
+
+    A Plugin of a preset may adopt the package. A Plugin in the config needs an annotation for this.
+    """
     is_allowed = request.preset is not None or request.manifest.annotations.get(ADOPT) == "true"
     return "adoptExisting" if is_allowed and request.is_occupied and not request.is_owned else "adoptNone"
 
@@ -267,7 +271,7 @@ def _build_file_tree(plugin: str, outputs: OutputFiles) -> FileTree:
 def _collect_dependencies(
     request: PluginRequest, data: Mapping[str, Any], resolution: OptionResolution, outputs: OutputFiles
 ) -> Mapping[ConfigObject, str]:
-    """Return the objects that the Plugin depends on, each with a digest of its effective values."""
+    """Return the config objects that the Plugin depends on, each with a digest of the values that the Plugin uses."""
     digests: dict[ConfigObject, list[str]] = {}
     for option in resolution.options:
         digests.setdefault(option.winner.manifest, []).append(option.digest)
@@ -277,7 +281,7 @@ def _collect_dependencies(
     return {manifest: _combine_digests(" ".join(values)) for manifest, values in digests.items()}
 
 
-# The values of a definition or an override have the same digest in most Plugins.
+# Cache the digests, because most Plugins use the same values of a definition or an override.
 @cached(8_192)
 def _combine_digests(digests: str) -> str:
     return compute_digest(digests)

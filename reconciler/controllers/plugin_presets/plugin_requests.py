@@ -1,4 +1,4 @@
-"""Requests for Plugins, and the decision which request gets a Plugin's name."""
+"""Requests for Plugins, and the resolution of conflicts between requests for the same Plugin name."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _NOT_PUBLISHED = PublishedPlugin()
 
 @dataclass(frozen=True, eq=False)
 class PluginTargets:
-    """The clusters that Plugins can go to, and the Plugins on their branches. Each branch is read once."""
+    """The clusters that can receive Plugins, and the Plugins on their target branches. A branch is read only once."""
 
     clusters: OrganizationClusters
     inventory: ClusterInventory
@@ -52,12 +52,12 @@ class PluginTargets:
 
     @cached_property
     def owners(self) -> Mapping[PackageLocation, PackageOwner]:
-        """The owners of the existing Plugins."""
+        """The owner of each drafted or published Plugin, by package location."""
         return dict(sorted(self.inputs.previous.get_owned_packages().items()))
 
     @cached_property
     def locations_by_owner(self) -> Mapping[ObjectKey, Sequence[PackageLocation]]:
-        """The packages of each owner and of each preset."""
+        """The package locations of each Plugin, and of all Plugins of each preset."""
         locations: dict[ObjectKey, list[PackageLocation]] = {}
         for location, owner in self.owners.items():
             for key in filter(None, (owner.key, owner.parent)):
@@ -66,7 +66,7 @@ class PluginTargets:
 
     @cached_property
     def labelled_locations(self) -> Mapping[ObjectKey, Sequence[PackageLocation]]:
-        """The Plugins on branches with the label of a preset in their organization, by preset."""
+        """The locations of published Plugins that have the label of a preset in their organization, by preset."""
         locations: dict[ObjectKey, list[PackageLocation]] = {}
         for namespace, clusters in self.clusters.by_organization.items():
             for cluster in clusters:
@@ -76,7 +76,7 @@ class PluginTargets:
         return locations
 
     def list_published(self, cluster: str) -> Mapping[str, PublishedPlugin]:
-        """Return the Plugins on a cluster's branch, by package path."""
+        """Return the Plugins on the target branch of a cluster, by package path."""
         if cluster not in self._published_by_cluster:
             items = self.inputs.previous.read_published(cluster).items()
             self._published_by_cluster[cluster] = {
@@ -87,7 +87,10 @@ class PluginTargets:
     def create_request(
         self, requester: Preset | StandalonePlugin, name: str, cluster: str, *, is_for_cluster: bool = True
     ) -> PluginRequest:
-        """Return a request for a Plugin on an existing cluster."""
+        """Return a request for a Plugin on an existing cluster.
+
+        `is_for_cluster` is False for a Plugin without `clusterName`, which is written to the central cluster.
+        """
         key, package = create_plugin_key(requester.manifest.key.namespace, name), f"plugins/{name}"
         owner, published = self.owners.get((cluster, package)), self.list_published(cluster)
         return PluginRequest(
@@ -121,7 +124,7 @@ def create_preset_requests(
 
 
 def create_plugin_request(plugin: StandalonePlugin, targets: PluginTargets) -> PluginRequest | Finding:
-    """Return the request of a Plugin in the config, or the error if it has no target."""
+    """Return the request for a Plugin object in the config. Return an error if no cluster can receive the Plugin."""
     name, namespace = plugin.manifest.key.name, plugin.manifest.key.namespace
     if plugin.cluster in targets.clusters.get_clusters(namespace):
         return targets.create_request(plugin, name, plugin.cluster)
@@ -132,18 +135,18 @@ def create_plugin_request(plugin: StandalonePlugin, targets: PluginTargets) -> P
         message = f'spec.clusterName must name a Cluster of {namespace}; "{plugin.cluster}" does not exist'
     elif central_cluster:
         message = (
-            f'spec.clusterName is missing, and the setting rules.central_cluster names "{central_cluster}", which is'
+            f'spec.clusterName is missing, and the setting `rules.central_cluster` names "{central_cluster}", which is'
             " not a cluster"
         )
     else:
-        message = "spec.clusterName is required while the setting rules.central_cluster is missing"
+        message = "spec.clusterName is required, because the setting `rules.central_cluster` is missing"
     return NO_DESTINATION.finding(message, plugin.manifest.location_of(("spec", "clusterName")))
 
 
 def is_requested_by_preset(
     plugin: StandalonePlugin, preset_requests: Mapping[ObjectKey, Sequence[PluginRequest]]
 ) -> bool:
-    """Return whether a Plugin in the config has the label of a preset that requests the same name."""
+    """Return whether a Plugin in the config has the label of a preset that requests a Plugin with the same name."""
     label = plugin.manifest.labels.get(PRESET_LABEL)
     return any(request.manifest.key.name == label for request in preset_requests.get(plugin.manifest.key, ()))
 
@@ -153,7 +156,7 @@ def resolve_name_conflicts(
     plugin_requests: Mapping[ObjectKey, PluginRequest],
     targets: PluginTargets,
 ) -> Iterator[PluginRequest | SkippedPlugin | SuspendedPlugin]:
-    """Yield each request, ordered by the Plugin's name: accepted, skipped or suspended."""
+    """Yield each accepted request, and a skipped or suspended Plugin for each other request, sorted by Plugin name."""
     for key in sorted({*preset_requests, *plugin_requests}):
         candidates = _sort_by_precedence(preset_requests.get(key, ()), targets)
         if key in plugin_requests:
@@ -170,7 +173,10 @@ def _sort_by_precedence(requests: Sequence[PluginRequest], targets: PluginTarget
 
 
 def _get_precedence(request: PluginRequest, targets: PluginTargets) -> tuple[bool, bool, str]:
-    """Return the sort key of a request: the recorded owner first, then the preset in the label, then the name."""
+    """Return the sort key of a preset's request. The request with the lowest key gets the Plugin's name.
+
+    The recorded owner of the Plugin is first, then the preset in the Plugin's label. Other presets are sorted by name.
+    """
     owner = targets.owners.get(request.location)
     name = request.manifest.key.name
     return (
@@ -215,6 +221,6 @@ def _skip_unmanaged(request: PluginRequest, owner: str) -> SkippedPlugin:
 def _skip_collision(request: PluginRequest, winner: PluginRequest) -> SkippedPlugin:
     message = (
         f"{request.key} on {request.target.repository} is skipped:"
-        f" {winner.manifest.key} requests a Plugin with this name"
+        f" {winner.manifest.key} requests a Plugin with the same name"
     )
     return SkippedPlugin(request, NAME_COLLISION.finding(message, request.manifest.location))

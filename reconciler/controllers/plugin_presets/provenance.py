@@ -1,4 +1,4 @@
-"""Provenance of the options of a Plugin: the layer of each value, and the values that it replaced."""
+"""Provenance of the options of a Plugin: the layer of each value, and the values of lower layers that were replaced."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _MAX_SHOWN_BYTES = 1024
 
 @dataclass(frozen=True, eq=False)
 class PluginProvenance:
-    """Origin of every option of one Plugin. It is calculated only when it is written.
+    """The origin of every option of one Plugin, as status files and explanations show it.
 
-    `dependencies` are the objects that the Plugin depends on, each with a digest of its effective values.
+    `dependencies` are config objects, each with a digest of the values that the Plugin uses.
     """
 
     file: str
@@ -36,7 +36,7 @@ class PluginProvenance:
     dependencies: Mapping[ConfigObject, str]
 
     def list_layers(self) -> list[dict[str, Any]]:
-        """Return `layers` of a status file: for each option the steps to its value, the effective one last."""
+        """Return the field `layers` of a status file: the values of each option in all layers, lowest layer first."""
         return [
             {
                 "file": self.file,
@@ -49,7 +49,7 @@ class PluginProvenance:
         ]
 
     def list_applied_overrides(self) -> list[dict[str, str]]:
-        """Return `appliedOverrides`: the objects that changed the Plugin, in the order of application."""
+        """Return the field `appliedOverrides` of a status file: objects that override options, lowest layer first."""
         return [
             {"layer": layer.layer, "kind": layer.manifest.key.kind, "name": layer.manifest.key.name}
             for layer in self.resolution.applied_layers
@@ -57,7 +57,7 @@ class PluginProvenance:
         ]
 
     def list_objects(self) -> list[dict[str, str]]:
-        """Return the objects that the Plugin was built from. A hash that would reveal a secret is masked."""
+        """Return the config objects that the Plugin was built from. A hash that would reveal a secret is masked."""
         return [
             {
                 "kind": manifest.key.kind,
@@ -71,7 +71,10 @@ class PluginProvenance:
 
     @property
     def _secret_object_keys(self) -> frozenset[ObjectKey]:
-        """The objects whose hash would reveal the value of a secret option. Definitions contain no secrets."""
+        """The identities of objects whose hash would reveal the value of a secret option.
+
+        Definitions are not included, because their default values are never secret.
+        """
         return frozenset(
             option.winner.object_key
             for option in self.resolution.options
@@ -101,7 +104,7 @@ def _redact_expression(assignment: OptionAssignment, *, hides: bool) -> Any:
 
 
 def redact_source(source: LiteralValue | SecretRef | OptionExpression, *, hides: bool) -> Any:
-    """Return a value for output: a secret is masked, a long value is shortened."""
+    """Return the value of an option for output. Secrets are masked, and long values are shortened."""
     match source:
         case SecretRef():
             return {"secretRef": {"name": source.name, "key": source.key}}

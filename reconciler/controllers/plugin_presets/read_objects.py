@@ -62,7 +62,10 @@ _RELEASE_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*
 def read_plugin_spec(
     fields: FieldReader, wait_for: tuple[WaitForEntry, ...], option_findings: OptionFindings, *, strict: bool = True
 ) -> PluginSpec:
-    """Return the fields that presets and Plugins share. With `strict` unknown fields below them are errors."""
+    """Return the spec fields that presets and Plugins have in common.
+
+    If `strict` is True, unknown fields of nested mappings are errors.
+    """
     release = fields.read_text("releaseName")
     if release and (error := validate_release_name(release)):
         fields.add_finding("releaseName", f"must be a valid Helm release name: {error}", RELEASE_NAME_INVALID)
@@ -81,16 +84,16 @@ def read_plugin_spec(
 
 
 def validate_release_name(name: str) -> str:
-    """Return why Helm rejects a release name, or ""."""
+    """Return the reason why a release name is invalid in Helm. Return "" if the name is valid."""
     if len(name) > RELEASE_NAME_LENGTH:
-        return f"at most {RELEASE_NAME_LENGTH} characters, not the {len(name)} of {quote_value(name)}"
+        return f"at most {RELEASE_NAME_LENGTH} characters, but {quote_value(name)} has {len(name)}"
     if not _RELEASE_NAME.fullmatch(name):
         return f'lower-case letters, digits and "-", in parts joined by single ".", not {quote_value(name)}'
     return ""
 
 
 def read_definition_ref(fields: FieldReader, *, strict: bool) -> DefinitionRef:
-    """Return the reference to the definition, in either notation."""
+    """Return the plugin definition that `pluginDefinitionRef` or `pluginDefinitionName` refers to."""
     if fields.has_value(SHORT_REF) and not fields.has_value(REF):
         return DefinitionRef(DEFINITION, fields.read_text(SHORT_REF))
     ref = fields.read_mapping(REF, ("name", "kind") if strict else None)
@@ -99,20 +102,23 @@ def read_definition_ref(fields: FieldReader, *, strict: bool) -> DefinitionRef:
         ref.add_finding("name", "must name a plugin definition", DEFINITION_REF_MISSING)
     if fields.has_value(SHORT_REF) and fields.data[SHORT_REF] != name:
         fields.add_finding(
-            SHORT_REF, f"must be omitted beside {REF} or have the same name, not {quote_value(fields.data[SHORT_REF])}"
+            SHORT_REF, f"must be omitted or have the same name as {REF}, not {quote_value(fields.data[SHORT_REF])}"
         )
     return DefinitionRef(kind, name)
 
 
 def read_wait_for(fields: FieldReader, *, strict: bool = True) -> tuple[WaitForEntry, ...]:
-    """Return the waitFor entries. Each names one Plugin or preset, and all are distinct."""
+    """Return the distinct `waitFor` entries.
+
+    An entry that does not name exactly one Plugin or preset is an error. A duplicate entry is an error as well.
+    """
     entries: dict[WaitForEntry, DataPath] = {}
     for reader in fields.iterate_mappings("waitFor", ("pluginRef",) if strict else None):
         ref = reader.read_mapping("pluginRef", ("name", "pluginPreset") if strict else None)
         entry = WaitForEntry(ref.read_text("name"), ref.read_text("pluginPreset"))
         if bool(entry.name) == bool(entry.preset):
-            both = "not both" if entry.name else "it has neither"
-            reader.add_finding("pluginRef", f"must have one of name and pluginPreset; {both}", WAIT_FOR_INVALID)
+            error = "not both" if entry.name else "both are missing"
+            reader.add_finding("pluginRef", f"must have either name or pluginPreset; {error}", WAIT_FOR_INVALID)
         elif entry in entries:
             reader.add_finding(
                 "pluginRef", f"must not name {quote_value(entry.name or entry.preset)} again", WAIT_FOR_DUPLICATE
@@ -122,7 +128,7 @@ def read_wait_for(fields: FieldReader, *, strict: bool = True) -> tuple[WaitForE
 
 
 def check_object(fields: FieldReader, api_version: str, expected: str) -> None:
-    """Add errors for another apiVersion and for a missing spec."""
+    """Add an error if `api_version` is not the expected version, and an error if the spec is missing."""
     if api_version != expected:
         fields.add_finding("apiVersion", f"must be {expected}, not {quote_value(api_version)}")
     if not fields.has_value("spec"):
@@ -138,7 +144,7 @@ def _check_ignore_differences(fields: FieldReader, *, strict: bool) -> None:
 
 
 def read_plugin(manifest: ConfigObject) -> tuple[StandalonePlugin | None, tuple[Finding, ...]]:
-    """Return the Plugin, or None if it is invalid, and the findings. Unknown fields are ignored."""
+    """Return the Plugin and the findings. The Plugin is None if it is invalid. Unknown fields are ignored."""
     field_findings, option_findings = FieldFindings(manifest.location_of, PLUGIN_INVALID), OptionFindings()
     reader = FieldReader(manifest.data, (), field_findings, None)
     check_object(reader, manifest.api_version, API_VERSION)
@@ -156,7 +162,7 @@ _PRESET_FIELDS = ("plugin", "clusterSelector", "clusterOptionOverrides", "waitFo
 
 
 def read_preset(manifest: ConfigObject) -> tuple[Preset | None, tuple[Finding, ...]]:
-    """Return the preset, or None if it is invalid, and the findings about it and its Plugins."""
+    """Return the preset, and the findings about the preset and its Plugins. The preset is None if it is invalid."""
     field_findings, option_findings = FieldFindings(manifest.location_of, PLUGIN_PRESET_INVALID), OptionFindings()
     reader = FieldReader(manifest.data, (), field_findings, _OBJECT_FIELDS)
     check_object(reader, manifest.api_version, API_VERSION)
@@ -176,11 +182,11 @@ def read_preset(manifest: ConfigObject) -> tuple[Preset | None, tuple[Finding, .
 def _check_names(manifest: ConfigObject, field_findings: FieldFindings) -> None:
     path: DataPath = ("metadata", "name")
     if error := validate_name_segment(manifest.key.name):
-        field_findings.add(path, f"must be a valid start of Plugin names: {error}", PLUGIN_NAME_INVALID)
+        field_findings.add(path, f"must be a valid prefix of Plugin names: {error}", PLUGIN_NAME_INVALID)
     elif len(manifest.key.name) > MAX_LABEL_CHARACTERS:
         message = (
-            f"must have at most {MAX_LABEL_CHARACTERS} characters, because it is also a label value,"
-            f" not {quote_value(manifest.key.name)}"
+            f"must have at most {MAX_LABEL_CHARACTERS} characters, because the name is also a label value;"
+            f" {quote_value(manifest.key.name)} has {len(manifest.key.name)}"
         )
         field_findings.add(path, message, PLUGIN_NAME_INVALID)
 
@@ -191,7 +197,8 @@ def _read_selector(spec: FieldReader) -> LabelSelector | None:
     for error in errors:
         spec.add_finding("clusterSelector", f"is not valid: {error}", SELECTOR_INVALID)
     if selector == LabelSelector():
-        # Greenhouse rejects an empty selector in a new preset, and selects all clusters after an update.
+        # Reject an empty selector. Greenhouse also rejects an empty selector in a new preset, but after an update of
+        # the preset it selects all clusters.
         message = f"must have a non-empty {' or '.join(SELECTOR_FIELDS)}, not {quote_value(data)}"
         spec.add_finding("clusterSelector", message, SELECTOR_EMPTY)
     return selector
@@ -200,7 +207,7 @@ def _read_selector(spec: FieldReader) -> LabelSelector | None:
 def _read_cluster_options(
     spec: FieldReader, option_findings: OptionFindings
 ) -> tuple[Mapping[str, OptionList], Mapping[str, DataPath]]:
-    """Return the options by cluster, and the path of each cluster's first entry."""
+    """Return the options in `clusterOptionOverrides` by cluster, and the path of the first entry of each cluster."""
     options_by_cluster: dict[str, OptionList] = {}
     paths: dict[str, DataPath] = {}
     for reader in read_unquoted_mappings(spec, "clusterOptionOverrides", ("clusterName", "overrides")):
@@ -229,7 +236,7 @@ _CHOICE_FIELDS = ("labelSelector", "clusterNames", "ignoreClusters")
 
 
 def read_override(manifest: ConfigObject) -> tuple[PluginOverride, tuple[Finding, ...]]:
-    """Return the override and its findings. With an error about the whole object it is not valid."""
+    """Return the PluginOverride and the findings. Errors in single options do not make the override invalid."""
     field_findings, option_findings = FieldFindings(manifest.location_of, PLUGIN_OVERRIDE_INVALID), OptionFindings()
     reader = FieldReader(manifest.data, (), field_findings, _OVERRIDE_FIELDS)
     check_object(reader, manifest.api_version, API_VERSION)
@@ -242,7 +249,7 @@ def read_override(manifest: ConfigObject) -> tuple[PluginOverride, tuple[Finding
     error_count = len(field_findings.findings)
     clusters, definitions = _read_clusters(spec), tuple(_read_definition_names(spec))
     if len(field_findings.findings) > error_count:
-        # With an unreadable selector the override may apply to every Plugin.
+        # Select all Plugins if a selector is unreadable, because the override may apply to any Plugin.
         clusters, definitions = OverrideClusterSelection(), ()
     findings = (*field_findings.findings, *option_findings.findings)
     return PluginOverride(
@@ -251,10 +258,10 @@ def read_override(manifest: ConfigObject) -> tuple[PluginOverride, tuple[Finding
 
 
 def read_own_overrides(manifest: ConfigObject) -> tuple[OptionList, tuple[Finding, ...]]:
-    """Return spec.pluginOverrides of an Organization or a Cluster. Other fields are not checked."""
+    """Return the options in `spec.pluginOverrides` of an Organization or a Cluster, and the findings about them."""
     field_findings, option_findings = FieldFindings(manifest.location_of, PLUGIN_OVERRIDES_INVALID), OptionFindings()
     data = manifest.data.get("spec")
-    # Other controllers report the errors in other fields.
+    # Do not check other fields, because other controllers report the errors in these fields.
     spec = FieldReader(data if isinstance(data, Mapping) else None, ("spec",), field_findings, None)
     options = read_entries(spec, "pluginOverrides", option_findings)
     errors = tuple(field_findings.findings)
@@ -281,13 +288,17 @@ def _read_definition_names(spec: FieldReader) -> Iterator[DefinitionNameFilter]:
 
 
 def _read_clusters(spec: FieldReader) -> OverrideClusterSelection:
-    """Return the clusters in any notation: a mapping, a bare label selector, or a list of these."""
+    """Return the clusters that `clusterSelector` selects.
+
+    The field contains a mapping, a label selector, or a list of mappings and label selectors.
+    """
     choices: list[OverrideClusterChoice] = []
     ignored: list[str] = []
     for reader in _iterate_selector_items(spec):
         choice, ignored_names = _read_cluster_choice(reader), reader.read_texts("ignoreClusters")
         ignored += ignored_names
-        # An item that only ignores clusters selects all others. An empty item selects all clusters.
+        # An item that contains no names and no labels selects all clusters. The clusters in `ignoreClusters` are
+        # excluded from the whole selection.
         choices.append(choice or OverrideClusterChoice(LabelSelector()))
     is_for_all = all(item_choice.selector == LabelSelector() for item_choice in choices)
     return OverrideClusterSelection(() if is_for_all else tuple(choices), tuple(ignored))

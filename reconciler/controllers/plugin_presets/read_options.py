@@ -40,7 +40,8 @@ from reconciler.krm.yaml.compare import is_equal_data
 _SOURCES = ("value", "valueFrom", "expression")
 _ENTRY_FIELDS = ("name", "path", *_SOURCES)
 _FROM_FIELDS = ("secret", "key", "ref")
-# Findings with these codes are about the Plugins with this list. All others are about the object that contains it.
+# Report findings with these codes for the Plugins that use the list. Report all other findings for the object that
+# contains the list.
 _PLUGIN_CODES = {
     code.name
     for code in (
@@ -58,7 +59,7 @@ _INTERFACE_FIELDS = ("name", "version")
 
 @dataclass
 class OptionFindings:
-    """Findings about an object that do not invalidate the object as a whole."""
+    """Findings about single options of an object, which do not make the whole object invalid."""
 
     findings: list[Finding] = field(default_factory=list)
 
@@ -71,17 +72,16 @@ def read_entries(
     strict: bool = True,
     duplicate_code: FindingCode = DUPLICATE_OPTION,
 ) -> OptionList:
-    """Return a list of options.
+    """Return a list of options, with the errors that concern the Plugins that use the list.
 
-    Errors of the object are added to the reader's findings, errors of the Plugins with this list to the result's
-    errors.
+    Errors that concern the object with the list are added to the findings of `fields`.
 
     Args:
         fields: The reader of the mapping that contains the list.
-        name: The field with the list.
-        option_findings: Receives the findings about Plugins, and the warnings.
+        name: The name of the field with the list.
+        option_findings: The collection to which errors about Plugins and warnings are added.
         strict: Whether unknown fields are errors.
-        duplicate_code: The code of an option that is in the list twice.
+        duplicate_code: The finding code for an option that is in the list twice.
     """
     object_findings = fields.faults
     count_before = len(object_findings.findings)
@@ -101,9 +101,9 @@ def read_entries(
 def read_unquoted_mappings(
     fields: FieldReader, name: str, known: Sequence[str] | None, *, quotes: bool = False
 ) -> Iterator[FieldReader]:
-    """Yield a reader of each mapping in a list. A value that is not a mapping is never quoted: it may be a secret.
+    """Yield a reader for each mapping in a list. A list item that is not a mapping is an error.
 
-    The readers quote values only with `quotes`.
+    Messages never quote such an item, because it may be a secret. The readers quote values only if `quotes` is True.
     """
     if fields.has_value(name) and not isinstance(fields.data[name], list):
         fields.add_finding(name, "must be a list of mappings")
@@ -116,7 +116,7 @@ def read_unquoted_mappings(
 def _is_mapping(value: object, path: DataPath, field_findings: FieldFindings) -> bool:
     if isinstance(value, Mapping):
         return True
-    # The message does not quote the value, because it may be a secret.
+    # Do not quote the value in the message, because the value may be a secret.
     field_findings.add(path, "must be a mapping with a name")
     return False
 
@@ -124,7 +124,7 @@ def _is_mapping(value: object, path: DataPath, field_findings: FieldFindings) ->
 def _read_entry(reader: FieldReader, *, strict: bool) -> OptionEntry | None:
     name, path = reader.read_text("name"), reader.read_text("path")
     if name and path and name != path:
-        reader.add_finding("path", f"must be {quote_option_name(name)}, like the name, or omitted", ALIAS_CONFLICT)
+        reader.add_finding("path", f"must be omitted or equal to the name {quote_option_name(name)}", ALIAS_CONFLICT)
     name = name or path
     if not name:
         reader.add_finding("name", "must be a string that is not empty", OPTION_NAME_INVALID)
@@ -137,7 +137,10 @@ def _read_entry(reader: FieldReader, *, strict: bool) -> OptionEntry | None:
 
 
 def quote_option_name(name: str) -> str:
-    """Return an invalid name for a message, without the value of Helm's notation `name=value`."""
+    """Return an option name in quotes for a message, e.g. "a=b" -> "a=…".
+
+    The text after "=" is hidden, because it is a value in Helm's notation `name=value` and may be a secret.
+    """
     return quote_value(name if "=" not in name else f"{name.partition('=')[0]}=…")
 
 
@@ -163,11 +166,11 @@ def _read_source(reader: FieldReader, name: str, *, strict: bool) -> ValueSource
         case "expression":
             if isinstance(reader.data["expression"], str):
                 return OptionExpression(reader.data["expression"])
-            reader.add_finding("expression", "must be a string: quote it")
+            reader.add_finding("expression", "must be a string: put the value in quotes")
             return None
         case _:
             if not isinstance(reader.data["valueFrom"], Mapping):
-                reader.add_finding("valueFrom", "must be a mapping with a secret")
+                reader.add_finding("valueFrom", "must be a mapping that contains secret")
                 return None
             return _read_value_from(reader.read_mapping("valueFrom", _FROM_FIELDS if strict else None))
 
@@ -185,9 +188,7 @@ def _read_value_from(reader: FieldReader) -> SecretRef | None:
     secret_reader = reader.read_mapping("secret", ("name", "key"))
     name, key = secret_reader.read_text("name"), secret_reader.read_text("key")
     if reader.has_value("key") and reader.data["key"] != key:
-        reader.add_finding(
-            "key", "must be omitted beside a secret with a name and a key, or be equal to that key", ALIAS_CONFLICT
-        )
+        reader.add_finding("key", "must be omitted or equal to the key in secret", ALIAS_CONFLICT)
     return _create_secret_ref(secret_reader if reader.has_value("secret") else reader, name, key)
 
 
@@ -205,7 +206,7 @@ def _remove_duplicates(
     option_findings: OptionFindings,
     duplicate_code: FindingCode,
 ) -> list[OptionEntry]:
-    """Return the entries with distinct names. A repeated entry with an equal value is only a warning."""
+    """Return the first entry of each option. A repeated option is an error, or a warning if both values are equal."""
     entries_by_name: dict[str, OptionEntry] = {}
     for entry in entries:
         first_entry = entries_by_name.setdefault(entry.name, entry)
@@ -224,20 +225,22 @@ def _remove_duplicates(
 
 
 def is_same_value(first: ValueSource, second: ValueSource) -> bool:
-    """Return whether two entries set the same value. Expressions are not evaluated."""
+    """Return whether two entries set the same value. Expressions are compared as text."""
     if isinstance(first, LiteralValue) and isinstance(second, LiteralValue):
         return is_equal_data(first.value, second.value)
     return first == second and not isinstance(first, LiteralValue)
 
 
 def read_definition(manifest: ConfigObject) -> tuple[PluginDefinition | None, tuple[Finding, ...]]:
-    """Return the definition without findings, or None with all errors. Unknown fields are ignored."""
+    """Return the plugin definition, or None and all errors if it is invalid. Unknown fields are ignored."""
     field_findings = FieldFindings(manifest.location_of, DEFINITION_INVALID)
     reader = FieldReader(manifest.data, (), field_findings, None)
     spec = reader.read_mapping("spec", None, quotes=False)
     version = spec.read_text("version", required=True)
     if not spec.has_value("helmChart") and not spec.has_value("uiApplication"):
-        spec.add_finding("helmChart", "is required unless uiApplication is set: there is nothing to deploy")
+        spec.add_finding(
+            "helmChart", "is required if uiApplication is missing, because a definition must have something to deploy"
+        )
     chart = _read_texts(spec, "helmChart", _CHART_FIELDS)
     _read_texts(spec, "uiApplication", _INTERFACE_FIELDS)
     options = _read_options(spec)
@@ -249,7 +252,7 @@ def read_definition(manifest: ConfigObject) -> tuple[PluginDefinition | None, tu
 
 
 def _read_texts(spec: FieldReader, name: str, required: tuple[str, ...]) -> str:
-    """Return the name in a mapping with required texts; "" without the mapping."""
+    """Return the first required string of a mapping, and check all of them. Return "" if the mapping is missing."""
     if not spec.has_value(name):
         return ""
     fields = spec.read_mapping(name, None)
@@ -286,7 +289,7 @@ def _read_option(fields: FieldReader) -> OptionDeclaration:
 
 
 def _read_default(fields: FieldReader, option_type: OptionType) -> LiteralValue | None:
-    # With an invalid type it is unknown whether the option is a secret.
+    # Do not check the default if the type is invalid, because the option may be a secret.
     if not fields.has_value("default") or fields.data.get("type") not in OPTION_TYPES:
         return None
     value = fields.data["default"]

@@ -1,4 +1,4 @@
-"""Snapshot of the objects that presets share: definitions, overrides, and the clusters of each organization."""
+"""Snapshot of the objects that presets share: plugin definitions, overrides, and the clusters of each organization."""
 
 from __future__ import annotations
 
@@ -47,9 +47,11 @@ _LAYER_IDS: Final = {ORGANIZATION: ORGANIZATION_OPTIONS, CLUSTER: CLUSTER_OPTION
 
 @dataclass(frozen=True)
 class OrganizationClusters:
-    """The clusters of each organization by name: those with a Cluster object in its namespace.
+    """The clusters of each organization by name. An organization has the clusters whose Cluster object is in its
+    namespace.
 
-    `uncertain_names` are names of possible clusters with incomplete config. Their packages stay unchanged.
+    `uncertain_names` are names of clusters that may exist, but whose config is incomplete. Their packages stay
+    unchanged.
     """
 
     by_organization: Mapping[str, Mapping[str, Cluster]]
@@ -63,7 +65,7 @@ class OrganizationClusters:
 def find_organization_clusters(
     catalog: Catalog, inventory: ClusterInventory, cache: PluginPresetCache
 ) -> OrganizationClusters:
-    """Return the clusters that presets can select, with their labels from the whole inventory."""
+    """Return the clusters that presets can select, with their labels from the cluster inventory."""
     clusters: dict[str, dict[str, Cluster]] = {}
     for manifest in catalog.objects_of_kind(GROUP, CLUSTER):
         if manifest.key.name in inventory.clusters:
@@ -73,13 +75,13 @@ def find_organization_clusters(
 
 
 def select_clusters(preset: Preset, organization_clusters: OrganizationClusters) -> tuple[Cluster, ...]:
-    """Return the clusters that a preset selects, by name."""
+    """Return the clusters of the preset's organization that the preset selects."""
     clusters = organization_clusters.get_clusters(preset.key.namespace).values()
     return tuple(cluster for cluster in clusters if preset.selector.matches(cluster.labels))
 
 
 def is_cluster_selected(selection: OverrideClusterSelection, cluster: Cluster) -> bool:
-    """Return whether an override is for a cluster. `ignoreClusters` has precedence over all other fields."""
+    """Return whether a PluginOverride selects a cluster. A cluster in `ignoreClusters` is never selected."""
     if cluster.name in selection.ignored:
         return False
     return not selection.choices or any(
@@ -89,7 +91,7 @@ def is_cluster_selected(selection: OverrideClusterSelection, cluster: Cluster) -
 
 
 def check_override_clusters(override: PluginOverride, clusters: OrganizationClusters) -> Iterator[Finding]:
-    """Yield a warning for each cluster name in a PluginOverride that its organization does not have."""
+    """Yield a warning for each cluster name in a PluginOverride that is not a cluster of its organization."""
     path: DataPath = ("spec", "clusterSelector")
     for name in dict.fromkeys(override.clusters.names):
         if _is_unknown(name, override.manifest.key.namespace, clusters):
@@ -100,7 +102,7 @@ def check_override_clusters(override: PluginOverride, clusters: OrganizationClus
 def check_preset_clusters(
     preset: Preset, selected: Mapping[str, Cluster], clusters: OrganizationClusters
 ) -> Iterator[Finding]:
-    """Yield a warning for each clusterOptionOverrides entry without a Plugin of the preset."""
+    """Yield a warning for each `clusterOptionOverrides` entry whose cluster is unknown or not selected."""
     for name, path in preset.cluster_paths.items():
         location = preset.manifest.location_of((*path, "clusterName"))
         subject = f'{format_path(path)}.clusterName names "{name}"'
@@ -118,7 +120,7 @@ def _is_unknown(name: str, namespace: str, clusters: OrganizationClusters) -> bo
 
 @dataclass(frozen=True, eq=False)
 class UsableDefinition:
-    """A valid definition, and the layer of its default values."""
+    """A valid plugin definition, and the layer with its default values."""
 
     definition: PluginDefinition
     defaults: LayerOptions
@@ -126,7 +128,7 @@ class UsableDefinition:
 
 @dataclass(frozen=True, eq=False)
 class OverrideLayer:
-    """A PluginOverride and its layer."""
+    """A PluginOverride, and its options as a layer."""
 
     override: PluginOverride
     layer: LayerOptions
@@ -134,11 +136,11 @@ class OverrideLayer:
 
 @dataclass(frozen=True, eq=False)
 class PresetSnapshot:
-    """The objects that presets and Plugins use, by namespace, kind and name.
+    """The config objects that presets and Plugins use.
 
     Attributes:
-        definition_keys: Keys of all definitions, also of invalid ones.
-        namespace_layers: The pluginOverrides of Organizations and Clusters.
+        definition_keys: The identities of all plugin definitions, including invalid definitions.
+        namespace_layers: The options in `pluginOverrides` of Organizations and Clusters, by object.
         overrides: The PluginOverrides by namespace.
     """
 
@@ -151,20 +153,23 @@ class PresetSnapshot:
     findings: tuple[Finding, ...]
 
     def explain_missing_definition(self, key: ObjectKey) -> str:
-        """Return why there is no usable definition with this identity."""
+        """Return the reason why the plugin definition with this identity cannot be used."""
         if key in self.definition_keys:
             return f"{key} {'is invalid' if key in self.catalog.objects else 'is defined twice in the config'}"
         suffix = "" if self.catalog.is_complete else ", unless it is in an unreadable file"
         return f"{key} does not exist{suffix}"
 
     def list_namespace_layers(self, namespace: str, cluster: str) -> Iterator[LayerOptions]:
-        """Yield the pluginOverrides of the organization and the cluster."""
+        """Yield the options in `pluginOverrides` of the Organization and the Cluster as layers."""
         for key in (ObjectKey(GROUP, ORGANIZATION, "", namespace), ObjectKey(GROUP, CLUSTER, namespace, cluster)):
             if key in self.namespace_layers:
                 yield self.namespace_layers[key]
 
     def explain_unknown_overrides(self, namespace: str, cluster: str) -> str:
-        """Return why the pluginOverrides of the organization or the cluster are unknown, or ""."""
+        """Return the reason why the `pluginOverrides` of the Organization or the Cluster cannot be determined.
+
+        Return "" if they can be determined.
+        """
         for key in (ObjectKey(GROUP, ORGANIZATION, "", namespace), ObjectKey(GROUP, CLUSTER, namespace, cluster)):
             if key in self.catalog.duplicates:
                 return f"{key} is defined twice in the config"
@@ -172,7 +177,7 @@ class PresetSnapshot:
 
 
 def read_preset_snapshot(catalog: Catalog, inventory: ClusterInventory, cache: PluginPresetCache) -> PresetSnapshot:
-    """Return the snapshot, with the findings of all its objects."""
+    """Return the config objects that presets and Plugins use, with the findings about these objects."""
     findings: list[Finding] = []
     definitions: dict[ObjectKey, UsableDefinition] = {}
     for manifest in (manifest for kind in DEFINITION_KINDS for manifest in catalog.objects_of_kind(GROUP, kind)):
@@ -193,7 +198,10 @@ def _read_usable_definition(manifest: ConfigObject) -> tuple[UsableDefinition | 
 
 
 def _iterate_definition_keys(catalog: Catalog) -> Iterator[ObjectKey]:
-    """Yield the identities of all definitions, duplicates included. Cluster-scoped ones have no namespace."""
+    """Yield the identities of all plugin definitions, including duplicates.
+
+    A ClusterPluginDefinition has no namespace, even if its manifest contains a namespace.
+    """
     for key in (*catalog.objects, *catalog.duplicates):
         if key.group == GROUP and key.kind in DEFINITION_KINDS:
             yield DefinitionRef(key.kind, key.name).build_key(key.namespace)
@@ -207,7 +215,7 @@ def _read_namespace_layers(
             layer, layer_findings = cache.read(_read_namespace_layer, manifest)
             findings += layer_findings
             if layer.options.entries or layer.options.errors:
-                # An Organization is cluster-scoped, even if its manifest has a namespace.
+                # Ignore the namespace of an Organization, because Organizations are cluster-scoped.
                 key = ObjectKey(GROUP, kind, "" if kind == ORGANIZATION else manifest.key.namespace, manifest.key.name)
                 yield key, layer
 
@@ -229,7 +237,8 @@ def _read_overrides(
         layer, override_findings = cache.read(_read_override, manifest)
         override = layer.override
         if manifest.key in catalog.duplicates:
-            # The duplicate has its own finding. Which of the two objects is meant is unknown.
+            # Set `is_valid` to False, because it is unknown which of the two definitions applies. The catalog reports
+            # the duplicate.
             layer = replace(layer, override=replace(override, is_valid=False))
         else:
             findings += (
@@ -260,14 +269,12 @@ def _check_definition_names(override: PluginOverride, definition_keys: frozenset
         if not keys & definition_keys:
             path: DataPath = ("spec", "pluginDefinitionNames", index)
             alternatives = " or ".join(map(str, sorted(keys)))
-            message = (
-                f'spec.pluginDefinitionNames[{index}] names "{name_filter.name}", but {alternatives} does not exist'
-            )
+            message = f'spec.pluginDefinitionNames[{index}] names "{name_filter.name}", but there is no {alternatives}'
             yield OVERRIDE_DEFINITION_UNKNOWN.finding(message, override.manifest.location_of(path))
 
 
 class OverrideMatcher:
-    """Matches overrides and Plugins. Matches for a cluster are calculated once."""
+    """Finds the PluginOverrides of a Plugin, and counts the Plugins of each PluginOverride."""
 
     def __init__(self, snapshot: PresetSnapshot) -> None:
         self._overrides = snapshot.overrides
@@ -275,7 +282,7 @@ class OverrideMatcher:
         self.plugin_counts: dict[ObjectKey, int] = {}
 
     def match_and_count(self, namespace: str, ref: DefinitionRef, cluster: Cluster | None) -> list[OverrideLayer]:
-        """Return all overrides that match a Plugin, also invalid ones, and count the Plugin for each override."""
+        """Return all overrides that match a Plugin, even invalid overrides, and increase their counts of Plugins."""
         layers = self.match(namespace, ref, cluster)
         for layer in layers:
             key = layer.override.manifest.key
@@ -283,7 +290,7 @@ class OverrideMatcher:
         return layers
 
     def match(self, namespace: str, ref: DefinitionRef, cluster: Cluster | None) -> list[OverrideLayer]:
-        """Return the overrides for a Plugin, valid or not, without counting."""
+        """Return all overrides that match a Plugin, even invalid overrides. The counts of Plugins do not change."""
         return [
             layer
             for layer in self._match_cluster(namespace, cluster)
@@ -302,7 +309,7 @@ class OverrideMatcher:
         """Yield a warning for each valid override that applies to no Plugin."""
         for override in (layer.override for layer in layers):
             if override.is_valid and override.manifest.key not in self.plugin_counts:
-                message = f"{override.manifest.key} applies to no Plugin: no existing Plugin matches spec"
+                message = f"{override.manifest.key} applies to no Plugin: no Plugin matches the selectors in spec"
                 yield OVERRIDE_UNUSED.finding(message, override.manifest.location_of(("spec",)))
 
 

@@ -24,14 +24,14 @@ from reconciler.krm.objects import Condition, ObjectKey, upsert_conditions
 PluginState = Literal["UpToDate", "Draft", "Approved", "Skipped", "Failed", "PendingDeletion", "Orphaned", "Suspended"]
 FAILED, NOT_FOUND, EMPTY = "PluginFailed", "PluginDefinitionNotFound", "ClusterListEmpty"
 SKIPPED, ALL_READY, OWNER_LABEL = "PluginSkipped", "AllPluginsReady", "OwnerLabelSet"
-_UNKNOWN_MESSAGE = "the state of its Plugins is not known yet"
+_UNKNOWN_MESSAGE = "the state of the preset's Plugins is not known yet"
 
 
 @dataclass(frozen=True)
 class RemovedPlugins:
-    """The Plugins that a preset no longer requests: those with a blocked deletion and its reason, and the orphans.
+    """The Plugins that a preset no longer requests, but that stay on their target branches.
 
-    Planning reports the progress of the other deletions.
+    `blocked` are Plugins whose deletion is blocked, for the reason `reason`. `orphans` are Plugins without an owner.
     """
 
     blocked: Sequence[PackageLocation] = ()
@@ -42,7 +42,7 @@ class RemovedPlugins:
 def build_invalid_status(
     manifest: ConfigObject, errors: Sequence[Finding], selector_codes: Iterable[str]
 ) -> ConfigStatus:
-    """Return the status of an invalid preset. Its Plugins stay."""
+    """Return the status of an invalid preset. The Plugins of the preset stay unchanged."""
     first_error = errors[0]
     conditions = [Condition("Ready", "False", first_error.code, first_error.message)]
     about_clusters = [error for error in errors if error.code in selector_codes]
@@ -55,7 +55,7 @@ def build_invalid_status(
 def build_missing_definition_status(
     preset: Preset, code: str, reason: str, owner_label: Condition | None
 ) -> ConfigStatus:
-    """Return the status of a preset without a usable definition. Its Plugins stay."""
+    """Return the status of a preset without a usable definition. The Plugins of the preset stay unchanged."""
     conditions = (
         Condition(NOT_FOUND, "True", code, reason),
         Condition(FAILED, "True", code, reason),
@@ -100,9 +100,10 @@ def complete_status(
     states: Mapping[ObjectKey, PluginState],
     deletions: Mapping[PackageLocation, PluginState] | None = None,
 ) -> ConfigStatus:
-    """Return the status of a preset with the state of each Plugin, which planning provides.
+    """Return the status of a preset after planning has determined the state of each Plugin.
 
-    While the state of a Plugin is unknown, AllPluginsReady and Ready are Unknown, unless another condition decides.
+    If the state of a Plugin is unknown, the condition AllPluginsReady is Unknown. Ready is also Unknown, unless a
+    Plugin has failed or no cluster matches.
 
     Args:
         status: The status from `build_preset_status`.
@@ -113,7 +114,8 @@ def complete_status(
     if not isinstance(rows, list):
         return status
     new_rows = [
-        # A skipped Plugin keeps its state: `states` can contain a Plugin with the same name on another cluster.
+        # Keep the state of a skipped Plugin, because `states` can contain a Plugin with the same name on another
+        # cluster.
         {**row, "state": row["state"] or states.get(create_plugin_key(status.key.namespace, row["pluginName"]), "")}
         for row in _merge_removed_rows(rows, deletions or {})
     ]
@@ -135,7 +137,9 @@ def _build_all_ready(ready: int, total: int, *, is_known: bool) -> Condition:
 
 
 def _build_ready(conditions: Sequence[Condition]) -> Condition:
-    """Return the Ready condition. The first failed condition decides."""
+    """Return the Ready condition. The reason is the first problem: failed Plugins, no clusters, or Plugins that are not
+    ready.
+    """
     conditions_by_type = {condition.type: condition for condition in conditions}
     if conditions_by_type[FAILED].status == "True":
         return Condition("Ready", "False", FAILED, "Plugin reconciliation failed")
@@ -172,7 +176,7 @@ def _build_row(outcome: PluginOutcome) -> dict[str, Any]:
     row: dict[str, Any] = {"pluginName": outcome.request.key.name, "clusterName": outcome.request.target.repository}
     match outcome:
         case BuiltPlugin(variant=variant):
-            # Findings are in the order of files. Here only their codes are relevant.
+            # Sort the codes, because the order of the findings depends on file names.
             return {**row, "state": "", "codes": sorted({finding.code for finding in variant.findings})}
         case FailedPlugin(codes=failures, message=message):
             return {**row, "state": "Failed", "codes": list(failures), "message": message}
@@ -201,7 +205,7 @@ def _build_removed_row(location: PackageLocation, state: PluginState) -> dict[st
 def _merge_removed_rows(
     rows: Sequence[dict[str, Any]], deletions: Mapping[PackageLocation, PluginState]
 ) -> list[dict[str, Any]]:
-    """Return the rows with those of deletions, which replace rows of the same Plugin."""
+    """Return all rows, sorted. A row about a deletion replaces any other row about the same Plugin."""
     deleted_rows = [_build_removed_row(location, state) for location, state in deletions.items()]
     deleted_names = {_get_sort_key(row) for row in deleted_rows}
     return sorted([*(row for row in rows if _get_sort_key(row) not in deleted_names), *deleted_rows], key=_get_sort_key)

@@ -304,7 +304,7 @@ def build_keyed_secret(name: str = "key", secret_name: str = "keys", key: str = 
         pytest.param(build_keyed_secret(secret_name="n" * 254), "as name, which must have at most 253 characters", id="long-name"),
         pytest.param([build_secret_value("a"), build_secret_value("a.b")], '"a.b" requires a map at a, where a sets a string', id="in-a-secret"),
         pytest.param([build_secret_value("a[0]"), build_secret_value("a.b")], "a map at a, where a[0] sets a list", id="list-and-map"),
-        pytest.param([build_secret_value("a[60000]"), build_secret_value("b[60000]")], "to more than 100000 items", id="lists-without-end"),
+        pytest.param([build_secret_value("a[60000]"), build_secret_value("b[60000]")], "to more than 100000", id="lists-without-end"),
         pytest.param([build_value("a", [{"b": float("inf")}])], "only finite numbers in the HelmRelease, not .inf or .nan", id="no-json"),
     ],
 )  # fmt: skip
@@ -341,7 +341,7 @@ LONG = "n" * 64
     [
         pytest.param(
             [build_definition(), build_preset(plugin={"releaseNamespace": LONG})],
-            f'spec.targetNamespace of the HelmRelease must have at most 63 characters, not the 64 of "{LONG}"',
+            f'spec.targetNamespace of the HelmRelease must have at most 63 characters, but "{LONG}" has 64',
             "/spec/plugin/releaseNamespace", id="namespace",
         ),
         pytest.param(
@@ -350,7 +350,7 @@ LONG = "n" * 64
         ),
         pytest.param(
             [build_definition(helmChart={"name": "c", "repository": "r", "version": "v" * 246}), build_preset()],
-            "spec.chartRef.name of the HelmRelease must have at most 253 characters, not the 254",
+            "spec.chartRef.name of the HelmRelease must have at most 253 characters, but",
             "/spec/plugin/pluginDefinitionRef", id="chart",
         ),
     ],

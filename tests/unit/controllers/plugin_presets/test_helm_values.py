@@ -79,8 +79,8 @@ def test_option_name_is_parsed_to_a_path(name: str, expected: tuple[PathStep, ..
         pytest.param("a=b", 'must have a \\ before "="', id="equals-sign"),
         pytest.param("a,b", 'must have a \\ before ","', id="comma"),
         pytest.param(".".join("a" * 32), f"must not have more than {MAX_LEVELS} dots", id="thirty-one-dots"),
-        pytest.param("a" + "[0]" * (MAX_INDEXES + 1), f"not pass through more than {MAX_INDEXES}", id="lists-in-lists"),
-        pytest.param("a[0].b" * 20_000, f"not pass through more than {MAX_INDEXES}", id="lists-and-maps-without-end"),
+        pytest.param("a" + "[0]" * (MAX_INDEXES + 1), f"not have more than {MAX_INDEXES}", id="lists-in-lists"),
+        pytest.param("a[0].b" * 20_000, f"not have more than {MAX_INDEXES}", id="lists-and-maps-without-end"),
     ],
 )
 def test_invalid_option_name_is_reported(name: str, message: str) -> None:
@@ -202,7 +202,7 @@ def test_list_size_is_limited(entries: list[tuple[str, Any]]) -> None:
     helm_values = build_values(entries)
 
     assert [path_conflict.message for path_conflict in helm_values.conflicts] == [
-        f"would extend the lists of all options to more than {MAX_LIST_ITEMS} items"
+        f"would increase the number of list items in all options to more than {MAX_LIST_ITEMS}"
     ]
     assert list(helm_values.values) == ["a"]
 

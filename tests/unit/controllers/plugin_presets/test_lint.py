@@ -62,7 +62,7 @@ def test_unused_expression_is_checked(text: str, reason: str) -> None:
 
     assert idle[0] == "SelectorMatchesNothing"
     assert code == "ExpressionUnusable"
-    assert message.startswith("spec.plugin.optionValues[1] fails for every Plugin: ")
+    assert message.startswith("the expression in spec.plugin.optionValues[1] fails for every Plugin: ")
     assert reason in message
 
 
@@ -74,7 +74,9 @@ def test_expressions_of_overrides_plugins_and_organizations_are_checked() -> Non
     result = lint(build_override(bad), organization, format_object("Plugin", "own", spec, TEAM, GREENHOUSE))
 
     assert [message.partition(" fails for")[0] for _, message in result] == [
-        "spec.optionValues[0]", "spec.pluginOverrides[0]", "spec.overrides[0]",
+        "the expression in spec.optionValues[0]",
+        "the expression in spec.pluginOverrides[0]",
+        "the expression in spec.overrides[0]",
     ]  # fmt: skip
 
 

@@ -168,7 +168,7 @@ def test_text_that_yaml_reads_as_another_type_is_reported(
         pytest.param("${null}", 'not produce null: "null"', id="null-evaluated"),
         pytest.param(f"${{{M}.none}}", 'not produce null: ""', id="empty-label"),
         pytest.param(f"${{{M}.ring}}", "no such key: ring (line 1, column 28)", id="missing-key"),
-        pytest.param("${global.greenhouse.baseDomain}", "set rules.base_domain", id="no-domain"),
+        pytest.param("${global.greenhouse.baseDomain}", "set the setting `rules.base_domain`", id="no-domain"),
         pytest.param(f"${{{M}.baseDomain}}", "no such key: baseDomain (line 1, column 28)", id="no-domain-of-metadata"),
         pytest.param("${global.greenhouse.teamNames}", "no such key: teamNames", id="injected-no-more"),
         pytest.param("${cluster.name}", "undeclared variable 'cluster'; declared: global", id="other-variable"),

@@ -64,7 +64,7 @@ def test_message_of_a_type_mismatch(text: OptionType, value: Any, expected: str)
 
 @pytest.mark.parametrize("value", ["hunter2", 4711, ["hunter2"], {"hunter2": "hunter2"}, True, ""])
 def test_secret_is_not_quoted(value: Any) -> None:
-    text = "must come from a secret, or be a string with vault+kvv2:///, not *****"
+    text = "must come from a secret, or be a string that contains vault+kvv2:///, not *****"
 
     assert check_type("secret", value) == text
 
