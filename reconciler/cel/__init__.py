@@ -1,7 +1,7 @@
-"""Evaluation of CEL expressions: deterministic, with limited cost, and compiled once.
+"""Evaluation of CEL expressions. An expression is compiled once, and has the same result and cost on each machine.
 
-Maps are iterated in key order, costs are counted in steps and bytes, and errors contain a position. Parser and regular
-expressions are loaded on first use. Only this package imports the parser library.
+Map keys are iterated in sorted order. Costs are counted in steps and bytes, and errors contain a position. The parser
+library and the RE2 library are imported at the first use, because these imports are slow.
 """
 
 from reconciler.cel.budget import ExpressionBudget, ExpressionLimits

@@ -1,6 +1,6 @@
 """Limits and costs of CEL expressions.
 
-Costs are counted in steps and bytes, not in time, so that all machines agree.
+Costs are counted in steps and bytes and not in time, so that an expression has the same cost on each machine.
 """
 
 from __future__ import annotations
@@ -10,28 +10,28 @@ from dataclasses import dataclass
 from reconciler.cel.errors import BudgetExceededError
 
 CONTAINER_BYTES = 64
-"""Cost of an empty list or map, in bytes."""
+"""Size of an empty list or map in the budget, in bytes."""
 
 ELEMENT_BYTES = 8
-"""Cost of one list element, in bytes (a pointer)."""
+"""Size of one list element in the budget, in bytes. It is the size of a pointer."""
 
 ENTRY_BYTES = 64
-"""Cost of one map entry in bytes, about what CPython uses."""
+"""Size of one map entry in the budget, in bytes. CPython uses about this size."""
 
 TEXT_PER_STEP = 64
-"""Number of characters that one step compares, searches or copies."""
+"""Number of characters that an evaluation can compare, search or copy in one step."""
 
 
 @dataclass(frozen=True)
 class ExpressionLimits:
-    """Limits for an expression and for one evaluation of it.
+    """Limits for the text of an expression and for its evaluation.
 
     Attributes:
-        characters: Maximum length of the text.
-        nesting: Maximum nesting of comprehensions.
-        steps: Maximum number of steps. One step takes about 0.1 µs: one node of the syntax tree or one iteration. A
-            function on long texts or lists takes several steps.
-        bytes: Maximum total size of all created strings, lists and maps, even if they are no longer used.
+        characters: Maximum length of the expression in characters.
+        nesting: Maximum number of nested comprehensions such as `map` and `all`.
+        steps: Maximum number of steps. A step is one node of the syntax tree or one iteration, and takes about 0.1 µs.
+            Functions on long strings or lists need several steps.
+        bytes: Maximum total size of all strings, lists and maps that the evaluation creates, including unused values.
     """
 
     characters: int = 4096
@@ -44,7 +44,7 @@ DEFAULT_CEL_LIMITS = ExpressionLimits()
 
 
 class ExpressionBudget:
-    """The remaining steps and bytes. One budget for several evaluations limits their sum."""
+    """The steps and bytes that an evaluation can still use. Several evaluations can share one budget."""
 
     __slots__ = ("bytes", "limits", "patterns", "steps")
 
@@ -53,31 +53,31 @@ class ExpressionBudget:
         self.steps = limits.steps
         self.bytes = limits.bytes
         self.patterns: set[str] = set()
-        """Compiled regular expressions. The cost of each is subtracted once, even if a cache contains it."""
+        """Regular expressions whose compilation was subtracted from the budget. Each is subtracted once."""
 
     def spend(self, steps: int) -> None:
-        """Subtract steps. Raise `BudgetExceededError` if too few remain."""
+        """Subtract steps from the budget. Raise `BudgetExceededError` if the budget has fewer steps."""
         self.steps -= steps
         if self.steps < 0:
             raise BudgetExceededError(f"the expression needs more than {self.limits.steps} steps")
 
     def allocate(self, size: int) -> None:
-        """Subtract bytes. Raise `BudgetExceededError` if too few remain."""
+        """Subtract bytes from the budget. Raise `BudgetExceededError` if the budget has fewer bytes."""
         self.bytes -= size
         if self.bytes < 0:
             raise BudgetExceededError(f"the expression creates more than {self.limits.bytes} bytes of values")
 
     def scan(self, length: int) -> None:
-        """Subtract the steps for reading a text of `length` characters or bytes once."""
+        """Subtract the steps that are needed to read a string or bytes of this length once."""
         if length > TEXT_PER_STEP:
             self.spend(length // TEXT_PER_STEP)
 
     def make_text(self, text: str) -> str:
-        """Subtract the cost of a new text, and return it."""
+        """Subtract the size of a new string from the budget. Return the string."""
         self.allocate(len(text) if text.isascii() else 4 * len(text))
         return text
 
     def make_list(self, length: int) -> None:
-        """Subtract the bytes and steps of a new list with `length` elements."""
+        """Subtract the bytes and steps that are needed to create a list with `length` elements."""
         self.allocate(CONTAINER_BYTES + ELEMENT_BYTES * length)
         self.spend(1 + length // TEXT_PER_STEP)

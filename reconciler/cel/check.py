@@ -1,7 +1,7 @@
-"""Static checks of CEL expressions: names, fields and functions exist, and loops are not nested too deeply.
+"""Static checks of CEL expressions: existence of names, fields and functions, and the nesting of loops.
 
-This module also resolves names: a local variable, a declared variable, a function of a namespace, or a type, in the
-order of the CEL specification.
+This module also resolves names. In the order of the CEL specification, a name is a local variable, a function with a
+dotted name, a declared variable, or a type.
 """
 
 from __future__ import annotations
@@ -37,7 +37,11 @@ from reconciler.cel.values import CEL_TYPES
 
 @dataclass(frozen=True, slots=True)
 class ResolvedName:
-    """The meaning of the name at the start of a node, and the number of following steps that belong to the name."""
+    """The meaning of the name at the start of a node, e.g. of `a.b` in `a.b.c[0]`.
+
+    `step_count` is the number of fields or methods after the first identifier that are part of the name, e.g. 1 for
+    `a.b`.
+    """
 
     kind: Literal["local", "variable", "type", "function", "undeclared"]
     name: str
@@ -46,16 +50,20 @@ class ResolvedName:
 
 @dataclass(frozen=True, slots=True)
 class NameResolver:
-    """Resolves names of functions and of declared variables, which can contain dots, within a container."""
+    """Resolver for names of functions and of declared variables. Both can contain dots.
+
+    `container` is a dotted name whose parts are tried as prefixes of variable names, as in CEL.
+    """
 
     variables: Container[str]
     functions: Container[str]
     container: str = ""
 
     def resolve(self, node: NameNode | AccessNode, local: Container[str]) -> ResolvedName | None:
-        """Return the meaning of the name at the start of a node; None if the node does not start with a name.
+        """Return the meaning of the name at the start of a node. Return None if the node does not start with a name.
 
-        The longest dotted variable name wins. Between names of equal length, the innermost part of the container wins.
+        The longest dotted variable name takes precedence. Of names with the same length, the name with the longest
+        prefix of the container takes precedence.
         """
         name = node.base if isinstance(node, AccessNode) else node
         if not isinstance(name, NameNode):
@@ -86,7 +94,7 @@ def _find_type(name: NameNode, fields: list[str]) -> ResolvedName | None:
 
 
 def _split_name(node: SyntaxNode) -> tuple[list[str], bool]:
-    """Return the names of the plain fields at the start of a node, and whether the last of them is a method call."""
+    """Return the names at the start of an access path, and whether the last name is a method, e.g. in `a.b.c(x)`."""
     fields: list[str] = []
     for step in node.steps if isinstance(node, AccessNode) else ():
         if isinstance(step, MethodStep):
@@ -105,27 +113,27 @@ def _iterate_prefixes(container: str) -> Iterator[str]:
 
 
 FieldDeclarations: TypeAlias = Mapping[str, Any] | None
-"""The fields of a variable, each with its own declarations. None allows all fields."""
+"""A mapping from the name of each declared field to the declared fields of its value. None allows all fields."""
 
 
 STANDARD_FUNCTIONS = frozenset(
     {*conversions.FUNCTIONS, *times.METHODS, "contains", "startsWith", "endsWith", "matches"}
     | {"all", "exists", "exists_one", "map", "filter"}
 )
-"""Functions and one-variable macros of CEL without extensions. Every CEL engine supports them."""
+"""Functions, methods and macros with one variable of standard CEL, which every CEL engine supports."""
 
 
 @dataclass
 class StaticCheck:
-    """One traversal of a syntax tree. It raises `EvaluationError` for the first error.
+    """Check of one syntax tree. It raises `EvaluationError` for the first error.
 
     Attributes:
         declarations: Declared variables and their fields.
-        nesting: Maximum nesting of loops.
-        used_variables: Declared variables that the expression uses.
-        variable_positions: Offset and name of each use.
-        field_reads: Field paths of variables that the expression reads.
-        extensions: Features that are not part of standard CEL.
+        nesting: Maximum number of nested loops.
+        used_variables: Result: the declared variables that the expression uses.
+        variable_positions: Result: offset and name of each use of a declared variable.
+        field_reads: Result: paths of the fields that the expression reads, e.g. `("spec", "size")`.
+        extensions: Result: functions, macros and operators that are not part of standard CEL.
     """
 
     names: NameResolver
@@ -143,8 +151,8 @@ class StaticCheck:
 
         Args:
             node: The node.
-            local: Names of local variables.
-            loops: Number of enclosing loops.
+            local: Names of the local variables that the node can use.
+            loops: Number of loops around the node.
         """
         self.extensions |= find_extensions(node)
         match node:
@@ -195,7 +203,7 @@ class StaticCheck:
             case LoopStep():
                 if loops == self.nesting:
                     raise EvaluationError(
-                        "CelNesting", f"comprehensions are nested more than {self.nesting} deep", step.offset
+                        "CelNesting", f"comprehensions have more than {self.nesting} levels of nesting", step.offset
                     )
                 self._check_all(list_children(step), local | set(step.variables), loops + 1)
             case OptionalMapStep():
@@ -240,7 +248,7 @@ class StaticCheck:
 
 
 def _iterate_leading_fields(steps: tuple[AccessStep, ...]) -> Iterator[str]:
-    """Yield the names of the leading plain fields."""
+    """Yield the names of the fields at the start of an access path, before the first index, method or macro."""
     for step in steps:
         if not isinstance(step, FieldStep):
             return
@@ -248,12 +256,15 @@ def _iterate_leading_fields(steps: tuple[AccessStep, ...]) -> Iterator[str]:
 
 
 def _find_name_offset(node: SyntaxNode) -> int:
-    """Return the offset of the name at the start of a node."""
+    """Return the offset of the identifier at the start of a node."""
     return node.base.offset if isinstance(node, AccessNode) else node.offset
 
 
 def find_extensions(node: SyntaxNode) -> set[str]:
-    """Return the non-standard macros and optional syntax of one node, without functions."""
+    """Return the macros and the optional syntax of one node that are not part of standard CEL.
+
+    Functions are not included.
+    """
     match node:
         case LoopStep():
             return set() if node.name in STANDARD_FUNCTIONS and len(node.variables) == 1 else {node.name}
@@ -274,7 +285,10 @@ def find_extensions(node: SyntaxNode) -> set[str]:
 
 
 def _check_argument_count(name: str, overloads: tuple[Overload, ...], count: int, receivers: int, offset: int) -> None:
-    """Raise `EvaluationError` if no overload accepts that number of arguments (plus a method's receiver)."""
+    """Raise `EvaluationError` if no overload accepts `count` arguments.
+
+    `receivers` is 1 for a method, because the value before the dot is the first parameter of its overloads.
+    """
     if any(overload.accepts_count(count + receivers) for overload in overloads):
         return
     counts = sorted({len(overload.parameters) - receivers for overload in overloads})
@@ -284,7 +298,7 @@ def _check_argument_count(name: str, overloads: tuple[Overload, ...], count: int
 
 
 def _check_fields(path: str, declarations: FieldDeclarations, steps: tuple[AccessStep, ...]) -> None:
-    """Raise `EvaluationError` if the steps read a field that is not declared."""
+    """Raise `EvaluationError` if an access path reads a field that is not declared."""
     for step in steps:
         match step:
             case FieldStep(name=name) | IndexStep(index=LiteralNode(value=str(name))):

@@ -1,6 +1,7 @@
-"""Compilation of a syntax tree to closures.
+"""Compilation of a syntax tree to Python closures.
 
-Each node becomes a function of the frame, so that names are resolved once.
+Each node becomes a closure with one parameter, the frame of the evaluation. Names are resolved once during compilation
+and not in each evaluation.
 """
 
 from __future__ import annotations
@@ -58,15 +59,15 @@ from reconciler.cel.values import (
 )
 
 Scope = Mapping[str, CompiledExpression]
-"""Functions that read the local variables at one place, by name."""
+"""The closure that reads each local variable, by name, for all local variables that a node can use."""
 
 PENDING: Final = object()
-"""Value of a `cel.bind` variable that is not evaluated yet."""
+"""The value of a `cel.bind` variable before its first evaluation."""
 
 
 @dataclass
 class CelCompiler:
-    """Compiles one syntax tree. After that, `variables` contains the slots of the declared variables."""
+    """Compiler for one syntax tree. After compilation, `variables` contains the frame slots of the variables."""
 
     names: NameResolver
     functions: FunctionTable
@@ -75,7 +76,7 @@ class CelCompiler:
     slots: int = 1
 
     def compile(self, node: SyntaxNode, scope: Scope) -> CompiledExpression:
-        """Return the closure of a node."""
+        """Compile a node and its children to a closure. `scope` contains the local variables that the node can use."""
         match node:
             case LiteralNode():
                 return _compile_literal(node)
@@ -232,7 +233,8 @@ def _select_by_argument_count(overloads: tuple[Overload, ...], count: int) -> tu
 
 
 def _compile_literal(node: LiteralNode) -> CompiledExpression:
-    if type(node.value) is int and node.value > INT_MAX:  # The lexer accepts 2^63 for -2^63.
+    # Reject 2^63 here, because the parser accepts 2^63 as a part of -2^63.
+    if type(node.value) is int and node.value > INT_MAX:
         raise EvaluationError("CelSyntax", f"{node.value} is outside of the range of int", node.offset)
     return _compile_constant(node.value)
 
@@ -256,14 +258,14 @@ def _create_variable(slot: int, name: str, offset: int) -> CompiledExpression:
     def evaluate(frame: Frame) -> Any:
         value = frame[slot]
         if value is MISSING:
-            raise EvaluationError("CelUndeclared", f"the variable '{name}' has no value here", offset)
+            raise EvaluationError("CelUndeclared", f"the variable '{name}' has no value in this expression", offset)
         return value
 
     return evaluate
 
 
 def _compile_bound_variable(slot: int, value: CompiledExpression, cost: int) -> CompiledExpression:
-    """Return the closure that reads a variable of `cel.bind`. It evaluates the value on first use."""
+    """Return a closure that reads a variable of `cel.bind`. The value is evaluated when the variable is first read."""
 
     def evaluate(frame: Frame) -> Any:
         bound_value = frame[slot]
@@ -319,7 +321,7 @@ def _create_field(step: FieldStep) -> CompiledStep:
 
 
 def _create_entry(key: str, offset: int) -> CompiledStep:
-    """Return the step for a constant key, the most frequent case: `labels['region']`."""
+    """Compile an index with a constant string, e.g. `labels['region']`. This closure is faster than the general one."""
 
     def apply_step(frame: Frame, value: Any) -> Any:
         if type(value) is dict and key in value:
@@ -438,9 +440,9 @@ def _create_chain(
 
 
 def _create_logical(operands: list[CompiledExpression], node: LogicalNode) -> CompiledExpression:
-    """Return the closure of `||` (one true operand determines the result) or `&&` (one false operand).
+    """Compile the operator `||` or `&&`.
 
-    An operand that determines the result overrides errors of other operands.
+    An operand that determines the result (true for `||`, false for `&&`) overrides the errors of other operands.
     """
     decisive = node.operator == "||"
 

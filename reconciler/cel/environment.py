@@ -1,4 +1,4 @@
-"""CEL environments: declared variables, compiled programs, and their evaluation."""
+"""CEL environments with declared variables, and compiled programs with their evaluation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ from reconciler.memory import cached
 
 
 def copy_result(budget: ExpressionBudget, value: Any, depth: int = 0) -> Any:
-    """Return a deep copy of a result. The cost of a value that occurs twice (`[a, a]`) is subtracted twice."""
+    """Return a deep copy of the result of an expression, and subtract its size from the budget.
+
+    The size of a value that occurs twice, e.g. in `[a, a]`, is subtracted twice.
+    """
     if depth > MAX_VALUE_DEPTH:
         raise create_too_deep_error()
     kind = type(value)
@@ -66,14 +69,16 @@ MAX_CACHED_PROGRAMS: Final = 4096
 
 @dataclass(frozen=True, eq=False)
 class CelEnvironment:
-    """What an expression may use. Equal environments share their compiled programs.
+    """The variables and functions that an expression can use, and its limits.
+
+    Equal environments share compiled programs.
 
     Attributes:
-        variables: Names of variables, or their names with declared fields. None as declaration allows all fields. Names
-            may contain dots (`a.b`).
-        project_functions: Whether the functions of `library/project.py` exist.
+        variables: Names of the variables, or a mapping from each name to its declared fields. The value None in the
+            mapping allows all fields. A name can contain dots, e.g. `a.b`.
+        project_functions: Whether expressions can use the functions that OpenChoreo adds to CEL (`library/project.py`).
         limits: Limits for expressions and evaluations.
-        container: Dotted name. Its parts are tried as prefixes of variable names.
+        container: Dotted name whose parts are tried as prefixes of variable names, as in CEL.
     """
 
     variables: Collection[str] | Mapping[str, FieldDeclarations] = frozenset()
@@ -82,16 +87,16 @@ class CelEnvironment:
     container: str = ""
 
     def compile(self, text: str) -> CelProgram:
-        """Return the checked and compiled program of an expression. Programs are cached.
+        """Check and compile an expression. Programs are cached.
 
         Raises:
-            ExpressionError: The text is not CEL, is too long or too deep, or uses an undeclared name.
+            ExpressionError: The text is not valid CEL, exceeds a limit, or uses an undeclared name.
         """
         return _compile_program(self, text)
 
     @property
     def functions(self) -> FunctionTable:
-        """The functions without a receiver."""
+        """The functions that are called as `f(x)`. Methods, which are called as `x.f()`, are not included."""
         return PROJECT_FUNCTIONS if self.project_functions else FUNCTIONS
 
     @cached_property
@@ -125,15 +130,17 @@ class CelProgram:
     """A compiled expression.
 
     Attributes:
-        names: Declared variables that it uses.
-        extensions: Functions, macros and operators that are not part of standard CEL. Other engines may not support
-            them.
-        variable_positions: Offset and name of each use of a declared variable, in text order.
-        field_reads: Fields of variables that it reads, for example `("spec", "size")`.
-        code: The compiled closure.
+        text: The text of the expression.
+        names: The declared variables that the expression uses.
+        extensions: Functions, macros and operators in the expression that are not part of standard CEL. Other CEL
+            engines may not support them.
+        variable_positions: Offset and name of each use of a declared variable, in the order of the text.
+        field_reads: Paths of the fields that the expression reads, e.g. `("spec", "size")`.
+        limits: Limits for one evaluation.
+        code: The closure that evaluates the expression.
         slots: Frame slot of each variable.
         width: Number of frame slots.
-        cost: Steps of one evaluation, without those of loops and functions.
+        cost: Number of steps of one evaluation, without the steps of loops and functions.
     """
 
     text: str
@@ -148,15 +155,16 @@ class CelProgram:
     cost: int
 
     def evaluate(self, bindings: Mapping[str, Any], budget: ExpressionBudget | None = None) -> Any:
-        """Return a copy of the value of the expression.
+        """Evaluate the expression, and return a copy of the result.
 
         Args:
-            bindings: Values of the variables: None, bool, int, float, str, bytes, list, dict (no subclasses), or the
-                classes of `values.py` and `timestamps.py`.
-            budget: Limits the sum of several evaluations. By default, each evaluation has its own budget.
+            bindings: Values of the variables: None, bool, int, float, str, bytes, list, dict, or classes of `values.py`
+                and
+                `timestamps.py`. Subclasses of these types are not allowed.
+            budget: Limits the total cost of several evaluations. If it is None, only this evaluation uses the budget.
 
         Returns:
-            A value of the same types, or `OMIT`.
+            A value of one of the types that `bindings` can contain, or `OMIT`.
 
         Raises:
             ExpressionError: The evaluation failed.
@@ -173,15 +181,15 @@ class CelProgram:
 
 
 def load_parser() -> None:
-    """Load the parser now. Otherwise the first expression loads it. It stays loaded."""
-    # Imported here because building the parser is slow and most commands do not need it.
+    """Load the parser library now. If this function is not called, the first compilation loads the parser library."""
+    # Import the parser here, because it is slow to create, and most commands do not need it.
     from reconciler.cel.parser import parse_expression
 
     parse_expression("true")
 
 
 def evaluate_string(program: CelProgram, bindings: Mapping[str, Any], budget: ExpressionBudget | None = None) -> str:
-    """Return the value of an expression that must be a string. Raise `ExpressionError` otherwise."""
+    """Evaluate an expression whose result must be a string. Raise `ExpressionError` if the result is not a string."""
     value = program.evaluate(bindings, budget)
     if type(value) is str:
         return value
@@ -191,7 +199,7 @@ def evaluate_string(program: CelProgram, bindings: Mapping[str, Any], budget: Ex
 
 @cached(MAX_CACHED_PROGRAMS)
 def _compile_program(environment: CelEnvironment, text: str) -> CelProgram:
-    # Imported here because building the parser is slow and most commands do not need it.
+    # Import the parser here, because it is slow to create, and most commands do not need it.
     from reconciler.cel.parser import parse_expression
 
     names = NameResolver(environment.declared_fields, environment.functions, environment.container)

@@ -1,4 +1,4 @@
-"""Errors of CEL expressions, and the finding codes for them."""
+"""Errors of CEL expressions, and the finding codes of these errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CODES = (
         "CelIndex",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "An index in an expression is outside of its list or string.",
+        "An index in an expression is outside of the list or string.",
     ),
     CEL_NESTING := FindingCode(
         "CelNesting",
@@ -63,7 +63,10 @@ CODES = (
         "An expression reads the value of an empty optional.",
     ),
     CEL_NOT_STRING := FindingCode(
-        "CelNotString", Severity.ERROR, FindingScope.OBJECT, "The result of an expression must be a string, but is not."
+        "CelNotString",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "The result of an expression must be a string, but has another type.",
     ),
     CEL_REGEX := FindingCode(
         "CelRegex", Severity.ERROR, FindingScope.OBJECT, "A pattern in an expression is not an RE2 regular expression."
@@ -99,19 +102,20 @@ CODES = (
         "CelUnknownFunction",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "An expression calls a function that does not exist, or with a wrong number of arguments.",
+        "An expression calls a function that does not exist, or calls a function with a wrong number of arguments.",
     ),
 )
 
 
 class ExpressionError(ValueError):
-    """An expression that cannot be compiled, or whose evaluation failed.
+    """An expression that cannot be compiled or evaluated.
 
     Attributes:
         code: Name of a finding code in `CODES`.
-        message: The error, without its position.
-        expression: The whole text.
-        line: Position in the text, from 1. The same applies to `column`.
+        message: The message without the position.
+        expression: The whole text of the expression.
+        line: Line number of the error in the expression, from 1.
+        column: Column number of the error in the expression, from 1.
     """
 
     def __init__(self, code: str, message: str, expression: str, offset: int) -> None:
@@ -125,11 +129,11 @@ class ExpressionError(ValueError):
         return f"{self.message} (line {self.line}, column {self.column})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Rebuild the error from all arguments after it was sent to another process."""
+        """Return the constructor and its arguments for pickle, so that the error can be sent to another process."""
         return type(self), (self.code, self.message, self.expression, self._find_offset())
 
     def format_with_caret(self) -> str:
-        """Return the line with the error and, below it, the message with a caret under the position."""
+        """Return the line with the error. Below the line is a caret (^) at the column of the error, and the message."""
         line = self.expression.split("\n")[self.line - 1]
         margin = "".join("\t" if character == "\t" else " " for character in line[: self.column - 1])
         return f"{line}\n{margin}^ {self.message}"
@@ -140,7 +144,7 @@ class ExpressionError(ValueError):
 
 
 def _escape_unprintable(text: str) -> str:
-    """Return the text on one line. A quoted value may contain any character."""
+    """Replace unprintable characters by escape sequences, so that a message has only one line."""
     if text.isprintable():
         return text
     return "".join(
@@ -154,9 +158,11 @@ def _find_line_and_column(text: str, offset: int) -> tuple[int, int]:
 
 
 class EvaluationError(Exception):
-    """An error during compilation or evaluation. The operators `&&`, `||`, `all` and `exists` may ignore it.
+    """An error in an expression.
 
-    `offset` is the offset in the expression; -1 if it is not known yet.
+    If it occurs during evaluation, the operators `&&`, `||`, `all` and `exists` can ignore it.
+
+    `offset` is the offset of the error in the expression. It is -1 if the offset is not known yet.
     """
 
     def __init__(self, code: str, message: str, offset: int = -1) -> None:
@@ -166,14 +172,14 @@ class EvaluationError(Exception):
         self.offset = offset
 
     def with_offset(self, offset: int) -> EvaluationError:
-        """Return the same error with this offset, unless it already has an offset."""
+        """Set the offset if it is not known yet. Return the same error."""
         if self.offset < 0:
             self.offset = offset
         return self
 
 
 class BudgetExceededError(EvaluationError):
-    """The budget is exhausted. No operator ignores this error."""
+    """The evaluation needs more steps or bytes than its budget allows. No operator ignores this error."""
 
     def __init__(self, message: str) -> None:
         super().__init__("CelBudget", message)

@@ -1,4 +1,4 @@
-"""Literals of CEL: numbers, strings and bytes, as in the CEL language definition."""
+"""Parsing of CEL literals: numbers, strings and bytes, as in the CEL language definition."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ _ESCAPE: Final = re.compile(
 
 
 def read_int(text: str) -> int:
-    """Return the value of a decimal or hexadecimal int literal without a sign. 2^63 is accepted, because -2^63 is
-    valid.
+    """Parse a decimal or hexadecimal int literal without a sign.
+
+    2^63 is accepted, because the literal can be a part of -2^63, which is a valid int.
     """
     number = _check_digits(text)
     if number > INT_MAX + 1:
@@ -29,7 +30,7 @@ def read_int(text: str) -> int:
 
 
 def read_uint(text: str) -> Uint:
-    """Return the value of a uint literal, which ends in u."""
+    """Parse a uint literal, which ends with `u` or `U`."""
     number = _check_digits(text[:-1])
     if number > UINT_MAX:
         raise EvaluationError("CelSyntax", f"{text} is outside of the range of uint")
@@ -37,7 +38,7 @@ def read_uint(text: str) -> Uint:
 
 
 def read_double(text: str) -> float:
-    """Return the value of a double literal."""
+    """Parse a double literal."""
     number = float(text)
     if math.isinf(number):
         raise EvaluationError("CelSyntax", "the number is outside of the range of double")
@@ -45,20 +46,20 @@ def read_double(text: str) -> float:
 
 
 def _check_digits(text: str) -> int:
-    # No range has this many digits, and Python refuses to convert thousands of digits.
+    # Reject long numbers first, because no type has so many digits, and Python does not convert thousands of digits.
     if len(text) > 100 and len(text.lstrip("0x")) > 20:
-        raise EvaluationError("CelSyntax", "the number is outside of every range")
+        raise EvaluationError("CelSyntax", "the number is too large for an int or uint")
     return int(text, 16) if text.startswith("0x") else int(text)
 
 
 def read_string(text: str) -> str:
-    """Return the value of a string literal, given with its quotes and the prefix r."""
+    """Return the value of a string literal. `text` includes the quotes and the prefix `r` of a raw string."""
     raw, body = _remove_quotes(text)
     return body if raw else _ESCAPE.sub(_decode_character, body)
 
 
 def read_bytes(text: str) -> bytes:
-    """Return the value of a bytes literal, given with its quotes and the prefix b or br.
+    """Return the value of a bytes literal. `text` includes the quotes and the prefix `b` or `br`.
 
     Characters are encoded as UTF-8.
     """

@@ -1,4 +1,4 @@
-"""Compilation of the macros that iterate over a list or map. Each function combines closures of the parts."""
+"""Compilation of the macros that iterate over a list or map, such as `all`, `map` and `filter`."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from reconciler.cel.syntax import LoopKind
 from reconciler.cel.values import OMIT, create_no_overload_error, encode_map_key, format_map_key, get_type_name
 
 Frame = list[Any]
-"""State of one evaluation: the budget, then one slot per variable."""
+"""State of one evaluation. The first slot contains the budget, and each other slot contains one variable."""
 
 CompiledExpression = Callable[[Frame], Any]
-"""A compiled expression."""
+"""A closure that evaluates an expression with the variables in a frame."""
 
 CompiledStep = Callable[[Frame, Any], Any]
-"""A compiled step of an access path. Its second argument is the value of the path so far."""
+"""A closure for one access, e.g. for `.b` in `a.b`. The second argument is the value before the access."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopIteration:
-    """The iteration of a loop.
+    """The iteration of a macro over a list or map.
 
     Attributes:
-        name: Name of the macro, for errors.
-        slots: Slots of its variables.
-        cost: Steps of one iteration.
-        at: Offset in the expression, for errors.
+        name: Name of the macro, for messages.
+        slots: Frame slots of the one or two variables of the macro.
+        cost: Number of steps of one iteration.
+        offset: Offset of the macro in the expression, for messages.
     """
 
     name: str
@@ -40,7 +40,7 @@ class LoopIteration:
     offset: int
 
     def iterate(self, frame: Frame, value: Any) -> Iterator[Any]:
-        """Bind the variables to each list element, or to each map key in sorted order.
+        """Set the variables of the macro for each list element, or for each map key in sorted order.
 
         Yields:
             The value of the first variable.
@@ -79,7 +79,7 @@ class LoopIteration:
         return EvaluationError("CelNoOverload", message)
 
     def check_bool(self, condition_result: Any) -> bool:
-        """Return the result of a condition, which must be a bool."""
+        """Return the result of a condition. Raise `EvaluationError` if the result is not a bool."""
         if condition_result is True or condition_result is False:
             return bool(condition_result)
         raise create_not_bool_error(f"{self.name}()", condition_result)
@@ -88,7 +88,7 @@ class LoopIteration:
 def compile_loop_step(
     kind: LoopKind, iteration: LoopIteration, condition: CompiledExpression | None, body: CompiledExpression
 ) -> CompiledStep:
-    """Return the compiled loop."""
+    """Compile a macro that iterates over a list or map."""
     if kind in ("all", "exists"):
         return _compile_quantifier(iteration, body, decisive=kind == "exists")
     if kind == "exists_one":
@@ -122,9 +122,9 @@ def _compile_selection(
 
 
 def _compile_quantifier(iteration: LoopIteration, body: CompiledExpression, *, decisive: bool) -> CompiledStep:
-    """Return the step of `exists` (one true element determines the result) or `all` (one false element).
+    """Compile the macro `exists` or `all`.
 
-    An element that determines the result overrides errors of other elements.
+    An element that determines the result (true for `exists`, false for `all`) overrides the errors of other elements.
     """
 
     def apply_step(frame: Frame, value: Any) -> bool:
@@ -228,7 +228,7 @@ def _compile_transform_entries(
 
 
 def add_entry(budget: ExpressionBudget, entries: dict[Any, Any], key: Any, value: Any) -> None:
-    """Add an entry to a new map. A duplicate key is an error."""
+    """Add an entry to a map that the evaluation creates. Raise `EvaluationError` if the map contains the key."""
     budget.allocate(ENTRY_BYTES)
     stored = encode_map_key(key)
     if stored in entries:

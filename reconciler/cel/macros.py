@@ -1,4 +1,7 @@
-"""Macros: calls that the parser rewrites, because an argument is a variable name or is not always evaluated."""
+"""Macros of CEL: calls that the parser replaces by special nodes of the syntax tree.
+
+An argument of a macro is a variable name, or is not evaluated in all cases. A function cannot have such arguments.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +43,17 @@ _LOOP_MACROS: dict[tuple[str, int], tuple[LoopKind, int, bool]] = {
     ("transformMapEntry", 4): ("transformMapEntry", 2, True),
     ("sortBy", 2): ("sortBy", 1, False),
 }
-"""By (name, number of arguments): kind of loop, number of variables, whether a condition follows the variables."""
+"""The kind of each loop macro, the number of its variables, and whether a condition follows the variables.
+
+A key is (name, number of arguments).
+"""
 
 MACRO_NAMES = frozenset({name for name, _ in _LOOP_MACROS} | {"optMap", "optFlatMap", "or", "orValue"})
-"""Macros that are written as methods."""
+"""The macros that are called as methods, e.g. `list.map(x, x + 1)`."""
 
 
 def expand_method_macro(method: MethodStep) -> AccessStep:
-    """Return the step that a method call represents. A call that is not a macro is returned unchanged."""
+    """Return the node for a macro that is called as a method. Return a call of a normal method unchanged."""
     name, arguments = method.name, method.arguments
     if (name, len(arguments)) in _LOOP_MACROS:
         return _expand_loop(method)
@@ -77,13 +83,13 @@ def _expand_optional_map(method: MethodStep) -> OptionalMapStep:
 
 
 def expand_bind(method: MethodStep) -> BindNode:
-    """Return the node of `cel.bind(variable, value, body)`. `method` is the part after the dot."""
+    """Return the node for `cel.bind(variable, value, body)`. `method` is the call without `cel.`."""
     variable, value, body = method.arguments
     return BindNode(_read_variable("cel.bind", variable), value, body, **measure_node(method.offset, (value, body)))
 
 
 def expand_has(offset: int, arguments: tuple[SyntaxNode, ...]) -> AccessNode:
-    """Return the access path of `has(a.b)`, whose last step tests whether the field exists."""
+    """Return the node for `has(a.b)`: an access path whose last step tests whether the field exists."""
     match arguments:
         case [AccessNode(base=base, steps=(*before, FieldStep(optional=False, test=False) as field))]:
             test = FieldStep(field.name, test=True, offset=field.offset)

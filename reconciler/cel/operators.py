@@ -1,4 +1,4 @@
-"""Operators of CEL: equality, order, field and index access, arithmetic and logic."""
+"""Operators of CEL: equality, order, field access, index access, arithmetic and logic."""
 
 from __future__ import annotations
 
@@ -31,11 +31,14 @@ from reconciler.cel.values import (
 )
 
 ORDERED_TYPES = frozenset({bool, str, bytes, Timestamp, Duration})
-"""Types whose values can be ordered among themselves, but not with other types."""
+"""Types whose values have an order. Values of two different types have no order."""
 
 
 def is_equal(budget: ExpressionBudget, left: Any, right: Any, depth: int = 0) -> bool:
-    """Return whether two values are equal. Values of different types are unequal, except numbers of the same value."""
+    """Evaluate `left == right`.
+
+    Values of different types are not equal. Numbers are an exception: 1, 1u and 1.0 are equal.
+    """
     kind = type(left)
     if kind is not type(right):
         return kind in NUMBER_TYPES and type(right) in NUMBER_TYPES and _are_equal_numbers(left, right)
@@ -66,7 +69,10 @@ def _are_equal_maps(budget: ExpressionBudget, left: dict[Any, Any], right: dict[
 
 
 def find_entry(budget: ExpressionBudget, entries: dict[Any, Any], key: Any) -> Any:
-    """Return the value of a key; MISSING if it does not exist. A number finds an equal number of another type."""
+    """Return the value of a key in a map. Return MISSING if the map does not contain the key.
+
+    Numbers of different types are the same key if they are equal, e.g. 1, 1u and 1.0.
+    """
     value = entries.get(encode_map_key(key), MISSING)
     if type(key) is str or key not in (0, 1):
         return value
@@ -76,7 +82,7 @@ def find_entry(budget: ExpressionBudget, entries: dict[Any, Any], key: Any) -> A
         value = entries.get(key, MISSING)
     if value is MISSING:
         return MISSING
-    # A map from outside may have Python booleans as keys, which Python treats as equal to 1 and 0.
+    # Search for the stored key, because a map in the bindings can have the Python key True, which equals 1 in Python.
     budget.spend(len(entries))
     stored_key = next(stored for stored in entries if type(stored) is not str and stored == key)
     return value if (type(stored_key) is bool) is (type(key) is bool) else MISSING
@@ -89,11 +95,11 @@ def _are_equal_numbers(left: Any, right: Any) -> bool:
 
 
 def convert_to_double(number: Any) -> float:
-    """Return the nearest double of a number. The CEL standard compares numbers of different types this way."""
+    """Return the double that is nearest to a number. CEL compares numbers of different types as doubles."""
     try:
         return float(number)
     except OverflowError:
-        # Only a number from the bindings can be this large.
+        # Only a number in the bindings can be too large for a double, because CEL ints have 64 bits.
         raise EvaluationError("CelArithmetic", "an integer is outside of the range of double") from None
 
 
@@ -101,13 +107,13 @@ def compare_values(budget: ExpressionBudget, operator: str, left: Any, right: An
     """Compare two values.
 
     Args:
-        operator: The operator, for the error message.
+        operator: The operator in the expression, for the error message.
 
     Returns:
-        -1, 0 or 1; None if one value is NaN.
+        -1, 0 or 1 if `left` is less than, equal to or greater than `right`. None if one value is NaN.
 
     Raises:
-        EvaluationError: The values cannot be ordered.
+        EvaluationError: The types of the values have no order, or the types differ.
     """
     kind, other = type(left), type(right)
     if kind in NUMBER_TYPES and other in NUMBER_TYPES:
@@ -126,7 +132,7 @@ _TYPE_RANKS = {type(None): 0, bool: 1, int: 2, Uint: 2, float: 2, str: 3, bytes:
 
 
 def sort_keys(budget: ExpressionBudget, entries: dict[Any, Any]) -> list[Any]:
-    """Return a map's keys in a deterministic order: bools, then numbers, then strings by code point."""
+    """Return the keys of a map in a deterministic order: bools, then numbers, then strings by code point."""
     budget.spend(len(entries))
     if len(entries) == 1:
         return [decode_map_key(key) for key in entries]
@@ -156,7 +162,7 @@ def read_field(value: Any, name: str) -> Any:
 
 
 def read_optional_field(value: Any, name: str) -> CelOptional:
-    """Evaluate `value.?name`. The result is an empty optional if the key does not exist."""
+    """Evaluate `value.?name`. The result is an empty optional if the field does not exist."""
     if type(value) is CelOptional:
         return read_optional_field(value.value, name) if value.is_present else EMPTY_OPTIONAL
     if type(value) is not dict:
@@ -166,7 +172,7 @@ def read_optional_field(value: Any, name: str) -> CelOptional:
 
 
 def has_field(value: Any, name: str) -> bool:
-    """Evaluate `has(value.name)`."""
+    """Evaluate `has(value.name)`: whether the field exists."""
     if type(value) is dict:
         return name in value
     return read_optional_field(value, name).is_present
@@ -184,7 +190,9 @@ def read_index(budget: ExpressionBudget, value: Any, index: Any) -> Any:
         position = _check_position(index)
         if 0 <= position < len(value):
             return value[position]
-        raise EvaluationError("CelIndex", f"index out of bounds: {format_number(position)}, the list has {len(value)}")
+        raise EvaluationError(
+            "CelIndex", f"index out of bounds: {format_number(position)}; number of elements: {len(value)}"
+        )
     if kind is CelOptional:
         return read_optional_index(budget, value, index)
     raise EvaluationError("CelNoOverload", f"a value of type {get_type_name(value)} cannot be indexed")
@@ -203,7 +211,7 @@ def read_optional_index(budget: ExpressionBudget, value: Any, index: Any) -> Cel
 
 
 def create_no_such_key_error(key: Any) -> EvaluationError:
-    """Return the error for a missing map key."""
+    """Create the error for a key that a map does not contain."""
     key_text = format_number(key) if type(key) in NUMBER_TYPES else format_map_key(key)
     return EvaluationError("CelNoSuchKey", f"no such key: {key_text if len(key_text) <= 100 else key_text[:100] + '…'}")
 
@@ -232,7 +240,7 @@ BinaryOperator = Callable[[ExpressionBudget, Any, Any], Any]
 def add(budget: ExpressionBudget, left: Any, right: Any) -> Any:
     """Evaluate `left + right`."""
     if type(left) is str and type(right) is str:
-        # Subtract the cost before the text is created.
+        # Subtract the size from the budget before the string is created.
         budget.allocate(sum(len(part) if part.isascii() else 4 * len(part) for part in (left, right)))
         return left + right
     match left, right:
@@ -275,7 +283,7 @@ def multiply(budget: ExpressionBudget, left: Any, right: Any) -> Any:
 
 
 def divide(budget: ExpressionBudget, left: Any, right: Any) -> Any:
-    """Evaluate `left / right`. Integers are rounded toward zero."""
+    """Evaluate `left / right`. The quotient of two integers is rounded toward zero."""
     if type(left) is float and type(right) is float:
         return _divide_doubles(left, right)
     checked = _find_range_check(left, right, "/")
@@ -303,7 +311,10 @@ def remainder(budget: ExpressionBudget, left: Any, right: Any) -> Any:
 
 
 def _find_range_check(left: Any, right: Any, operator: str) -> Callable[[int], int]:
-    """Return the range check for two ints or two uints. Other types are an error."""
+    """Return the function that checks the range of an int result or of a uint result.
+
+    Raise `EvaluationError` unless both operands are ints or both are uints.
+    """
     kind = type(left)
     if kind is type(right):
         if kind is int:
@@ -339,7 +350,7 @@ def unequal(budget: ExpressionBudget, left: Any, right: Any) -> bool:
 
 
 def contains(budget: ExpressionBudget, left: Any, right: Any) -> bool:
-    """Evaluate `left in right`: an element of a list, or a key of a map."""
+    """Evaluate `left in right`: whether a list contains the element `left`, or a map contains the key `left`."""
     if type(right) is dict:
         if type(left) is not float and type(left) not in KEY_TYPES:
             raise create_no_operator_error("in", left, right)
@@ -388,5 +399,5 @@ UNARY_OPERATORS: dict[str, Callable[[Any], Any]] = {"-": negate, "!": invert}
 
 
 def create_not_bool_error(operation: str, value: Any) -> EvaluationError:
-    """Return the error for a value that is not a bool."""
+    """Create the error for an operand or condition that is not a bool."""
     return EvaluationError("CelNoOverload", f"{operation} requires a bool, not a value of type {get_type_name(value)}")

@@ -1,9 +1,9 @@
-"""Parser of CEL expressions, based on lark (LALR(1)). It is imported when the first expression is compiled.
+"""Parser of CEL expressions, based on the library lark (LALR(1)). It is imported when the first expression is compiled.
 
 The grammar follows the CEL language definition with these differences:
 
-- Chains of operators and accesses are not nested.
-- Message literals are not supported, because there are no messages.
+- A chain of operators or accesses, e.g. `a + b + c` or `a.b.c`, is one node and not several nested nodes.
+- Message literals such as `Point{x: 1}` are not supported.
 - The optional syntax `.?name`, `[?i]`, `[?x]` and `{?k: v}` is supported.
 """
 
@@ -137,16 +137,17 @@ RESERVED: Final = frozenset(
     {"as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package"}
     | {"namespace", "return", "var", "void", "while"}
 )
-"""Words that cannot be variables. After a dot they are ordinary fields (`target.package`)."""
+"""Words that cannot be names of variables. They can be names of fields, e.g. `target.package`."""
 
 _T = TypeVar("_T")
 
 
 def parse_expression(text: str) -> SyntaxNode:
-    """Return the syntax tree of an expression, with macros expanded.
+    """Parse an expression, expand its macros, and return its syntax tree.
 
     Raises:
-        EvaluationError: With code CelSyntax, CelArrowFunction or CelTooDeep.
+        EvaluationError: The expression is invalid (code CelSyntax or CelArrowFunction), or nested too deeply
+            (CelTooDeep).
     """
     try:
         tree = _create_parser().parse(text)
@@ -163,7 +164,7 @@ def _create_parser() -> Lark:
 
 @v_args(inline=True)
 class _Builder(Transformer[Token, SyntaxNode]):
-    """One method per grammar rule. The methods run during parsing, inner rules first."""
+    """Converter from the grammar rules to the syntax tree. lark calls the method with the name of each parsed rule."""
 
     def conditional(
         self, condition: SyntaxNode, question: Token, value: SyntaxNode, otherwise: SyntaxNode
@@ -352,5 +353,5 @@ def _create_syntax_error(text: str, error: UnexpectedInput) -> EvaluationError:
 
 
 def _find_position(error: UnexpectedInput) -> int:
-    position: int | None = error.pos_in_stream  # The type in lark is int, but None occurs at the end of a text.
+    position: int | None = error.pos_in_stream  # lark declares int, but None occurs at the end of a text.
     return 0 if position is None else position

@@ -1,7 +1,9 @@
-"""Syntax tree of CEL expressions. The parser creates it with macros expanded; the checker and the compiler read it.
+"""Syntax tree of CEL expressions, with macros expanded.
 
-Chains are flat (`a + b - c`, `a.b[c].d()`, `p ? x : q ? y : z`), so that a long expression is a wide tree and not a
-deep one.
+The parser creates it. The static check and the compiler read it.
+
+A chain of operators or accesses, e.g. `a + b - c` or `a.b[c].d()`, is one node. A long expression is therefore not a
+deep tree.
 """
 
 from __future__ import annotations
@@ -13,14 +15,17 @@ from typing import Any, Literal, TypedDict
 from reconciler.cel.errors import EvaluationError
 
 MAX_TREE_DEPTH = 100
-"""Maximum depth of a tree. Recursive functions then do not reach Python's recursion limit."""
+"""The maximum number of levels of a syntax tree. It prevents a RecursionError in recursive functions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyntaxNode:
-    """A part of the expression.
+    """A node of the syntax tree.
 
-    `offset` is its offset in the text. `depth` and `size` describe its subtree, including itself.
+    Attributes:
+        offset: Offset of the node in the text of the expression.
+        depth: Number of levels of the subtree, including this node.
+        size: Number of nodes of the subtree, including this node.
     """
 
     offset: int
@@ -30,14 +35,18 @@ class SyntaxNode:
 
 @dataclass(frozen=True, slots=True)
 class LiteralNode(SyntaxNode):
-    """A constant."""
+    """A literal, such as `1`, `"a"` or `true`."""
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
 class NameNode(SyntaxNode):
-    """An identifier. With a leading dot it is absolute: local variables and the container are ignored."""
+    """An identifier.
+
+    `absolute` is true for an identifier after a leading dot, e.g. `.name`. Local variables and the container then do
+    not apply.
+    """
 
     name: str
     absolute: bool = False
@@ -45,7 +54,7 @@ class NameNode(SyntaxNode):
 
 @dataclass(frozen=True, slots=True)
 class CallNode(SyntaxNode):
-    """A function call without a receiver: `size(x)`."""
+    """A function call that is not a method call, e.g. `size(x)`."""
 
     function: str
     arguments: tuple[SyntaxNode, ...]
@@ -53,21 +62,24 @@ class CallNode(SyntaxNode):
 
 @dataclass(frozen=True, slots=True)
 class ListLiteral(SyntaxNode):
-    """`[a, ?b]`: items, and whether each is optional."""
+    """A list literal, e.g. `[a, ?b]`. Each item contains a node, and whether the item is optional (`?b`)."""
 
     items: tuple[tuple[SyntaxNode, bool], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MapLiteral(SyntaxNode):
-    """`{k: v, ?k: v}`: keys, values, and whether each entry is optional."""
+    """A map literal, e.g. `{k: v, ?k: v}`. Each entry contains key, value, and whether it is optional (`?k: v`)."""
 
     entries: tuple[tuple[SyntaxNode, SyntaxNode, bool], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class BinaryChainNode(SyntaxNode):
-    """Binary operators of one precedence, left to right: `first`, then (operator, offset of the operator, operand)."""
+    """Binary operators of the same precedence, from left to right, e.g. `a + b - c`.
+
+    `first` is the first operand. Each operation contains an operator, its offset in the text, and its right operand.
+    """
 
     first: SyntaxNode
     operations: tuple[tuple[str, int, SyntaxNode], ...]
@@ -75,7 +87,7 @@ class BinaryChainNode(SyntaxNode):
 
 @dataclass(frozen=True, slots=True)
 class LogicalNode(SyntaxNode):
-    """`&&` or `||` with two or more operands."""
+    """The operator `&&` or `||` with two or more operands."""
 
     operator: str
     operands: tuple[SyntaxNode, ...]
@@ -83,7 +95,7 @@ class LogicalNode(SyntaxNode):
 
 @dataclass(frozen=True, slots=True)
 class UnaryNode(SyntaxNode):
-    """`!` or `-`, applied `count` times."""
+    """The operator `!` or `-`, applied `count` times, e.g. `!!x`."""
 
     operator: str
     count: int
@@ -92,7 +104,7 @@ class UnaryNode(SyntaxNode):
 
 @dataclass(frozen=True, slots=True)
 class ConditionalNode(SyntaxNode):
-    """`c ? v : c ? v : otherwise`: the (condition, value) arms in order, and the last value."""
+    """A conditional, e.g. `a ? b : c ? d : e`. `arms` contains (a, b) and (c, d). `otherwise` is e."""
 
     arms: tuple[tuple[SyntaxNode, SyntaxNode], ...]
     otherwise: SyntaxNode
@@ -100,7 +112,7 @@ class ConditionalNode(SyntaxNode):
 
 @dataclass(frozen=True, slots=True)
 class BindNode(SyntaxNode):
-    """`cel.bind(variable, value, body)`."""
+    """The macro `cel.bind(variable, value, body)`, which defines a local variable for `body`."""
 
     variable: str
     value: SyntaxNode
@@ -109,7 +121,7 @@ class BindNode(SyntaxNode):
 
 @dataclass(frozen=True, slots=True)
 class AccessNode(SyntaxNode):
-    """A value and the steps applied to it, left to right: `base.field[index].method(...)`."""
+    """A value and the accesses that are applied to it from left to right, e.g. `base.field[index].method(x)`."""
 
     base: SyntaxNode
     steps: tuple[AccessStep, ...]
@@ -117,12 +129,12 @@ class AccessNode(SyntaxNode):
 
 @dataclass(frozen=True, slots=True)
 class AccessStep(SyntaxNode):
-    """One step of an `AccessNode`."""
+    """One field access, index access, method call or method macro in an `AccessNode`."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldStep(AccessStep):
-    """`.name`, `.?name`, or the last step of `has(...)`."""
+    """A field access: `.name`, `.?name` (`optional`), or the last field in `has(a.name)` (`test`)."""
 
     name: str
     optional: bool = False
@@ -131,7 +143,7 @@ class FieldStep(AccessStep):
 
 @dataclass(frozen=True, slots=True)
 class IndexStep(AccessStep):
-    """`[index]` or `[?index]`."""
+    """An index access: `[index]` or `[?index]` (`optional`)."""
 
     index: SyntaxNode
     optional: bool = False
@@ -139,7 +151,7 @@ class IndexStep(AccessStep):
 
 @dataclass(frozen=True, slots=True)
 class MethodStep(AccessStep):
-    """`.name(arguments)`."""
+    """A method call: `.name(arguments)`."""
 
     name: str
     arguments: tuple[SyntaxNode, ...]
@@ -150,16 +162,17 @@ LoopKind = Literal["all", "exists", "exists_one", "map", "filter", "transformMap
 
 @dataclass(frozen=True, slots=True)
 class LoopStep(AccessStep):
-    """A macro that iterates over a list or map.
+    """A macro that iterates over a list or map, e.g. `list.filter(x, x > 1)`.
 
-    One variable is bound to the element or key. Two variables are bound to index and element, or key and value.
+    The value of one variable is the list element or map key. The values of two variables are index and element, or key
+    and value.
 
     Attributes:
-        kind: What the macro does.
-        name: Its name in the expression.
-        variables: Names of its variables.
-        condition: Selects elements; only for map and transform macros.
-        body: Evaluated for each element.
+        kind: The operation of the macro. Macros with different names can have the same operation.
+        name: Name of the macro in the expression.
+        variables: Names of the one or two variables.
+        condition: Condition that selects elements. Only macros that map or transform can have a condition.
+        body: Expression that is evaluated for each element.
     """
 
     kind: LoopKind
@@ -171,7 +184,7 @@ class LoopStep(AccessStep):
 
 @dataclass(frozen=True, slots=True)
 class AlternativeStep(AccessStep):
-    """`.or(x)` and `.orValue(x)`: x is evaluated only if the optional before it is empty."""
+    """The macro `.or(x)` or `.orValue(x)`. `x` is evaluated only if the optional before the dot is empty."""
 
     function: Literal["or", "orValue"]
     argument: SyntaxNode
@@ -179,7 +192,7 @@ class AlternativeStep(AccessStep):
 
 @dataclass(frozen=True, slots=True)
 class OptionalMapStep(AccessStep):
-    """`.optMap(variable, body)` and `.optFlatMap(variable, body)`."""
+    """The macro `.optMap(variable, body)` or `.optFlatMap(variable, body)` of an optional."""
 
     function: Literal["optMap", "optFlatMap"]
     variable: str
@@ -187,14 +200,14 @@ class OptionalMapStep(AccessStep):
 
 
 class TreeTooDeepError(EvaluationError):
-    """The tree is deeper than `MAX_TREE_DEPTH`."""
+    """An expression whose syntax tree has more than `MAX_TREE_DEPTH` levels."""
 
     def __init__(self, offset: int) -> None:
-        super().__init__("CelTooDeep", f"the expression is nested more than {MAX_TREE_DEPTH} deep", offset)
+        super().__init__("CelTooDeep", f"the expression is nested more than {MAX_TREE_DEPTH} levels deep", offset)
 
 
 class NodeMeasure(TypedDict):
-    """Keyword arguments of every node."""
+    """The keyword arguments that are common to all classes of nodes."""
 
     offset: int
     depth: int
@@ -202,7 +215,11 @@ class NodeMeasure(TypedDict):
 
 
 def measure_node(offset: int, children: Iterable[SyntaxNode]) -> NodeMeasure:
-    """Return offset, depth and size of a node with these children. Raise `TreeTooDeepError` if it is too deep."""
+    """Return offset, depth and size of a node with these children.
+
+    Raises:
+        TreeTooDeepError: The node has more than `MAX_TREE_DEPTH` levels.
+    """
     depth, size = 0, 1
     for child in children:
         depth, size = max(depth, child.depth), size + child.size
@@ -212,7 +229,7 @@ def measure_node(offset: int, children: Iterable[SyntaxNode]) -> NodeMeasure:
 
 
 def list_children(node: SyntaxNode) -> Iterable[SyntaxNode]:
-    """Return the direct children of a node, in text order."""
+    """Return the direct children of a node, in the order of the text."""
     match node:
         case CallNode() | MethodStep():
             return node.arguments

@@ -1,6 +1,6 @@
-"""Timestamps and durations in nanoseconds, and calendar fields. This module does not read the clock.
+"""Timestamps, durations and calendar fields of CEL. This module does not read the system clock.
 
-Reference: the CEL language definition, "Timestamp and Duration" and the list of standard definitions.
+The functions follow the CEL language definition, "Timestamp and Duration" and the list of standard definitions.
 """
 
 from __future__ import annotations
@@ -24,17 +24,20 @@ MAX_TIMESTAMP: Final = 253_402_300_800 * NANOSECONDS_PER_SECOND - 1
 """The last nanosecond of the year 9999."""
 
 MAX_DURATION: Final = 2**63 - 1
-"""The nanoseconds of a duration must fit a signed 64-bit integer, which is about 292 years."""
+"""The longest duration in nanoseconds: the largest signed 64-bit integer, about 292 years."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """A point in time in the years 1 to 9999, as nanoseconds since 1970-01-01T00:00:00Z."""
+    """A point in time in the years 1 to 9999. `nanoseconds` is counted from 1970-01-01T00:00:00Z."""
 
     nanoseconds: int
 
     def __str__(self) -> str:
-        """Format as RFC 3339 in UTC, with as many decimals as needed."""
+        """Format the timestamp as RFC 3339 in UTC, e.g. `2024-05-01T08:30:00.5Z`.
+
+        Zeros at the end of the fraction are omitted.
+        """
         days, second = divmod(self.nanoseconds // NANOSECONDS_PER_SECOND, DAY_SECONDS)
         year, month, day = _convert_days_to_date(days)
         clock = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
@@ -48,21 +51,21 @@ class Duration:
     nanoseconds: int
 
     def __str__(self) -> str:
-        """Format as seconds with as many decimals as needed, followed by `s`."""
+        """Format the duration in seconds, e.g. `90.5s`. Zeros at the end of the fraction are omitted."""
         sign = "-" if self.nanoseconds < 0 else ""
         seconds, nanoseconds = divmod(abs(self.nanoseconds), NANOSECONDS_PER_SECOND)
         return f"{sign}{seconds}{_format_fraction(nanoseconds)}s"
 
 
 def create_timestamp(nanoseconds: int) -> Timestamp:
-    """Return the timestamp. Raise `EvaluationError` outside of the years 1 to 9999."""
+    """Create a timestamp. Raise `EvaluationError` if it is not in the years 1 to 9999."""
     if MIN_TIMESTAMP <= nanoseconds <= MAX_TIMESTAMP:
         return Timestamp(nanoseconds)
     raise EvaluationError("CelArithmetic", "the timestamp is outside of the years 1 to 9999")
 
 
 def create_duration(nanoseconds: int) -> Duration:
-    """Return the duration. Raise `EvaluationError` if it is longer than about 292 years."""
+    """Create a duration. Raise `EvaluationError` if it is longer than about 292 years."""
     if -MAX_DURATION - 1 <= nanoseconds <= MAX_DURATION:
         return Duration(nanoseconds)
     raise EvaluationError("CelArithmetic", "the duration is longer than 2^63 nanoseconds")
@@ -74,7 +77,7 @@ _TIMESTAMP: Final = re.compile(
 
 
 def parse_timestamp(text: str) -> Timestamp:
-    """Parse an RFC 3339 time with an offset or Z. Decimals after the ninth are ignored."""
+    """Parse an RFC 3339 time such as `2024-05-01T08:30:00Z`. Digits below one nanosecond are ignored."""
     match = _TIMESTAMP.fullmatch(text) if len(text) < 100 else None
     if match is None:
         raise EvaluationError(
@@ -113,7 +116,7 @@ _PART: Final = re.compile(r"(\d*)(?:\.(\d*))?(h|ms|m|s|us|µs|μs|ns)", re.ASCII
 
 
 def parse_duration(text: str) -> Duration:
-    """Parse a duration such as `1h30m`, `-1.5s` or `0`: an optional sign, then numbers with units."""
+    """Parse a duration with an optional sign and units, such as `1h30m`, `-1.5s` or `0`."""
     body = text[1:] if text[:1] in ("+", "-") else text
     if body == "0":
         return Duration(0)
@@ -126,12 +129,13 @@ def parse_duration(text: str) -> Duration:
 def read_calendar_field(time: Timestamp, name: str, zone: str) -> int:
     """Return one calendar field of a timestamp in a time zone.
 
-    Month, day of month and day of year count from 0; `date` counts from 1. Sunday is day 0 of a week.
+    The first month, day of the month and day of the year are 0. Only the field `date` begins with 1. Sunday is day 0 of
+    the week.
 
     Args:
         time: The timestamp.
         name: One of `CALENDAR_FIELDS`.
-        zone: An IANA name, `[+-]HH:MM`, or "" for UTC.
+        zone: An IANA time zone, an offset such as `+02:00`, or "" for UTC.
     """
     seconds = time.nanoseconds // NANOSECONDS_PER_SECOND
     days, second = divmod(seconds + _find_zone_offset(seconds, zone), DAY_SECONDS)
@@ -169,13 +173,16 @@ def _read_date_field(days: int, name: str) -> int:
         case "day_of_month":
             return day - 1
         case "day_of_week":
-            return (days + 4) % 7  # 1970-01-01 was a Thursday
+            return (days + 4) % 7  # Add 4, because 1970-01-01 was a Thursday.
         case _:
             return days - _convert_date_to_days(year, 1, 1)
 
 
 def count_whole_units(duration: Duration, unit: int) -> int:
-    """Return the number of whole units of `unit` nanoseconds in the duration, rounded toward zero."""
+    """Return how many whole units a duration contains, rounded toward zero.
+
+    `unit` is the length of a unit in nanoseconds.
+    """
     count = abs(duration.nanoseconds) // unit
     return -count if duration.nanoseconds < 0 else count
 
@@ -199,7 +206,8 @@ def _parse_offset(sign: str, hours: str, minutes: str, text: str) -> int:
 
 
 def _find_named_offset(seconds: int, zone: str) -> int:
-    # The zone conversion needs a day before and after the time, which the first and last day of the range do not have.
+    # Move times on the first and the last day of the supported range by one day. Otherwise `astimezone` could leave the
+    # range of Python's datetime.
     clamped_seconds = min(
         max(seconds, MIN_TIMESTAMP // NANOSECONDS_PER_SECOND + DAY_SECONDS),
         MAX_TIMESTAMP // NANOSECONDS_PER_SECOND - DAY_SECONDS,
@@ -214,7 +222,8 @@ def _load_zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
-        # The name is unknown, is not normalized, or is a folder of the time zone database.
+        # Handle all these exceptions, because ZoneInfo raises different exceptions for an unknown name, an invalid
+        # name, and a folder of the time zone database.
         raise EvaluationError("CelArgument", f"{_quote(name)} is not a time zone") from error
 
 
@@ -243,15 +252,16 @@ def _quote(text: str) -> str:
 
 
 def _convert_date_to_days(year: int, month: int, day: int) -> int:
-    """Return the number of days from 1970-01-01 to a Gregorian date."""
-    # In a year that starts in March, the leap day is the last day, so that all months before it have a fixed length.
+    """Return the number of days between 1970-01-01 and a Gregorian date."""
+    # Count months from March, so that the leap day is the last day of the year and does not change the start of any
+    # month.
     march_year = year - (month <= 2)
     day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
     return 365 * march_year + march_year // 4 - march_year // 100 + march_year // 400 + day_of_year - 719_468
 
 
 def _convert_days_to_date(days: int) -> tuple[int, int, int]:
-    """Return (year, month, day) of a day counted from 1970-01-01. This is the inverse of `_convert_date_to_days`."""
+    """Return (year, month, day) of the date that is `days` days after 1970-01-01."""
     era, day_of_era = divmod(days + 719_468, 146_097)
     year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
     day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)

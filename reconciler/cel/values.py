@@ -1,7 +1,8 @@
-"""Values of CEL in Python: the types, and classes for types that Python does not have.
+"""Python types of CEL values.
 
-null, bool, int, double, string, bytes, list and map are None, bool, int, float, str, bytes, list and dict. Subclasses
-are not allowed, so that the class of a value determines its type.
+null, bool, int, double, string, bytes, list and map are None, bool, int, float, str, bytes, list and dict. This module
+defines classes for the other CEL types. Subclasses of these types are not allowed, because the class of a value
+determines its CEL type.
 """
 
 from __future__ import annotations
@@ -17,25 +18,25 @@ INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
 UINT_MAX: Final = 2**64 - 1
 MAX_VALUE_DEPTH: Final = 128
-"""Maximum nesting of lists and maps in functions that traverse them."""
+"""The maximum number of nested lists and maps in a value that a function traverses."""
 
 
 class Uint(int):
-    """An unsigned 64-bit integer. It equals the int of the same value, also as a key."""
+    """An unsigned 64-bit integer. It equals an int with the same value. As map keys, both are the same key."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CelType:
-    """A type as a value: the result of `type(x)`, and the meaning of `int` or `google.protobuf.Timestamp`."""
+    """A CEL type as a value, e.g. the result of `type(x)` or of the expression `int`."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class CelOptional:
-    """A value that may be absent. `value` is then None."""
+    """A CEL optional. `value` is None if `is_present` is false."""
 
     is_present: bool
     value: Any = None
@@ -45,44 +46,47 @@ EMPTY_OPTIONAL: Final = CelOptional(is_present=False)
 
 
 class Omit(Enum):
-    """The class of `OMIT`."""
+    """The class with the only value `OMIT`."""
 
     OMIT = "omit()"
 
 
 OMIT: Final = Omit.OMIT
-"""The result of `omit()`. The caller removes the key or item that has this value."""
+"""The result of `omit()`. A key or list item with this value is removed from the result."""
 
 MISSING: Final = object()
-"""Marks a key that a map does not contain."""
+"""The result of a lookup if the map does not contain the key."""
 
 
 class BoolKey(Enum):
-    """A boolean key as stored in maps. In Python, True equals 1; in CEL it does not."""
+    """A bool key of a map.
+
+    It replaces the Python bool, because True == 1 in Python, and true and 1 are different keys in CEL.
+    """
 
     FALSE = False
     TRUE = True
 
 
 def encode_map_key(key: Any) -> Any:
-    """Return a key as stored in maps."""
+    """Convert a CEL key to the key of the Python dict. A bool becomes a `BoolKey`."""
     return BoolKey(key) if type(key) is bool else key
 
 
 def decode_map_key(stored: Any) -> Any:
-    """Return the CEL value of a stored key."""
+    """Convert a key of the Python dict to the CEL key. A `BoolKey` becomes a bool."""
     return stored.value if type(stored) is BoolKey else stored
 
 
 def format_map_key(stored: Any) -> str:
-    """Return a stored key as it is written in an expression, for messages."""
+    """Return a key of a map as text for messages, e.g. `true` for a bool key."""
     value = decode_map_key(stored)
     return str(value).lower() if type(value) is bool else str(value)
 
 
 NUMBER_TYPES: Final = frozenset({int, Uint, float})
 KEY_TYPES: Final = frozenset({bool, int, Uint, str})
-"""Types that a key of a map literal can have."""
+"""The types of the keys that a map literal can contain."""
 
 TYPE_NAMES: Final[dict[type, str]] = {
     type(None): "null_type",
@@ -105,7 +109,7 @@ CEL_TYPES: Final = {name: CelType(name) for name in TYPE_NAMES.values() if name 
 
 
 def get_type_name(value: object) -> str:
-    """Return the CEL name of the value's type. Raise `EvaluationError` for a Python class that CEL does not support."""
+    """Return the name of the CEL type of a value. Raise `EvaluationError` if CEL does not support the Python class."""
     name = TYPE_NAMES.get(type(value))
     if name is None:
         raise EvaluationError("CelNoOverload", f"a Python value of class {type(value).__name__} is not a CEL value")
@@ -113,14 +117,14 @@ def get_type_name(value: object) -> str:
 
 
 def create_no_overload_error(operation: str, *arguments: object) -> EvaluationError:
-    """Return the error for an operator or function that does not accept arguments of these types."""
+    """Create the error for a function or operator that does not accept arguments of these types."""
     return EvaluationError(
         "CelNoOverload", f"no such overload: {operation}({', '.join(get_type_name(value) for value in arguments)})"
     )
 
 
 def create_no_operator_error(operator: str, left: object, right: object) -> EvaluationError:
-    """Return the error for a binary operator between values of these types."""
+    """Create the error for a binary operator that does not accept operands of these types."""
     hint = ""
     if operator == "+" and str in (type(left), type(right)):
         hint = "; convert with string()"
@@ -132,24 +136,24 @@ def create_no_operator_error(operator: str, left: object, right: object) -> Eval
 
 
 def check_int_range(number: int) -> int:
-    """Return `number`. Raise `EvaluationError` if it is outside of the range of int."""
+    """Return `number`. Raise `EvaluationError` if it does not fit into a signed 64-bit integer."""
     if INT_MIN <= number <= INT_MAX:
         return number
     raise EvaluationError("CelArithmetic", f"{format_number(number)} is outside of the range of int")
 
 
 def convert_to_uint(number: int) -> Uint:
-    """Return `number` as a uint. Raise `EvaluationError` if it is outside of the range of uint."""
+    """Return `number` as a uint. Raise `EvaluationError` if it does not fit into an unsigned 64-bit integer."""
     if 0 <= number <= UINT_MAX:
         return Uint(number)
     raise EvaluationError("CelArithmetic", f"{format_number(number)} is outside of the range of uint")
 
 
 def format_number(number: float) -> str:
-    """Return a number for a message. A very long number is replaced by "the number"."""
+    """Return a number as text for messages. If the number has more than 40 digits, return "the number"."""
     return str(number) if abs(number) < 10**40 else "the number"
 
 
 def create_too_deep_error() -> EvaluationError:
-    """Return the error for a value that is nested too deeply."""
-    return EvaluationError("CelTooDeep", f"a value is nested more than {MAX_VALUE_DEPTH} deep")
+    """Create the error for a value that is nested too deeply."""
+    return EvaluationError("CelTooDeep", f"a value is nested more than {MAX_VALUE_DEPTH} levels deep")

@@ -166,7 +166,8 @@ CODES = (
         "CredentialInUrl",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "The URL of a repository contains a user name, a password or a token. The message does not repeat it.",
+        "The URL of a repository contains a user name, a password or a token. The message does not contain these "
+        "credentials.",
     ),
     INTERNAL_ERROR := FindingCode(
         "InternalError",

@@ -25,7 +25,7 @@ def parse_pointer(text: str) -> tuple[str, ...]:
     if text and not text.startswith("/"):
         raise PointerError(f'a JSON pointer must be empty or begin with "/", not "{text}"')
     if _INVALID_ESCAPE.search(text):
-        raise PointerError(f'in a JSON pointer, 0 or 1 must follow "~", not as in "{text}"')
+        raise PointerError(f'"{text}" is not a JSON pointer, because 0 or 1 must follow each "~"')
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:])
 
 

@@ -43,7 +43,7 @@ def validate_dns_subdomain(name: str) -> str | None:
     if len(name) > MAX_SUBDOMAIN_CHARACTERS:
         return f'"{name}" must have at most {MAX_SUBDOMAIN_CHARACTERS} characters'
     if not _DNS_SUBDOMAIN.fullmatch(name):
-        return f'"{name}" must be lower-case letters, digits and "-", in parts joined by single "."'
+        return f'"{name}" must be lower-case letters, digits and "-", in parts separated by one "."'
     return None
 
 

@@ -48,4 +48,4 @@ def compile_pattern(pattern: str, *, captures: bool = False) -> Any:
             detail if len(detail) <= _MAX_REASON_CHARACTERS else f"{detail[:_MAX_REASON_CHARACTERS]}…"
         ) from None
     except UnicodeEncodeError as error:
-        raise PatternError(f"it contains a lone surrogate: {error.reason}") from None
+        raise PatternError(f"the pattern contains a lone surrogate: {error.reason}") from None

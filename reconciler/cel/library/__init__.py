@@ -1,4 +1,8 @@
-"""The functions of CEL: standard functions, extensions (strings, lists, math, sets, base64, optionals) and our own."""
+"""The functions of CEL.
+
+These are the standard functions, the extensions (strings, lists, math, sets, base64, optionals), and the functions of
+OpenChoreo.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,10 @@ from reconciler.cel.library.signatures import FunctionTable
 
 
 def _merge_tables(*tables: FunctionTable) -> FunctionTable:
-    """Merge tables. A name in several tables gets all overloads, for example `reverse` for strings and lists."""
+    """Merge tables of functions.
+
+    If several tables contain a name, e.g. `reverse`, the function gets all their overloads.
+    """
     merged: dict[str, tuple[object, ...]] = {}
     for table in tables:
         for name, overloads in table.items():
@@ -24,12 +31,12 @@ FUNCTIONS: FunctionTable = _merge_tables(
     conversions.ENCODER_FUNCTIONS,
     conversions.OPTIONAL_FUNCTIONS,
 )
-"""Functions without a receiver, by full name."""
+"""Functions that are called as `f(x)`, by name. A name can contain dots, e.g. `math.abs`."""
 
 PROJECT_FUNCTIONS: FunctionTable = {**FUNCTIONS, **project.FUNCTIONS}
-"""All functions without a receiver, including those of `project.py`."""
+"""Functions that are called as `f(x)`, including the functions of `project.py`."""
 
 METHODS: FunctionTable = _merge_tables(
     conversions.METHODS, strings.METHODS, lists.METHODS, times.METHODS, conversions.OPTIONAL_METHODS
 )
-"""Functions with a receiver, which is their first parameter."""
+"""Functions that are called as `x.f(y)`, by name. `x` is their first parameter."""

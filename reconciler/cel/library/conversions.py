@@ -1,6 +1,6 @@
-"""Functions `type`, `dyn` and `size`, conversions between types, base64, and optionals.
+"""The functions `type`, `dyn` and `size`, conversions between types, base64, and optionals.
 
-The methods of optionals that evaluate an argument lazily are macros (see `macros.py`).
+The module `macros` contains the methods of optionals that do not always evaluate their argument, such as `orValue`.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from reconciler.cel.values import (
 
 
 def get_size(budget: ExpressionBudget, value: str | bytes | list[Any] | dict[Any, Any]) -> int:
-    """Evaluate `size(x)`: the number of characters, bytes, elements or entries."""
+    """Evaluate `size(x)`: the number of characters, bytes, list elements or map entries."""
     return len(value)
 
 
 def get_type(budget: ExpressionBudget, value: Any) -> CelType:
-    """Evaluate `type(x)`."""
+    """Evaluate `type(x)`: the CEL type of the value."""
     name = get_type_name(value)
     if name not in CEL_TYPES:
         raise EvaluationError("CelNoOverload", f"{name} has no type")
@@ -61,7 +61,7 @@ def get_type(budget: ExpressionBudget, value: Any) -> CelType:
 
 
 def return_unchanged(budget: ExpressionBudget, value: Any) -> Any:
-    """Evaluate `dyn(x)`, and conversions of a value to its own type."""
+    """Evaluate `dyn(x)`, and conversions of a value to the same type, e.g. `int(int)`. The value is not changed."""
     return value
 
 
@@ -72,14 +72,14 @@ _DECIMAL: Final = re.compile(
 
 
 def convert_text_to_int(budget: ExpressionBudget, text: str) -> int:
-    """Evaluate `int(string)` for decimal digits with an optional sign."""
+    """Evaluate `int(string)`. The string contains decimal digits and an optional sign."""
     if not _INTEGER.fullmatch(text):
         raise _create_conversion_error(text, "int")
     return check_int_range(int(text))
 
 
 def convert_text_to_uint(budget: ExpressionBudget, text: str) -> Uint:
-    """Evaluate `uint(string)` for decimal digits."""
+    """Evaluate `uint(string)`. The string contains only decimal digits."""
     if not _INTEGER.fullmatch(text) or text[0] in "+-":
         raise _create_conversion_error(text, "uint")
     return convert_to_uint(int(text))
@@ -98,7 +98,7 @@ def convert_int_to_uint(budget: ExpressionBudget, number: int) -> Uint:
 def convert_double_to_int(budget: ExpressionBudget, number: float) -> int:
     """Evaluate `int(double)`, rounded toward zero.
 
-    The limits of the range are excluded, because doubles are not exact there.
+    The bounds -2^63 and 2^63 are rejected, because doubles of this size are not exact integers.
     """
     if -(2.0**63) < number < 2.0**63:
         return int(number)
@@ -113,7 +113,7 @@ def convert_double_to_uint(budget: ExpressionBudget, number: float) -> Uint:
 
 
 def convert_timestamp_to_int(budget: ExpressionBudget, moment: Timestamp) -> int:
-    """Evaluate `int(timestamp)`: whole seconds since 1970."""
+    """Evaluate `int(timestamp)`: whole seconds since 1970-01-01."""
     return moment.nanoseconds // NANOSECONDS_PER_SECOND
 
 
@@ -128,7 +128,7 @@ def convert_integer_to_double(budget: ExpressionBudget, number: int) -> float:
 
 
 def convert_text_to_double(budget: ExpressionBudget, text: str) -> float:
-    """Evaluate `double(string)` for a decimal number with an optional exponent, infinity or NaN."""
+    """Evaluate `double(string)`. The string is infinity, NaN, or a decimal number with an optional exponent."""
     if len(text) > 400 or not _DECIMAL.fullmatch(text):
         raise _create_conversion_error(text, "double")
     number = float(text)
@@ -144,7 +144,7 @@ _BOOL_TEXTS: Final = {
 
 
 def convert_text_to_bool(budget: ExpressionBudget, text: str) -> bool:
-    """Evaluate `bool(string)`."""
+    """Evaluate `bool(string)`, e.g. for the string `true`."""
     if text not in _BOOL_TEXTS:
         raise _create_conversion_error(text, "bool")
     return _BOOL_TEXTS[text]
@@ -166,7 +166,7 @@ def convert_bool_to_text(budget: ExpressionBudget, value: bool) -> str:
 
 
 def convert_bytes_to_text(budget: ExpressionBudget, data: bytes) -> str:
-    """Evaluate `string(bytes)`. The bytes must be UTF-8."""
+    """Evaluate `string(bytes)`. The bytes must be valid UTF-8."""
     try:
         return budget.make_text(data.decode())
     except UnicodeDecodeError as error:
@@ -179,30 +179,30 @@ def convert_time_to_text(budget: ExpressionBudget, value: Timestamp | Duration) 
 
 
 def convert_text_to_bytes(budget: ExpressionBudget, text: str) -> bytes:
-    """Evaluate `bytes(string)`: the UTF-8 encoding."""
+    """Evaluate `bytes(string)`: the string in UTF-8."""
     budget.allocate(4 * len(text))
     return text.encode("utf-8", "surrogatepass")
 
 
 def convert_text_to_timestamp(budget: ExpressionBudget, text: str) -> Timestamp:
-    """Evaluate `timestamp(string)` for RFC 3339."""
+    """Evaluate `timestamp(string)`. The string has the format RFC 3339."""
     return parse_timestamp(text)
 
 
 def convert_int_to_timestamp(budget: ExpressionBudget, seconds: int) -> Timestamp:
-    """Evaluate `timestamp(int)`: seconds since 1970."""
+    """Evaluate `timestamp(int)`. The argument is the number of seconds since 1970-01-01."""
     return create_timestamp(seconds * NANOSECONDS_PER_SECOND)
 
 
 def convert_text_to_duration(budget: ExpressionBudget, text: str) -> Duration:
-    """Evaluate `duration(string)`, for example `1h30m`."""
+    """Evaluate `duration(string)`, e.g. for the string `1h30m`."""
     return parse_duration(text)
 
 
 def format_double(number: float) -> str:
-    """Return the shortest text that is read back as the same double, in the format of the reference engines.
+    """Return the shortest text from which the same double can be parsed, in the same format as cel-go.
 
-    Examples: `3`, `0.1`, `123456.5`. Below 1e-4 and from 1e6 on, an exponent is used: `1e+06`.
+    Examples: `3`, `0.1`, `123456.5`. Numbers below 1e-4 and from 1e6 have an exponent: `1e+06`.
     """
     if not math.isfinite(number):
         return "NaN" if math.isnan(number) else "+Inf" if number > 0 else "-Inf"
@@ -271,18 +271,21 @@ _ALPHABET: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 
 
 def encode(budget: ExpressionBudget, data: bytes) -> str:
-    """Evaluate `base64.encode(bytes)`, with padding."""
+    """Evaluate `base64.encode(bytes)`. The result has padding (`=`)."""
     budget.allocate(len(data))
     return budget.make_text(base64.b64encode(data).decode())
 
 
 def encode_text(budget: ExpressionBudget, text: str) -> str:
-    """Evaluate `base64.encode(string)` for its UTF-8 encoding. OpenChoreo supports this; the CEL standard does not."""
+    """Evaluate `base64.encode(string)`. The string is encoded as UTF-8 first.
+
+    OpenChoreo accepts a string. The CEL standard accepts only bytes.
+    """
     return encode(budget, text.encode("utf-8", "surrogatepass"))
 
 
 def decode(budget: ExpressionBudget, text: str) -> bytes:
-    """Evaluate `base64.decode(string)`, with or without padding."""
+    """Evaluate `base64.decode(string)`. The string can have padding (`=`)."""
     budget.allocate(len(text))
     body = text.rstrip("=")
     padding = -len(body) % 4
@@ -305,7 +308,7 @@ ENCODER_FUNCTIONS: FunctionTable = {
 
 
 def create_empty(budget: ExpressionBudget) -> CelOptional:
-    """Evaluate `optional.none()`."""
+    """Evaluate `optional.none()`: an empty optional."""
     return EMPTY_OPTIONAL
 
 
@@ -317,9 +320,8 @@ def create_optional(budget: ExpressionBudget, value: Any) -> CelOptional:
 def create_optional_of_non_zero(budget: ExpressionBudget, value: Any) -> CelOptional:
     """Evaluate `optional.ofNonZeroValue(value)`.
 
-    The result is empty for null, false, 0, and empty strings, lists and maps.
-
-    An optional is not a zero value, even if it is empty, as in cel-go and cel-cpp.
+    The result is an empty optional if the value is null, false, 0, or an empty string, list or map. If the value is an
+    optional, even an empty one, the result is not empty, as in cel-go and cel-cpp.
     """
     if isinstance(value, Timestamp | Duration):
         return create_optional(budget, value) if value.nanoseconds else EMPTY_OPTIONAL
@@ -332,14 +334,14 @@ def has_value(budget: ExpressionBudget, optional: CelOptional) -> bool:
 
 
 def get_value(budget: ExpressionBudget, optional: CelOptional) -> Any:
-    """Evaluate `optional.value()`."""
+    """Evaluate `optional.value()`. Raise `EvaluationError` if the optional is empty."""
     if not optional.is_present:
-        raise EvaluationError("CelNone", "the optional is empty and has no value()")
+        raise EvaluationError("CelNone", "value() requires an optional that is not empty")
     return optional.value
 
 
 def unwrap(budget: ExpressionBudget, optionals: list[Any]) -> list[Any]:
-    """Evaluate `optional.unwrap(list)` and `list.unwrapOpt()`: the values of the optionals that are not empty."""
+    """Evaluate `optional.unwrap(list)` or `list.unwrapOpt()`: the values of the optionals that are not empty."""
     for element in optionals:
         if type(element) is not CelOptional:
             raise EvaluationError(

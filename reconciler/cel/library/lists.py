@@ -1,4 +1,4 @@
-"""Functions on lists, and on lists as sets."""
+"""Functions on lists, and functions that treat lists as sets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def make_range(budget: ExpressionBudget, count: int) -> list[int]:
     """Evaluate `lists.range(count)`: the numbers from 0 to count - 1."""
     if count < 0:
         raise EvaluationError("CelArgument", f"lists.range() requires a non-negative number, not {count}")
-    budget.make_list(5 * count)  # A pointer and an int for each element.
+    budget.make_list(5 * count)  # Count a pointer (8 bytes) and an int (32 bytes) for each element.
     return list(range(count))
 
 
@@ -31,30 +31,30 @@ def slice_list(budget: ExpressionBudget, elements: list[Any], start: int, end: i
     """Evaluate `list.slice(start, end)`. The element at `end` is excluded."""
     if not 0 <= start <= end <= len(elements):
         raise EvaluationError(
-            "CelIndex", f"slice() from {start} to {end} is outside of the list, which has {len(elements)}"
+            "CelIndex", f"slice() from {start} to {end} is outside of the list, which has {len(elements)} elements"
         )
     budget.make_list(end - start)
     return elements[start:end]
 
 
 def reverse(budget: ExpressionBudget, elements: list[Any]) -> list[Any]:
-    """Evaluate `list.reverse()`."""
+    """Evaluate `list.reverse()`: the elements in reverse order."""
     budget.make_list(len(elements))
     return elements[::-1]
 
 
 def first(budget: ExpressionBudget, elements: list[Any]) -> CelOptional:
-    """Evaluate `list.first()`. The result is an empty optional for an empty list."""
+    """Evaluate `list.first()`: an optional with the first element. The optional is empty if the list is empty."""
     return CelOptional(is_present=True, value=elements[0]) if elements else EMPTY_OPTIONAL
 
 
 def last(budget: ExpressionBudget, elements: list[Any]) -> CelOptional:
-    """Evaluate `list.last()`. The result is an empty optional for an empty list."""
+    """Evaluate `list.last()`: an optional with the last element. The optional is empty if the list is empty."""
     return CelOptional(is_present=True, value=elements[-1]) if elements else EMPTY_OPTIONAL
 
 
 def flatten(budget: ExpressionBudget, elements: list[Any], depth: int = 1) -> list[Any]:
-    """Evaluate `list.flatten(depth)`: nested lists are replaced by their elements, down to `depth` levels."""
+    """Evaluate `list.flatten(depth)`: nested lists are replaced by their elements. `depth` is the number of levels."""
     if depth < 0:
         raise EvaluationError("CelArgument", f"flatten() requires a non-negative depth, not {depth}")
     flat: list[Any] = []
@@ -75,7 +75,7 @@ def _flatten(budget: ExpressionBudget, elements: list[Any], depth: int, flat: li
 
 
 def distinct(budget: ExpressionBudget, elements: list[Any]) -> list[Any]:
-    """Evaluate `list.distinct()`. The first of several equal elements is kept."""
+    """Evaluate `list.distinct()`: the list without duplicates. The first of several equal elements is kept."""
     budget.make_list(len(elements))
     budget.spend(len(elements))
     texts: set[str] = set()
@@ -103,12 +103,12 @@ def _contains_element(budget: ExpressionBudget, elements: list[Any], value: Any)
 
 
 def sort(budget: ExpressionBudget, elements: list[Any]) -> list[Any]:
-    """Evaluate `list.sort()` for values of one type with an order."""
+    """Evaluate `list.sort()`. All elements must have the same type, and the type must have an order."""
     return sort_by_keys(budget, elements, elements)
 
 
 def sort_by_keys(budget: ExpressionBudget, elements: list[Any], keys: list[Any]) -> list[Any]:
-    """Return the elements ordered by their keys. The sort is stable."""
+    """Return the elements in the order of their keys. Elements with equal keys keep their order."""
     budget.make_list(2 * len(elements))
     for key in keys:
         budget.spend(1)
@@ -144,12 +144,12 @@ FUNCTIONS: FunctionTable = {"lists.range": (create_overload(make_range, INT),)}
 
 
 def contains(budget: ExpressionBudget, elements: list[Any], values: list[Any]) -> bool:
-    """Evaluate `sets.contains(elements, values)`: whether all of `values` are in `elements`."""
+    """Evaluate `sets.contains(elements, values)`: whether `elements` contains each element of `values`."""
     return all(_contains_element(budget, elements, value) for value in values)
 
 
 def equivalent(budget: ExpressionBudget, left: list[Any], right: list[Any]) -> bool:
-    """Evaluate `sets.equivalent(left, right)`: whether each list contains every element of the other."""
+    """Evaluate `sets.equivalent(left, right)`: whether each list contains all elements of the other list."""
     return contains(budget, left, right) and contains(budget, right, left)
 
 

@@ -1,4 +1,4 @@
-"""Functions of the `math` extension."""
+"""Functions of the CEL extension `math`."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from reconciler.cel.values import NUMBER_TYPES, UINT_MAX, Uint, check_int_range,
 
 
 def greatest(budget: ExpressionBudget, *numbers: Any) -> Any:
-    """Evaluate `math.greatest(a, b, ...)`. The first of several equal numbers is returned."""
+    """Evaluate `math.greatest(a, b, ...)`: the greatest number, or the first of several equal greatest numbers."""
     return _find_extreme(budget, ">", 1, numbers)
 
 
 def least(budget: ExpressionBudget, *numbers: Any) -> Any:
-    """Evaluate `math.least(a, b, ...)`. The first of several equal numbers is returned."""
+    """Evaluate `math.least(a, b, ...)`: the least number, or the first of several equal least numbers."""
     return _find_extreme(budget, "<", -1, numbers)
 
 
 def greatest_in_list(budget: ExpressionBudget, numbers: list[Any]) -> Any:
-    """Evaluate `math.greatest([a, b, ...])`."""
+    """Evaluate `math.greatest([a, b, ...])`: the greatest number in the list."""
     return _find_extreme(budget, ">", 1, _check_numbers("math.greatest", numbers))
 
 
 def least_in_list(budget: ExpressionBudget, numbers: list[Any]) -> Any:
-    """Evaluate `math.least([a, b, ...])`."""
+    """Evaluate `math.least([a, b, ...])`: the least number in the list."""
     return _find_extreme(budget, "<", -1, _check_numbers("math.least", numbers))
 
 
@@ -51,7 +51,7 @@ def _find_extreme(budget: ExpressionBudget, operator: str, expected_order: int, 
 
 
 def _create_rounding(function: Callable[[float], int]) -> Callable[[ExpressionBudget, float], float]:
-    """Return a rounding function for doubles that keeps infinity, NaN and the sign of zero."""
+    """Convert a rounding function to a CEL function that keeps infinity, NaN and the sign of zero."""
 
     def rounded(budget: ExpressionBudget, number: float) -> float:
         return math.copysign(float(function(number)), number) if math.isfinite(number) else number
@@ -72,7 +72,7 @@ def absolute(budget: ExpressionBudget, number: Any) -> Any:
 
 
 def sign(budget: ExpressionBudget, number: Any) -> Any:
-    """Evaluate `math.sign(x)`: -1, 0 or 1 in the type of the number; NaN for NaN."""
+    """Evaluate `math.sign(x)`: -1, 0 or 1, with the same type as `x`. The result is NaN if `x` is NaN."""
     if number != number:
         return number
     return type(number)((number > 0) - (number < 0))
@@ -99,7 +99,7 @@ def is_finite(budget: ExpressionBudget, number: float) -> bool:
 
 
 def _wrap(kind: type[int], bits: int) -> int:
-    """Return the low 64 bits as an int in two's complement, or as a uint."""
+    """Return the low 64 bits of an integer, as a CEL int in two's complement or as a CEL uint."""
     low = bits & UINT_MAX
     if kind is Uint:
         return Uint(low)
@@ -127,12 +127,12 @@ def bit_not(budget: ExpressionBudget, number: int) -> int:
 
 
 def shift_left(budget: ExpressionBudget, number: int, bit_count: int) -> int:
-    """Evaluate `math.bitShiftLeft(a, places)`. Bits that leave the 64 bits are lost."""
+    """Evaluate `math.bitShiftLeft(a, places)`. The result has 64 bits. Higher bits are discarded."""
     return _wrap(type(number), int(number) << _check_places(bit_count))
 
 
 def shift_right(budget: ExpressionBudget, number: int, bit_count: int) -> int:
-    """Evaluate `math.bitShiftRight(a, places)`. Zeros are shifted in, also for negative numbers."""
+    """Evaluate `math.bitShiftRight(a, places)`. The new high bits are zeros, even if `a` is negative."""
     return _wrap(type(number), (int(number) & UINT_MAX) >> _check_places(bit_count))
 
 

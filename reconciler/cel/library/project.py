@@ -1,4 +1,4 @@
-"""Functions that OpenChoreo adds to CEL, each with its plain name and its `oc_` name."""
+"""Functions that OpenChoreo adds to CEL. Each function has two names, e.g. `omit` and `oc_omit`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ DIGEST_CHARACTERS: Final = 8
 
 
 def omit(budget: ExpressionBudget) -> Omit:
-    """Evaluate `omit()`. The key or item with this value is removed."""
+    """Evaluate `omit()`: a value whose key or list item is removed from the result."""
     return OMIT
 
 
 def merge(budget: ExpressionBudget, *maps: dict[Any, Any]) -> dict[Any, Any]:
-    """Evaluate `merge(a, b, ...)`: a shallow merge in which later maps take precedence."""
+    """Evaluate `merge(a, b, ...)`: a shallow merge of maps.
+
+    If several maps contain a key, the last map takes precedence.
+    """
     count = sum(map(len, maps))
     budget.spend(count)
     budget.allocate(ENTRY_BYTES * count)
@@ -29,7 +32,7 @@ def merge(budget: ExpressionBudget, *maps: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def fnv_hash(budget: ExpressionBudget, text: str) -> str:
-    """Evaluate `hash(text)`: FNV-1a with 32 bits over the UTF-8 encoding, as 8 hexadecimal digits."""
+    """Evaluate `hash(text)`: the 32-bit FNV-1a hash of the text in UTF-8, as 8 hexadecimal digits."""
     budget.spend(len(text))
     state = 0x811C9DC5
     for octet in text.encode("utf-8", "surrogatepass"):
@@ -38,12 +41,12 @@ def fnv_hash(budget: ExpressionBudget, text: str) -> str:
 
 
 def generate_name(budget: ExpressionBudget, *parts: str) -> str:
-    """Evaluate `generateName(parts...)`: a name of at most 253 characters that ends with a digest of the parts."""
+    """Evaluate `generateName(parts...)`: the parts joined by hyphens, with a hash, in at most 253 characters."""
     return _create_name(budget, parts, MAX_NAME_CHARACTERS)
 
 
 def dns_label(budget: ExpressionBudget, *parts: str) -> str:
-    """Evaluate `dnsLabel(parts...)`: a name of at most 63 characters that ends with a digest of the parts."""
+    """Evaluate `dnsLabel(parts...)`: the parts joined by hyphens, with a hash, in at most 63 characters."""
     return _create_name(budget, parts, MAX_LABEL_CHARACTERS)
 
 
@@ -51,19 +54,23 @@ _INVALID_IN_NAME: Final = re.compile(r"[^a-z0-9.-]")
 
 
 def _create_name(budget: ExpressionBudget, parts: tuple[str, ...], limit: int) -> str:
-    # Subtract the cost before the text is created, because an expression can pass one variable many times.
+    # Subtract the size from the budget before the string is created, because an expression can pass a long string many
+    # times.
     length = sum(len(part) if part.isascii() else 4 * len(part) for part in parts) + len(parts)
     budget.scan(8 * length)
     budget.allocate(length)
     raw = "-".join(parts)
     digest = hashlib.sha256(raw.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_CHARACTERS]
     clean = [part for part in (_INVALID_IN_NAME.sub("-", part.lower()).strip("-.") for part in parts) if part]
-    remaining = limit - DIGEST_CHARACTERS - len(clean)  # A hyphen follows every part.
+    remaining = limit - DIGEST_CHARACTERS - len(clean)  # Subtract one hyphen for each part.
     return "-".join((*_truncate_to_equal_shares(clean, remaining), digest))
 
 
 def _truncate_to_equal_shares(parts: list[str], limit: int) -> list[str]:
-    """Truncate parts that are too long together to equal shares of `limit`. The first parts get the remainder."""
+    """Shorten the parts to equal lengths if their total length exceeds `limit`.
+
+    If `limit` is not a multiple of the number of parts, the first parts get one more character.
+    """
     if sum(map(len, parts)) <= limit:
         return parts
     share, extra = divmod(max(0, limit), len(parts))

@@ -1,4 +1,4 @@
-"""Declaration of functions by argument types. The types are checked here before a function is called."""
+"""Signatures of CEL functions. The types of the arguments are checked here, before a function is called."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reconciler.cel.timestamps import Duration, Timestamp
 from reconciler.cel.values import Uint, check_int_range, create_no_overload_error
 
 TypeSet = frozenset[type] | None
-"""Python classes that a parameter accepts; None accepts every value."""
+"""The Python classes that a parameter accepts. None means that the parameter accepts every value."""
 
 ANY: TypeSet = None
 BOOL: TypeSet = frozenset({bool})
@@ -29,7 +29,7 @@ DURATION: TypeSet = frozenset({Duration})
 
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """One signature of a function. `apply(budget, *arguments)` is called for arguments of these types.
+    """One signature of a CEL function, and the Python function `apply(budget, *arguments)` that evaluates it.
 
     If `repeated` is true, the last parameter accepts one or more arguments.
     """
@@ -39,11 +39,11 @@ class Overload:
     repeated: bool = False
 
     def accepts_count(self, count: int) -> bool:
-        """Return whether this overload accepts that number of arguments."""
+        """Return whether this overload accepts `count` arguments."""
         return count >= len(self.parameters) if self.repeated else count == len(self.parameters)
 
     def accepts(self, arguments: tuple[Any, ...]) -> bool:
-        """Return whether the arguments have the types of this overload. The caller checks their number."""
+        """Return whether the types of the arguments match this overload. The caller must check their number."""
         kinds = self.parameters
         if self.repeated:
             kinds += kinds[-1:] * (len(arguments) - len(kinds))
@@ -51,21 +51,21 @@ class Overload:
 
 
 FunctionTable = Mapping[str, tuple[Overload, ...]]
-"""Overloads of each function. The first parameter of a method is its receiver."""
+"""The overloads of each function, by name. The first parameter of a method is the value before the dot."""
 
 
 def create_overload(apply: Callable[..., Any], *parameters: TypeSet, repeated: bool = False) -> Overload:
-    """Create an `Overload`."""
+    """Create an overload from the Python function and the types of its parameters."""
     return Overload(apply, parameters, repeated)
 
 
 def call_overload(
     name: str, overloads: tuple[Overload, ...], budget: ExpressionBudget, arguments: tuple[Any, ...]
 ) -> Any:
-    """Call the first overload that accepts the arguments. Raise `EvaluationError` if there is none."""
+    """Call the first overload that accepts the arguments. Raise `EvaluationError` if no overload accepts them."""
     for argument in arguments:
         if type(argument) is int:
-            # A value from the bindings can exceed the range of int.
+            # Check the range, because a Python int in the bindings can have more than 64 bits.
             check_int_range(argument)
     for candidate in overloads:
         if candidate.accepts(arguments):

@@ -1,4 +1,4 @@
-"""Functions on strings, including `format`. Positions count characters (code points) from 0."""
+"""Functions on strings, including `format`. A position is the number of characters (code points) before it."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from reconciler.memory import cached
 _CLAUSE: Final = re.compile(r"%(?:\.([0-9]+))?(.?)", re.DOTALL)
 
 MAX_PRECISION: Final = 1000
-"""Maximum number of decimals that a clause can request."""
+"""The maximum number of decimals that a clause of `format` can request, e.g. 2 in `%.2f`."""
 
 
 def format_text(budget: ExpressionBudget, template: str, arguments: list[Any]) -> str:
-    """Return the template with its clauses replaced by the arguments, in order. Surplus arguments are ignored.
+    """Replace the clauses of a template by the arguments, in order. Additional arguments are ignored.
 
-    The clauses are %s %d %f %e %b %o %x %X and %%, as in the strings extension.
+    The clauses are %s %d %f %e %b %o %x %X and %%, as in the CEL extension for strings.
     """
     budget.scan(8 * len(template))
     parts, position, argument_index = [], 0, 0
@@ -46,7 +46,8 @@ def format_text(budget: ExpressionBudget, template: str, arguments: list[Any]) -
             continue
         if argument_index == len(arguments):
             raise EvaluationError(
-                "CelArgument", f"format() has no argument for {clause[0]}, because only {len(arguments)} are given"
+                "CelArgument",
+                f"format() has no argument for {clause[0]}, because the list has only {len(arguments)} elements",
             )
         parts.append(_format_clause(budget, clause, arguments[argument_index]))
         argument_index += 1
@@ -68,7 +69,7 @@ def _format_string(budget: ExpressionBudget, value: Any, precision: int) -> str:
 
 
 def format_value(budget: ExpressionBudget, value: Any, depth: int) -> str:
-    """Return a value as %s formats it. Map entries are sorted by the text of their keys."""
+    """Format a value for the clause %s. The entries of a map are sorted by the text of their keys."""
     budget.spend(1)
     kind = type(value)
     if kind in _FORMATS:
@@ -195,28 +196,28 @@ def ends_with(budget: ExpressionBudget, text: str, part: str) -> bool:
 
 
 def matches(budget: ExpressionBudget, text: str, pattern: str) -> bool:
-    """Evaluate `text.matches(pattern)`: whether the RE2 pattern matches a part of the text."""
+    """Evaluate `text.matches(pattern)`: whether the RE2 pattern matches any part of the text."""
     if pattern not in budget.patterns:
         budget.spend(_compile_cost(pattern))
         budget.patterns.add(pattern)
     search, size = _compile_pattern(pattern)
     octets = text.encode("utf-8", "surrogatepass")
-    # In the worst case, RE2 runs every instruction of its program for every character.
+    # Compute the cost of the worst case, in which RE2 runs every instruction of the pattern for every byte of the text.
     budget.spend(1 + len(octets) * size // INSTRUCTIONS_PER_STEP)
     return search(octets) is not None
 
 
 INSTRUCTIONS_PER_STEP: Final = 64
-"""Number of instructions of a compiled pattern that one step runs."""
+"""The number of instructions of a compiled pattern that run in one step of the budget."""
 
 MAX_PATTERN_BYTES: Final = 1 << 19
-"""Maximum memory of one RE2 pattern. Repetitions that need more are rejected."""
+"""The maximum memory of one RE2 pattern, in bytes. A pattern that needs more memory is rejected."""
 
 
 def _compile_cost(pattern: str) -> int:
-    """Return the steps for compiling a pattern.
+    r"""Return the number of steps for compiling a pattern.
 
-    Repetitions multiply its size, and Unicode classes have hundreds of ranges.
+    Repetitions such as `{100}` and Unicode classes such as `\pL` cost more, because they expand to large programs.
     """
     repeated = 3_000 if "{" in pattern else 0
     classes = 20_000 if "\\p" in pattern or "\\P" in pattern else 0
@@ -225,8 +226,8 @@ def _compile_cost(pattern: str) -> int:
 
 @cached(32)
 def _compile_pattern(pattern: str) -> tuple[Callable[[bytes], object], int]:
-    """Return the search function of a pattern, and the length of its program."""
-    # A late import: loading this library takes longer than most commands.
+    """Return the search function of a pattern, and the number of instructions of the compiled pattern."""
+    # Import the library here, because this import takes longer than most commands.
     import re2
 
     options = re2.Options()
@@ -243,20 +244,26 @@ def _compile_pattern(pattern: str) -> tuple[Callable[[bytes], object], int]:
 
 
 def char_at(budget: ExpressionBudget, text: str, position: int) -> str:
-    """Evaluate `text.charAt(position)`. The result at the end of the text is ""."""
+    """Evaluate `text.charAt(position)`. The result is "" if `position` is the length of the text."""
     _check_position(text, position)
     return text[position : position + 1]
 
 
 def index_of(budget: ExpressionBudget, text: str, part: str, start: int = 0) -> int:
-    """Evaluate `text.indexOf(part, start)`: the first position at or after `start`; -1 if there is none."""
+    """Evaluate `text.indexOf(part, start)`: the first position of `part` that is not before `start`.
+
+    The result is -1 if the text does not contain `part` there.
+    """
     _check_position(text, start)
     budget.scan(len(text) - start)
     return text.find(part, start)
 
 
 def last_index_of(budget: ExpressionBudget, text: str, part: str, last: int | None = None) -> int:
-    """Evaluate `text.lastIndexOf(part, last)`: the last position at or before `last`; -1 if there is none."""
+    """Evaluate `text.lastIndexOf(part, last)`: the last position of `part` that is not after `last`.
+
+    The result is -1 if the text does not contain `part` there.
+    """
     if last is not None:
         _check_position(text, last)
     budget.scan(len(text))
@@ -264,7 +271,7 @@ def last_index_of(budget: ExpressionBudget, text: str, part: str, last: int | No
 
 
 def substring(budget: ExpressionBudget, text: str, start: int, end: int | None = None) -> str:
-    """Evaluate `text.substring(start, end)`. The character at `end` is excluded."""
+    """Evaluate `text.substring(start, end)`. The character at `end` is not included."""
     stop = len(text) if end is None else end
     _check_position(text, start)
     _check_position(text, stop)
@@ -285,13 +292,13 @@ _UPPER: Final = {small: big for big, small in _LOWER.items()}
 
 
 def lower_ascii(budget: ExpressionBudget, text: str) -> str:
-    """Evaluate `text.lowerAscii()`. Only A to Z change."""
+    """Evaluate `text.lowerAscii()`. Only the letters A to Z are changed."""
     budget.scan(8 * len(text))
     return budget.make_text(text.lower() if text.isascii() else text.translate(_LOWER))
 
 
 def upper_ascii(budget: ExpressionBudget, text: str) -> str:
-    """Evaluate `text.upperAscii()`. Only a to z change."""
+    """Evaluate `text.upperAscii()`. Only the letters a to z are changed."""
     budget.scan(8 * len(text))
     return budget.make_text(text.upper() if text.isascii() else text.translate(_UPPER))
 
@@ -300,34 +307,37 @@ WHITE_SPACE: Final = (
     "\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
 )
-"""Characters with the Unicode property White_Space. Python's strip() removes four more."""
+"""The characters with the Unicode property White_Space. Python's strip() also removes four other characters."""
 
 
 def trim(budget: ExpressionBudget, text: str) -> str:
-    """Evaluate `text.trim()`."""
+    """Evaluate `text.trim()`: the text without white space at the start and at the end."""
     budget.scan(len(text))
     return budget.make_text(text.strip(WHITE_SPACE))
 
 
 def reverse(budget: ExpressionBudget, text: str) -> str:
-    """Evaluate `text.reverse()`."""
+    """Evaluate `text.reverse()`: the characters in reverse order."""
     return budget.make_text(text[::-1])
 
 
 def replace(budget: ExpressionBudget, text: str, part: str, by: str, limit: int = -1) -> str:
-    """Evaluate `text.replace(part, by, limit)`: the first `limit` occurrences; all if it is negative."""
+    """Evaluate `text.replace(part, by, limit)`.
+
+    It replaces the first `limit` occurrences, or all if `limit` is negative.
+    """
     budget.scan(len(text))
     count = text.count(part)
     replacement_count = count if limit < 0 else min(limit, count)
-    # Subtract the cost before the text is created, because the text can become very long.
+    # Subtract the size from the budget before the string is created, because the string can become very long.
     budget.allocate(max(0, replacement_count * (len(by) - len(part))))
     return budget.make_text(text.replace(part, by, replacement_count))
 
 
 def split(budget: ExpressionBudget, text: str, separator: str, limit: int = -1) -> list[str]:
-    """Evaluate `text.split(separator, limit)`: at most `limit` parts; all if it is negative.
+    """Evaluate `text.split(separator, limit)`: at most `limit` parts, or all parts if `limit` is negative.
 
-    "" splits into characters.
+    If the separator is "", each character is a part.
     """
     budget.scan(len(text))
     if limit == 0:
@@ -344,20 +354,20 @@ def _split_characters(text: str, cuts: int) -> list[str]:
 
 
 def join(budget: ExpressionBudget, parts: list[Any], separator: str = "") -> str:
-    """Evaluate `list.join(separator)` for a list of strings."""
+    """Evaluate `list.join(separator)`. All elements of the list must be strings."""
     budget.spend(len(parts))
     for part in parts:
         if type(part) is not str:
             raise EvaluationError(
                 "CelNoOverload", f"join() requires a list of strings, but one element has type {get_type_name(part)}"
             )
-    # Subtract the cost before the text is created.
+    # Subtract the size from the budget before the string is created.
     budget.allocate(sum(map(len, parts)) + len(separator) * max(0, len(parts) - 1))
     return budget.make_text(separator.join(parts))
 
 
 def format_method(budget: ExpressionBudget, template: str, arguments: list[Any]) -> str:
-    """Evaluate `template.format([...])`."""
+    """Evaluate `template.format([...])`, e.g. `'%s-%d'.format(['a', 1])`."""
     return format_text(budget, template, arguments)
 
 

@@ -1,4 +1,4 @@
-"""Methods of timestamps and durations."""
+"""Methods of CEL timestamps and durations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reconciler.cel.timestamps import (
 )
 
 ZONE_STEPS = 200
-"""Steps for looking up a time zone, which may read the time zone database on disk."""
+"""The steps for one lookup of a time zone, which can read the time zone database from the disk."""
 
 
 def _create_field_function(name: str) -> tuple[Overload, ...]:

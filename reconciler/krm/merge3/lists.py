@@ -88,7 +88,7 @@ def find_element_keys(
 def _find_required_names(lists: Sequence[list[Any]], path: Sequence[Any]) -> ElementKeys | None:
     has_names = [_have_names(elements) for elements in lists]
     if any(has_names) and not all(has_names):
-        raise MergeError(f"{format_pointer(path)}: conflicting merge keys: all elements have a name on some sides only")
+        raise MergeError(f"{format_pointer(path)}: conflicting merge keys: only some sides have a name in all elements")
     return _NAME_KEYS if any(has_names) else None
 
 

@@ -205,7 +205,7 @@ def _get_mapping(value: object) -> Mapping[str, Any]:
 
 _ELEMENT = "[]"
 _ADDITIONAL_FIELDS = "*"
-_KIND_RULE = "a kind with its group (`apps/Deployment`; for the core group `Service`) and a mapping of its lists"
+_KIND_RULE = "a kind, e.g. `apps/Deployment` or `Service` (core group), and a mapping from paths of lists to keys"
 _KEYS_RULE = "a list of unique field names, [] for a set of scalars, or null for a list that is replaced as a whole"
 
 

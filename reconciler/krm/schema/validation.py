@@ -260,7 +260,7 @@ class InstalledSchemas:
             return f'no schemas are installed; install the extra "reconciler[{SCHEMAS_EXTRA}]", or use --schemas DIR'
         if release is None:
             return (
-                "no installed release contains their API version; set --kubernetes-version, or the annotation"
+                "no installed Kubernetes release contains the API version; set --kubernetes-version, or the annotation"
                 " reconciler.dev/kubernetes-version of the cluster"
             )
         oldest, newest = format_kubernetes_release(self._releases[0]), format_kubernetes_release(self._releases[-1])

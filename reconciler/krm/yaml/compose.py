@@ -182,7 +182,10 @@ class _Composer:
         self.budget.nodes -= size
         if self.budget.aliases < 0 or self.budget.nodes < 0:
             limits = self.budget.limits
-            message = f"at most {limits.aliases} aliases are allowed, which may represent {limits.expanded_nodes} nodes"
+            message = (
+                f"a file can contain at most {limits.aliases} aliases, which can represent at most"
+                f" {limits.expanded_nodes} nodes"
+            )
             raise _create_error(self.text, offset, "YamlAliases", message)
         if len(self.stack) + height > self.budget.limits.depth:
             raise self._create_depth_error(offset)

@@ -59,7 +59,7 @@ def test_result_that_is_no_string_is_an_error() -> None:
         pytest.param("target.name", "CelNoSuchKey", "no such key: name", 8, id="missing-field"),
         pytest.param("repository.labels['a']", "CelNoSuchKey", "no such key: a", 18, id="missing-key"),
         pytest.param("{true: 1}[false]", "CelNoSuchKey", "no such key: false", 10, id="missing-bool-key"),
-        pytest.param("[1][1]", "CelIndex", "index out of bounds: 1, the list has 1", 4, id="index"),
+        pytest.param("[1][1]", "CelIndex", "index out of bounds: 1; number of elements: 1", 4, id="index"),
         pytest.param("repoDefault.x", "CelNoOverload", "a value of type string has no field 'x'", 13, id="no-map"),
         pytest.param(
             "repoDefault + 1",
@@ -92,7 +92,9 @@ def test_result_that_is_no_string_is_an_error() -> None:
             "{1.5: 1}", "CelNoOverload", "a value of type double cannot be the key of a map", 2, id="double-as-key"
         ),
         pytest.param("'a'.matches('(')", "CelRegex", "the pattern is not an RE2 regular expression", 5, id="pattern"),
-        pytest.param("optional.none().value()", "CelNone", "the optional is empty and has no value()", 17, id="none"),
+        pytest.param(
+            "optional.none().value()", "CelNone", "value() requires an optional that is not empty", 17, id="none"
+        ),
         pytest.param(
             "[?1]", "CelNoOverload", "[?…] requires an optional, not a value of type int", 1, id="optional-item"
         ),
@@ -231,7 +233,7 @@ def test_declared_variable_can_be_unbound_until_it_is_used() -> None:
     program = SHAPES.compile("env == null || spec.ports == 1")
 
     assert program.evaluate({"env": None}) is True
-    with pytest.raises(ExpressionError, match="the variable 'spec' has no value here"):
+    with pytest.raises(ExpressionError, match="the variable 'spec' has no value in this expression"):
         program.evaluate({"env": 1})
 
 

@@ -104,7 +104,9 @@ def test_format(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        pytest.param("'%d'.format([])", "format() has no argument for %d, because only 0 are given", id="too-few"),
+        pytest.param(
+            "'%d'.format([])", "format() has no argument for %d, because the list has only 0 elements", id="too-few"
+        ),
         pytest.param(
             "'%d'.format(['a'])", "%d in format() requires a number, not a value of type string", id="no-number"
         ),

@@ -139,7 +139,7 @@ def test_render_errors_are_reported(data: Any, code: str, path: tuple[str | int,
         pytest.param("${ {name: 1} }", "CelUndeclared", "; write string keys in quotes", id="bare-key"),
         pytest.param("${ {'a': 1,\n b : 2} }", "CelUndeclared", "; write string keys", id="second-bare-key"),
         pytest.param("${" + "1+" * 2100 + "1}", "CelTooLong", "4096 are allowed", id="long"),
-        pytest.param("${" + "[" * 200 + "]" * 200 + "}", "CelTooDeep", "nested more than 100 deep", id="deep"),
+        pytest.param("${" + "[" * 200 + "]" * 200 + "}", "CelTooDeep", "nested more than 100 levels deep", id="deep"),
         pytest.param("${a ${b}}", "TemplateNested", "must not contain ${ inside an expression", id="nested"),
         pytest.param("${'a", "TemplateUnterminated", "must close every ${ with }", id="unterminated"),
     ],
@@ -308,7 +308,7 @@ def test_variable_without_a_value_is_reported_on_use() -> None:
     template = compile_template("${spec.count > 1 ? 'a' : instanceId}", AT, IN_PATCH)
 
     assert template.render({"spec": {"count": 2}}, ExpressionBudget(LIMITS)) == "a"
-    with pytest.raises(FieldFindingError, match="the variable 'instanceId' has no value here"):
+    with pytest.raises(FieldFindingError, match="the variable 'instanceId' has no value in this expression"):
         template.render({"spec": {"count": 1}}, ExpressionBudget(LIMITS))
 
 
