@@ -258,7 +258,7 @@ class CatalogServices:
         }
 
     def find_rival_claims(self, catalog: Catalog) -> Sequence[DefinitionConflict]:
-        """Return the conflicts between objects about the same cluster, name, component binding, file or target."""
+        """Return the objects that conflict because they define the same cluster, name, file or target."""
         drafts = self._settings.drafts
         targets = self._get_fleet_config(catalog).targets
         return [

@@ -1,1 +1,1 @@
-"""What exists, what should, and what to draft: pure functions from values to a plan."""
+"""Computation of the plan of a pass. All functions are pure: they receive values and return values."""

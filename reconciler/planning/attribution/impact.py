@@ -1,6 +1,6 @@
 """Impact of a config change: the packages that differ between the plans of two configs for the same targets.
 
-The published content of a package matters only if one of the configs does not change it.
+The published content of a package is used only if one of the two configs does not change the package.
 """
 
 from __future__ import annotations
@@ -22,22 +22,23 @@ ProjectedKind = Literal["wanted", "declined", "blocked", "stalled", "held", "lef
 """Result of a plan for a package. The values are part of the output format.
 
 - `wanted`: the package is requested, and is rendered or unchanged.
-- `declined`: the requested content was rejected, so that the published content stays.
-- `blocked`, `stalled`: the package cannot be rendered, or cannot be determined.
-- `held`: the package is no longer requested, but may not be removed yet.
-- `left`: the package stays, because nothing can be decided about it.
-- `leaving`: the package is no longer requested.
-- `none`: there is no package.
+- `declined`: a person rejected the requested content, so that the published content is kept.
+- `blocked`: the package cannot be rendered.
+- `stalled`: the package that the owner requests cannot be computed.
+- `held`: the package is no longer requested, but must not be removed yet.
+- `left`: the package is kept, because it is unknown whether it is still requested.
+- `leaving`: the package is no longer requested, and is removed.
+- `none`: the package does not exist.
 """
 ConflictLocation = tuple[str, str, str]
 """File, resource and JSON pointer of a conflict."""
 BLOCKED_KINDS = frozenset({"blocked", "stalled", "held", "left"})
-"""Kinds of packages that cannot get the requested state now."""
+"""Kinds of results in which the package cannot be changed now."""
 TARGET_GONE = "DestinationGone"
-"""Reason of packages whose target is no longer in the config."""
+"""Reason for a package that is kept because its target is no longer in the config."""
 _TARGET_GONE_MESSAGE = "the target is no longer in the config, so that its packages stay unchanged"
 UNREADABLE_CODES = frozenset({"RepositoryUnreachable", "UpstreamUnreachable", "StateUnreadable", "EngineTooOld"})
-"""Codes of findings about unreadable data, without which a plan is not complete."""
+"""Codes of findings about data that cannot be read. A plan with such a finding is not complete."""
 _UNKNOWN_MESSAGE = "the packages of its owner cannot be determined, so that it stays unchanged"
 
 
@@ -46,14 +47,14 @@ class ProjectedPackage:
     """Result of a plan for one package.
 
     Attributes:
-        kind: Kind of the result.
-        owner: Owner of the package.
-        tree: Requested tree, or the tree that stays.
-        review: Digest of everything besides the tree whose change requires a new commit.
-        reason: Reason of a package that is blocked; for a removed package, the kind of the removal.
-        message: Description of the reason.
-        outcome: Outcome of a requested package.
-        removal: Outcome of a package that is no longer requested.
+        kind: The kind of the result.
+        owner: The owner of the package.
+        tree: The requested tree, or the published tree that is kept.
+        review: The digest of the data that reviewers see in addition to the files (`compute_review_digest`).
+        reason: The reason of a blocked package, or the kind of a removal.
+        message: The description of the reason.
+        outcome: The outcome of a requested package.
+        removal: The outcome of a package that is no longer requested.
     """
 
     kind: ProjectedKind = "none"
@@ -67,13 +68,13 @@ class ProjectedPackage:
 
     @property
     def comparison_key(self) -> tuple[object, ...]:
-        """Key that is equal for equal results."""
+        """Key for the comparison of two results. Equal results have equal keys."""
         message = self.message if self.kind in BLOCKED_KINDS else ""
         return self.kind, self.tree, self.review, self.reason, message
 
     @property
     def trace(self) -> Trace:
-        """Dependencies of the render with their fingerprints; {} if the package was not rendered."""
+        """Dependencies of the render with their fingerprints, or {} if the package was not rendered."""
         match self.outcome:
             case Blocked(trace=trace):
                 return trace
@@ -85,14 +86,14 @@ class ProjectedPackage:
 
 @dataclass(frozen=True)
 class PackageImpact:
-    """A package with different results for the first config and the second config.
+    """A package with different results for two configs. The first config is before the change, the second is after it.
 
     Attributes:
-        target: Target of the package; None for an owner whose target cannot be determined.
-        before, after: Results for the first config and the second config.
-        files_before, files_after: Requested files for each config, or the published files if the config does not
-            change the package; None if the package is too large.
-        known_conflicts: Conflicts of local changes that exist with the first config already.
+        target: The target of the package. None for an owner whose target cannot be computed.
+        before, after: The results for the first config and the second config.
+        files_before, files_after: The files of the package for each config. If a config does not change the package,
+            these are the published files. None if the package is too large.
+        known_conflicts: The conflicts of local changes that already exist with the first config.
     """
 
     target: Target | None
@@ -105,12 +106,12 @@ class PackageImpact:
 
     @property
     def target_name(self) -> str:
-        """Name of the package, `<repository>/<package>`; "" if its target is unknown."""
+        """Name of the package in the form `<repository>/<package>`, or "" if its target is unknown."""
         return f"{self.target.name}/{self.package}" if self.target else ""
 
     @property
     def owner(self) -> PackageOwner | None:
-        """Owner with the second config, or with the first config."""
+        """The owner for the second config, or for the first config if the second has no owner."""
         return self.after.owner or self.before.owner
 
     @property
@@ -120,7 +121,10 @@ class PackageImpact:
 
     @property
     def causes(self) -> tuple[str, ...]:
-        """The dependencies whose fingerprints differ. If there are none, the added and removed dependencies."""
+        """The dependencies with a changed fingerprint.
+
+        If no fingerprint changed, the added and removed dependencies.
+        """
         before, after = self.before.trace, self.after.trace
         changed = tuple(name for name in sorted(before.keys() & after.keys()) if before[name] != after[name])
         if changed or not isinstance(self.after.outcome, Draft):
@@ -132,8 +136,8 @@ def compare_plans(base: FleetPlan, head: FleetPlan) -> tuple[PackageImpact, ...]
     """Return all packages with different results in two plans, sorted by target and package.
 
     Args:
-        base: Plan of the first config.
-        head: Plan of the second config.
+        base: The plan of the first config.
+        head: The plan of the second config.
     """
     before, after = _ProjectedFleet(base), _ProjectedFleet(head)
     keys = sorted({*before.packages, *after.packages}, key=lambda key: (key[0].name, *key))
@@ -144,11 +148,11 @@ def compare_plans(base: FleetPlan, head: FleetPlan) -> tuple[PackageImpact, ...]
 
 @dataclass(frozen=True)
 class UnknownImpact:
-    """The reasons why the impact cannot be determined completely.
+    """The reasons why the impact of a change cannot be computed completely.
 
     Attributes:
-        findings: Findings about unreadable data.
-        clusters: Sorted names of the affected clusters. A finding about an owner without a target has no cluster.
+        findings: The findings about unreadable data.
+        clusters: The sorted names of the affected clusters. A finding about an owner without a target has no cluster.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -161,11 +165,12 @@ class UnknownImpact:
 def find_unknown_impact(plans: Sequence[FleetPlan], unread: Mapping[Target, Finding]) -> UnknownImpact:
     """Find data that is missing for the comparison of plans.
 
-    If the same data is missing for both plans, the plans are equal. Equal plans do not prove that there is no impact.
+    The plans are equal if the same data is missing for both. Therefore, equal plans do not prove that there is no
+    impact.
 
     Args:
         plans: The compared plans.
-        unread: Targets that could not be read, each with its finding.
+        unread: The targets that could not be read, each with its finding.
     """
     clusters: dict[Finding, tuple[str, ...]] = {finding: (target.name,) for target, finding in unread.items()}
     for plan in plans:
@@ -188,7 +193,7 @@ def _select_unreadable(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def _find_clusters_of_owner(owner: str, plan: FleetPlan) -> tuple[str, ...]:
-    """Return the clusters whose states contain packages of an owner, or of a set with that name."""
+    """Return the clusters whose states contain packages of this owner, or of a set with this name."""
     return tuple(
         target_plan.target.name
         for target_plan in plan.targets
@@ -200,13 +205,13 @@ def _find_clusters_of_owner(owner: str, plan: FleetPlan) -> tuple[str, ...]:
 
 
 _PackageKey = tuple[ObjectKey, str, str]
-"""Target, package, and the owner if the owner does not get the package."""
+"""Target, package and owner. The owner is "" unless the package belongs to another owner."""
 
 
 def _compare_package(key: _PackageKey, before: _ProjectedFleet, after: _ProjectedFleet) -> PackageImpact | None:
     previous, current = before.get_package(key), after.get_package(key)
     if previous.kind == "left" and key not in before.packages:
-        # The package did not exist before, so that it is new.
+        # Use an empty result, because the package did not exist before and is new.
         previous = ProjectedPackage()
     if previous.comparison_key == current.comparison_key:
         return None
@@ -218,8 +223,8 @@ class _ProjectedFleet:
     """The results of one plan for all packages.
 
     Attributes:
-        targets: Targets of the plan.
-        packages: Results of the packages in the plan.
+        targets: The targets of the plan.
+        packages: The results of the packages in the plan.
     """
 
     def __init__(self, plan: FleetPlan) -> None:
@@ -235,7 +240,7 @@ class _ProjectedFleet:
                 self.packages[key, package, owner] = projected
 
     def get_package(self, key: _PackageKey) -> ProjectedPackage:
-        """Return the result for a package, also for a package or a target that is not in the plan."""
+        """Return the result for a package. The plan need not contain the package or its target."""
         if key in self.packages:
             return self.packages[key]
         plan = self._plans.get(key[0])
@@ -247,7 +252,6 @@ class _ProjectedFleet:
 
 
 def _group_stalled(stalled: Iterable[StalledVariant]) -> dict[tuple[str, str], dict[str, StalledVariant]]:
-    """Return the stalled variants by target and package. The first variant of a package is used."""
     by_target: dict[tuple[str, str], dict[str, StalledVariant]] = {}
     for variant in stalled:
         if target := variant.target:
@@ -256,9 +260,9 @@ def _group_stalled(stalled: Iterable[StalledVariant]) -> dict[tuple[str, str], d
 
 
 def _project_unknown_owners(result: ControllerResult) -> Mapping[str, ProjectedPackage]:
-    """Return the result for packages whose owner has an error, by the owner's name in findings."""
+    """Return the results for the packages of owners with an error. The keys are the names of owners in findings."""
     findings = [*result.findings, *(finding for variant in result.stalled for finding in variant.findings)]
-    # The first error of an owner is the reason.
+    # Read the errors in reverse order, so that the first error of an owner is the reason.
     by_owner = {
         error.location.object: ProjectedPackage("left", reason=error.code, message=error.message)
         for error in reversed(select_errors(findings))
@@ -270,7 +274,7 @@ def _project_unknown_owners(result: ControllerResult) -> Mapping[str, ProjectedP
 def _project_target(
     plan: TargetPlan, stalled: Mapping[str, StalledVariant], unknown_owners: Mapping[str, ProjectedPackage]
 ) -> Iterator[tuple[str, str, ProjectedPackage]]:
-    """Yield the package, the owner if the owner does not get the package, and the result."""
+    """Yield the package, the owner and the result. The owner is "" unless the package belongs to another owner."""
     listed: set[str] = set()
     for outcome in plan.outcomes:
         package = outcome.variant.target.package
@@ -295,7 +299,6 @@ def _project_target(
 def _project_undecided(
     plan: TargetPlan, owner: PackageOwner, unknown_owners: Mapping[str, ProjectedPackage]
 ) -> ProjectedPackage:
-    """Return the result for an existing package without an outcome in the plan."""
     if plan.findings:
         return replace(_project_unreadable_target(plan), owner=owner)
     candidates = (unknown_owners.get(str(key)) for key in (owner.key, owner.parent) if key)
@@ -331,14 +334,13 @@ def _project_stalled(stalled: StalledVariant) -> ProjectedPackage:
 
 
 def _find_condition(conditions: Sequence[Condition], type_: str) -> Condition:
-    """Return the condition of a type, or the last condition."""
     return next((condition for condition in conditions if condition.type == type_), conditions[-1])
 
 
 def _compare_owners_without_target(
     base: FleetPlan, head: FleetPlan, listed_owners: Collection[ObjectKey]
 ) -> Iterator[PackageImpact]:
-    """Yield the owners whose targets cannot be determined, without the owners in `listed_owners`."""
+    """Yield the owners whose targets cannot be computed. The owners in `listed_owners` are omitted."""
     before, after = (
         {
             variant.owner.key: _project_stalled(variant)

@@ -26,19 +26,19 @@ from reconciler.planning.model.outcomes import (
 )
 
 _Location = tuple[str, int]
-"""File of a document, and its index in the file."""
+"""File of a YAML document, and the index of the document in the file."""
 
 
 @dataclass(frozen=True)
 class ChangeCause:
-    """The step that changed a resource.
+    """The step of a render that changed a resource.
 
     Attributes:
-        layer: Kind of the step.
-        source_name: Name of the policy or function.
-        policy_item: Item of the policy.
-        package: Package with the Kptfile that lists the function, "" for the root package.
-        mutator_index: Number of the function in the mutators of the Kptfile.
+        layer: The kind of the step.
+        source_name: The name of the override policy or function.
+        policy_item: The item in the override policy.
+        package: The path of the subpackage whose Kptfile lists the function, or "" for the root package.
+        mutator_index: The index of the function in the mutators of this Kptfile.
         function: The function.
     """
 
@@ -52,13 +52,13 @@ class ChangeCause:
 
 @dataclass(frozen=True)
 class ResourceState:
-    """A resource after one step.
+    """A resource after one step of a render.
 
     Attributes:
         cause: The step.
-        data: Data of the resource, ABSENT if the step deleted it.
-        location: Location below the root package.
-        document: The resource with its source text, if the step has it.
+        data: The data of the resource, or ABSENT if the step deleted the resource.
+        location: The file in the root package, and the index of the document in the file.
+        document: The resource with its source text, or None if the step does not have the text.
     """
 
     cause: ChangeCause
@@ -69,13 +69,13 @@ class ResourceState:
 
 @dataclass(frozen=True)
 class TracedChange:
-    """The change of one value by one step.
+    """The change of one value by one step of a render.
 
     Attributes:
         state: The resource after the step.
-        path: Path of the value after the step; before the step for a removed value.
-        before, after: The value before and after the step, ABSENT if there is none.
-        previous_state: The resource before the step, None if it did not exist.
+        path: The path of the value after the step. For a removed value, the path before the step.
+        before, after: The value before and after the step, or ABSENT if the value did not exist.
+        previous_state: The resource before the step, or None if the resource did not exist.
     """
 
     state: ResourceState
@@ -90,8 +90,8 @@ class ResourceTrace:
     """The states of one resource during a render.
 
     Attributes:
-        states: States that differ from their previous state, in the order of the steps.
-        location: Last location.
+        states: The states in the order of the steps. Steps that did not change the resource are omitted.
+        location: The last location of the resource.
     """
 
     states: list[ResourceState] = field(default_factory=list)
@@ -99,37 +99,43 @@ class ResourceTrace:
 
     @property
     def data(self) -> Any:
-        """Data of the resource after the last step; ABSENT if a step deleted it."""
+        """Data of the resource after the last step, or ABSENT if a step deleted the resource."""
         return self.states[-1].data
 
     @property
     def last_data(self) -> Any:
-        """Data of the resource after the last step; for a deleted resource, its data before the deletion."""
+        """Data of the resource after the last step. For a deleted resource, the data before the deletion."""
         return next(state.data for state in reversed(self.states) if state.data is not ABSENT)
 
     def add_state(self, state: ResourceState) -> None:
-        """Add the state after a step, if the step changed the resource."""
+        """Add the state after a step if the step changed the resource."""
         self.location = state.location
         if not self.states or not is_equal_data(self.states[-1].data, state.data):
             self.states.append(state)
 
     def list_changes(self, path: DataPath) -> tuple[TracedChange, ...]:
-        """Return the changes of the value that is at a path after the last step, in the order of the steps."""
+        """Return the changes of one value in the order of the steps.
+
+        `path` is the path of the value after the last step.
+        """
         return self._list_changes_until(len(self.states), path)
 
     def list_removals(self) -> Iterator[tuple[TracedChange, ...]]:
-        """Yield the changes of each value that a step removed and no later step restored. The removal is last."""
+        """Yield the changes of each value that a step removed and no later step restored.
+
+        The last change is the removal.
+        """
         for index in range(1, len(self.states)):
             before, after = self.states[index - 1].data, self.states[index].data
             for path in _list_removed_paths(before, after, ()):
-                # After the removal of a list item, another item can be at the same path.
+                # Include the path of a removed list item even if another list item is at this path now.
                 if get_value(self.data, path) is ABSENT or get_value(after, path) is not ABSENT:
                     value = get_value(before, path)
                     removal = TracedChange(self.states[index], path, value, ABSENT, self.states[index - 1])
                     yield (*self._list_changes_until(index, path), removal)
 
     def _list_changes_until(self, state_count: int, path: DataPath) -> tuple[TracedChange, ...]:
-        """Return the changes of the value that is at a path after the first `state_count` states."""
+        """Return the changes of one value in the first `state_count` states. `path` is the path after these states."""
         changes: list[TracedChange] = []
         current_path: DataPath | None = path
         for index in reversed(range(state_count)):
@@ -147,10 +153,10 @@ class ResourceTrace:
 
 
 def find_previous_path(before: Any, after: Any, path: DataPath) -> DataPath | None:
-    """Return the path in `before` of a value in `after`. Items of a list can have moved.
+    """Return the path in `before` of a value in `after`. The paths differ if list items have moved.
 
     Returns:
-        The path, also if `before` has no value there; None if the value is in an added item of a list.
+        The path, even if `before` has no value at this path. None if the value is in an added list item.
     """
     previous_path: list[str | int] = []
     for step in path:
@@ -167,13 +173,12 @@ def find_previous_path(before: Any, after: Any, path: DataPath) -> DataPath | No
 
 
 def _align_indexes(old: Sequence[Any], new: Sequence[Any]) -> Mapping[int, int]:
-    """Return the index in `old` for each index in `new` with the same item."""
     pairs = align_items(old, new)
     return {new_index: old_index for old_index, new_index in pairs if old_index is not None and new_index is not None}
 
 
 def _list_removed_paths(before: Any, after: Any, path: DataPath) -> Iterator[DataPath]:
-    """Yield the path in `before` of each removed value, without the paths of values inside it."""
+    """Yield the path in `before` of each removed value. Paths inside a removed value are omitted."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key, value in before.items():
             if key not in after:
@@ -189,9 +194,9 @@ def _list_removed_paths(before: Any, after: Any, path: DataPath) -> Iterator[Dat
 
 
 def trace_resources(rendered: PackageRender) -> tuple[ResourceTrace, ...]:
-    """Return the traces of all resources of a render, sorted by location, with the deleted resources last.
+    """Return the traces of all resources of a render, sorted by location. Deleted resources are last.
 
-    The render must contain its stages.
+    `rendered` must contain its stages.
     """
     tracer = _PackageTracer()
     for stage in _list_stages(rendered):
@@ -209,10 +214,10 @@ def _list_stages(rendered: PackageRender) -> Iterator[RenderStage]:
 
 
 class _PackageTracer:
-    """Collects the traces of a package from the stages of its render.
+    """Collects the traces of all resources of a package from the stages of its render.
 
     Attributes:
-        traces: Traces of all resources, also of deleted resources.
+        traces: The traces of all resources, including deleted resources.
     """
 
     def __init__(self) -> None:
@@ -221,7 +226,6 @@ class _PackageTracer:
         self._by_item_id: dict[int, ResourceTrace] = {}
 
     def add_stage(self, stage: RenderStage) -> None:
-        """Add the states of all resources after a stage."""
         match stage:
             case FilesStage(layer=layer, files=files):
                 self._add_files(ChangeCause(layer), files)
@@ -232,7 +236,6 @@ class _PackageTracer:
                 self._add_policy_results(stage)
 
     def set_final_files(self, files: FileTree) -> None:
-        """Add the documents of the rendered package."""
         for resource in Package(files).resources:
             location = (resource.file, resource.index)
             if trace := self._current.get(location):
@@ -284,7 +287,6 @@ class _PackageTracer:
 
 
 def _list_item_locations(items: Iterable[Item]) -> Iterator[tuple[int, _Location]]:
-    """Yield the id of each item, and the location that the item is written to."""
     sorted_items = sorted(items, key=lambda item: (item.file, item.index))
     for file, group in groupby(sorted_items, attrgetter("file")):
         for index, item in enumerate(group):
@@ -295,11 +297,15 @@ def _list_item_locations(items: Iterable[Item]) -> Iterator[tuple[int, _Location
 def _match_resources(
     resources: Sequence[PackageResource], known: Mapping[_Location, ResourceTrace]
 ) -> Iterator[tuple[PackageResource, _Location | None]]:
-    """Yield each resource with its previous location: of the resource with the same identity, or the same location."""
+    """Yield each resource with its previous location, or None for a new resource.
+
+    A resource matches the previous resource with the same identity, or else the one at the same location.
+    """
     remaining = dict(known)
     matches: list[tuple[PackageResource, _Location | None]] = []
     identities = {(resource.file, resource.index): _get_identity(resource.data) for resource in resources}
-    # If a resource was copied to another file, the trace continues with the resource at the previous location.
+    # If a resource was copied to another file, continue its trace with the resource that stayed at the previous
+    # location.
     unmoved = {
         location for location, trace in remaining.items() if identities.get(location) == _get_identity(trace.data)
     }

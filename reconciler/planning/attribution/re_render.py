@@ -1,10 +1,10 @@
-"""Rendering of packages for explanations, apart from the decisions of a pass.
+"""Renders of packages for explanations. They have no effect on the decisions of a pass.
 
 - Find the version that introduced a change, with few checks.
 - Render a package without one layer, for example without one field of the config.
-- Render a package again from the inputs that its status file records. Anyone can edit a status file. Therefore the
-  record counts as proved only if the result is equal to the recorded package.
-- Decide about packages again even if no dependency changed, to get their complete renders.
+- Render a package again from the inputs that its status file records. Because anyone can edit a status file, its record
+  is trusted only if the new render is equal to the recorded package.
+- Decide about packages again even if no dependency changed, so that each package is rendered.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ from reconciler.planning.observe.target_snapshot import TargetSnapshot
 from reconciler.planning.render.renderer import PackageRenderer
 from reconciler.planning.render.templates import PackageTrees
 
-# Maximum number of versions that are checked at one position of the search, if some of them are not comparable.
+# The maximum number of versions that one step of the search checks, because some versions cannot be compared.
 _MAX_CANDIDATES = 5
 
 
 def find_change_point(old: int, new: int, is_new: Callable[[int], bool | None]) -> tuple[int, int]:
-    """Return the last version before a change, and the first version after it.
+    """Return the last version before a change, and the first version after the change.
 
-    If versions between them are not comparable, the two versions are not adjacent. If there are several changes, the
-    result is one of them.
+    If versions between these two cannot be compared, the two versions are not adjacent. If there are several changes,
+    the result describes one of the changes.
 
     Args:
-        old: A version before the change. It is not checked.
-        new: A later version, after the change. It is not checked.
-        is_new: Return whether a version contains the change; None if the version is not comparable.
+        old: A version before the change. This version is not checked.
+        new: A later version, after the change. This version is not checked.
+        is_new: Returns whether a version contains the change, or None if the version cannot be compared.
     """
     while new - old > 1:
         candidates = _list_versions_around((old + new) // 2, old, new)
@@ -73,7 +73,6 @@ def find_change_point(old: int, new: int, is_new: Callable[[int], bool | None]) 
 
 
 def _list_versions_around(middle: int, old: int, new: int) -> Iterator[int]:
-    """Yield the versions nearest to the middle, without the versions `old` and `new`."""
     offsets = (0, *(sign * offset for offset in range(1, _MAX_CANDIDATES) for sign in (-1, 1)))
     versions = (middle + offset for offset in offsets if old < middle + offset < new)
     yield from islice(versions, _MAX_CANDIDATES)
@@ -81,7 +80,7 @@ def _list_versions_around(middle: int, old: int, new: int) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class ConfigField:
-    """A field of an object of the config; the object itself if the path is empty."""
+    """A field of a config object. If the path is empty, the whole object."""
 
     key: ObjectKey
     path: DataPath
@@ -89,7 +88,10 @@ class ConfigField:
 
 @dataclass(frozen=True)
 class SourceField:
-    """A field of document `index` in a file of the source without local changes; the document if the path is empty."""
+    """A field in a file of the package source without local changes.
+
+    `index` is the index of the document in the file. If `path` is empty, the value means the whole document.
+    """
 
     file: str
     index: int
@@ -101,14 +103,14 @@ class LocalEdit:
     """A local change of one field of a resource.
 
     Attributes:
-        file: File of the resource.
-        index: Index of the document in the file.
-        path: Path of the field in `after`, or in `before` for a removed field.
-        before: The resource before the change; ABSENT for an added resource.
-        after: The resource after the change; ABSENT for a deleted resource.
+        file: The file of the resource.
+        index: The index of the document in the file.
+        path: The path of the field in `after`, or in `before` for a removed field.
+        before: The resource before the change, or ABSENT for an added resource.
+        after: The resource after the change, or ABSENT for a deleted resource.
         is_removed: Whether the change removes the field.
-        origin: `branch` and `draft`: the target branch or the draft that the source was merged with. `since`: the
-            branch after the last render.
+        origin: `branch`: the change is on the target branch. `draft`: the change is on the draft. `since`: the change
+            was made after the last render.
     """
 
     file: str
@@ -122,7 +124,10 @@ class LocalEdit:
 
 @dataclass(frozen=True)
 class FunctionCall:
-    """Number `mutator_index` of the mutators in the Kptfile of `package`, "" for the root package."""
+    """A mutator function in a Kptfile.
+
+    `package` is the path of the subpackage with this Kptfile, or "" for the root package.
+    """
 
     package: str
     mutator_index: int
@@ -133,7 +138,7 @@ RemovableLayer = ConfigField | RenderSubject
 
 
 def remove_from_config(files: FileTree, config_object: ConfigObject, path: DataPath) -> FileTree:
-    """Return the config files without a field of an object, or without the object if the path is empty."""
+    """Remove a field of a config object from the config files. If `path` is empty, remove the whole object."""
     full_path = (*config_object.path, *path)
     data = copy_without_value(config_object.document.data, full_path) if full_path else ABSENT
     index = _find_document_index(files, config_object)
@@ -148,7 +153,7 @@ def _find_document_index(files: FileTree, config_object: ConfigObject) -> int:
 
 
 def build_renderer_without_layer(renderer: PackageRenderer, layer: RenderSubject) -> PackageRenderer:
-    """Return a renderer that leaves out one layer."""
+    """Return a renderer that renders packages without one layer."""
     match layer:
         case FunctionCall(package=package, mutator_index=mutator_index):
             return replace(renderer, engine=replace(renderer.engine, skipped_mutator=(package, mutator_index)))
@@ -157,7 +162,7 @@ def build_renderer_without_layer(renderer: PackageRenderer, layer: RenderSubject
 
 
 def remove_from_source(source: PackageSource, layer: SourceField | LocalEdit, options: MergeOptions) -> PackageSource:
-    """Return a source without one of its fields, or without one local change. Other local changes stay."""
+    """Remove one field, or undo one local change, in a package source. Other local changes are kept."""
     match layer:
         case SourceField(file=file, index=index, path=path):
             data = copy_without_value(_get_document_data(source.base, file, index), path) if path else ABSENT
@@ -173,36 +178,36 @@ def remove_from_source(source: PackageSource, layer: SourceField | LocalEdit, op
 
 
 def rebase_files(base: FileTree, new_base: FileTree, local: FileTree, options: MergeOptions) -> FileTree:
-    """Return files with local changes, moved from one base to another. Local changes take precedence."""
+    """Move local changes from one base to another base. If both changed a value, the local change wins."""
     if local.id == base.id:
         return new_base
     return merge_packages(base, new_base, local, replace(options, rules=replace(options.rules, winner="local"))).files
 
 
 def undo_edit(files: FileTree, previous_files: FileTree, layer: LocalEdit) -> FileTree:
-    """Return the files without a local change.
+    """Undo one local change.
 
     Args:
-        files: Files with the change.
-        previous_files: Files before the change.
+        files: The files with the change.
+        previous_files: The files before the change.
         layer: The change.
     """
     if layer.after is ABSENT:
         return _restore_document(files, previous_files, layer)
     data = undo_change(layer.before, layer.after, layer.path, is_removed=layer.is_removed)
-    # A comment in the previous document can configure a function, and the local change can have removed it.
+    # Use the comments of the previous document, because a comment that was removed locally can configure a function.
     resources = Package(previous_files).resources
     template = next((resource.document for resource in resources if is_equal_data(resource.data, layer.before)), None)
     return _replace_document(files, layer.file, layer.index, data, template)
 
 
 def undo_change(before: Any, after: Any, path: DataPath, *, is_removed: bool = False) -> Any:
-    """Return the data without the change of one value.
+    """Undo the change of one value, and return the data.
 
     Args:
-        before: Data before the change.
-        after: Data after the change.
-        path: Path of the value in `after`, or in `before` for a removed value.
+        before: The data before the change.
+        after: The data after the change.
+        path: The path of the value in `after`, or in `before` for a removed value.
         is_removed: Whether the change removed the value.
     """
     if is_removed:
@@ -217,7 +222,7 @@ def _get_previous_value(before: Any, after: Any, path: DataPath) -> Any:
 
 
 def _remove_added_value(after: Any, before: Any, path: DataPath) -> Any:
-    """Return the data without an added value, and without the parents that are empty without it."""
+    """Remove an added value, and also its parents that become empty and did not exist before."""
     data = copy_without_value(after, path)
     for end in range(len(path) - 1, 0, -1):
         parent, previous = get_value(data, path[:end]), _get_previous_value(before, after, path[:end])
@@ -229,7 +234,7 @@ def _remove_added_value(after: Any, before: Any, path: DataPath) -> Any:
 
 
 def _restore_value(before: Any, after: Any, path: DataPath) -> Any:
-    """Return the data with a removed value at its previous position among the remaining values."""
+    """Restore a removed value at its previous position among the other values."""
     step: Any = path[0]
     if isinstance(after, dict):
         value = _restore_value(before[step], after[step], path[1:]) if path[1:] and step in after else before[step]
@@ -245,7 +250,7 @@ def _restore_value(before: Any, after: Any, path: DataPath) -> Any:
 
 
 def _restore_document(files: FileTree, previous_files: FileTree, layer: LocalEdit) -> FileTree:
-    """Return the files with a deleted document, or with its previous file if the file has no other document."""
+    """Restore a deleted document. If its file contains no other document, restore the whole previous file."""
     documents = parse_documents(layer.file, files[layer.file].data) if layer.file in files else ()
     if isinstance(documents, ParseFailure) or not documents or layer.file.endswith(".json"):
         return files.with_files({layer.file: previous_files[layer.file].data})
@@ -267,9 +272,9 @@ def _get_document_data(files: FileTree, file: str, index: int) -> Any:
 
 
 def _replace_document(files: FileTree, file: str, index: int, data: Any, template: Document | None = None) -> FileTree:
-    """Return the files with other data in a document, or without the document if the data are ABSENT.
+    """Replace the data of a document. If `data` is ABSENT, remove the document.
 
-    The document keeps its comments and its style, or gets those of `template`.
+    The document keeps its comments and its style. If `template` is set, the document gets those of `template`.
     """
     content = files[file].data
     if file.endswith(".json"):
@@ -285,28 +290,29 @@ def _replace_document(files: FileTree, file: str, index: int, data: Any, templat
     return files.with_files({file: changed.to_bytes()})
 
 
-# Prefix of the tree of a plain folder, in the field that contains the config commit otherwise.
+# For a plain folder, the status file contains this prefix and a tree ID instead of the config commit.
 TREE_PREFIX = "tree:"
 _ID = re.compile(r"[0-9a-f]{40}\Z")
 _TREES = ("base", "merged", "rendered")
 _UPSTREAM = ("repo", "directory", "ref", "commit", "tree")
 
 RecordedRuleTexts = Mapping[RuleId, str]
-"""Texts of the rules with a rollout that a render used. A missing rule did not apply to the cluster yet."""
+"""Contents of the override rules that a render applied. A rule that did not apply to the cluster is missing."""
 
 
 @dataclass(frozen=True)
 class RecordedRender:
-    """The inputs and the result of a render, as the status file of the package records them.
+    """The inputs and the result of a render, read from the status file of the package.
 
     Attributes:
         owner: The owner in the form of the status file.
-        base, merged: Tree of the source without local changes, and with them.
-        rendered: Tree of the rendered package.
-        config: Commit of the config, or `tree:<id>` for a plain folder.
-        digest: Digest of all dependencies of the render, with their fingerprints.
-        upstream: Origin of the source; {} for generated files.
-        conditions: Status of each condition by type.
+        base: The source tree without local changes.
+        merged: The source tree with local changes.
+        rendered: The tree of the rendered package.
+        config: The commit of the config, or `tree:<id>` for a plain folder.
+        digest: The digest of all dependencies of the render with their fingerprints.
+        upstream: The upstream of the package, or {} for generated files.
+        conditions: The status of each condition by condition type.
     """
 
     owner: Mapping[str, str]
@@ -325,7 +331,7 @@ class RecordedRender:
 
 
 def parse_recorded_render(content: bytes) -> RecordedRender | str:
-    """Return the record in a status file, or a message about its first invalid field."""
+    """Read the recorded render from a status file. If a field is invalid, return a message about the field."""
     try:
         documents = parse_yaml(content).documents
     except YamlError as error:
@@ -385,9 +391,9 @@ class RecordedTrees:
     """The files of a recorded render.
 
     Attributes:
-        base: Source without local changes.
-        merged: Source with local changes, the input of the pipeline.
-        rendered: Rendered package.
+        base: The source without local changes.
+        merged: The source with local changes, which is the input of the pipeline.
+        rendered: The rendered package.
     """
 
     base: FileTree
@@ -397,13 +403,13 @@ class RecordedTrees:
 
 @dataclass(frozen=True)
 class RenderCandidates:
-    """Candidates for the inputs of a render that no record contains, the most likely candidate first.
+    """Candidates for render inputs that a status file does not contain. The most likely candidate is first.
 
     Attributes:
-        previous_renders: Previous outputs, each with a note for the user.
-        rule_texts: Texts of rules with a rollout, each with a note for the user. None stands for the texts in the
-            config of the render.
-        list_partners: Return the candidates for the other packages that templates were merged with.
+        previous_renders: Previous results of the render, each with a note for the user.
+        rule_texts: Contents of the override rules with a rollout, each with a note for the user. None means the
+            contents in the config of the render.
+        list_partners: Returns the candidates for the other packages that templates were merged with.
     """
 
     previous_renders: Iterable[tuple[PreviousRender | None, str]] = ((None, ""),)
@@ -416,8 +422,8 @@ class ReRenderedPackage:
     """A package that was rendered again.
 
     Attributes:
-        objects: Objects of the config that it was rendered with.
-        notes: Notes for the user about the candidates that it was rendered with.
+        objects: The config objects that were used in the render.
+        notes: Notes for the user about the candidates that were used in the render.
     """
 
     variant: Variant
@@ -432,12 +438,12 @@ class ReRenderedPackage:
 
     @property
     def trace(self) -> Trace:
-        """All dependencies of the package, as the state records them."""
+        """All dependencies of the package, in the form of the recorded state."""
         return {**self.rendered.trace, **self.variant.dependencies}
 
 
 def pin_recorded_upstream(variant: Variant, recorded: RecordedRender) -> Variant:
-    """Return the variant with the recorded upstream, even if its reference resolves to another commit today."""
+    """Return the variant with the recorded upstream, even if its tag or branch now points to another commit."""
     source = variant.source
     if not isinstance(source, UpstreamPackage) or not recorded.upstream:
         return variant
@@ -456,19 +462,20 @@ def re_render_package(
     read_tree: Callable[[TreeId], FileTree],
     is_recorded_trace: Callable[[Trace], bool],
 ) -> ReRenderedPackage:
-    """Render a package again with each candidate, until the result is equal to the recorded tree.
+    """Render a package with each candidate, until the result is equal to the recorded tree.
 
     Args:
         variant: The variant with the recorded upstream.
-        recorded: The record of the package.
-        trees: Files of the recorded render.
-        candidates: Inputs that the record does not contain.
-        renderer: Renderer with the config of the recorded render.
-        read_tree: Return the files of another package.
-        is_recorded_trace: Return whether a trace is equal to the recorded dependencies.
+        recorded: The recorded render of the package.
+        trees: The files of the recorded render.
+        candidates: The inputs that the record does not contain.
+        renderer: A renderer for the config of the recorded render.
+        read_tree: Returns the files of another package.
+        is_recorded_trace: Returns whether a trace is equal to the recorded dependencies.
 
     Returns:
-        The equal package. If there is none, the first package with the recorded dependencies, else the first package.
+        The package that is equal to the record. If there is none, the first package with the recorded dependencies. If
+            there is none either, the first package.
 
     Raises:
         InterruptedFunctionError: A function cannot run now.
@@ -489,15 +496,15 @@ def render_alternative(
     renderer: PackageRenderer,
     read_tree: Callable[[TreeId], FileTree],
 ) -> ReRenderedPackage:
-    """Render a package with another source or another config, and with the most likely candidates.
+    """Render a package with another source or config, and with the most likely candidates.
 
     Args:
         variant: The variant.
-        source_files: Source without local changes. The recorded local changes are merged with it.
-        trees: Files of the recorded render.
-        candidates: Inputs that the record does not contain.
-        renderer: Renderer with the config.
-        read_tree: Return the files of another package.
+        source_files: The source without local changes. The recorded local changes are merged into this source.
+        trees: The files of the recorded render.
+        candidates: The inputs that the record does not contain.
+        renderer: A renderer for the config.
+        read_tree: Returns the files of another package.
 
     Raises:
         InterruptedFunctionError: A function cannot run now.
@@ -532,8 +539,8 @@ def rebuild_render_inputs(
 ) -> RenderInputs:
     """Return render inputs whose merged source is exactly the recorded source.
 
-    The published package in these inputs is the recorded render without later local changes. Its base is equal to the
-    new source, so that the update has nothing to merge.
+    The published package in these inputs is the recorded render, without later local changes. Its merge base is equal
+    to the new source, so that there is nothing to merge.
     """
     published = BranchPackage(trees.rendered, trees.rendered, trees.merged, trees.merged, trees.base)
     is_generated = isinstance(variant.source, GeneratedSource)
@@ -541,9 +548,9 @@ def rebuild_render_inputs(
 
 
 def _close_outdated_rules(renderer: PackageRenderer, cluster: str, texts: RecordedRuleTexts | None) -> PackageRenderer:
-    """Return a renderer for which the current texts of the rules with other recorded texts have not reached a cluster.
+    """Return a renderer that applies the recorded content of override rules that have changed since.
 
-    Such a rule is applied with its recorded text.
+    For this purpose, the rollouts of these rules are closed on the cluster.
     """
     overrides = renderer.cluster_overrides
     if texts is None or not overrides.rollouts:
@@ -561,7 +568,7 @@ def _merge_templates(
     list_partners: Callable[[], Sequence[PackageTrees]],
     read_tree: Callable[[TreeId], FileTree],
 ) -> Iterator[PackageRender]:
-    """Yield the package with templates merged, once for each candidate of the other packages of its cluster."""
+    """Yield the package with merged templates, once for each candidate of the other packages of its cluster."""
     template_merger = renderer.template_merger
     if select_errors(plain.findings) or not plain.has_template_roles:
         yield plain
@@ -575,14 +582,14 @@ def _merge_templates(
 
 @dataclass(frozen=True)
 class ReRenderOutcome:
-    """The outcome of a package, and its render; None if it was not rendered."""
+    """The outcome of a package, and the rendered package. `render` is None if the package was not rendered."""
 
     outcome: PackageOutcome
     render: PackageRender | None
 
 
 def re_decide_package(variant: Variant, prepared: PreparedTarget) -> ReRenderOutcome:
-    """Decide about one package of a target. It is rendered even if no dependency changed."""
+    """Decide about one package of a target. The package is rendered even if no dependency changed."""
     claims, snapshot, package = prepared.claims, prepared.snapshot, variant.target.package
     winners, _ = resolve_claims(claims, snapshot.state)
     inputs = {name: build_decision_input(winner, claims, snapshot) for name, winner in winners.items()}
@@ -594,16 +601,15 @@ def re_decide_package(variant: Variant, prepared: PreparedTarget) -> ReRenderOut
 def re_decide_target(
     prepared: PreparedTarget, context: PlanningContext
 ) -> tuple[DecidedTarget, Mapping[str, PackageRender]]:
-    """Decide about the requested packages of one target, and render them even if no dependency changed.
+    """Decide about the requested packages of a target. All packages are rendered even if no dependency changed.
 
     Returns:
-        The decided target, and the renders by package.
+        The decided target, and the rendered packages by package path.
     """
     return decide_requested_packages(prepared, context, _build_input_without_trace)
 
 
 def _build_input_without_trace(variant: Variant, claims: TargetClaims, snapshot: TargetSnapshot) -> DecisionInput:
-    """Return the input of a decision without the recorded dependencies, so that the package is rendered."""
     decision_input = build_decision_input(variant, claims, snapshot)
     record = decision_input.record
     return replace(decision_input, record=replace(record, trace={})) if record else decision_input

@@ -1,7 +1,7 @@
-"""Validation of a config beyond the validation of its objects.
+"""Validation of a config after all packages are rendered.
 
-- Conformance: rendered resources are compared with the APIs of the Kubernetes release and with JSON schemas.
-- Lint that needs the packages of all controllers.
+- Conformance: rendered resources are compared with the API versions of the Kubernetes release and with JSON Schemas.
+- Lint: checks that require the packages of all controllers.
 """
 
 from __future__ import annotations
@@ -56,30 +56,30 @@ CRD_TYPE = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
 class SchemaSource(Protocol):
-    """JSON schemas by Kubernetes release. Without a release, the newest known release is used."""
+    """JSON Schemas by Kubernetes release. If the release is None, the newest known release is used."""
 
     def find_violations(
         self, release: KubernetesRelease | None, data: Mapping[str, Any]
     ) -> tuple[Violation, ...] | None:
-        """Return the violations of a resource, or None if there is no schema of its kind."""
+        """Return the schema violations of a resource. Return None if its kind has no schema."""
         ...
 
     def is_complete(self, release: KubernetesRelease | None) -> bool:
-        """Return whether all built-in kinds of a release have a schema."""
+        """Return whether all built-in kinds of a Kubernetes release have a schema."""
         ...
 
     def describe_release(self, release: KubernetesRelease | None) -> str:
-        """Return the name of the release whose schemas are used."""
+        """Return the name of the Kubernetes release whose schemas are used."""
         ...
 
     def explain_missing_schema(self, release: KubernetesRelease | None) -> str:
-        """Return the reason why a built-in kind has no schema, and the next step."""
+        """Return a message with the reason why a built-in kind has no schema, and with the next step for the user."""
         ...
 
 
 @dataclass(frozen=True)
 class ResourceViolation:
-    """A rule that a resource of a package violates at a path."""
+    """A violation of a validation rule by one resource of a package."""
 
     code: FindingCode
     resource: PackageResource
@@ -89,7 +89,7 @@ class ResourceViolation:
 
 @dataclass(frozen=True)
 class CheckedPackage:
-    """A rendered package with its violations, and its resources without a schema."""
+    """A rendered package with its violations, and with its resources that have no schema."""
 
     variant: Variant
     rendered: PackageRender
@@ -102,10 +102,10 @@ class UncheckedResources:
     """Resources of a package that were not compared with a schema.
 
     Attributes:
-        description: Kind of the resources.
-        builtin_reason: Reason why a built-in kind has no schema, and the next step; "" for custom kinds.
-        first_resource: First resource of the package with this description.
-        count: Number of resources.
+        description: The kind of the resources.
+        builtin_reason: The reason why a built-in kind has no schema, with the next step. "" for custom kinds.
+        first_resource: The first resource of the package with this description.
+        count: The number of resources.
     """
 
     description: str
@@ -118,7 +118,7 @@ _CheckResult = tuple[tuple[ResourceViolation, ...], tuple[UncheckedResources, ..
 
 
 class ConformanceChecker:
-    """Checks the packages of one cluster after another. Equal packages of several clusters are checked once."""
+    """Checks the packages of several clusters, one cluster after another. The results for equal packages are cached."""
 
     def __init__(self, catalog: Catalog, releases: Mapping[str, KubernetesRelease], schemas: SchemaSource) -> None:
         self._releases = releases
@@ -130,7 +130,7 @@ class ConformanceChecker:
     def check_packages(
         self, cluster: str, packages: Sequence[tuple[Variant, PackageRender]]
     ) -> Iterator[CheckedPackage]:
-        """Check all packages of a cluster. Each of them can contain CustomResourceDefinitions for the others."""
+        """Check all packages of a cluster. A package can contain CustomResourceDefinitions for the other packages."""
         release = self._releases.get(cluster)
         defining_packages = [rendered.files for _, rendered in packages if _may_define_kinds(rendered.files)]
         custom_kinds = self._config_kinds
@@ -168,7 +168,10 @@ class ConformanceChecker:
     def _check_resource(
         self, resource: PackageResource, release: KubernetesRelease | None, custom_kinds: CustomResourceKinds
     ) -> tuple[tuple[ResourceViolation, ...], bool]:
-        """Return the violations of a resource, and whether a schema or a list of served versions was found for it."""
+        """Return the violations of a resource, and whether the resource could be checked.
+
+        A check requires a schema, or a list of the API versions that are served.
+        """
         if custom_kinds.contains(resource.group, resource.kind):
             violations = _check_custom_resource(resource, custom_kinds.get_versions(resource.group, resource.kind))
             return violations or (), violations is not None
@@ -189,7 +192,7 @@ class ConformanceChecker:
 
 
 def _is_applied(resource: PackageResource) -> bool:
-    # kubectl and GitOps tools apply the items of a List, and not the List itself.
+    # Skip a List itself, because kubectl and GitOps tools apply only the items of a List.
     is_list = resource.kind.endswith("List") and isinstance(resource.data.get("items"), list)
     return not (resource.missing_krm_field or resource.is_local_config or resource.kind == KPTFILE or is_list)
 
@@ -205,7 +208,6 @@ def _list_definitions(packages: Iterable[FileTree]) -> Iterator[Mapping[str, Any
 
 
 def _check_api_removal(resource: PackageResource, release: KubernetesRelease | None) -> ResourceViolation | None:
-    """Return a violation if Kubernetes has removed or deprecated the API version in the release."""
     removal = find_api_removal(resource.api_version, resource.kind)
     if removal is None or (release and release < removal.deprecated_in):
         return None
@@ -228,7 +230,7 @@ def _check_api_removal(resource: PackageResource, release: KubernetesRelease | N
 def _check_custom_resource(
     resource: PackageResource, versions: Mapping[str, CustomResourceVersion]
 ) -> tuple[ResourceViolation, ...] | None:
-    """Return the violations of a custom resource, or None if its version has no schema."""
+    """Return the violations of a custom resource. Return None if the version of its definition has no schema."""
     version = versions.get(resource.version)
     if version is None or not version.served:
         served = format_list(sorted(name for name, definition in versions.items() if definition.served)) or "none"
@@ -275,7 +277,7 @@ def _format_violation(violation: Violation, *, should_mask: bool) -> str:
 
 
 FieldPathStep = str | int
-# Fields of a Repository: those that the reconciler reads, and Porch's other fields.
+# The fields of a Repository that are not misspelled: all fields that the reconciler or Porch reads.
 _REPOSITORY_FIELDS = (
     "type",
     "git",
@@ -294,7 +296,7 @@ _GIT_FIELDS = ("repo", "branch", "directory", "tagPrefix", "createBranch", "secr
 def lint_package_conflicts(variants: Iterable[Variant], objects: Mapping[ObjectKey, ConfigObject]) -> Iterator[Finding]:
     """Yield an error for each package that several owners request, and for each nested package.
 
-    A pass blocks all these variants except one.
+    A pass blocks all variants of such a package except for one variant.
     """
     requested: dict[tuple[str, str], tuple[PackagePathIndex, dict[str, Variant]]] = {}
     for variant in sorted(variants, key=lambda variant: (variant.owner.key, variant.target)):
@@ -323,9 +325,9 @@ def lint_generated(
     on_missing: MissingPolicyMode,
     objects: Mapping[ObjectKey, ConfigObject],
 ) -> Iterator[Finding]:
-    """Yield findings about generated resources: problems with the policies that they name, and deprecated fields.
+    """Yield findings about generated resources: invalid references to override policies, and deprecated fields.
 
-    A pass reports the same findings for each package. Here, each package content is checked once for all clusters.
+    A pass reports these findings for each package. This function checks equal packages of several clusters only once.
     """
     checked_ids: set[str] = set()
     for variant in variants:
@@ -351,7 +353,7 @@ def _lint_generated_resource(
     for finding in (create_finding(resource, issue) for issue in issues):
         manifest = objects.get(resource.key)
         if manifest is not None:
-            # A placed resource is copied from the config, so that its location is there.
+            # Locate the finding in the config file, because a placed resource is a copy of an object in the config.
             yield replace(finding, location=replace(finding.location, file=manifest.file, line=manifest.line))
         else:
             location = replace(finding.location, package=str(variant.target), owner=str(variant.owner.key))
@@ -359,7 +361,6 @@ def _lint_generated_resource(
 
 
 def _add_policy_suggestion(issue: ResourceIssue, policies: OverridePolicies) -> ResourceIssue:
-    """Add a suggestion to an issue about a missing policy: the name of a similar policy."""
     if issue.code is not POLICY_NOT_FOUND:
         return issue
     names = sorted(map(str, policies.valid))
@@ -368,7 +369,7 @@ def _add_policy_suggestion(issue: ResourceIssue, policies: OverridePolicies) -> 
 
 
 def lint_repositories(catalog: Catalog) -> Iterator[Finding]:
-    """Yield a warning for each unknown field of a Repository whose name is similar to a known field."""
+    """Yield a warning for each unknown field of a Repository that is similar to a known field."""
     for repository in catalog.objects_of_kind(PORCH_GROUP, "Repository"):
         spec = repository.data.get("spec")
         git = spec.get("git") if isinstance(spec, dict) else None
@@ -394,7 +395,7 @@ def lint_functions(catalog: Catalog, functions: FunctionProvider) -> Iterator[Fi
 
 
 def _list_function_entries(spec: Any) -> Iterator[tuple[tuple[FieldPathStep, ...], Mapping[str, Any]]]:
-    """Yield the function entries of a spec, and of the templates of its targets, with their paths."""
+    """Yield each function entry in the `pipeline` of a spec, and of the templates of its targets, with its path."""
     templates: list[tuple[tuple[FieldPathStep, ...], Any]] = [(("spec",), spec)]
     targets = spec.get("targets") if isinstance(spec, dict) else None
     for index, target in enumerate(targets if isinstance(targets, list) else ()):
@@ -410,14 +411,13 @@ def _list_function_entries(spec: Any) -> Iterator[tuple[tuple[FieldPathStep, ...
 
 
 def _explain_unavailable(entry: Mapping[str, Any], functions: FunctionProvider) -> str:
-    """Return the reason why a function cannot run, or ""."""
     texts = {name: value for name in ("image", "exec", "tag") if isinstance(value := entry.get(name), str)}
     if not texts.keys() & {"image", "exec"}:
         return ""
     try:
         function = functions.find(FunctionSpec.model_validate(texts))
     except InterruptedFunctionError:
-        # The error is temporary. The next pass checks the function again.
+        # Report nothing, because the error is temporary, and the next pass checks the function again.
         return ""
     match function:
         case FunctionMatch():
@@ -429,11 +429,11 @@ def _explain_unavailable(entry: Mapping[str, Any], functions: FunctionProvider) 
 
 
 def deduplicate_lint(findings: Sequence[Finding], lint: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the lint without findings that have the code and the location of another finding.
+    """Return the lint findings that have another code or location than all other findings.
 
     Args:
-        findings: Findings of the validation.
-        lint: Findings of the lint.
+        findings: The findings of the validation.
+        lint: The findings of the linters.
     """
     known = {_get_lint_key(finding) for finding in findings}
     return tuple(finding for finding in lint if _get_lint_key(finding) not in known)

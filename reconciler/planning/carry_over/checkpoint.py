@@ -1,7 +1,7 @@
 """Reuse of the plan of a target, if the decisions about its packages would be the same.
 
-- A plan for one config is reused for another config.
-- A checkpoint contains the plan of the next pass, which does nothing if no input has changed.
+- `has_same_result` compares a decided target with another config.
+- A checkpoint contains the plan that the next pass can use if no input has changed.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from reconciler.planning.model.outcomes import Blocked, Draft, PackageOutcome, U
 from reconciler.planning.model.state import TargetState
 from reconciler.planning.render.templates import has_template_dependencies, has_template_rules_dependency
 
-# Objects that the controller builds from the other fields. They are not compared.
+# These fields are not compared, because controllers compute them from the other fields.
 _DERIVED_FIELDS = ("mutation", "provenance")
 
 
 def has_same_result(decided: DecidedTarget, claims: TargetClaims, dependency_reader: DependencyReader) -> bool:
-    """Return whether a decided target has the same outcomes with the claims and dependencies of another config.
+    """Return whether a decided target would have the same outcomes with another config.
 
-    The result is True only if each requested package belongs to its owner, each variant has the same fields, and each
-    dependency has the same fingerprint. It is False if the target has templates, because they depend on all packages of
-    a cluster, or if it has a package that is no longer requested.
+    The result is True only if each requested package belongs to its owner, and each variant and dependency is
+    unchanged. The result is False if the target has a package that is no longer requested. It is also False if the
+    target has Kafka templates, because they depend on all packages of a cluster.
     """
     requested = {variant.target.package: variant for variant in claims.variants}
     if (
@@ -74,7 +74,7 @@ def _has_same_dependencies(outcome: PackageOutcome, dependency_reader: Dependenc
 
 
 def get_outcome_trace(outcome: PackageOutcome) -> Trace | None:
-    """Return the dependencies of a package, or None if a temporary error prevented its render."""
+    """Return the dependencies of a package. Return None if a temporary error prevented its render."""
     match outcome:
         case Draft(record=record) | Unchanged(record=record):
             return record.trace
@@ -84,13 +84,13 @@ def get_outcome_trace(outcome: PackageOutcome) -> Trace | None:
 
 @dataclass(frozen=True)
 class TargetCheckpoint:
-    """A target after a pass, with the plan that a pass without changes has.
+    """A target after a pass, with the plan for a next pass without changed inputs.
 
     Attributes:
-        plan: Plan of the next pass.
-        variants: Requested packages.
-        stalled_packages: Requested packages that cannot be determined.
-        dependencies: Dependencies of all packages whose fingerprints can be computed again.
+        plan: The plan of the next pass.
+        variants: The requested packages.
+        stalled_packages: The requested packages that cannot be computed now.
+        dependencies: All dependencies of the packages that the next pass can compare.
     """
 
     plan: TargetPlan
@@ -111,11 +111,11 @@ class TargetCheckpoint:
     def find_known_outcomes(self, claims: TargetClaims, changed: Set[str]) -> Mapping[str, PackageOutcome]:
         """Return the outcomes of single packages that are still valid, by package.
 
-        Only outcomes that do not depend on other packages of the target are returned.
+        Outcomes that depend on other packages of the target are omitted.
 
         Args:
-            claims: Requested packages.
-            changed: Dependencies whose fingerprint has changed.
+            claims: The requested packages.
+            changed: The dependencies whose fingerprints have changed.
         """
         targets = [variant.target for variant in self.variants]
         if [variant.target for variant in claims.variants] != targets:
@@ -139,7 +139,7 @@ class TargetCheckpoint:
 
 
 def _are_same_variants(variant: Variant, other: Variant) -> bool:
-    # An unchanged variant is usually the identical object.
+    # Compare the identity first, because an unchanged variant is usually the same Python object.
     return variant is other or are_variants_equivalent(variant, other)
 
 
@@ -151,12 +151,13 @@ def create_checkpoint(
     Args:
         decided: The target with its outcomes.
         plan: The executed plan.
-        state: State after the plan.
+        state: The state after the plan.
         dependency_reader: Computes the fingerprints of dependencies.
 
     Returns:
-        The checkpoint, or None if the next pass must plan the target. This is necessary after a removal, a rejected
-        claim, an error or a change that only a later pass completes. It is also necessary if the target has templates.
+        The checkpoint, or None if the next pass must plan the target again. This is necessary if the target has Kafka
+            templates, a removal, a conflict of owners, or an error. It is also necessary if only a later pass can
+            complete a change.
     """
     if not (_has_only_independent_packages(decided, plan, state) and _is_complete(plan, state)):
         return None
@@ -197,9 +198,9 @@ def _has_only_independent_packages(decided: DecidedTarget, plan: TargetPlan, sta
 
 
 def _is_complete(plan: TargetPlan, state: TargetState) -> bool:
-    """Return whether a next pass without changes does nothing.
+    """Return whether the next pass does nothing if no input changes.
 
-    This requires that this pass did nothing, or that it only added commits to drafts.
+    This is True if this pass did nothing, or only added commits to drafts.
     """
     if plan.previous_state == state and all(isinstance(action, KeepBranch) for action in plan.branch_actions):
         return not any(isinstance(outcome, Draft) or _should_withdraw(outcome) for outcome in plan.outcomes)
@@ -214,7 +215,6 @@ def _should_withdraw(outcome: PackageOutcome) -> bool:
 
 
 def _build_next_outcome(outcome: PackageOutcome, state: TargetState) -> PackageOutcome:
-    """Return the outcome of a package in a next pass without changes."""
     if isinstance(outcome, Blocked):
         return outcome
     record = state.packages[outcome.variant.target.package]

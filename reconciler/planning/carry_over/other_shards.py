@@ -1,4 +1,4 @@
-"""Plans of the targets of other shards, built from their recorded state and their branches without a render."""
+"""Plans for the targets of other shards. They are built from the recorded states and the branches, without renders."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from reconciler.planning.model.state import PackageRecord
 
 @dataclass(frozen=True)
 class OtherShardPlans:
-    """The plans of other shards' targets, to which this shard does not write.
+    """Plans for the targets of other shards. This shard does not write to these targets.
 
     Attributes:
-        awaited_owners: Owners with a package that its shard must decide first. Its last recorded outcome is used.
+        awaited_owners: The owners with a package that another shard must render first. Until then, the last recorded
+            outcome of the package is used.
     """
 
     plans: tuple[TargetPlan, ...] = ()
@@ -34,11 +35,12 @@ def decide_from_record(
 ) -> tuple[DecidedTarget, frozenset[ObjectKey]]:
     """Decide about the packages of another shard's target without a render.
 
-    The last recorded outcome is used for a package that must be rendered. Without a record, the package is left out.
+    If a package must be rendered, its last recorded outcome is used. If there is no recorded outcome, the package is
+    omitted.
 
     Returns:
-        The decided target, and the owners of the packages that must be rendered. Without such owners, the result is
-        equal to the result of the other shard.
+        The decided target, and the owners of the packages that must be rendered. If there are no such owners, the
+            decided target is equal to the one that the other shard computes.
     """
     decided = decide_target(prepared, replace(context, render=_refuse_render))
     awaited = frozenset(outcome.variant.owner.key for outcome in decided.outcomes if _is_awaited(outcome))
@@ -51,7 +53,7 @@ def _refuse_render(variant: Variant, inputs: RenderInputs) -> PackageRender:
 
 
 def _is_awaited(outcome: PackageOutcome) -> bool:
-    # Without renders, `_refuse_render` is the only cause of an outcome with a retry.
+    # Only `_refuse_render` causes an outcome with a retry here, because nothing is rendered.
     return isinstance(outcome, Blocked) and outcome.should_retry
 
 
@@ -68,7 +70,7 @@ def _get_recorded_outcome(outcome: PackageOutcome) -> PackageOutcome | None:
 
 
 def remove_write_actions(plan: TargetPlan) -> TargetPlan:
-    """Return a plan without the actions that only the target's own shard executes: on commits, refs and tags."""
+    """Return the plan without actions on commits, refs and tags, because only the target's own shard executes them."""
     return replace(plan, branch_actions=(), kept_heads=(), missing_tags=())
 
 
@@ -84,7 +86,10 @@ def find_owners_of_unrequested_packages(targets: Iterable[DecidedTarget | Target
 
 
 def list_recorded_owners(prepared: PreparedTarget | TargetPlan) -> Iterator[ObjectKey]:
-    """Yield the owners whose package is recorded on a target without an error. An unreadable target has none."""
+    """Yield the owners of requested packages that are recorded without an error.
+
+    Yield nothing for an unreadable target.
+    """
     if isinstance(prepared, TargetPlan):
         return
     for variant in prepared.claims.variants:

@@ -1,3 +1,4 @@
-"""Decisions: which packages are drafted, kept, deleted or blocked on each target. Reading of branches and rendering do
-not belong here.
+"""Decisions for each target: which packages are drafted, kept, deleted or blocked.
+
+Code that reads branches or renders packages does not belong here.
 """

@@ -1,10 +1,12 @@
 """Protection against unintended deletions.
 
-- Evidence: the state records the config files of each package. A missing object counts as deleted if its file was
-  deleted, or is valid and does not contain the object. Otherwise there is an error, and nothing is removed anywhere
-  (`Catalog.is_complete`).
-- Acknowledged deletions: each shard deletes its own packages, without communication with other shards.
-- Repository resets: a target whose branch and state are missing, although a head of its branch is known.
+- Evidence: the state records the config files of each package. A missing object is deleted only if its file was
+  deleted, or if the file is valid and does not contain the object. In all other cases there is an error, and no package
+  is removed (`Catalog.is_complete`).
+- Acknowledged deletions: a deletion that an annotation confirms is executed by several shards, which do not
+  communicate.
+- Repository resets: the branch and the state of a target are missing, although the cache contains the last head of the
+  branch.
 """
 
 from __future__ import annotations
@@ -30,9 +32,9 @@ REGULAR_FILE = "file"
 _MAX_LISTED_NAMES = 5
 
 EntryKindReader = Callable[[Collection[str]], Mapping[str, str]]
-"""Return the kind of each path of the config repository: `file`, or a description of another kind.
+"""Function that returns the kind of each path in the config repository, e.g. `file` or `a symbolic link`.
 
-The result does not contain paths that do not exist.
+Paths that do not exist are omitted.
 """
 
 
@@ -41,9 +43,9 @@ class ConfigFiles:
     """The files of a config.
 
     Attributes:
-        files: Files in `directory`, by path in that folder.
-        directory: Folder of the config in its repository.
-        read_entry_kinds: Reads the kinds of any paths of the repository, also of symbolic links and submodules.
+        files: The files in `directory`. The keys are paths relative to `directory`.
+        directory: The folder of the config in its repository.
+        read_entry_kinds: Returns the kinds of paths in the repository, e.g. file, symbolic link or submodule.
     """
 
     files: FileTree
@@ -52,11 +54,14 @@ class ConfigFiles:
 
     @cached_property
     def files_with_uppercase_extension(self) -> tuple[str, ...]:
-        """The files that are not read only because their extension is not in lower case."""
+        """The files that would be config files if their extension were in lower case."""
         return tuple(path for path in self.files if is_config_path(path.lower()) and not is_config_path(path))
 
     def to_config_path(self, path: str) -> str | None:
-        """Return a path of the repository as a path in `directory`; None for a path outside of it."""
+        """Convert a path in the repository to a path relative to `directory`.
+
+        Return None for a path outside of `directory`.
+        """
         if not self.directory:
             return path
         start = f"{self.directory}/"
@@ -66,10 +71,10 @@ class ConfigFiles:
 def find_unproven_deletions(
     states: Iterable[TargetState], config: ConfigFiles, catalog: Catalog, max_percent: int
 ) -> tuple[Finding, ...]:
-    """Return an error for each recorded file that does not prove the deletion of its objects.
+    """Return an error for each recorded config file that does not prove the deletion of its missing objects.
 
-    Files outside of `config.directory` count as excluded by that setting. If it excludes more than `max_percent` of the
-    recorded objects, there is one error for all of them.
+    Files outside of the setting `config.directory` are checked together. If more than `max_percent` of all recorded
+    objects are in such files, there is one error for all of them.
     """
     recorded = _collect_recorded_objects(states)
     missing = {
@@ -90,7 +95,7 @@ def find_unproven_deletions(
 
 
 def _collect_recorded_objects(states: Iterable[TargetState]) -> dict[str, set[ObjectKey]]:
-    # Packages with the same config files share one mapping object. Each mapping is parsed once.
+    # Parse each mapping object once, because packages with the same config files share one object.
     distinct: dict[int, ConfigSources] = {id(sources): sources for state in states for sources in state.config_sources}
     objects: dict[str, set[ObjectKey]] = {}
     for sources in distinct.values():
@@ -122,7 +127,7 @@ def _find_inconclusive(
     if path in config.files:
         if (documents := catalog.documents(path)) is not None:
             return find_inconclusive_file(documents, missing)
-        # A file that cannot be parsed has its own error.
+        # Return None for a file that cannot be parsed, because this file already has an error of its own.
         is_unreadable = any(file.file == path for file in catalog.unreadable)
         return None if is_unreadable else InconclusiveFile(1, "a .krmignore file excludes it")
     if kind not in ("", REGULAR_FILE):
@@ -134,7 +139,7 @@ def _find_inconclusive(
 
 
 def _find_unread_extension(path: str, config: ConfigFiles) -> str | None:
-    """Return a file with the name of a deleted one, but with an extension in another case, for example `.YAML`."""
+    """Return a file that differs from a deleted file only in the case of its extension, e.g. `.YAML`."""
     return next(
         (
             candidate
@@ -172,11 +177,11 @@ StatesByTarget = Mapping[Target, TargetState]
 def apply_acknowledged_deletions(
     guards: Mapping[ObjectKey, DeletionGuard], states: StatesByTarget
 ) -> dict[ObjectKey, DeletionGuard]:
-    """Return the guards, with all deletions allowed that a person confirmed by an annotation.
+    """Return the deletion guards, after all deletions are allowed that a person confirmed with an annotation.
 
-    The annotation contains a hash of all packages of the deletion. After another shard has deleted some of them, the
-    hash of the remaining packages is different. Therefore, the recorded findings are compared: a deletion is confirmed
-    if the finding of each remaining package contains the hash in the annotation.
+    The annotation contains a hash of all packages of the deletion. After another shard has deleted some of these
+    packages, the hash of the remaining packages is different. Therefore, a deletion is also confirmed if the recorded
+    finding of each remaining package contains the hash of the annotation.
     """
     by_name = {(target.key.namespace, target.name): state for target, state in states.items()}
 
@@ -206,7 +211,7 @@ def _has_confirmed_hash(record: PackageRecord, acknowledged: frozenset[str]) -> 
 
 
 def is_named_in_finding(record: PackageRecord, token: str) -> bool:
-    """Return whether a package is held by a finding that requested a confirmation with this hash."""
+    """Return whether a package is held, and its finding requests a confirmation with this hash."""
     if record.outcome.get("kind") != "held":
         return False
     findings = record.outcome.get("findings", ())
@@ -215,7 +220,7 @@ def is_named_in_finding(record: PackageRecord, token: str) -> bool:
 
 ACK_RESET_ANNOTATION = "reconciler.dev/ack-reset"
 _TOKEN_LENGTH = 12
-# YAML reads such a value as a number, but annotations must be strings.
+# Quote such a value, because YAML reads it as a number, and annotations must be strings.
 _NUMBER = re.compile(r"[0-9]+(e[0-9]+)?")
 
 
@@ -229,18 +234,21 @@ class KnownHead:
 
 
 def format_reset_token(commit: str) -> str:
-    """Return the value of an annotation that acknowledges the loss of a commit."""
+    """Return the value of the annotation that acknowledges that a commit does not exist any more."""
     return commit[:_TOKEN_LENGTH]
 
 
 def parse_acknowledged_resets(annotations: Mapping[str, str]) -> frozenset[str]:
-    """Return all acknowledged commits of an object. One object can acknowledge resets of targets and of the config."""
+    """Return the commits that the annotations of an object acknowledge. The annotation can contain several commits."""
     parts = (part.strip() for part in annotations.get(ACK_RESET_ANNOTATION, "").split(","))
     return frozenset(part for part in parts if part)
 
 
 def check_repository_reset(target: Target, known: KnownHead, annotations: Mapping[str, str]) -> Finding | None:
-    """Return the error for a target without branch and state, None if its annotations acknowledge the reset."""
+    """Return the error for a target whose branch and state are missing.
+
+    Return None if the annotations acknowledge the reset of the repository.
+    """
     token = format_reset_token(known.head)
     if token in parse_acknowledged_resets(annotations):
         return None
@@ -254,7 +262,7 @@ def check_repository_reset(target: Target, known: KnownHead, annotations: Mappin
 
 
 def report_emptied_repository(target: Target) -> Finding:
-    """Return the error for a new target in a repository that was emptied without an acknowledgement."""
+    """Return the error for a new target in an empty repository in which other clusters had branches."""
     message = (
         f"{target.title}: {target.display_url} is empty, although other clusters had branches there; nothing is pushed."
         " Next step: restore the repository, or acknowledge the reset of the other clusters with"

@@ -1,4 +1,7 @@
-"""Plans for the draft branches of a target, from the outcomes of its packages. Removal drafts are in `removals`."""
+"""Plans for the draft branches of a target. They are computed from the outcomes of its packages.
+
+The module `removals` plans the removal drafts.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +34,17 @@ class DraftTexts:
 
 
 class DraftTextWriter(Protocol):
-    """Writes the texts of drafts and removals."""
+    """Creates the status files and commit messages of drafts and removals."""
 
     def write_draft_texts(self, draft: Draft, target: Target) -> DraftTexts:
         """Return the status file and the commit message of a draft."""
         ...
 
     def write_removal_message(self, removal: RemovalOutcome, target: Target, before: FileTree | None) -> str:
-        """Return the commit message of a removal. `before` has the removed files, None if they exceed a limit."""
+        """Return the commit message of a removal.
+
+        `before` contains the removed files. It is None if the package exceeds a size limit.
+        """
         ...
 
 
@@ -49,14 +55,14 @@ def plan_draft_branches(
     texts: Mapping[str, DraftTexts],
     config_seconds: int,
 ) -> tuple[BranchAction, ...]:
-    """Return the actions for all draft branches that exist or are needed, without removal drafts.
+    """Return the actions for all existing and new draft branches of a target, except for removal drafts.
 
     Args:
         snapshot: The target.
-        outcomes: Outcomes of distinct packages.
-        removed: Packages that must be deleted from their drafts.
-        texts: Texts of the drafts, by package.
-        config_seconds: Date of the config commit in seconds since 1970, the earliest date of the commits.
+        outcomes: The outcomes of the packages, at most one per package.
+        removed: The packages that must be deleted from their drafts.
+        texts: The status files and commit messages of the drafts, by package.
+        config_seconds: The date of the config commit in seconds since 1970. No draft commit is older.
     """
     published = snapshot.heads.target_branch
     if published is None:
@@ -80,7 +86,10 @@ def plan_draft_branches(
 
 
 def list_closed_draft_heads(previous: TargetState, heads: TargetHeads) -> tuple[CommitId, ...]:
-    """Return the heads with local changes of drafts with a closed pull request. Their branches will be deleted."""
+    """Return the heads of drafts with a closed pull request that contain local changes.
+
+    The branches of these drafts will be deleted.
+    """
     return tuple(
         heads.drafts[name]
         for name in sorted(heads.closed_drafts)
@@ -155,7 +164,7 @@ def _build_commit(draft: Draft, texts: DraftTexts, config_seconds: int) -> Draft
 def build_restore_commit(
     snapshot: TargetSnapshot, package: str, content: TreeId | None, status: BlobId | None
 ) -> DraftCommit:
-    """Return the commit that restores a package's content of the draft after a merge of the target branch."""
+    """Return the commit that restores a package on a draft after the target branch was merged into the draft."""
     return DraftCommit(package, content, status, _format_message(snapshot, package, "keep the content of the draft"))
 
 
@@ -165,7 +174,7 @@ def _format_message(snapshot: TargetSnapshot, package: str, summary: str, reason
 
 
 def build_revert_commit(snapshot: TargetSnapshot, package: str, reason: str) -> DraftCommit:
-    """Return the commit that removes a package's changes from an edited draft."""
+    """Return the commit that removes the changes of a package from a draft with commits of other authors."""
     content, status = snapshot.find_package_at(snapshot.heads.target_branch, package)
     message = _format_message(snapshot, package, "remove its changes from the draft", reason)
     return DraftCommit(package, content, status, message)

@@ -1,7 +1,7 @@
-"""The plan of one pass: the decisions about all targets, as one value, and the branch actions for GitOps Promoter.
+"""The plan of one pass: the decisions about all targets as one value, and the branch actions for GitOps Promoter.
 
-GitOps Promoter reports an error for a proposed branch that does not exist. For this reason, its branch stays after its
-draft was deleted.
+GitOps Promoter reports an error if its proposed branch does not exist. Therefore, the reconciler keeps this branch
+after the draft was deleted.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class TargetPlan:
     """The decisions about one target. A target that cannot be read has a finding and no outcomes, and is not changed.
 
     Attributes:
-        findings: Findings about the target as a whole.
-        held: Removals that are held.
-        removals: Removals of packages.
-        kept_heads: Heads with local changes that this plan would lose.
-        missing_tags: Revision tags to create after the state was written.
+        findings: The findings about the target as a whole.
+        held: The packages whose removal is held.
+        removals: The removals of packages.
+        kept_heads: The heads of draft branches with local changes that this plan deletes. The pass keeps these commits.
+        missing_tags: The revision tags to create after the state was written.
     """
 
     target: Target
@@ -68,7 +68,7 @@ class TargetPlan:
 
     @cached_property
     def target_findings(self) -> tuple[Finding, ...]:
-        """Findings about the target as a whole, and about removals."""
+        """The findings about the target as a whole, and about removals."""
         return (
             *self.findings,
             *(held.finding for held in self.held),
@@ -77,7 +77,7 @@ class TargetPlan:
 
     @cached_property
     def package_findings(self) -> tuple[Finding, ...]:
-        """Findings about the requested packages."""
+        """The findings about the requested packages."""
         return tuple(
             finding
             for outcome in self.outcomes
@@ -86,23 +86,23 @@ class TargetPlan:
 
     @cached_property
     def outcome_counts(self) -> tuple[int, int, int]:
-        """Numbers of new drafts, unchanged packages and blocked packages."""
+        """The numbers of new drafts, unchanged packages and blocked packages, in this order."""
         kinds = [type(outcome) for outcome in self.outcomes]
         return kinds.count(Draft), kinds.count(Unchanged), kinds.count(Blocked)
 
     @property
     def has_new_drafts(self) -> bool:
-        """Whether the plan contains new content. Such a plan is never reused, so that it need not be cached."""
+        """Whether the plan contains new content. Such a plan is not cached, because no later pass can reuse it."""
         return self.outcome_counts[0] > 0
 
     @cached_property
     def has_retries(self) -> bool:
-        """Whether a package is blocked by a temporary error of the environment."""
+        """Whether a temporary error blocks a package."""
         return any(isinstance(outcome, Blocked) and outcome.should_retry for outcome in self.outcomes)
 
     @cached_property
     def reconciled_owners(self) -> frozenset[ObjectKey]:
-        """The owners whose package is published or drafted as requested, without an error."""
+        """The owners that have a published or drafted package without an error."""
         return find_reconciled_owners(self.outcomes)
 
 
@@ -111,15 +111,17 @@ class FleetPlan:
     """The decisions about the fleet at one config commit.
 
     Attributes:
-        config_id: Commit id of the config, or `tree:<id>` for a plain folder.
-        latest_commit_seconds: Latest committer date of the commits that were read, in seconds since 1970.
-        is_complete: False while a config file cannot be read, or an object has no name, so that no deletion is proved.
-        proposal: Proposed changes of the config.
-        objects: Objects of the config.
-        policies: Override policies of the config.
-        rollout_gates: Progress of the override rules with a rollout.
-        is_partial: The plan of one shard of several.
-        awaited_owners: Owners with a package that another shard must decide first. Their last status stays.
+        config_id: The commit ID of the config, or `tree:<id>` for a plain folder.
+        latest_commit_seconds: The latest committer date of the commits that were read, in seconds since 1970.
+        is_complete: Whether all config files and objects can be read. If not, a missing object is not evidence of a
+            deletion.
+        proposal: The proposed changes of the config.
+        objects: The objects of the config.
+        policies: The override policies of the config.
+        rollout_gates: The progress of the override rules with a rollout.
+        is_partial: Whether other shards plan some targets of the fleet.
+        awaited_owners: The owners with a package that another shard must render first. Until then, their last status is
+            kept.
     """
 
     config_id: str
@@ -136,13 +138,13 @@ class FleetPlan:
     awaited_owners: frozenset[ObjectKey] = frozenset()
 
     def list_outcomes(self) -> Iterator[tuple[Target, PackageOutcome]]:
-        """Yield every package's outcome with its target."""
+        """Yield the outcome of each package, together with its target."""
         for plan in self.targets:
             yield from ((plan.target, outcome) for outcome in plan.outcomes)
 
     @cached_property
     def policy_usages(self) -> tuple[PolicyUsage, ...]:
-        """Usage of every valid override policy on the clusters that could be read."""
+        """The usage of every valid override policy on the clusters that could be read."""
         if not self.policies.valid:
             return ()
         usages = (
@@ -164,17 +166,17 @@ class FleetPlan:
         return tuple(dict.fromkeys(self._add_locations(findings)))
 
     def list_findings(self) -> tuple[Finding, ...]:
-        """Return all findings about files, objects, targets and packages, each once.
+        """Return all findings about files, objects, targets and packages, without duplicates.
 
-        A finding about an object gets the location of that object, or of its set, in the config. While a config file
-        cannot be read, findings that only report a missing object are omitted.
+        A finding about an object contains the file and line of the object, or of the set that creates the object. If a
+        config file cannot be read, findings that only report a missing object are omitted.
         """
         return self._all_findings
 
     def _find_unused_policies(self) -> tuple[Finding, ...]:
         if not self.policies.valid or self.is_partial or self.awaited_owners:
             return ()
-        # The policies of a package that cannot be read, or was never rendered, are unknown.
+        # Skip the check if a package cannot be read or was never rendered, because its policies are unknown.
         unrendered = (isinstance(outcome, Blocked) and outcome.record is None for _, outcome in self.list_outcomes())
         is_known = not (
             self.controller_result.stalled or any(plan.findings for plan in self.targets) or any(unrendered)
@@ -209,7 +211,7 @@ def _list_outcome_findings(outcome: PackageOutcome) -> tuple[Finding, ...]:
         case Draft():
             return outcome.rendered.findings
         case Unchanged():
-            # These findings are recorded from the last render. The controller reports current upstream warnings.
+            # Omit recorded warnings about the upstream, because the controller reports the current ones.
             return tuple(finding for finding in outcome.findings if finding.code != UPSTREAM_WARNING.name)
         case Blocked():
             return outcome.findings
@@ -220,9 +222,12 @@ _BRANCH_SUFFIX = "-next"
 
 
 def find_metadata_path(target: Target, draft: str) -> str | None:
-    """Return the path of GitOps Promoter's metadata file on a draft branch; None for a branch that it does not use.
+    """Return the path of the GitOps Promoter metadata file on a draft branch.
 
-    Promoter uses branch names: `<branch>-next` proposes the whole branch, `<branch>-next/<directory>` that directory.
+    Return None if Promoter ignores the branch.
+
+    Promoter interprets branch names: `<branch>-next` proposes the whole branch, and `<branch>-next/<directory>`
+    proposes one directory.
     """
     proposed = f"{target.branch}{_BRANCH_SUFFIX}"
     if draft == proposed:
@@ -232,21 +237,27 @@ def find_metadata_path(target: Target, draft: str) -> str | None:
 
 
 def find_promoter_branch(target: Target, template: str) -> str | None:
-    """Return the draft branch that Promoter uses; None if the template gives packages of the target other branches."""
+    """Return the draft branch that GitOps Promoter uses for a target.
+
+    Return None if the template for draft branches does not produce this branch name.
+    """
     name = format_draft_branch(template, target, "")
     return name if "{package}" not in template and find_metadata_path(target, name) else None
 
 
 def is_promoter_branch_idle(head: CommitId | None, published: CommitId | None, observed: CommitId | None) -> bool:
-    """Return whether Promoter's branch contains no draft: it is at the current or the last known target branch."""
+    """Return whether GitOps Promoter's branch contains no draft.
+
+    The head of such a branch is the current or the last known head of the target branch.
+    """
     return head is not None and head in (published, observed)
 
 
 def add_promoter_actions(plan: TargetPlan, template: str, content: bytes) -> tuple[BranchAction, ...]:
-    """Return the branch actions that Promoter requires: metadata in each draft commit, or a branch without a draft.
+    """Return the branch actions with the actions that GitOps Promoter requires.
 
-    Only commits that are pushed for another reason contain the metadata, so that a new config commit alone does not
-    change a branch.
+    Each draft commit gets a metadata file. If there is no draft, the branch is set to the head of the target branch. A
+    new config commit alone does not change the branch: only commits that are pushed for another reason get the file.
     """
     branch = find_promoter_branch(plan.target, template)
     if branch is None or plan.heads.target_branch is None:

@@ -1,7 +1,7 @@
-"""The decision about one package: from its variant, its record and its branches to Draft, Unchanged or Blocked.
+"""The decision about one package: Draft, Unchanged or Blocked. The inputs are its variant, its record and its branches.
 
-A downgrade of the upstream is an ordinary update with a cause that reviewers see. A moved reference is settling
-until its `settle` duration has passed. Until then, its package stays at the last upstream.
+A downgrade of the upstream is planned like an update, but reviewers see its cause. A moved tag or branch is settling
+until its `settle` duration has passed. Until then, the package keeps its last upstream.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ DOWNGRADE_CAUSE = "downgrade"
 def is_downgrade(
     upstream: UpstreamPackage, known: Mapping[str, Any], is_behind: Callable[[UpstreamPackage, CommitId], bool]
 ) -> bool:
-    """Return whether an upstream is older than the `known` one, by version numbers, else by Git history.
+    """Return whether an upstream is older than the `known` upstream.
 
-    A moved tag keeps its name, so that only the history shows which commit is newer.
+    If the version numbers do not show this, the Git history is used. For example, a moved tag keeps its name.
     """
     if not known.get("commit") or (known["repo"], known["directory"]) != (upstream.repo, upstream.directory):
         return False
@@ -79,15 +79,15 @@ def is_downgrade(
 
 
 def apply_settling(variant: Variant, record: PackageRecord | None, observed: ObservedPackage) -> Variant | Blocked:
-    """Return the variant at its last upstream while its moved reference is settling.
+    """Return the variant, with its last upstream while its moved tag or branch is settling.
 
-    A package without a last upstream is blocked until the reference has settled. A floating reference that leads to
-    the same content has not moved, so that the lock does not change.
+    A package that has no last upstream is blocked until the tag or branch has settled. If a moved branch still has the
+    same content, the recorded commit is kept, so that the lock does not change.
 
     Args:
-        variant: Variant to decide about.
-        record: Record of the variant's own package.
-        observed: Package on its branches.
+        variant: The variant to decide about.
+        record: The record of the variant's own package.
+        observed: The trees of the package on its branches.
     """
     upstream = variant.upstream
     if upstream is None:
@@ -101,8 +101,8 @@ def apply_settling(variant: Variant, record: PackageRecord | None, observed: Obs
         return variant
     if last and is_same_location:
         return _keep_upstream(variant, last, variant.settling)
-    # A last upstream in another location cannot be read from here, but must stay recorded. An upstream that was never
-    # used must not be recorded as the last one.
+    # Block the package if its last upstream is in another location, because it cannot be read from the new location.
+    # Keep the last upstream in the record. An upstream that was never used must not be recorded.
     return _block_settling(replace(variant, source=last or _clear_version(upstream)), record, observed)
 
 
@@ -128,14 +128,17 @@ def _has_same_location(upstream: UpstreamPackage, last: UpstreamPackage) -> bool
 
 
 def _block_settling(variant: Variant, record: PackageRecord | None, observed: ObservedPackage) -> Blocked:
-    # Waiting for a point in time is not an error.
+    # Report no error finding here, because the package only waits for a point in time.
     assert variant.settling
     conditions = build_stalled_conditions(UPSTREAM_SETTLING.name, variant.settling.message)
     return Blocked(variant, record, conditions, list_settling_findings(variant), observed)
 
 
 def list_settling_findings(variant: Variant) -> tuple[Finding, ...]:
-    """Return the finding about a settling reference. Each pass creates it again, and it is never recorded."""
+    """Return the finding about a settling tag or branch.
+
+    Each pass creates this finding again, and the state omits it.
+    """
     if variant.settling is None:
         return ()
     return (UPSTREAM_SETTLING.finding(variant.settling.message, SourceLocation(object=str(variant.owner.key))),)
@@ -149,13 +152,13 @@ RenderFunction = Callable[[Variant, RenderInputs], PackageRender]
 
 @dataclass(frozen=True)
 class DecisionInput:
-    """All inputs of the decision about one package, besides its contents.
+    """All inputs of the decision about one package, except for the contents of files.
 
     Attributes:
-        record: Record of the package, also if it has another owner.
-        nested_packages: Packages above or below the package.
-        is_owner_gone: Whether the recorded owner was deleted from the config.
-        obstacle: Local file at the path of the package, as `<branch>:<path>`.
+        record: The record of the package. The package can have another owner.
+        nested_packages: The packages that contain the package, or are inside the package.
+        is_owner_gone: Whether the recorded owner was deleted from the config, or does not request the package any more.
+        obstacle: A local file that occupies the path of the package, as `<branch>:<path>`.
     """
 
     variant: Variant
@@ -167,11 +170,12 @@ class DecisionInput:
 
     @property
     def own_record(self) -> PackageRecord | None:
-        """The record, if the package belongs to this variant, or passes to it."""
+        """The record, if the variant owns the package or becomes its owner. None if the package has another owner."""
         if self.record is None or self.record.owner.key == self.variant.owner.key:
             return self.record
         if not self.record.is_owned:
-            # The package has no owner, so only its revision and workspace numbers continue.
+            # Keep only the revision and workspace numbers of a package without an owner, because they must not be used
+            # again.
             variant = self.variant
             return replace(
                 self.record.to_tombstone(),
@@ -185,7 +189,7 @@ class DecisionInput:
 def decide_package(
     inputs: DecisionInput, reader: DependencyReader, contents: PackageContentStore, render: RenderFunction
 ) -> PackageOutcome:
-    """Return the outcome of one package. It is rendered only if a dependency or a branch has changed."""
+    """Return the outcome of one package. The package is rendered only if a dependency or a branch has changed."""
     try:
         with isolation_boundary(f"package {inputs.variant.target}"):
             return _decide(_keep_recorded_commit(inputs), reader, contents, render)
@@ -234,7 +238,7 @@ def _find_changed_dependencies(
 
 
 def is_render_current(inputs: DecisionInput, reader: DependencyReader, contents: PackageContentStore) -> bool:
-    """Return whether the dependencies of a package's last render are unchanged, except for rollouts."""
+    """Return whether the dependencies of a package's last render are unchanged. The progress of rollouts is ignored."""
     inputs = _keep_recorded_commit(inputs)
     record = inputs.own_record
     settled = apply_settling(inputs.variant, record, inputs.observed)
@@ -243,12 +247,12 @@ def is_render_current(inputs: DecisionInput, reader: DependencyReader, contents:
     trace = {
         name: fingerprint for name, fingerprint in record.trace.items() if not name.startswith(f"{ROLLOUT_DEPENDENCY} ")
     }
-    # The progress of a rollout does not depend on templates, which change with other packages.
+    # Ignore dependencies on templates, because the progress of a rollout does not depend on other packages.
     return not _find_changed_dependencies(settled, remove_template_dependencies(trace), reader, contents)
 
 
 def _keep_recorded_commit(inputs: DecisionInput) -> DecisionInput:
-    """Keep the recorded commit if a new commit does not change the package, so that the lock does not change."""
+    """Keep the recorded commit if a new commit does not change the package. Then the lock does not change."""
     upstream, record = inputs.variant.upstream, inputs.record
     known = record.outcome.get("upstream", {}) if record else {}
     if upstream is None or not _is_same_upstream(upstream, known):
@@ -258,8 +262,12 @@ def _keep_recorded_commit(inputs: DecisionInput) -> DecisionInput:
 
 
 def _reuse_outcome(inputs: DecisionInput, record: PackageRecord) -> PackageOutcome | None:
-    """Return the outcome without a render, if the branches contain the desired tree or the package is still blocked."""
-    # A package that is requested again continues with its outcome and findings before its removal.
+    """Return the outcome of a package that needs no render. Return None if a render is necessary.
+
+    No render is necessary if a branch contains the desired tree, or if the package is still blocked for the same
+    reason.
+    """
+    # Use the outcome before the removal, because a package that is requested again continues with this outcome.
     record = replace(record, outcome=record.outcome.get("before", record.outcome))
     if record.outcome.get("kind") == "blocked":
         return _repeat_blocked(inputs, record) if record.observed == inputs.observed else None
@@ -269,7 +277,7 @@ def _reuse_outcome(inputs: DecisionInput, record: PackageRecord) -> PackageOutco
         return None
     findings = tuple(parse_finding(entry) for entry in record.outcome.get("findings", ()))
     outcome = _find_unchanged(inputs, record, findings)
-    # A drafted or declined version can contain local changes of the target branch that were reverted since.
+    # Render again if the target branch changed, because the version can contain local changes that were reverted there.
     is_draft_of_published = (
         outcome
         and outcome.reason == "drafted"
@@ -284,7 +292,7 @@ def _reuse_outcome(inputs: DecisionInput, record: PackageRecord) -> PackageOutco
 
 
 def _find_unchanged(inputs: DecisionInput, record: PackageRecord, findings: tuple[Finding, ...]) -> Unchanged | None:
-    """Return Unchanged if a branch contains the desired tree of the record, or if that tree was declined."""
+    """Return Unchanged if a branch contains the recorded desired tree, or if a person declined that tree."""
     published, drafted, observed, desired = (
         record.published_version, record.draft_version, inputs.observed, record.desired_tree
     )  # fmt: skip
@@ -305,20 +313,23 @@ def _find_unchanged(inputs: DecisionInput, record: PackageRecord, findings: tupl
 
 
 def _clear_pass_flags(observed: ObservedPackage, should_withdraw: bool = False) -> ObservedPackage:
-    """Return the observed trees without flags, and without a draft that this pass withdraws.
+    """Return the observed trees with both flags set to False, because these flags block only a new version.
 
-    The flags block only a new version.
+    If `should_withdraw` is True, the draft is omitted, because this pass deletes it.
     """
     return ObservedPackage(observed.published, None if should_withdraw else observed.drafted)
 
 
 def _can_withdraw(version: RenderedVersion, observed: ObservedPackage) -> bool:
-    # Local changes stay on the draft, and a frozen or stuck draft is not changed.
+    # Keep a draft with local changes, and do not change a draft that is frozen or stuck.
     return not (observed.is_frozen or observed.is_stuck) and observed.drafted in (None, version.rendered)
 
 
 def _refuse_new_package(inputs: DecisionInput) -> Blocked | None:
-    """Block a package that the variant does not own yet, and that it must not change."""
+    """Block a package that the variant does not own and must not change.
+
+    Return None if the variant can create the package.
+    """
     variant, record, observed = inputs.variant, inputs.record, inputs.observed
     if record is not None and record.is_owned:
         message = f"package {variant.target} is owned by {record.owner.key}, not by {variant.owner.key}"
@@ -332,18 +343,17 @@ def _refuse_new_package(inputs: DecisionInput) -> Blocked | None:
 
 
 def _block_obstacle(inputs: DecisionInput, obstacle: str) -> Blocked:
-    """Block a package whose path is occupied by a local file. A draft of the package would delete that file."""
+    """Block a package whose path is occupied by a local file, because a draft of the package would delete this file."""
     branch, _, path = obstacle.partition(":")
     message = (
         f"package {inputs.variant.target} cannot be written: {path} on branch {branch} occupies the path of a folder or"
         " file of the package (next step: move or delete it)"
     )
-    # Without a trace, the next pass decides again after the file was removed.
+    # Record no trace, so that the next pass decides about the package again.
     return block_failed(inputs, (_create_finding(inputs, LOCAL_FILE_IN_THE_WAY, message),), {})
 
 
 def _block_existing_package(inputs: DecisionInput) -> Blocked:
-    """Block a package at a path with content that has no owner."""
     target = inputs.variant.target
     if inputs.variant.upstream:
         exists = build_downstream_exists_conditions(target.repository, target.package)[0]
@@ -389,9 +399,9 @@ def _render(
 def _decline_without_local_changes(
     record: PackageRecord, rendered: PackageRender, inputs: DecisionInput
 ) -> PackageRecord:
-    """Decline the rendered version, if the same version with local changes on its draft was just declined.
+    """Decline the rendered version if a person just declined the same version together with local changes on its draft.
 
-    The versions are the same if their sources without local changes and their dependencies are equal.
+    Two versions are the same if their dependencies and their sources without local changes are equal.
     """
     if not record.declined_source:
         return record
@@ -429,7 +439,6 @@ def _build_draft(
 
 
 def _block_unwritable_draft(inputs: DecisionInput, trace: Trace) -> Blocked | None:
-    """Block a new version while its draft must not be changed."""
     if inputs.observed.is_frozen:
         return _block_frozen_draft(inputs, trace)
     return _block_stuck_draft(inputs, trace) if inputs.observed.is_stuck else None
@@ -445,9 +454,9 @@ def _block_missing_merge_base(inputs: DecisionInput, upstream: UpstreamPackage) 
 
 
 def list_edited_branches(record: PackageRecord, observed: ObservedPackage) -> tuple[str, ...]:
-    """Return which of the target branch and the draft have local changes of the package.
+    """Return the branches that contain local changes of the package: the target branch, the draft, both or none.
 
-    A package that was never drafted has no local changes on the target branch, because its content is adopted.
+    Content of a package that was never drafted is adopted, and is therefore not a local change of the target branch.
     """
     is_known = record.published_version is not None or record.draft_version is not None
     is_branch_edited = (
@@ -477,7 +486,7 @@ def _block_frozen_draft(inputs: DecisionInput, trace: Trace) -> Blocked:
 
 
 def block_stalled(inputs: DecisionInput, code: FindingCode, message: str) -> Blocked:
-    """Return the outcome for a package that the variant must not have, with the condition Stalled."""
+    """Return the outcome of a package that the variant must not write, with the condition `Stalled`."""
     finding = _create_finding(inputs, code, message)
     return Blocked(
         inputs.variant, inputs.record, build_stalled_conditions(code.name, message), (finding,), inputs.observed
@@ -485,7 +494,10 @@ def block_stalled(inputs: DecisionInput, code: FindingCode, message: str) -> Blo
 
 
 def block_failed(inputs: DecisionInput, findings: tuple[Finding, ...], trace: Trace, reason: str = "") -> Blocked:
-    """Return the outcome for errors after validation, with the condition Ready=False and `reason`, or `Error`."""
+    """Return the outcome of a package with errors that were found after validation.
+
+    The condition `Ready` is False, with the given `reason`, or with the reason `Error` if `reason` is empty.
+    """
     message = "; ".join(finding.message for finding in select_errors(findings))
     conditions = build_failed_conditions(message, reason or "Error")
     return Blocked(inputs.variant, inputs.own_record, conditions, findings, inputs.observed, trace)
@@ -499,7 +511,7 @@ def _repeat_blocked(inputs: DecisionInput, record: PackageRecord) -> Blocked:
 
 
 def serialize_finding(finding: Finding) -> dict[str, str | int]:
-    """Return a finding as data for the state."""
+    """Return a finding as JSON data for the recorded state."""
     return {
         "code": finding.code,
         "message": finding.message,
@@ -516,13 +528,16 @@ def parse_finding(data: Mapping[str, str | int]) -> Finding:
 
 
 def _add_package_scope(failure: InternalFailure, inputs: DecisionInput) -> InternalFailure:
-    """Return a failure whose scope names the package. The scope of a function call names only the function."""
+    """Return the failure with the name of the package in its scope, because the scope can name only a function."""
     package = f"package {inputs.variant.target}"
     return failure if failure.scope.startswith(package) else failure.with_scope(f"{package}: {failure.scope}")
 
 
 def block_unexpected_failure(inputs: DecisionInput, failure: InternalFailure) -> Blocked:
-    """Return the outcome for an unexpected exception. It is not recorded, so that every pass tries again."""
+    """Return the outcome of a package with an unexpected exception.
+
+    It is not recorded, so that each pass tries again.
+    """
     finding = create_internal_error_finding(failure, SourceLocation(object=str(inputs.variant.owner.key)))
     return replace(block_failed(inputs, (finding,), {}, INTERNAL_ERROR.name), should_retry=True)
 
@@ -532,7 +547,7 @@ def _create_finding(inputs: DecisionInput, code: FindingCode, message: str) -> F
 
 
 def _choose_task(inputs: DecisionInput, base: TreeId) -> str:
-    """Return the kind of the change for the status file, as in Porch's task types."""
+    """Return the kind of the change for the status file, named like the task types of Porch."""
     record, observed = inputs.own_record, inputs.observed
     is_new = observed.published is None and observed.drafted is None
     if (record is None or not record.is_owned) and not is_new:
@@ -548,13 +563,14 @@ def _choose_task(inputs: DecisionInput, base: TreeId) -> str:
 
 def _is_based_on_upstream(inputs: DecisionInput, record: PackageRecord, base: TreeId) -> bool:
     last, known = record.draft_version or record.published_version, record.outcome.get("upstream", {})
-    # While a package is blocked, the recorded upstream can be newer than that of the last version.
+    # Compare the source tree as well, because a blocked package can have a newer recorded upstream than its last
+    # version.
     upstream = inputs.variant.upstream
     return upstream is not None and _is_same_upstream(upstream, known) and (last is None or last.base == base)
 
 
 def _is_same_upstream(upstream: UpstreamPackage, known: Mapping[str, Any]) -> bool:
-    """Return whether an upstream has the recorded location and content, regardless of its commit."""
+    """Return whether an upstream has the recorded repository, directory, ref and content. The commit is ignored."""
     current = upstream.as_data()
     return all(known.get(name) == current[name] for name in ("repo", "directory", "ref", "tree"))
 

@@ -1,4 +1,4 @@
-"""Removals of packages that are no longer requested: which are held, and the plans for their removal drafts."""
+"""Removals of packages that are no longer requested: the decision which removals are held, and the removal drafts."""
 
 from __future__ import annotations
 
@@ -44,13 +44,16 @@ _STUCK = (
 
 @dataclass(frozen=True)
 class RemovalDecisions:
-    """The packages that are no longer requested: those whose removal is held, and those that are removed."""
+    """Decisions about the packages that are no longer requested: held packages, and removals."""
 
     held: tuple[HeldRemoval, ...] = ()
     removals: tuple[RemovalOutcome, ...] = ()
 
     def list_drafted_packages(self, snapshot: TargetSnapshot) -> frozenset[str]:
-        """Return the removed packages that must be deleted from their drafts. Drafts of orphaned packages stay."""
+        """Return the removed packages that must be deleted from their drafts.
+
+        Orphaned packages stay on their drafts.
+        """
         packages = [removal.package for removal in self.removals if removal.kind != "orphaned"]
         return frozenset(
             package
@@ -64,13 +67,13 @@ def decide_removals(
 ) -> RemovalDecisions:
     """Decide about each owned package that is no longer requested.
 
-    A removal is held, so that nothing changes, if it is not proved that the package is no longer requested, or if too
-    many packages would be removed at once.
+    If a removal is held, the pass does not change the package. A removal is held in two cases: there is no evidence
+    that the package is no longer requested, or the pass would remove too many packages.
 
     Args:
         snapshot: The target.
-        claims: Requested packages.
-        reconciled: Owners of all targets whose packages have no error.
+        claims: The requested packages.
+        reconciled: The owners, on all targets, whose packages have no error.
     """
     unrequested = {
         package: record
@@ -95,11 +98,11 @@ def _apply_target_limit(
     snapshot: TargetSnapshot,
     claims: TargetClaims,
 ) -> RemovalDecisions:
-    """Return the decisions with all new removals held, if they exceed the limit of the target.
+    """Hold all new removals if their number exceeds the deletion limit of the target.
 
-    Only published packages count, because withdrawing a draft loses nothing. Packages that are confirmed on their set
-    need no second confirmation. Records of earlier versions do not contain the file of the owner, so that its deletion
-    is not proved. Their packages always wait for a confirmation.
+    Only published packages are counted, because the deletion of a draft loses no published content. A removal that was
+    confirmed on the owner's set needs no second confirmation. Records of earlier program versions do not contain the
+    owner's file, which is the evidence of a deletion. The packages of these records always wait for a confirmation.
     """
     removals = [removal for removal in decisions.removals if _is_unconfirmed_removal(removal, snapshot, claims)]
     if not removals:
@@ -126,7 +129,7 @@ def _apply_target_limit(
 
 
 def _is_unconfirmed_removal(removal: RemovalOutcome, snapshot: TargetSnapshot, claims: TargetClaims) -> bool:
-    """Return whether this pass removes or orphans a published package without a confirmation."""
+    """Return whether the removal is new, deletes or orphans a published package, and was not confirmed."""
     record, key = snapshot.state.packages[removal.package], snapshot.target.key
     if record.removal is not None or removal.kind not in ("proposed", "orphaned"):
         return False
@@ -141,10 +144,10 @@ def _is_confirmed(
     unrequested: Mapping[str, PackageRecord],
     claims: TargetClaims,
 ) -> bool:
-    """Return whether the object of the target confirms these removals.
+    """Return whether an annotation of the target's object confirms these removals.
 
-    It confirms them by their hash, by the hash of all packages that are no longer requested, or by the hash in the
-    recorded finding of each package.
+    The annotation must contain the hash of these packages, the hash of all packages that are no longer requested, or
+    the hash in the recorded finding of each package.
     """
     name = next(iter(keys)).repo
     all_keys = [DownstreamKey(name, package) for package, record in unrequested.items() if record.removal is None]
@@ -154,7 +157,7 @@ def _is_confirmed(
 
 
 def _count_published(snapshot: TargetSnapshot) -> int:
-    """Return the number of published packages of the target, without those whose removal is proposed."""
+    """Return the number of published packages of the target. Packages with a proposed removal are not counted."""
     packages = (package for package, _ in snapshot.state.list_active_packages())
     return sum(snapshot.find_package_at(snapshot.heads.target_branch, package)[0] is not None for package in packages)
 
@@ -167,7 +170,7 @@ def _hold_on_target(removal: RemovalOutcome, snapshot: TargetSnapshot, reason: s
 
 
 def _find_uncertainty(unrequested: Mapping[str, PackageRecord], snapshot: TargetSnapshot, claims: TargetClaims) -> str:
-    """Return why it is not proved that any package is no longer requested, or ""."""
+    """Return the reason why there is no evidence of any deletion. Return "" if there is evidence."""
     if claims.uncertainty_reason:
         return f"it is unknown whether it is still requested: {claims.uncertainty_reason}"
     new = [
@@ -186,7 +189,7 @@ def _find_uncertainty(unrequested: Mapping[str, PackageRecord], snapshot: Target
 
 @dataclass(frozen=True)
 class _UnrequestedPackage:
-    """A package that is no longer requested, with the data for the decision about it."""
+    """A package that is no longer requested, with the inputs of the decision about its removal."""
 
     package: str
     record: PackageRecord
@@ -199,7 +202,6 @@ class _UnrequestedPackage:
 
     @property
     def reason(self) -> str:
-        """Reason why the package is no longer requested."""
         owner = self.record.owner
         if target := self.claims.find_only_target(owner):
             return f"{owner.key} requests {target} now"
@@ -222,11 +224,11 @@ def _decide_removal(
     owner = package.record.owner
     if reason := doubt or package.claims.explain_similar_object(owner):
         held = package.hold(DELETION_HELD, f"package {package.name} is kept: {reason}")
-        # The error that hides the owner has its own finding. This finding is only a consequence.
+        # Report only a warning, because another finding reports the config error that makes the owner unknown.
         return replace(held, finding=downgrade_to_warning(held.finding)) if package.claims.uncertainty_reason else held
     observed = package.snapshot.observe_package(package.package)
     exists = observed.published is not None or is_on_draft(package.record, observed)
-    # A proposed removal has passed these checks before, and an approved one must not be held any more.
+    # Skip these checks for a removal that was proposed before, because it has passed them, and can be approved already.
     if (
         exists
         and package.record.removal is None
@@ -245,12 +247,14 @@ def _decide_removal(
 
 
 def is_on_draft(record: PackageRecord, observed: ObservedPackage) -> bool:
-    """Return whether a draft adds the package. Local changes of a published package on a draft do not count."""
+    """Return whether a draft adds the package.
+
+    A draft with only local changes of a published package does not add the package.
+    """
     return record.draft_version is not None or (observed.drafted is not None and observed.published is None)
 
 
 def _check_guard(package: _UnrequestedPackage) -> HeldRemoval | None:
-    """Hold the removal if the deletion limit of the owner's set does not allow it."""
     owner = package.record.owner
     parent = owner.parent or owner.key
     guard = package.claims.guards.get(parent)
@@ -263,10 +267,10 @@ def _check_guard(package: _UnrequestedPackage) -> HeldRemoval | None:
 
 
 def _check_dependents(package: _UnrequestedPackage, reconciled: Collection[ObjectKey]) -> HeldRemoval | None:
-    """Hold the removal while something depends on the package.
+    """Hold the removal while the package is still needed.
 
-    The owner's new package may not exist yet, another owner that is not ready may request the package, or other
-    packages may have it as their upstream.
+    There are three cases: the owner's new package does not exist yet, an owner that is not ready may request the
+    package, or other packages have it as their upstream.
     """
     owner, key = package.record.owner, package.record.owner.key
     new_target = package.claims.find_only_target(owner)
@@ -291,12 +295,12 @@ def _check_dependents(package: _UnrequestedPackage, reconciled: Collection[Objec
 
 
 def _are_nested_targets(package: _UnrequestedPackage, repository: str, other: str) -> bool:
-    # The new package can only be created after the old one was removed.
+    # Do not wait for a nested new package, because it can be created only after the old package was removed.
     return repository == package.snapshot.target.name and are_paths_nested(other, package.package)
 
 
 def _propose_removal(package: _UnrequestedPackage, published: TreeId) -> HeldRemoval | RemovalOutcome:
-    """Return the removal of a published package, which requires an approval."""
+    """Propose the removal of a published package on a removal draft. A person must approve the removal."""
     known, owner = package.record.removal, package.record.owner
     record = replace(package.record, draft_version=None)
     if known and known.is_declined and known.against == published:
@@ -329,7 +333,10 @@ def _find_branch_error(branch: str, snapshot: TargetSnapshot) -> str:
 
 
 def release_orphaned_drafts(snapshot: TargetSnapshot, decisions: RemovalDecisions) -> TargetSnapshot:
-    """Return the snapshot in which drafts of orphaned packages count as edited, because they have no owner any more."""
+    """Return the snapshot in which the drafts of orphaned packages are edited.
+
+    The reconciler never rebuilds edited drafts, so that they keep the content of orphaned packages.
+    """
     orphans = [removal.package for removal in decisions.removals if removal.kind == "orphaned"]
     released = {
         snapshot.find_draft_branch(package) for package in orphans if snapshot.state.packages[package].draft_version
@@ -348,14 +355,14 @@ def plan_removal_branches(
     messages: Mapping[str, str],
     config_seconds: int,
 ) -> tuple[BranchAction, ...]:
-    """Return the actions for all removal drafts.
+    """Return the actions for all removal drafts of a target.
 
     Args:
         snapshot: The target.
-        claims: Requested packages.
-        decisions: Decisions about packages that are no longer requested.
-        messages: Commit messages of new removals, by package.
-        config_seconds: Date of the config commit in seconds since 1970, the earliest date of the commits.
+        claims: The requested packages.
+        decisions: The decisions about packages that are no longer requested.
+        messages: The commit messages of new removals, by package.
+        config_seconds: The date of the config commit in seconds since 1970. No draft commit is older.
     """
     published = snapshot.heads.target_branch
     if published is None:
@@ -387,12 +394,12 @@ def plan_removal_branches(
 
 
 def _is_locked(snapshot: TargetSnapshot, branch: str) -> bool:
-    """Return whether a removal draft must not be changed now: it is proposed, or has conflicting local changes."""
+    """Return whether a removal draft is proposed or has conflicting local changes, and must not be changed."""
     return snapshot.is_frozen(branch) or _is_stuck(snapshot, branch)
 
 
 def _is_stuck(snapshot: TargetSnapshot, branch: str) -> bool:
-    # A draft with a closed pull request is rebuilt.
+    # Ignore local changes of a draft with a closed pull request, because its branch is deleted or starts again.
     return branch not in snapshot.heads.closed_drafts and snapshot.is_stuck(branch)
 
 
@@ -435,9 +442,9 @@ def _find_moved_packages(
     published: CommitId,
     removed: Collection[str],
 ) -> set[str]:
-    """Return the packages of a removal draft that the target branch changed since the draft started.
+    """Return the packages that the target branch changed after the start of a removal draft.
 
-    These include packages whose removal was merged.
+    The result includes packages whose removal was merged.
     """
     return {
         package
@@ -450,7 +457,7 @@ def _find_moved_packages(
 def list_heads_to_keep(
     snapshot: TargetSnapshot, decisions: RemovalDecisions, actions: Collection[BranchAction]
 ) -> tuple[CommitId, ...]:
-    """Return the heads with local changes that are lost because their packages are no longer requested."""
+    """Return the heads of drafts whose local changes are deleted because their packages are no longer requested."""
     rebuilt = {
         action.branch
         for action in actions
@@ -470,7 +477,7 @@ def list_heads_to_keep(
 
 
 def _find_changed_removal_heads(snapshot: TargetSnapshot, decisions: RemovalDecisions) -> Iterator[CommitId]:
-    """Yield the heads of removal drafts with local changes of a package that this pass removes there."""
+    """Yield the head of each removal draft that contains local changes of a package that this pass now removes."""
     for removal in decisions.removals:
         branch = removal.record.removal.branch if removal.is_new and removal.record.removal else ""
         draft = snapshot.state.drafts.get(branch)
@@ -486,13 +493,13 @@ def _find_changed_removal_heads(snapshot: TargetSnapshot, decisions: RemovalDeci
 
 
 def _has_draft_changes(record: PackageRecord, observed: ObservedPackage) -> bool:
-    """Return whether the draft of a package has local changes, including those that a later version merged."""
+    """Return whether a draft has local changes of the package. A later version can contain them already."""
     version = record.draft_version
     return version is None or observed.drafted not in (None, version.rendered) or version.merged != version.plain
 
 
 def cancel_removals(state: TargetState, snapshot: TargetSnapshot, claims: TargetClaims) -> TargetState:
-    """Return the state without proposed removals of requested packages, except for those on locked drafts."""
+    """Cancel the proposed removals of packages that are requested again. Removals on locked drafts are kept."""
     packages = {
         package: replace(record, removal=None)
         if record.removal and claims.is_requested(package) and not _is_locked(snapshot, record.removal.branch)
@@ -503,7 +510,7 @@ def cancel_removals(state: TargetState, snapshot: TargetSnapshot, claims: Target
 
 
 def find_removals_of_requested_packages(snapshot: TargetSnapshot, claims: TargetClaims) -> tuple[RemovalOutcome, ...]:
-    """Return the packages that are requested again while their removal draft must not be changed."""
+    """Return the requested packages on removal drafts that must not be changed, so that they stay there."""
     return tuple(
         _report_locked_removal(package, record, record.removal, snapshot)
         for package, record in snapshot.state.packages.items()

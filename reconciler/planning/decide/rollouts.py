@@ -1,4 +1,7 @@
-"""Rollouts of override rules: how far each rule has come, from the published packages of the clusters of each wave."""
+"""Progress of the rollouts of override rules.
+
+It is computed from the published packages of the clusters in each wave.
+"""
 
 from __future__ import annotations
 
@@ -28,16 +31,16 @@ from reconciler.planning.decide.target_inputs import (
 from reconciler.planning.model.cluster_overrides import ROLLOUT_DEPENDENCY, ClusterOverrides
 from reconciler.planning.model.state import ObservedPackage, PackageRecord
 
-# Time at which a package was first seen as published, in seconds since 1970, by cluster and package.
+# The time in seconds since 1970 at which the current version of a package was first published, by cluster and package.
 PublishedSince = Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True)
 class RolloutGates:
-    """The gate of every rule with a rollout in waves.
+    """The gate of every override rule with a rollout in waves.
 
     Attributes:
-        is_uncertain: The progress of some package is unknown, so that the next pass can have another result.
+        is_uncertain: Whether the progress of a package is unknown, so that the next pass can have a different result.
     """
 
     gates: Mapping[RuleId, RolloutGate] = field(default_factory=dict)
@@ -45,13 +48,13 @@ class RolloutGates:
 
     @property
     def next_due_seconds(self) -> int | None:
-        """Time in seconds since 1970 at which the next wave opens without a change; None if it needs a change."""
+        """The next time, in seconds since 1970, at which a wave opens. None if no wave opens without another change."""
         openings = (gate.next_opening_seconds for gate in self.gates.values())
         return min((seconds for seconds in openings if seconds is not None), default=None)
 
 
 class RolloutTracker:
-    """Determines the progress of rollouts from the states and branches of all clusters."""
+    """Computes the progress of rollouts from the states and branches of all clusters."""
 
     def __init__(
         self,
@@ -60,7 +63,7 @@ class RolloutTracker:
         overrides: ClusterOverrides,
         first_seen: PublishedSince,
     ) -> None:
-        # The value None means that the cluster could not be read.
+        # The target of a cluster is None if the cluster could not be read.
         self._targets = targets
         self._first_seen = first_seen
         self._reader = reader
@@ -70,7 +73,7 @@ class RolloutTracker:
         self.failures: list[InternalFailure] = []
 
     def evaluate_gates(self, now: int) -> RolloutGates:
-        """Return the gates at the time `now`, in seconds since 1970."""
+        """Return the rollout gates at the time `now`, in seconds since 1970."""
         gates = {
             name: self._keep_open(
                 name, evaluate_gate(rule, self._overrides.clusters, partial(self._iterate_cluster_progress, name), now)
@@ -80,10 +83,10 @@ class RolloutTracker:
         return RolloutGates(gates, self.is_uncertain)
 
     def _keep_open(self, rule: RuleId, gate: RolloutGate) -> RolloutGate:
-        """Keep the gate open for clusters that already use the current text, unless an earlier wave went back.
+        """Keep a wave open on clusters that already use the current version of the rule.
 
-        Otherwise, an unrelated change on a cluster of an earlier wave, for example a new package, would close an open
-        wave and remove the current text from its drafts.
+        This does not apply if an earlier wave was reverted. Otherwise, an unrelated change on a cluster of an earlier
+        wave would close an open wave. Its drafts would then return to the previous version of the rule.
         """
         return replace(
             gate,
@@ -100,7 +103,10 @@ class RolloutTracker:
         return True in results and False not in results
 
     def _was_rendered_with_current_text(self, rule: RuleId, variant: Variant, target: PreparedTarget) -> bool | None:
-        """Return whether the last render used the current text; None if there was no render with the rule."""
+        """Return whether the last render used the current version of the rule.
+
+        Return None if no render used the rule.
+        """
         record = _find_record(variant, target)
         dependency = format_dependency(ROLLOUT_DEPENDENCY, str(rule), variant.cluster)
         fingerprint = record.trace.get(dependency) if record else None
@@ -137,7 +143,8 @@ class RolloutTracker:
         published = record.published_version if record else None
         is_published = published is not None and target.snapshot.observe_package(package).published is not None
         if record and published and is_published and published.rules.get(rule) == current.text:
-            # The published version has the rule text. An open draft with another cause does not change this.
+            # An open draft with another cause is ignored, because the published package already contains the current
+            # rule.
             return ProgressPublished(
                 package, self._get_publication_seconds(record, target, package, published.rendered)
             )
@@ -148,7 +155,8 @@ class RolloutTracker:
         if fingerprint is None:
             return ProgressPending(package, has_retreated) if rule in record.rule_texts else None
         if fingerprint != current.digest:
-            # The wave of this cluster is open, so that this pass renders the package with the current text.
+            # The progress is unknown, because the wave is open, and this pass renders the package with the current
+            # rule.
             return ProgressUnknown(package)
         if record.outcome.get("kind") == "blocked" or not _is_published(
             record, target.snapshot.observe_package(package)
@@ -159,10 +167,10 @@ class RolloutTracker:
     def _get_publication_seconds(
         self, record: PackageRecord, target: PreparedTarget, package: str, tree: TreeId | None
     ) -> int:
-        """Return the time since which a tree is published, 0 for content that existed before the reconciler.
+        """Return the time since which a tree is published. Return 0 for content that is older than the reconciler.
 
-        A commit of the reconciler has the date of its content, and can be published much later. For this reason, the
-        time at which it was first seen as published counts as well.
+        The date of a reconciler commit can be much earlier than its publication. Therefore, the result is never before
+        the time when the reconciler first found the tree on the target branch.
         """
         commits = [revision.commit for revision in record.revisions if revision.version.rendered == tree]
         if not commits:
@@ -174,7 +182,6 @@ class RolloutTracker:
         return max(seconds, self._first_seen.get(name, {}).get(package, 0))
 
     def _is_render_current(self, variant: Variant, target: PreparedTarget) -> bool:
-        """Return whether the dependencies of the package's last render are unchanged, except for rollouts."""
         key = (variant.cluster, variant.target.package)
         if key not in self._current:
             inputs = build_decision_input(variant, target.claims, target.snapshot)
@@ -183,7 +190,7 @@ class RolloutTracker:
 
 
 def apply_rollout_gates(overrides: ClusterOverrides, rollouts: RolloutGates) -> ClusterOverrides:
-    """Return the overrides with the clusters of closed waves."""
+    """Return the overrides, in which each rule is closed on the clusters of waves that are not open yet."""
     all_clusters = frozenset(overrides.clusters)
     return replace(
         overrides, closed_clusters={name: all_clusters - gate.open_clusters for name, gate in rollouts.gates.items()}
@@ -191,16 +198,15 @@ def apply_rollout_gates(overrides: ClusterOverrides, rollouts: RolloutGates) -> 
 
 
 def _find_record(variant: Variant, target: PreparedTarget) -> PackageRecord | None:
-    """Return the record of a package, if it belongs to this variant."""
     record = target.snapshot.state.packages.get(variant.target.package)
     return record if record and record.owner.key == variant.owner.key else None
 
 
 def _find_uncertain_packages(rule: RuleId, target: PreparedTarget, winners: Collection[str]) -> Iterator[str]:
-    """Yield the packages with the policy of a rule that may be requested, although they cannot be determined now."""
+    """Yield the packages that use the policy of a rule, and that may or may not be requested."""
     claims = target.claims
     for package, record in target.snapshot.state.packages.items():
-        # A package that was recovered from its status file can have any policy.
+        # Include each package without a recorded render, because its policies are unknown.
         has_policy = str(rule.policy) in record.policy_usage or record.desired_tree is None
         may_be_requested = (
             claims.is_requested(package)
@@ -212,7 +218,7 @@ def _find_uncertain_packages(rule: RuleId, target: PreparedTarget, winners: Coll
 
 
 def _is_published(record: PackageRecord, observed: ObservedPackage) -> bool:
-    """Return whether the target branch has the desired tree, apart from later local changes."""
+    """Return whether the desired tree was published. Later local changes are ignored."""
     return record.desired_tree is not None and record.desired_tree in (
         observed.published,
         record.published_version and record.published_version.rendered,

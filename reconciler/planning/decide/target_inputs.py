@@ -1,4 +1,4 @@
-"""Inputs of the decisions about one target: its requested packages, their owners, and its prepared snapshot."""
+"""Inputs of the decisions about one target: its requested packages, their owners, and its snapshot."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from reconciler.planning.observe.target_snapshot import (
 from reconciler.planning.render.templates import TemplateMerger
 
 TargetName = tuple[str, str]
-"""Namespace and name of a target."""
+"""Namespace and name of the object that defines a target."""
 
 
 @dataclass(frozen=True)
@@ -45,25 +45,25 @@ class DesiredPackages:
     controller_result: ControllerResult
 
     def is_same_result(self, result: ControllerResult) -> bool:
-        """Return whether a result has the identical variants and stalled variants."""
+        """Return whether another result contains the same Python objects as variants and stalled variants."""
         own = self.controller_result
         return are_identical(own.variants, result.variants) and are_identical(own.stalled, result.stalled)
 
     @cached_property
     def variants_by_target(self) -> Mapping[TargetName, tuple[Variant, ...]]:
-        """The variants of each target."""
+        """The requested package variants of each target."""
         by_target: dict[TargetName, list[Variant]] = {}
         for variant in self.controller_result.variants:
             by_target.setdefault((variant.target.namespace, variant.target.repository), []).append(variant)
         return {name: tuple(variants) for name, variants in by_target.items()}
 
     def is_downstream(self, target: ObjectKey) -> bool:
-        """Return whether a target is the downstream of a variant."""
+        """Return whether a package variant requests a package on this target."""
         return (target.namespace, target.name) in self.variants_by_target
 
     @cached_property
     def targets_by_owner(self) -> Mapping[ObjectKey, frozenset[PackageTarget]]:
-        """The package targets that each owner requests."""
+        """The packages that each owner requests, as target and package path."""
         by_owner: dict[ObjectKey, set[PackageTarget]] = {}
         for variant in self.controller_result.variants:
             by_owner.setdefault(variant.owner.key, set()).add(variant.target)
@@ -71,17 +71,17 @@ class DesiredPackages:
 
     @cached_property
     def multi_target_owners(self) -> frozenset[ObjectKey]:
-        """The owners that can have packages on many targets."""
+        """The owners that can have packages on several targets."""
         return frozenset(variant.owner.key for variant in self.controller_result.variants if variant.is_per_cluster)
 
     @cached_property
     def stalled_owners(self) -> frozenset[ObjectKey]:
-        """The owners whose package cannot be determined now."""
+        """The owners whose packages cannot be computed now."""
         return frozenset(stalled.owner.key for stalled in self.controller_result.stalled)
 
     @cached_property
     def stalled_packages(self) -> Mapping[TargetName, frozenset[str]]:
-        """The packages of each target that cannot be determined now."""
+        """The packages of each target that are requested, but cannot be computed now."""
         by_target: dict[TargetName, frozenset[str]] = {}
         for target in (stalled.target for stalled in self.controller_result.stalled if stalled.target):
             name = (target.namespace, target.repository)
@@ -90,7 +90,7 @@ class DesiredPackages:
 
     @cached_property
     def dependents_by_target(self) -> Mapping[TargetName, Mapping[str, ObjectKey]]:
-        """The upstream packages of each Repository, each with one owner that uses it."""
+        """The upstream packages in each Repository. Each package has one example of an owner that uses it."""
         by_target: dict[TargetName, dict[str, ObjectKey]] = {}
         for upstream, owner in ((variant.upstream, variant.owner) for variant in self.controller_result.variants):
             if upstream:
@@ -101,13 +101,13 @@ class DesiredPackages:
 
 @dataclass(frozen=True)
 class UnreadyOwners:
-    """The owners that are not ready, with the packages that they may request.
+    """The owners that are not ready, and the packages that they may request.
 
     Attributes:
-        owners_by_target: Owners whose repository and package are known.
-        objects: PackageVariants and PackageVariantSets.
-        other_owners: Owners of other kinds.
-        owners_by_package: Owners whose package is known, but not its clusters.
+        owners_by_target: The owners whose repository and package are known.
+        objects: The PackageVariants and PackageVariantSets that are not ready.
+        other_owners: The owners of other kinds that are not ready.
+        owners_by_package: The owners whose package is known, but not their clusters.
     """
 
     owners_by_target: Mapping[tuple[str, str], ObjectKey] = field(default_factory=dict)
@@ -116,15 +116,15 @@ class UnreadyOwners:
     owners_by_package: Mapping[str, ObjectKey] = field(default_factory=dict)
 
     def find_claimant(self, target: PackageTarget, owner: PackageOwner, *, is_gone: bool) -> ObjectKey | None:
-        """Return an owner that may request a package which its recorded owner does not request any more.
+        """Return an unready owner that may request a package. The recorded owner does not request the package any more.
 
-        An object of another namespace counts only if it names the package, or if it may be the recorded owner that was
-        moved to that namespace.
+        An object in another namespace is returned in two cases only: it names the package, or it may be the recorded
+        owner after a move to another namespace.
 
         Args:
             target: The package.
             owner: The recorded owner.
-            is_gone: Whether the config does not have the recorded owner.
+            is_gone: Whether the config does not contain the recorded owner.
         """
         if known := self.owners_by_target.get((target.repository, target.package)) or self.owners_by_package.get(
             target.package
@@ -146,20 +146,20 @@ class TargetClaims:
     """The requested packages of one target, and the data that decides which packages may be deleted.
 
     Attributes:
-        variants: Requested packages.
+        variants: The requested packages.
         existing_owners: All owners in the config.
-        unresolved_owners: Owners and sets in the config whose packages cannot be determined.
-        is_complete: False while a config file cannot be read, so that no deletion is proved.
-        stalled_packages: Requested packages that cannot be determined now.
-        targets_by_owner: Package targets that each owner requests.
-        multi_target_owners: Owners that can have several packages.
-        guards: Deletion limits of sets.
-        dependents: By package, an owner that has the package as its upstream.
-        similar_objects: Objects of unknown kinds, by namespace and name.
-        has_no_owners: The config has no owner of packages at all.
-        unready_owners: Owners of all targets that are not ready.
-        acknowledged_hashes: Hashes of removals that an annotation of the target confirms.
-        max_delete_percent: Limit for the published packages of the target that are removed at once without a
+        unresolved_owners: The owners and sets in the config whose packages cannot be computed.
+        is_complete: Whether all config files can be read. If not, a missing object is not evidence of a deletion.
+        stalled_packages: The requested packages that cannot be computed now.
+        targets_by_owner: The packages that each owner requests.
+        multi_target_owners: The owners that can have several packages.
+        guards: The deletion guards of sets.
+        dependents: For each upstream package, an owner that uses the package.
+        similar_objects: The objects of unknown kinds, by namespace and name.
+        has_no_owners: Whether the config contains no owner of packages.
+        unready_owners: The owners of all targets that are not ready.
+        acknowledged_hashes: The hashes of removals that an annotation of the target confirms.
+        max_delete_percent: The percentage of the target's published packages that one pass removes without a
             confirmation.
     """
 
@@ -179,11 +179,14 @@ class TargetClaims:
     max_delete_percent: int = 100
 
     def has_owner(self, owner: PackageOwner) -> bool:
-        """Return whether the config contains the owner, or a set that may create it and cannot be expanded."""
+        """Return whether the config contains the owner, or may contain it.
+
+        The config may contain the owner if it contains the owner's set, and the set cannot be expanded.
+        """
         return owner.key in self.existing_owners or owner.parent in self.unresolved_owners
 
     def is_requested(self, package: str) -> bool:
-        """Return whether a package is requested, regardless of its owner, and even if it cannot be rendered now."""
+        """Return whether any owner requests a package. A package that cannot be rendered now is also requested."""
         return package in self._requested_packages
 
     @cached_property
@@ -192,25 +195,25 @@ class TargetClaims:
 
     @property
     def uncertainty_reason(self) -> str:
-        """Return why no deletion is proved, "" if deletions are proved."""
+        """The reason why a missing object is not evidence of a deletion. "" if it is evidence."""
         return "" if self.is_complete else "an error in the config leaves its list of objects incomplete"
 
     def is_owner_gone(self, owner: PackageOwner) -> bool:
-        """Return whether the config has neither the owner nor its set."""
+        """Return whether the config contains neither the owner nor its set."""
         return not (self.has_owner(owner) or owner.parent in self.guards or owner.key in self.guards)
 
     def explain_similar_object(self, owner: PackageOwner) -> str:
-        """Return why the owner may exist under a misspelled kind, or ""."""
+        """Return the reason why the owner may exist with a misspelled kind. Return "" if there is no similar object."""
         similar = (self.similar_objects.get((key.namespace, key.name)) for key in (owner.key, owner.parent) if key)
         other = next((key for key in similar if key), None)
         return f"{owner.key} does not exist, but {other}, whose kind is unknown, may be meant" if other else ""
 
     def is_released_by(self, owner: PackageOwner, target: PackageTarget) -> bool:
-        """Return whether an owner does not request a package any more: it was deleted, or requests another package."""
+        """Return whether an owner was deleted, or requests another package instead of `target`."""
         return not self.has_owner(owner) or target not in self.targets_by_owner.get(owner.key, {target})
 
     def find_only_target(self, owner: PackageOwner) -> PackageTarget | None:
-        """Return the package of an owner that has exactly one; None if it has several, or if it is unknown."""
+        """Return the package of an owner that has exactly one package. Return None for other owners."""
         targets = (
             self.targets_by_owner.get(owner.key, frozenset())
             if owner.key not in self.multi_target_owners
@@ -219,14 +222,15 @@ class TargetClaims:
         return next(iter(targets), None)
 
     def is_unresolved(self, owner: PackageOwner) -> bool:
-        """Return whether the config has the owner, but its packages cannot be determined in this pass."""
+        """Return whether the config contains the owner, but the packages of the owner cannot be computed now."""
         return owner.key in self.unresolved_owners or owner.parent in self.unresolved_owners
 
 
 def resolve_claims(claims: TargetClaims, state: TargetState) -> tuple[dict[str, Variant], list[Blocked]]:
-    """Return the variant of each package, and the outcomes of the variants that do not get their package.
+    """Return one variant for each package, and the outcomes of the variants that do not get their package.
 
-    If several variants request one package, or nested packages, the recorded owner gets it, else the first owner.
+    If several variants request one package, or nested packages, the recorded owner gets the package. If there is no
+    recorded owner, the first owner in alphabetical order gets it.
     """
     winners: dict[str, Variant] = {}
     assigned = PackagePathIndex()
@@ -270,7 +274,7 @@ def _find_nested_packages(package: str, snapshot: TargetSnapshot) -> tuple[str, 
 def _find_published_parents(package: str, snapshot: TargetSnapshot) -> tuple[str, ...]:
     if snapshot.heads.target_branch is None:
         return ()
-    # A Kptfile in the root folder does not make the packages its subpackages.
+    # Ignore the root folder, because a Kptfile there does not make all packages its subpackages.
     folders = (folder for folder in list_folders_above(package) if folder)
     return tuple(
         folder
@@ -286,24 +290,25 @@ _SHORT_ID_LENGTH = 12
 
 @dataclass(frozen=True)
 class ConfigOrigin:
-    """Origin of the config of a pass, which the state records.
+    """Origin of the config of a pass. The recorded state contains the origin.
 
     Attributes:
-        directory: Folder of the repository that contains the config files.
-        root_commit: First commit of the config branch; "" for a plain folder, or if the recorded commit must stay.
+        directory: The folder in the repository that contains the config files.
+        root_commit: The first commit of the config branch, or "" for a plain folder. It is also "" if the recorded root
+            commit must be kept.
     """
 
     directory: str = ""
     root_commit: str = ""
 
     def get_repository_path(self, file: str) -> str:
-        """Return the path of a config file from the root of its repository."""
+        """Return the path of a config file relative to the root of its repository."""
         return f"{self.directory}/{file}" if self.directory else file
 
 
 @dataclass(frozen=True)
 class PlanningContext:
-    """Settings, functions and contents that planning uses."""
+    """Settings, functions and package contents that planning uses."""
 
     dependency_reader: DependencyReader
     contents: PackageContentStore
@@ -318,10 +323,10 @@ class PlanningContext:
 
 @dataclass(frozen=True)
 class PreparedTarget:
-    """One target with its requested packages, and with its state updated to its branches.
+    """One target with its requested packages and its updated state, before the decisions.
 
     Attributes:
-        known_outcomes: Outcomes by package that are known without a decision.
+        known_outcomes: The outcomes of packages that need no decision, by package.
     """
 
     target: Target
@@ -341,21 +346,20 @@ def prepare_target(
     context: PlanningContext,
     last_known_head: CommitId | None = None,
 ) -> PreparedTarget | TargetPlan:
-    """Return a target with its current state, or the plan to change nothing on it.
+    """Return a target with its updated state. If the target has an error, return a plan that changes nothing.
 
     Args:
         target: The target.
-        claims: Requested packages.
-        state: Recorded state.
-        heads: Fetched heads.
-        objects: Git objects of the target.
-        context: Settings and functions of planning.
-        last_known_head: As for `find_missing_target`.
+        claims: The requested packages.
+        state: The recorded state.
+        heads: The fetched heads.
+        objects: The Git objects of the target.
+        context: The settings and functions of planning.
+        last_known_head: The cached head of the target branch, as for `find_missing_target`.
     """
     if finding := find_missing_target(target, state, heads, objects, last_known_head):
         return TargetPlan(target, heads, state, state, findings=(finding,))
-    # Another spelling of the URL must not change the state, so that replicas with different spellings write equal
-    # commits.
+    # Keep the recorded URL if only its spelling differs, so that daemons with different spellings write equal commits.
     moved = replace(state, url=target.display_url) if has_other_url(target, state) else state
     current = track_drafts(track_publications(moved, target, heads, objects), target, heads, objects)
     snapshot = TargetSnapshot(target, current, heads, objects, context.draft_template, context.removal_template)
@@ -369,17 +373,17 @@ def find_missing_target(
     repository: GitObjectReader,
     last_known_head: CommitId | None = None,
 ) -> Finding | None:
-    """Return the finding for a target whose known branch was deleted, or is at another location now.
+    """Return the error for a target whose known branch was deleted, or whose location in the config has changed.
 
-    A repository can move. The recorded head of the branch proves that the new URL has the same content.
+    A repository can have a new URL if the branch there contains the recorded head.
 
     Args:
         target: The target.
-        state: Recorded state.
-        heads: Fetched heads.
-        repository: Git objects of the target.
-        last_known_head: Cached head of the branch at the previous URL. An outdated copy at the new URL does not contain
-            this commit.
+        state: The recorded state.
+        heads: The fetched heads.
+        repository: The Git objects of the target.
+        last_known_head: The cached head of the branch at the previous URL. An outdated copy at the new URL does not
+            contain this commit.
     """
     recorded = (state.url, state.branch, state.directory)
     current = (target.display_url, target.branch, target.directory)
@@ -411,14 +415,13 @@ def find_missing_target(
 
 
 def has_other_url(target: Target, state: TargetState) -> bool:
-    """Return whether the state was recorded for another URL, and not only for another spelling of the URL."""
+    """Return whether the state was recorded for another repository. Other spellings of the same URL are ignored."""
     return not any(is_same_repository(state.url, url) for url in (target.display_url, target.url))
 
 
 def _find_lost_commit(
     repository: GitObjectReader, branch: CommitId | None, *commits: CommitId | None
 ) -> CommitId | None:
-    """Return the first of the commits that is not in the history of a branch."""
     candidates = (commit for commit in commits if commit is not None and commit != branch)
     return next(
         (commit for commit in candidates if branch is None or repository.list_first_parents(commit, branch) is None),

@@ -55,11 +55,11 @@ from reconciler.planning.observe.target_snapshot import TargetSnapshot
 
 @dataclass(frozen=True)
 class DecidedTarget(PreparedTarget):
-    """One target with the outcomes of its requested packages. Removals are not decided yet.
+    """One target with the outcomes of its requested packages. Removals are decided later.
 
     Attributes:
-        rejected_claims: Outcomes of the variants that do not get their package.
-        draft_texts: Texts of the drafts, by package.
+        rejected_claims: The outcomes of the variants that do not get their package.
+        draft_texts: The status files and commit messages of the drafts, by package.
     """
 
     outcomes: tuple[PackageOutcome, ...]
@@ -68,7 +68,7 @@ class DecidedTarget(PreparedTarget):
 
     @property
     def reconciled_owners(self) -> frozenset[ObjectKey]:
-        """The owners whose package is published or drafted as requested, without an error."""
+        """The owners that have a published or drafted package without an error."""
         return find_reconciled_owners(self.outcomes)
 
 
@@ -85,7 +85,7 @@ def decide_requested_packages(
     """Decide about the requested packages of one target.
 
     Returns:
-        The decided target, and the renders that were needed, by package.
+        The decided target, and the rendered packages by package path. Unchanged packages are not rendered.
     """
     winners, losers = resolve_claims(prepared.claims, prepared.snapshot.state)
     inputs = [
@@ -96,7 +96,7 @@ def decide_requested_packages(
     decisions = decide_packages(inputs, prepared.claims, prepared.snapshot, context, prepared.known_outcomes)
     outcomes = dict(decisions.outcomes)
     texts: dict[str, DraftTexts] = {}
-    # The texts are written now, because the trees that the renders have read are still cached.
+    # Write the texts now, because the trees that the renders have read are still cached.
     for decision_input in inputs:
         package = decision_input.variant.target.package
         result = _write_texts(decision_input, outcomes[package], prepared.target, context)
@@ -122,7 +122,10 @@ def decide_requested_packages(
 def _write_texts(
     decision_input: DecisionInput, outcome: PackageOutcome, target: Target, context: PlanningContext
 ) -> DraftTexts | Blocked | None:
-    """Return the texts of a package's draft, or the outcome that replaces a draft whose texts cannot be written."""
+    """Return the status file and the commit message of a draft. Return None if the outcome is not a draft.
+
+    If they cannot be written, return the outcome that replaces the draft.
+    """
     if not isinstance(outcome, Draft):
         return None
     try:
@@ -133,12 +136,12 @@ def _write_texts(
 
 
 def plan_target(decided: DecidedTarget, reconciled: Collection[ObjectKey]) -> TargetPlan:
-    """Return the plan of one target. Nothing is changed.
+    """Return the plan of one target. No branch is changed here.
 
     Args:
         decided: The target with its outcomes.
-        reconciled: Owners of all targets whose packages have no error. Their previous packages are removed only after
-            this.
+        reconciled: The owners, on all targets, whose packages have no error. Previous packages of other owners are not
+            removed yet.
     """
     claims, texts = decided.claims, decided.draft_texts
     decisions = decide_removals(decided.snapshot, claims, reconciled)
@@ -200,7 +203,7 @@ def _build_next_state(
     for outcome in decided.outcomes:
         package = outcome.variant.target.package
         if outcome is known.get(package):
-            # The record of a known outcome does not change.
+            # Keep the record, because a known outcome does not change it.
             continue
         if not _has_other_owner(outcome) and not (isinstance(outcome, Blocked) and outcome.should_retry):
             record = _record_outcome(outcome, texts.get(package), snapshot.find_draft_branch(package))
@@ -214,12 +217,12 @@ def _build_next_state(
         )
     deleted = {action.branch for action in actions if isinstance(action, DeleteBranch)}
     drafts = {name: draft for name, draft in snapshot.state.drafts.items() if name not in deleted}
-    # Without a draft, the target branch is not created, and its head must not be recorded.
+    # Do not record the head if there is no draft, because the target branch is then not created.
     exists = not snapshot.heads.is_absent or any(isinstance(action, PushCommits) for action in actions)
     head = snapshot.heads.target_branch if exists and snapshot.heads.target_branch else snapshot.state.observed_commit
     root = decided.context.config_origin.root_commit or snapshot.state.config_root
     packages = dict(sorted(records.items()))
-    # A target without packages and drafts has no state.
+    # Record no config files for a target without packages and drafts, because such a target needs no state.
     definition = decided.target.definition_sources if records or drafts else {}
     definition = _prefix_config_paths(definition, snapshot.state.definition_sources, decided)
     return replace(
@@ -233,12 +236,12 @@ def _build_next_state(
 
 
 def _prefix_config_paths(sources: ConfigSources, recorded: ConfigSources, decided: DecidedTarget) -> ConfigSources:
-    """Return config files as paths from the root of the config repository.
+    """Return the config files with paths relative to the root of the config repository.
 
-    While the config is incomplete, recorded files stay, because their objects may still exist.
+    If the config is incomplete, recorded files are kept, because their objects may still exist.
     """
     origin = decided.context.config_origin
-    # Many packages share the mapping, so it is not copied when the config has no directory.
+    # Copy the mapping only if the config has a directory, because many packages share one mapping.
     current = {origin.get_repository_path(path): ids for path, ids in sources.items()} if origin.directory else sources
     if decided.claims.is_complete or recorded.items() <= current.items():
         return current
@@ -252,7 +255,7 @@ def _record_held_removal(held: HeldRemoval) -> PackageRecord:
 
 
 def _record_removal(record: PackageRecord, kind: str, finding: Finding) -> PackageRecord:
-    # A package that is requested again needs its previous outcome and its upstream.
+    # Keep the previous outcome and upstream, because a package that is requested again continues with them.
     previous = record.outcome.get("before", record.outcome)
     upstream = {name: value for name, value in previous.items() if name == "upstream"}
     outcome = {"kind": kind, "findings": [serialize_finding(finding)], "before": dict(previous), **upstream}
@@ -260,7 +263,7 @@ def _record_removal(record: PackageRecord, kind: str, finding: Finding) -> Packa
 
 
 def _has_other_owner(outcome: PackageOutcome) -> bool:
-    # The record of a package belongs to its owner. A blocked variant of another owner must not change it.
+    # Keep the record of the owner, because a blocked variant of another owner must not change it.
     record = outcome.record if isinstance(outcome, Blocked) else None
     return record is not None and record.owner.key != outcome.variant.owner.key
 
@@ -281,9 +284,9 @@ def _build_record(outcome: PackageOutcome, texts: DraftTexts | None, branch: str
         case Blocked():
             record = outcome.record or _create_record(outcome.variant)
             data = _serialize_outcome("blocked", outcome.variant, outcome.findings, outcome.conditions)
-            # A policy that cannot be found now still counts as a policy of the package.
+            # Keep the recorded policies, because the package can still use a policy that cannot be found now.
             usage = {**record.policy_usage, **outcome.policy_usage}
-            # A declined source is compared with the trace of that render, which is replaced here.
+            # Delete the declined source, because it is compared with the trace that is replaced here.
             return replace(
                 record,
                 trace=outcome.trace,
@@ -340,10 +343,10 @@ def _serialize_outcome(
 
 
 def create_state(target: Target) -> TargetState:
-    """Return the state of a target without a recorded state."""
+    """Return the initial state of a target that has no recorded state."""
     return TargetState(target.display_url, target.branch, target.directory)
 
 
 def list_pushes(plan: TargetPlan) -> tuple[PushCommits, ...]:
-    """Return the actions that push commits."""
+    """Return the branch actions that push commits."""
     return tuple(action for action in plan.branch_actions if isinstance(action, PushCommits))

@@ -1,4 +1,4 @@
-"""Decisions about all packages of one target, with templates merged across the packages."""
+"""Decisions about all packages of one target, if Kafka templates of one package are merged into other packages."""
 
 from __future__ import annotations
 
@@ -30,14 +30,13 @@ from reconciler.planning.render.templates import (
     remove_template_dependencies,
 )
 
-# Recorded outcomes of packages without a drafted version. If the draft branch contains such a package, that content is
-# not counted.
+# For these recorded outcomes, the content of the draft branch is ignored, because the package has no drafted version.
 _OUTCOMES_WITHOUT_DRAFT = ("published", "published with edits", "adopted", "declined")
 
 
 @dataclass(frozen=True)
 class PackageDecisions:
-    """The outcomes of the packages of a target, by package, and the renders that were needed."""
+    """The outcomes of the packages of a target, and the packages that were rendered. The keys are package paths."""
 
     outcomes: Mapping[str, PackageOutcome]
     renders: Mapping[str, PackageRender]
@@ -52,15 +51,15 @@ def decide_packages(
 ) -> PackageDecisions:
     """Return the outcome of each requested package of a target.
 
-    A first round decides about each package alone. A second round decides again about the packages with parents or
-    children of templates, when the content of all packages is known.
+    A first round decides about each package separately. A second round decides again about the packages with parents or
+    children of Kafka templates, because it requires the new content of all these packages.
 
     Args:
-        inputs: Inputs of the packages to decide about.
-        claims: Requested packages of the target.
+        inputs: The inputs of the packages to decide about.
+        claims: The requested packages of the target.
         snapshot: The target.
-        context: Settings and functions of planning.
-        known_outcomes: Outcomes of the other packages of the target.
+        context: The settings and functions of planning.
+        known_outcomes: The outcomes of the other packages of the target.
     """
     packages = {entry.variant.target.package: entry for entry in inputs}
     run = _TemplateRound(packages, claims, snapshot, context, dict(known_outcomes))
@@ -70,7 +69,7 @@ def decide_packages(
 
 @dataclass(frozen=True)
 class _TemplatePackages:
-    """The packages of a target with parents or children, and their pairs."""
+    """The packages of a target with parents or children of templates, and the pairs of a parent and a child."""
 
     contents: PackageTrees
     pairs: TemplatePairs
@@ -78,13 +77,13 @@ class _TemplatePackages:
 
 @dataclass
 class _TemplateRound:
-    """State of the decisions about one target.
+    """Decisions about one target in progress. Keys are package paths.
 
     Attributes:
-        first_outcomes: Outcomes of the first round.
-        renders: Packages without merged templates.
-        merged_renders: Packages with merged templates.
-        interrupted: Errors of renders that were interrupted.
+        first_outcomes: The outcomes of the first round.
+        renders: The packages before templates are merged.
+        merged_renders: The packages after templates are merged.
+        interrupted: The errors of renders that were interrupted.
     """
 
     inputs: Mapping[str, DecisionInput]
@@ -121,19 +120,17 @@ class _TemplateRound:
         return self.renders[package]
 
     def _find_template_packages(self) -> list[str]:
-        """Return the packages with parents or children: requested packages, and packages on the branches."""
         rendered = {name for name, render in self.renders.items() if render.has_template_roles}
         requested = (name for name, entry in self.inputs.items() if entry.variant.cluster)
         recorded = {name for name, record in self.snapshot.state.packages.items() if self._has_roles(name, record)}
         return sorted((rendered & {*requested}) | recorded)
 
     def _has_roles(self, package: str, record: PackageRecord) -> bool:
-        """Return whether a package on the branches has parents or children."""
         if has_template_dependencies(record.trace):
             return True
         if has_template_rules_dependency(record.trace) or not record.is_owned or not self.snapshot.target.is_deployment:
             return False
-        # The last render did not search for parents and children, or is unknown. Therefore, the tree is searched.
+        # Search the files, because the last render did not search for parents and children, or is not recorded.
         tree = self._get_current_tree(package)
         return tree is not None and self.context.template_merger.has_template_roles_in_tree(
             tree, lambda: self._read_package(package, tree)
@@ -142,28 +139,32 @@ class _TemplateRound:
     def _decide_together(self, members: Sequence[str]) -> dict[str, PackageOutcome]:
         """Decide about packages with merged templates.
 
-        A withheld package is rendered, but not drafted. Other packages must not inherit from it. Therefore, the loop
-        decides about them again without its new content. A withheld package stays withheld until the loop ends.
-        Otherwise, two packages that prevent each other's draft would alternate forever.
+        A package can be rendered but not drafted, because it is blocked or declined. Other packages must not inherit
+        values from its new content. Therefore, the loop decides again with the old content of this package. The package
+        stays undrafted in all later iterations. Without this rule, two packages that prevent each other's draft would
+        alternate forever.
         """
         published = self._collect_packages(members, self._get_published_tree).pairs
-        withheld: dict[str, PackageOutcome] = {}
+        undrafted: dict[str, PackageOutcome] = {}
         while True:
-            packages = self._render_changed(members, withheld)
-            names = (name for name in members if name in self.inputs and name not in withheld)
+            packages = self._render_changed(members, undrafted)
+            names = (name for name in members if name in self.inputs and name not in undrafted)
             outcomes = {name: self._decide_merged(self.inputs[name], packages, published) for name in names}
             new = {
-                name: outcome for name, outcome in outcomes.items() if self._is_usable(name) and _is_withheld(outcome)
+                name: outcome for name, outcome in outcomes.items() if self._is_usable(name) and _is_undrafted(outcome)
             }
             if not new:
-                return self._record_withheld(members, {**outcomes, **withheld})
-            withheld |= new
+                return self._record_undrafted(members, {**outcomes, **undrafted})
+            undrafted |= new
 
-    def _render_changed(self, members: Sequence[str], withheld: Mapping[str, PackageOutcome]) -> _TemplatePackages:
-        """Return the packages after this pass. Packages whose template dependencies changed are rendered first."""
+    def _render_changed(self, members: Sequence[str], undrafted: Mapping[str, PackageOutcome]) -> _TemplatePackages:
+        """Return the packages as they are after this pass.
+
+        Packages with changed template dependencies are rendered first.
+        """
         tried: set[str] = set()
         while True:
-            packages = self._collect_packages(members, partial(self._get_next_tree, withheld=withheld))
+            packages = self._collect_packages(members, partial(self._get_next_tree, undrafted=undrafted))
             changed = [
                 name
                 for name in members
@@ -173,7 +174,7 @@ class _TemplateRound:
                 return packages
             for name in changed:
                 self._render_again(self.inputs[name])
-            # A package that cannot be rendered keeps its content.
+            # Do not try again to render a package that failed. It keeps its old content.
             tried.update(changed)
 
     def _has_changed(self, package: str, packages: _TemplatePackages) -> bool:
@@ -196,7 +197,6 @@ class _TemplateRound:
     def _decide_merged(
         self, inputs: DecisionInput, packages: _TemplatePackages, published: TemplatePairs
     ) -> PackageOutcome:
-        """Decide about a package with merged templates."""
         render = partial(self._render_merged, pairs=packages.pairs, published=published)
         return decide_package(inputs, self._build_reader(packages), self.context.contents, render)
 
@@ -217,24 +217,24 @@ class _TemplateRound:
         )
         return self.merged_renders[package]
 
-    def _record_withheld(
+    def _record_undrafted(
         self, members: Sequence[str], outcomes: Mapping[str, PackageOutcome]
     ) -> dict[str, PackageOutcome]:
-        """Return the outcomes. Withheld packages depend on all template packages of the target.
+        """Return the outcomes, in which each undrafted package depends on all packages with templates.
 
-        The content of a withheld package is known only in this pass, and any other package can be the reason.
+        The next pass must decide again about an undrafted package, because any other package can be the reason.
         """
         trees = {name: self._get_tree_in_next_pass(name, outcomes.get(name)) for name in members}
         dependency = {
             ALL_TEMPLATES_DEPENDENCY: fingerprint_packages({name: tree for name, tree in trees.items() if tree})
         }
         return {
-            name: _replace_template_dependencies(outcome, dependency) if _is_withheld(outcome) else outcome
+            name: _replace_template_dependencies(outcome, dependency) if _is_undrafted(outcome) else outcome
             for name, outcome in outcomes.items()
         }
 
     def _get_tree_in_next_pass(self, package: str, outcome: PackageOutcome | None) -> TreeId | None:
-        """Return the tree of a package that the next pass will see if nothing else changes."""
+        """Return the tree of a package that the next pass will use if no input changes."""
         match outcome:
             case Draft(rendered=rendered, record=record):
                 return rendered.files.id if has_template_dependencies(record.trace) else None
@@ -258,7 +258,7 @@ class _TemplateRound:
         return _TemplatePackages(contents, self.context.template_merger.find_pairs(contents, read))
 
     def _read_package(self, package: str, tree: TreeId) -> FileTree:
-        """Return the files of a tree. If local changes made it too large to read, return the published version."""
+        """Return the files of a tree. If local changes made the package too large, return its published version."""
         record = self._get_record(package)
         published = record.published_version.rendered if record and record.published_version else None
         for candidate in (tree, published):
@@ -266,21 +266,21 @@ class _TemplateRound:
                 if candidate is not None:
                     return self.context.contents.read_tree(candidate)
             except PackageTooLargeError:
-                # The package is blocked for this reason, with a finding.
+                # Ignore the error, because another finding reports it and blocks the package.
                 continue
         return FileTree()
 
-    def _get_next_tree(self, package: str, withheld: Mapping[str, PackageOutcome]) -> TreeId | None:
+    def _get_next_tree(self, package: str, undrafted: Mapping[str, PackageOutcome]) -> TreeId | None:
         """Return the tree of a package after this pass: its new render, else the draft, else the published tree."""
-        if package in withheld:
-            return _get_unchanged_tree(self.snapshot.observe_package(package), withheld[package])
+        if package in undrafted:
+            return _get_unchanged_tree(self.snapshot.observe_package(package), undrafted[package])
         return self.renders[package].files.id if self._is_usable(package) else self._get_current_tree(package)
 
     def _is_usable(self, package: str) -> bool:
         return package in self.renders and not select_errors(self.renders[package].findings)
 
     def _get_current_tree(self, package: str) -> TreeId | None:
-        """Return the tree of a package without a render: the draft, else the published tree."""
+        """Return the tree of a package that is not rendered: the draft, or the published tree if there is no draft."""
         observed = self.snapshot.observe_package(package)
         if package in self.first_outcomes:
             return _get_unchanged_tree(observed, self.first_outcomes[package])
@@ -290,7 +290,7 @@ class _TemplateRound:
         return (observed.drafted if is_drafted else None) or observed.published
 
     def _may_be_requested(self, package: str, record: PackageRecord) -> bool:
-        """Return whether a package may be requested. Otherwise, this pass can delete its draft."""
+        """Return whether a package is or may be requested. If not, this pass can delete its draft."""
         if self.claims.is_requested(package) or not self.claims.is_complete:
             return True
         return self.claims.is_unresolved(record.owner) or bool(self.claims.explain_similar_object(record.owner))
@@ -303,19 +303,19 @@ class _TemplateRound:
 
 
 def _get_unchanged_tree(observed: ObservedPackage, outcome: PackageOutcome) -> TreeId | None:
-    """Return the tree of a package that does not change in this pass: the draft, else the published tree."""
+    """Return the tree of a package that this pass does not change: the draft, or the published tree without a draft."""
     if isinstance(outcome, Unchanged) and outcome.reason in _OUTCOMES_WITHOUT_DRAFT:
         return observed.published
     return observed.drafted or observed.published
 
 
-def _is_withheld(outcome: PackageOutcome) -> bool:
-    """Return whether the rendered package is not drafted, because it is blocked or was declined."""
+def _is_undrafted(outcome: PackageOutcome) -> bool:
+    """Return whether a package is not drafted, because it is blocked or a person declined its content."""
     return isinstance(outcome, Blocked) or (isinstance(outcome, Unchanged) and outcome.reason == "declined")
 
 
 def _replace_template_dependencies(outcome: PackageOutcome, dependency: Mapping[str, str]) -> PackageOutcome:
-    """Return a withheld outcome with a dependency instead of its template dependencies."""
+    """Return the outcome with `dependency` instead of its dependencies on single parents and children."""
     match outcome:
         case Blocked():
             return replace(outcome, trace={**remove_template_dependencies(outcome.trace), **dependency})

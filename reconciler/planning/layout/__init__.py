@@ -1,1 +1,1 @@
-"""Names and contents of draft branches and tags. Decisions about which packages to draft do not belong here."""
+"""Names and contents of draft branches and tags. Decisions about which packages are drafted do not belong here."""

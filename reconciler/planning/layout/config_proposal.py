@@ -1,6 +1,6 @@
-"""The proposal to the config repository: a commit that updates revisions, and the action on its branch.
+"""The proposal to the config repository: one commit on one branch that updates revisions in the config.
 
-The proposal has one branch with one commit, which contains every revision whose tag has moved.
+The commit contains every revision whose tag has moved.
 """
 
 from __future__ import annotations
@@ -25,13 +25,18 @@ RevisionValue = str | int
 
 @dataclass(frozen=True)
 class ProposedRevision:
-    """A revision that was proposed, and its state: `offered`, merged (`taken`) or `declined`."""
+    """A revision that the reconciler proposed to the config.
+
+    Attributes:
+        stage: `offered`: the revision is on the proposal branch. `taken`: the proposal was merged. `declined`: a person
+            rejected the revision.
+    """
 
     revision: RevisionValue
     stage: ProposalStage = "offered"
 
     def is_same_revision(self, revision: RevisionValue | None) -> bool:
-        """Return whether both values mean the same revision, for example `2` and `v2`."""
+        """Return whether both values mean the same revision. For example, `2` and `v2` are the same revision."""
         return revision is not None and _format_revision(self.revision) == _format_revision(revision)
 
 
@@ -40,9 +45,9 @@ class ProposalState:
     """Recorded state of the proposal.
 
     Attributes:
-        proposal_head: Head of the branch that was pushed last.
-        base: Config commit that the proposal was made on.
-        revisions: Last proposed revisions by `RevisionPin.id`. An entry is deleted when its tag moves.
+        proposal_head: The head of the proposal branch that was pushed last.
+        base: The config commit that the proposal is based on.
+        revisions: The last proposed revision of each `RevisionPin.id`. An entry is deleted when its tag moves.
     """
 
     branch: str = ""
@@ -64,12 +69,12 @@ class ConfigBranchSnapshot:
     """The config repository at the start of a pass.
 
     Attributes:
-        branch: Name of the branch for the proposal.
-        config_commit: Commit of the config that was read.
-        proposal_head: Head of the branch for the proposal, None if it does not exist.
-        files: Config files.
-        is_complete: False while a config file cannot be read.
-        read_base_blob: Returns the blob at a path in the commit that the current proposal was made on.
+        branch: The name of the proposal branch.
+        config_commit: The commit of the config.
+        proposal_head: The head of the proposal branch. None if the branch does not exist.
+        files: The config files.
+        is_complete: False if a config file cannot be read.
+        read_base_blob: Returns the blob at a path in the config commit that the current proposal is based on.
         parse_file: Parses a config file.
     """
 
@@ -84,23 +89,25 @@ class ConfigBranchSnapshot:
 
     @property
     def known_state(self) -> ProposalState:
-        """The recorded state of this branch, without commits if the settings name another branch now."""
+        """The recorded state. If the settings now name another proposal branch, the recorded commits are omitted."""
         return self.state if self.state.branch == self.branch else replace(self.state, proposal_head=None, base=None)
 
     @property
     def is_edited(self) -> bool:
-        """Whether the branch has a head that the reconciler did not push."""
+        """Whether the head of the proposal branch was not pushed by the reconciler."""
         return self.proposal_head is not None and self.proposal_head != self.known_state.proposal_head
 
 
 @dataclass(frozen=True)
 class ConfigProposal:
-    """The planned action on the proposal's branch: write it on the head of the config, delete it (`end`), or keep it.
+    """The planned action on the proposal branch, with the changes that the branch contains.
 
     Attributes:
+        action: `write`: create the branch again on the head of the config. `end`: delete the branch. `keep`: do not
+            change the branch.
         edits: All changes of the proposal.
         files_before, files_after: The changed files before and after the edits.
-        state: State to record, without the new head.
+        state: The state to record, without the new head of the branch.
     """
 
     branch: str = ""
@@ -113,12 +120,15 @@ class ConfigProposal:
 
     @property
     def seconds(self) -> int:
-        """Latest date of the tagged commits, in seconds since 1970."""
+        """The latest date of the tagged commits, in seconds since 1970."""
         return max((edit.pin.seconds for edit in self.edits), default=0)
 
 
 def plan_proposal(pins: Iterable[RevisionPin], snapshot: ConfigBranchSnapshot) -> ConfigProposal:
-    """Return the proposal. A revision that was rejected or reverted is not proposed again until its tag moves."""
+    """Return the proposal for the config repository.
+
+    A revision that a person rejected or reverted is not proposed again until its tag moves.
+    """
     pins = tuple(pins)
     revisions = _compute_next_revisions(pins, snapshot)
     edits = tuple(
@@ -140,7 +150,7 @@ def plan_proposal(pins: Iterable[RevisionPin], snapshot: ConfigBranchSnapshot) -
 def plan_manual_proposal(
     pins: Iterable[RevisionPin], files: FileTree, parse_file: Callable[[bytes], YamlFile]
 ) -> ConfigProposal:
-    """Return the changes for a config in a plain folder. The findings describe the changes to make by hand."""
+    """Return the changes for a config in a plain folder. The findings describe the changes that the user must make."""
     edits = tuple(
         RevisionEdit(pin, pin.tagged_revision)
         for pin in pins
@@ -158,7 +168,7 @@ def plan_manual_proposal(
 
 
 def format_tag_move(edit: RevisionEdit) -> str:
-    """Return a sentence with the revision that a tag names now, and the revision in the config."""
+    """Return a text with the revision that a tag names now, and the revision in the config."""
     pin = edit.pin
     named = f"tag {pin.tag} of {pin.package} names {_format_revision(edit.revision)}"
     if pin.written_revision is None:
@@ -186,7 +196,7 @@ def _compute_next_revisions(pins: Iterable[RevisionPin], snapshot: ConfigBranchS
     is_branch_deleted = known.proposal_head is not None and snapshot.proposal_head is None
     revisions = {pin.id: _compute_next_revision(pin, known.revisions.get(pin.id), is_branch_deleted) for pin in pins}
     if not snapshot.is_complete:
-        # A pin whose file cannot be read now was not deleted.
+        # Keep the recorded revisions, because an object with a revision can be in the file that cannot be read.
         revisions = {**known.revisions, **revisions}
     return {name: revision for name, revision in sorted(revisions.items()) if revision}
 
@@ -194,24 +204,23 @@ def _compute_next_revisions(pins: Iterable[RevisionPin], snapshot: ConfigBranchS
 def _compute_next_revision(
     pin: RevisionPin, known: ProposedRevision | None, is_branch_deleted: bool
 ) -> ProposedRevision | None:
-    """Return the next state of a proposed revision."""
     if known and known.is_same_revision(pin.written_revision):
         known = replace(known, stage="taken")
     elif known and (known.stage == "taken" or is_branch_deleted):
-        # It was merged and reverted, or its branch was deleted. Both reject the revision.
+        # Decline the revision, because a person reverted its merge or deleted its branch.
         known = replace(known, stage="declined")
     if pin.tagged_revision is None:
         return known
     if known is None or not known.is_same_revision(pin.tagged_revision):
         known = None if pin.is_same_package else ProposedRevision(pin.tagged_revision)
-    # A revision with the same package needs no review.
+    # Do not propose a revision with an identical package, because there is nothing to review.
     return None if known and pin.is_same_package and known.stage == "offered" else known
 
 
 def _keep_written_revisions(
     revisions: Mapping[str, ProposedRevision], snapshot: ConfigBranchSnapshot
 ) -> dict[str, ProposedRevision]:
-    """Return the revisions without new ones. New revisions are not written to a branch with local changes."""
+    """Return the revisions without new ones, because new revisions are not written to a branch with local changes."""
     known = snapshot.known_state.revisions
     return {
         name: revision if revision.stage != "offered" else known[name]
@@ -238,7 +247,10 @@ def _choose_action(
 
 
 def _has_unreadable_pins(revisions: Mapping[str, ProposedRevision], edits: tuple[RevisionEdit, ...]) -> bool:
-    """Return whether an object with a proposed revision cannot be read now. A new commit would revert its proposal."""
+    """Return whether an object with a proposed revision cannot be read now.
+
+    A new commit would not contain the proposed revision of this object.
+    """
     return len(_open_revisions(revisions)) > len(edits)
 
 
@@ -278,7 +290,7 @@ def _set_revision(data: Any, path: tuple[str | int, ...], revision: RevisionValu
         return {key: changed if key == path[0] else value for key, value in data.items()}
     if "revision" in data:
         return {**data, "revision": revision}
-    # Add the revision before its tag.
+    # Insert the missing field `revision` before the field `tag` or `ref`.
     added: dict[str, Any] = {}
     for key, value in data.items():
         added |= {"revision": revision, key: value} if key in ("tag", "ref") else {key: value}
@@ -320,7 +332,7 @@ def _list_findings(
 
 
 def serialize_proposal_state(state: ProposalState) -> dict[str, bytes]:
-    """Return the files of the state commit. Equal states give equal bytes."""
+    """Return the files of the state commit of the proposal. Equal states give equal bytes."""
     revisions = {
         name: {"revision": revision.revision, "stage": revision.stage} for name, revision in state.revisions.items()
     }
@@ -338,8 +350,8 @@ def parse_proposal_state(files: Mapping[str, bytes]) -> ProposalState:
     """Read the result of `serialize_proposal_state`.
 
     Raises:
-        EngineTooOldError: The state has a newer format.
-        StateUnreadableError: The state cannot be read.
+        EngineTooOldError: A newer version of the reconciler wrote the state.
+        StateUnreadableError: The state is corrupt.
     """
     try:
         data = json.loads(files[PROPOSAL_STATE_FILE])

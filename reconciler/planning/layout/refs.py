@@ -14,13 +14,13 @@ from reconciler.planning.model.targets import Target
 
 @dataclass(frozen=True)
 class DraftCommit:
-    """One planned commit of a draft branch, which changes one package.
+    """One planned commit on a draft branch. The commit changes one package.
 
     Attributes:
-        content: New tree of the package; None deletes it.
-        status: New status file; None deletes it.
-        min_seconds: Earliest committer date in seconds since 1970. The dates of the parents and of the config commit
-            can make it later.
+        content: The new tree of the package. None deletes the package.
+        status: The new status file. None deletes the status file.
+        min_seconds: The earliest committer date in seconds since 1970. The dates of the parents and of the config
+            commit can make the date later.
     """
 
     package: str
@@ -32,7 +32,10 @@ class DraftCommit:
 
 @dataclass(frozen=True)
 class TargetBranchMerge:
-    """A merge commit of the target branch: it takes every path that changed between `base` and `commit`."""
+    """A merge of the target branch into a draft.
+
+    The merge commit takes all paths that differ between `base` and `commit`.
+    """
 
     commit: CommitId
     base: CommitId
@@ -43,13 +46,13 @@ class PushCommits:
     """Push commits to a draft branch.
 
     Attributes:
-        expected_head: Head that the branch must have, None for a new branch.
-        start_commit: Parent of the first commit: the draft's head, or a commit of the target branch for a new or
-            rebuilt draft.
-        base_commit: Commit of the target branch that the draft starts at.
-        is_edited: Whether the draft contains commits of other authors.
-        merge: Merge of the target branch before the commits.
-        metadata_file: Path and content of a metadata file that every commit contains.
+        expected_head: The head that the branch must have before the push. None for a new branch.
+        start_commit: The parent of the first commit: the head of the draft branch, or a commit of the target branch for
+            a new or rebuilt draft.
+        base_commit: The commit of the target branch that the draft branch starts at.
+        is_edited: Whether the draft branch contains commits of other authors.
+        merge: The merge of the target branch that precedes the commits.
+        metadata_file: The path and content of the GitOps Promoter metadata file in every commit.
     """
 
     branch: str
@@ -64,7 +67,7 @@ class PushCommits:
 
 @dataclass(frozen=True)
 class DeleteBranch:
-    """Delete a draft branch. The target branch has all its content."""
+    """Delete a draft branch that is not needed any more."""
 
     branch: str
     expected_head: CommitId
@@ -72,7 +75,7 @@ class DeleteBranch:
 
 @dataclass(frozen=True)
 class ResetBranch:
-    """Set a draft branch without a draft to a commit of the target branch, because a tool requires the branch."""
+    """Set a draft branch to a commit of the target branch. GitOps Promoter requires the branch even without a draft."""
 
     branch: str
     expected_head: CommitId | None
@@ -90,22 +93,28 @@ BranchAction = PushCommits | DeleteBranch | ResetBranch | KeepBranch
 
 
 class DraftHistory(Protocol):
-    """Content of a draft branch compared to the target branch."""
+    """History of a draft branch, compared with the target branch."""
 
     def list_draft_commits(self, head: CommitId, base: CommitId) -> Sequence[DraftCommit]:
-        """Return the reconciler's commits after `base` up to `head`, oldest first."""
+        """Return the commits of the reconciler after `base` up to `head`, oldest first."""
         ...
 
     def has_conflicting_changes(
         self, head: CommitId, base: CommitId, branch: CommitId, outside: Collection[str]
     ) -> bool:
-        """Return whether `head` and `branch` changed a path since `base` differently, except for paths in `outside`."""
+        """Return whether `head` and `branch` changed the same path in different ways since `base`.
+
+        Paths in `outside` are ignored.
+        """
         ...
 
     def has_unpublished_changes(
         self, head: CommitId, base: CommitId, branch: CommitId, besides: Collection[str] = ()
     ) -> bool:
-        """Return whether a path of `head` differs from both `base` and `branch`, except in the packages `besides`."""
+        """Return whether `head` has a path that differs from `base` and from `branch`.
+
+        Paths of the packages in `besides` are ignored.
+        """
         ...
 
 
@@ -114,12 +123,13 @@ class DraftChanges:
     """Decisions about the packages of one draft branch.
 
     Attributes:
-        new_commits: Commits with new content, by package.
-        reverts: Commits that restore the content of the target branch, by package.
-        open_packages: Packages with a recorded draft version.
-        moved_packages: Packages that the draft changes, and that the target branch changed since the draft's base.
-        edited_packages: Packages with local changes on the target branch.
-        restores: Commits that restore the content of the draft after a merge of the target branch, by package.
+        new_commits: The commits with new content, by package.
+        reverts: The commits that restore the content of the target branch, by package.
+        open_packages: The packages with a recorded draft version.
+        moved_packages: The packages that the draft changes, and that the target branch changed after the start of the
+            draft branch.
+        edited_packages: The packages with local changes on the target branch.
+        restores: The commits that restore the content of the draft after a merge of the target branch, by package.
     """
 
     new_commits: Mapping[str, DraftCommit]
@@ -131,12 +141,12 @@ class DraftChanges:
 
     @property
     def kept_packages(self) -> frozenset[str]:
-        """The packages whose draft version does not change."""
+        """The packages whose version on the draft does not change."""
         return self.open_packages - self.reverts.keys() - self.new_commits.keys()
 
     @property
     def stale_packages(self) -> frozenset[str]:
-        """The kept packages with local changes on the target branch, which a rebuilt draft would revert."""
+        """The kept packages with local changes on the target branch. A rebuilt draft would revert these changes."""
         return self.moved_packages & self.kept_packages & self.edited_packages
 
 
@@ -148,15 +158,15 @@ def plan_draft_branch(
     changes: DraftChanges,
     history: DraftHistory,
 ) -> BranchAction:
-    """Return the action that makes a draft branch match the decisions.
+    """Return the action that makes the draft branch equal to the decisions about its packages.
 
     Args:
-        branch: Name of the draft branch.
-        head: Fetched head of the draft branch, None if it does not exist.
-        state: State of the target, which contains every existing draft branch.
-        published: Head of the target branch.
-        changes: Decisions for the packages of the branch.
-        history: Content of the branches.
+        branch: The name of the draft branch.
+        head: The fetched head of the draft branch, or None if the branch does not exist.
+        state: The state of the target, which contains every existing draft branch.
+        published: The head of the target branch.
+        changes: The decisions about the packages of the branch.
+        history: The history of the draft branch.
     """
     commits = _sort_commits(changes.new_commits)
     if head is None:
@@ -174,7 +184,10 @@ def plan_draft_branch(
 def plan_closed_draft_branch(
     branch: str, head: CommitId | None, published: CommitId, changes: DraftChanges
 ) -> BranchAction:
-    """Return the action for a draft with a closed pull request: new commits start another draft without its content."""
+    """Return the action for a draft branch whose pull request was closed.
+
+    New commits start a new draft, which does not contain the old draft.
+    """
     commits = _sort_commits(changes.new_commits)
     if commits:
         return PushCommits(branch, head, published, published, commits)
@@ -184,7 +197,10 @@ def plan_closed_draft_branch(
 def _plan_edited_branch(
     branch: str, head: CommitId, draft: DraftBranch, published: CommitId, changes: DraftChanges, history: DraftHistory
 ) -> BranchAction:
-    """Append commits to a draft with commits of other authors, until the target branch has all its content."""
+    """Append commits to a draft branch that contains commits of other authors.
+
+    If the target branch contains all changes of the draft, start a new draft or delete the branch instead.
+    """
     if not history.has_unpublished_changes(head, draft.base, published, changes.reverts.keys()):
         commits = _sort_commits(changes.new_commits)
         return PushCommits(branch, head, published, published, commits) if commits else DeleteBranch(branch, head)
@@ -202,9 +218,10 @@ def _plan_edited_branch(
 def _plan_rebuilt_branch(
     branch: str, draft: DraftBranch, published: CommitId, changes: DraftChanges, history: DraftHistory
 ) -> PushCommits:
-    """Return the push that rebuilds the draft on the target branch.
+    """Rebuild the draft on the head of the target branch.
 
-    While a package is stale, the draft keeps its old base. Git then merges the local changes of the target branch.
+    If a rebuilt draft would revert local changes of the target branch, the draft keeps its old base. The merge of the
+    draft in Git then keeps the local changes.
     """
     base = draft.base if changes.stale_packages else published
     kept_commits = [
@@ -221,7 +238,12 @@ def _sort_commits(commits: Mapping[str, DraftCommit]) -> tuple[DraftCommit, ...]
 
 @dataclass(frozen=True)
 class TagPolicy:
-    """Policy for the tags of revisions: which packages get them. `used_packages` are the upstreams of all variants."""
+    """Rules that decide which packages get Git tags for their revisions.
+
+    Attributes:
+        mode: Whether all packages get tags, none, or only those in `used_packages`.
+        used_packages: The packages that are an upstream of another package.
+    """
 
     mode: Literal["used", "all", "none"] = "none"
     used_packages: frozenset[PackageTarget] = frozenset()
@@ -234,7 +256,7 @@ class TagPolicy:
 
 @dataclass(frozen=True)
 class MissingTag:
-    """A published revision that needs a tag, and has none in the state."""
+    """A published revision that needs a tag, and that has no tag in the recorded state."""
 
     name: str
     package: str
@@ -244,7 +266,10 @@ class MissingTag:
 
 @dataclass(frozen=True)
 class TaggedRevision:
-    """A published revision as its tag describes it. Its number is in use, regardless of the author of the tag."""
+    """A published revision that was read from its Git tag.
+
+    The number of the revision is in use, even if the reconciler did not create the tag.
+    """
 
     number: int
     commit: CommitId
@@ -253,12 +278,12 @@ class TaggedRevision:
 
 
 def format_tag_prefix(target: Target, package: str) -> str:
-    """Return the prefix of the tags of a package's revisions, which the revision number follows."""
+    """Return the start of the tag names of a package, e.g. "team/app/v". The revision number follows."""
     return f"{target.tag_prefix}{package}/v"
 
 
 def find_missing_tags(target: Target, state: TargetState, policy: TagPolicy) -> tuple[MissingTag, ...]:
-    """Return the recorded revisions that need a tag and have none, by package and number."""
+    """Return the recorded revisions that need a tag and have none, sorted by package and number."""
     return tuple(
         MissingTag(f"{format_tag_prefix(target, package)}{revision.number}", package, revision, record)
         for package, record in sorted(state.packages.items())
@@ -269,7 +294,7 @@ def find_missing_tags(target: Target, state: TargetState, policy: TagPolicy) -> 
 
 
 def record_tags(state: TargetState, tags: Mapping[tuple[str, int], ObjectId]) -> TargetState:
-    """Return the state with these tags, by package and revision number."""
+    """Return the state with the IDs of new tags. The keys of `tags` are package and revision number."""
     packages = {package: _record_package_tags(package, record, tags) for package, record in state.packages.items()}
     return replace(state, packages=packages)
 

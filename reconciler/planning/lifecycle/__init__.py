@@ -1,1 +1,1 @@
-"""Open drafts and their transitions: propose, publish, reject and drop."""
+"""Open drafts and their transitions: propose, approve, reject and drop."""

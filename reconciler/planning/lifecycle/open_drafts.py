@@ -1,4 +1,4 @@
-"""Open drafts of a target, and the state of each of its packages. Nothing is rendered or planned.
+"""Open drafts of a target, and the state of each of its packages. Nothing is rendered or planned here.
 
 The data comes from the branches, the proposals and the recorded state of the target.
 """
@@ -33,7 +33,7 @@ class DraftedFile:
     """A file that a draft changes, compared with the target branch.
 
     Attributes:
-        object_id: New content, None for a deleted file.
+        object_id: The new content, or None for a deleted file.
         is_mergeable: False if the target branch has changed the file since the draft was created.
     """
 
@@ -44,7 +44,7 @@ class DraftedFile:
 
 
 class DraftContents(TargetObjects, Protocol):
-    """Git objects of a target, with contents of files and changes of drafts."""
+    """Git objects of a target, with the contents of files and the changes of drafts."""
 
     def read_blob(self, blob: BlobId) -> bytes:
         """Return the content of a file."""
@@ -54,16 +54,16 @@ class DraftContents(TargetObjects, Protocol):
         """Return each file that a draft changes.
 
         Args:
-            head: Head of the draft branch.
-            base: Commit of the target branch at which the draft branch starts.
-            branch: Head of the target branch. Files with the same content there are left out.
+            head: The head of the draft branch.
+            base: The commit of the target branch that the draft branch starts at.
+            branch: The head of the target branch. Files that are equal there are omitted.
         """
         ...
 
 
 @dataclass(frozen=True)
 class BlockingReason:
-    """Reason why a draft may not be proposed or published: an identifier, and a message for the user."""
+    """Reason why a draft must not be proposed or published: an identifier, and a message for the user."""
 
     reason: str
     message: str
@@ -74,12 +74,12 @@ class DraftedPackage:
     """A package on a draft branch.
 
     Attributes:
-        record: Recorded state of the package.
-        published_tree: Tree on the target branch.
-        drafted_tree: Tree on the draft branch, None if the draft removes the package.
-        status: Status in the status file of the draft, {} if the file cannot be read.
-        conditions: Conditions of the Kptfile, and `Rendered`.
-        unmet_gates: Readiness gates that are not met. They block the draft only in a deployment repository.
+        record: The recorded state of the package.
+        published_tree: The tree on the target branch.
+        drafted_tree: The tree on the draft branch, or None if the draft removes the package.
+        status: The `status` of the status file on the draft, or {} if the file cannot be read.
+        conditions: The conditions of the Kptfile, and the condition `Rendered`.
+        unmet_gates: The readiness gates that are not met. They block the draft only in a deployment repository.
         errors: Other reasons that block the draft.
         is_edited: Whether the draft contains local changes.
     """
@@ -96,15 +96,15 @@ class DraftedPackage:
 
     @property
     def update_errors(self) -> tuple[BlockingReason, ...]:
-        """Errors that block a newer version. They do not block the current draft."""
+        """Errors that block a newer version of the package. They do not block the current draft."""
         return tuple(list_blocking_errors(self.record))
 
     @property
     def conflicts(self) -> tuple[Mapping[str, Any], ...]:
-        """The conflicts in the status file, and those in the state.
+        """The conflicts in the status file, followed by the conflicts in the recorded state.
 
-        Anyone can edit the status file, so that a conflict can be missing in it. The state alone records conflicts of
-        local changes on the draft.
+        The recorded state is read as well, because anyone can delete a conflict from the status file. In addition, only
+        the recorded state contains conflicts of local changes on the draft.
         """
         recorded = self.record.conflicts if self.record.draft_version is not None and not self.is_removed else ()
         conflicts = (*filter_recorded_conflicts(self.status.get("conflicts")), *recorded)
@@ -121,16 +121,16 @@ class OpenDraft:
     """A draft branch.
 
     Attributes:
-        branch: Name of the draft branch.
-        head: Head of the draft branch.
-        base: Commit of the target branch at which the draft branch starts.
-        published_head: Head of the target branch.
-        proposed_head: Commit that was submitted for approval.
+        branch: The name of the draft branch.
+        head: The head of the draft branch.
+        base: The commit of the target branch that the draft branch starts at.
+        published_head: The head of the target branch.
+        proposed_head: The commit that was submitted for approval.
         is_edited: Whether the draft branch contains commits of other authors.
-        packages: Packages that the draft changes.
-        files: All files that the draft changes, without `metadata`.
-        metadata: File with the config commit of the draft, for GitOps Promoter.
-        pull_request_number: Number of the pull request, 0 if there is none.
+        packages: The packages that the draft changes.
+        files: All files that the draft changes, except for `metadata`.
+        metadata: The file with the config commit of the draft, for GitOps Promoter.
+        pull_request_number: The number of the pull request, or 0 if there is none.
     """
 
     target: Target
@@ -147,7 +147,7 @@ class OpenDraft:
 
     @property
     def lifecycle(self) -> DraftLifecycle:
-        """Draft; Proposed; or Stale if the draft was proposed, and has changed since then."""
+        """State of the draft. `Stale` means that the draft has changed since it was proposed."""
         if self.proposed_head is None:
             return "Draft"
         return "Proposed" if self.proposed_head == self.head else "Stale"
@@ -158,20 +158,23 @@ class OpenDraft:
         return bool(self.packages) and all(package.is_removed for package in self.packages)
 
     def select_packages(self, names: Collection[str]) -> tuple[DraftedPackage, ...]:
-        """Return the named packages; without names, all packages."""
+        """Return the packages with these names. If `names` is empty, return all packages of the draft."""
         return tuple(package for package in self.packages if not names or package.package in names)
 
     def select_files(self, names: Collection[str]) -> tuple[DraftedFile, ...]:
-        """Return the changed files of the named packages and their status files; without names, all changed files."""
+        """Return the changed files of the packages with these names, and their status files.
+
+        If `names` is empty, return all changed files.
+        """
         return tuple(file for file in self.files if not names or self._is_in_packages(file.path, names))
 
     def list_other_files(self, names: Collection[str]) -> tuple[DraftedFile, ...]:
-        """Return the changed files outside of the named packages, or none if `names` is empty."""
+        """Return the changed files outside of the packages with these names. If `names` is empty, return ()."""
         return tuple(file for file in self.files if names and not self._is_in_packages(file.path, names))
 
     @property
     def files_outside_packages(self) -> tuple[DraftedFile, ...]:
-        """Local changes of files that belong to no package."""
+        """Changed files that belong to no package of the draft. They are always local changes."""
         names = [package.package for package in self.packages]
         return self.list_other_files(names) if names else self.files
 
@@ -183,7 +186,7 @@ class OpenDraft:
         )
 
     def list_refusals(self, names: Collection[str] = ()) -> tuple[BlockingReason, ...]:
-        """Return the reasons that block the named packages; without names, the whole draft."""
+        """Return the reasons that block the packages with these names. If `names` is empty, check the whole draft."""
         reasons = [reason for package in self.select_packages(names) for reason in self._list_package_refusals(package)]
         clash = _find_clash(self, [file.path for file in self.select_files(names) if not file.is_mergeable])
         return (*reasons, *([clash] if clash else []))
@@ -192,7 +195,7 @@ class OpenDraft:
         return (*package.errors, *(package.unmet_gates if self.target.is_deployment else ()))
 
     def list_unaccepted_conflicts(self, names: Collection[str] = ()) -> tuple[BlockingReason, ...]:
-        """Return a reason for each package with conflicts: of the named packages, or without names of all packages."""
+        """Return a reason for each package that has conflicts. If `names` is empty, check all packages of the draft."""
         return tuple(
             _build_conflict_reason(package)
             for package in self.select_packages(names)
@@ -200,7 +203,7 @@ class OpenDraft:
         )
 
     def list_warnings(self, names: Collection[str] = ()) -> tuple[BlockingReason, ...]:
-        """Return the unmet gates that do not block the draft, because no cluster uses the repository."""
+        """Return the unmet gates that do not block the draft, because no cluster is deployed from the repository."""
         return (
             ()
             if self.target.is_deployment
@@ -230,7 +233,7 @@ def _find_clash(draft: OpenDraft, paths: list[str]) -> BlockingReason | None:
 
 
 def read_open_drafts(snapshot: TargetSnapshot, contents: DraftContents) -> tuple[OpenDraft, ...]:
-    """Return the draft branches of a target, sorted by name. The state of the snapshot contains all of them."""
+    """Return the draft branches of a target, sorted by name. The recorded state must contain all of them."""
     published = snapshot.heads.target_branch
     if published is None:
         return ()
@@ -282,7 +285,7 @@ def _read_package(
 ) -> DraftedPackage:
     status = parse_package_status(contents.read_blob(status_blob)) if status_blob else None
     kptfile = _read_kptfile(contents, head, f"{target.get_package_path(package.package)}/{KPTFILE}")
-    # Other errors block only a newer version. A conflict under policy `block` also blocks the current draft.
+    # Use only merge conflicts here, because all other errors of the last pass block only a newer version.
     conflicts = (reason for reason in package.update_errors if reason.reason == MERGE_CONFLICT.name)
     errors = [*_list_status_errors(package, status), *conflicts]
     conditions: tuple[Condition, ...] = ()
@@ -303,14 +306,14 @@ def _read_package(
 
 
 def _read_kptfile(contents: DraftContents, head: CommitId, path: str) -> Kptfile | str:
-    """Return the Kptfile of a package, the messages of its errors, or "" if there is no Kptfile."""
+    """Return the Kptfile of a package. Return the error messages if it is invalid, or "" if there is no Kptfile."""
     blob = contents.find_blob_at(head, path)
     kptfile = read_kptfile(contents.read_blob(blob)) if blob else ()
     return kptfile if isinstance(kptfile, Kptfile) else "; ".join(finding.message for finding in kptfile)
 
 
 def parse_package_status(content: bytes) -> Mapping[str, Any] | None:
-    """Return the status in a status file, or None if it is not readable. Anyone can edit the file."""
+    """Return the `status` of a status file. Return None if the file is invalid, because anyone can edit the file."""
     try:
         documents = parse_yaml(content).documents
     except YamlError:
@@ -330,7 +333,7 @@ def _read_conditions(status: Mapping[str, Any]) -> Iterator[Condition]:
 
 def _list_status_errors(package: DraftedPackage, status: Mapping[str, Any] | None) -> Iterator[BlockingReason]:
     if status is None:
-        # Without the status file, it is unknown whether the package was rendered.
+        # Block the draft, because only the status file shows whether the render succeeded.
         if package.record.draft_version is not None:
             yield BlockingReason(
                 "StatusUnreadable", f"{package.package}: its status file is missing or cannot be read; sync again"
@@ -346,7 +349,7 @@ def _list_status_errors(package: DraftedPackage, status: Mapping[str, Any] | Non
 
 
 def list_blocking_errors(record: PackageRecord) -> Iterator[BlockingReason]:
-    """Yield the errors that blocked the package in the last pass."""
+    """Yield the errors that blocked a package in the last pass."""
     if record.outcome.get("kind") == "blocked":
         for finding in record.outcome.get("findings", ()):
             if finding["severity"] == Severity.ERROR.value:
@@ -369,7 +372,6 @@ def _list_unmet_gates(
 
 
 def _get_next_step(gate: str) -> str:
-    """Return the step that a person takes to meet a gate."""
     if gate.startswith(CONDITION_PREFIX):
         return "add the object that must be injected to the config, or an injector that names it, and sync"
     return "set this condition to True in status.conditions of the Kptfile on the draft, or remove the gate"
@@ -379,7 +381,7 @@ PackageState = Literal[
     "blocked", "held", "removal", "proposed", "edited", "draft", "declined", "orphaned", "published"
 ]  # fmt: skip
 PACKAGE_STATES: tuple[PackageState, ...] = get_args(PackageState)
-"""All states, the most urgent state first. A package has the first state that applies."""
+"""All package states, the most urgent state first. If several states apply to a package, the first one is used."""
 
 
 @dataclass(frozen=True)
@@ -387,16 +389,16 @@ class TargetPackage:
     """A package of a target, with its state and its draft.
 
     Attributes:
-        record: Recorded state of the package.
-        state: State of the package.
-        published_tree: Tree on the target branch.
-        status_blob: Status file on the target branch.
-        revision: Published revision, None if the package was not published by the reconciler, or if the revision is
-            too old.
+        record: The recorded state of the package.
+        state: The state of the package.
+        published_tree: The tree on the target branch.
+        status_blob: The status file on the target branch.
+        revision: The published revision. None if the reconciler did not publish the package, or if the revision is too
+            old to be recorded.
         is_edited: Whether the published package contains local changes.
         draft: The draft that changes the package.
         drafted_package: The package on the draft.
-        reasons: Why the package is blocked or held, or why its update or its removal waits.
+        reasons: The reasons why the package, its update or its removal is blocked.
     """
 
     package: str
@@ -412,7 +414,7 @@ class TargetPackage:
 
     @property
     def is_status_file_unmodified(self) -> bool:
-        """Whether the reconciler wrote the status file on the target branch, without later changes."""
+        """Whether the reconciler wrote the status file on the target branch, and no person changed it later."""
         versions = (self.record.published_version, *(revision.version for revision in self.record.revisions))
         return any(version is not None and version.status == self.status_blob for version in versions)
 
@@ -456,7 +458,8 @@ def _get_state(
     reasons: tuple[BlockingReason, ...],
 ) -> PackageState | None:
     kind = record.outcome.get("kind")
-    # A package without an error can be blocked only because its draft is proposed. Then it has the state of the draft.
+    # Without an error, a package is blocked only because its draft is proposed. Then the state of the draft is
+    # returned.
     if kind == "blocked" and (drafted_package is None or any(list_blocking_errors(record))):
         return "blocked"
     if kind == "held" and reasons:
@@ -477,18 +480,18 @@ def _get_draft_state(record: PackageRecord, draft: OpenDraft, package: DraftedPa
         return "removal"
     if draft.lifecycle == "Proposed":
         return "proposed"
-    # Without a recorded draft version, the changes on the draft branch are local changes.
+    # If the record contains no draft version, all changes on the draft branch are local changes.
     return "edited" if package.is_edited or record.draft_version is None else "draft"
 
 
 def _is_declined(record: PackageRecord, published: TreeId | None) -> bool:
-    """Return whether the last requested version, or the removal, was declined."""
+    """Return whether a person declined the requested version of a package, or its removal."""
     is_version_declined = record.desired_tree in record.declined_trees and record.desired_tree != published
     return record.is_owned and (is_version_declined or (record.removal is not None and record.removal.is_declined))
 
 
 def _list_reasons(record: PackageRecord) -> Iterator[BlockingReason]:
-    """Yield the findings of the last pass that blocked the package; without findings, its conditions."""
+    """Yield the findings that blocked the package in the last pass. Without findings, yield its unready conditions."""
     outcome = record.outcome
     match outcome.get("kind"):
         case "blocked":

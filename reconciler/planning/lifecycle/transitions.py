@@ -1,4 +1,4 @@
-"""Transitions of a draft by people (propose, approve, reject, drop), and the automatic approval by annotations."""
+"""Transitions of a draft: propose, approve, reject, drop, and the automatic approval by annotations."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from reconciler.planning.model.state import PackageRecord
 
 @dataclass(frozen=True)
 class RefusedTransition:
-    """The transition is not allowed."""
+    """The requested transition is not allowed."""
 
     reasons: tuple[BlockingReason, ...]
 
 
 @dataclass(frozen=True)
 class NoTransition:
-    """The draft has the requested state already."""
+    """The requested transition is not necessary, because the draft already has the requested state."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class ProposeDraft:
-    """Submit the head of the draft for approval. A pass does not change a proposed draft."""
+    """Submit the head of the draft for approval. The daemon does not change a proposed draft."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,9 @@ class PublishDraft:
     """Write packages to the target branch.
 
     Attributes:
-        files: Changed files to write.
-        is_whole_draft: Whether the draft contains nothing else, so that its branch is deleted.
+        packages: The packages to publish.
+        files: The changed files to write.
+        is_whole_draft: Whether these are all changes of the draft. Then the draft branch is deleted.
     """
 
     packages: tuple[DraftedPackage, ...]
@@ -49,7 +50,7 @@ class PublishDraft:
 
 @dataclass(frozen=True)
 class RejectDraft:
-    """Delete the proposal. The draft itself stays."""
+    """Reject a proposed draft: the proposal is deleted, and the draft branch is kept."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def propose_draft(
 
     Args:
         draft: The draft.
-        packages: Names of the packages that are checked; empty for all packages.
+        packages: The names of the packages to check. If empty, all packages are checked.
         accepts_conflicts: Whether packages with conflicts are allowed.
     """
     if draft.lifecycle == "Proposed":
@@ -86,11 +87,11 @@ def approve_draft(
 ) -> RefusedTransition | NoTransition | PublishDraft:
     """Decide which content of a draft can be published.
 
-    Gates and conflicts are checked again, because they can have changed after the proposal.
+    Readiness gates and conflicts are checked again, because they can change after the proposal.
 
     Args:
         draft: The draft.
-        packages: Names of the packages; empty for the whole draft.
+        packages: The names of the packages to publish. If empty, the whole draft is published.
         should_propose: Whether a draft that is not proposed is allowed.
         accepts_conflicts: Whether packages with conflicts are allowed.
     """
@@ -103,8 +104,8 @@ def approve_draft(
     if reasons:
         return RefusedTransition(reasons)
     is_whole_draft = not draft.list_other_files(packages)
-    # GitOps Promoter reads the config commit from the metadata file. A branch without some packages of that commit must
-    # not contain it, because Promoter would not promote these packages.
+    # Publish the metadata file only with the whole draft. It names the config commit for GitOps Promoter, which would
+    # otherwise not promote the remaining packages of this commit.
     metadata = (draft.metadata,) if is_whole_draft and draft.metadata else ()
     return PublishDraft(draft.select_packages(packages), (*files, *metadata), is_whole_draft)
 
@@ -123,12 +124,12 @@ def _list_unaccepted(
 
 
 def reject_draft(draft: OpenDraft) -> NoTransition | RejectDraft:
-    """Decide whether a draft has a proposal to reject."""
+    """Return the rejection of a proposed draft. A draft that is not proposed needs no transition."""
     return RejectDraft() if draft.proposed_head else NoTransition(f"{draft.branch} is not proposed")
 
 
 def drop_draft(draft: OpenDraft, packages: Collection[str]) -> DropDraft:
-    """Return the packages to remove from a draft, proposed or not; without names, the whole draft."""
+    """Return the packages to remove from a draft. If `packages` is empty, the whole draft is deleted."""
     return DropDraft(draft.select_packages(packages), not draft.list_other_files(packages))
 
 
@@ -137,11 +138,11 @@ _POLICIES = ("initial", "always")
 
 @dataclass(frozen=True)
 class ApprovalPolicy:
-    """Automatic approval of drafts, as the annotations of a package define it.
+    """Policy for the automatic approval of drafts, from the annotations of a package.
 
     Attributes:
-        name: `initial`: only the first draft of the package is approved. `always`: all drafts are approved.
-        delay: Minimum age of a draft as a duration, for example `10m`; "" for no delay.
+        name: `initial`: only the first draft of a package is approved automatically. `always`: all drafts are.
+        delay: The minimum age of a draft as a duration, e.g. `10m`, or "" if there is no delay.
     """
 
     name: str
@@ -149,12 +150,12 @@ class ApprovalPolicy:
 
     @property
     def delay_seconds(self) -> int:
-        """The delay in seconds."""
+        """The minimum age of a draft in seconds."""
         return parse_duration_seconds(self.delay) or 0
 
     @property
     def summary(self) -> str:
-        """The annotations that define the policy."""
+        """The annotations that define the policy, as text for messages."""
         delay = f", {APPROVAL_DELAY_ANNOTATION}: {self.delay}" if self.delay else ""
         return f"{APPROVAL_POLICY_ANNOTATION}: {self.name}{delay}"
 
@@ -166,7 +167,10 @@ class ApprovalPolicy:
 
 
 def parse_approval_policy(annotations: Mapping[str, str]) -> ApprovalPolicy | str | None:
-    """Return the policy in annotations, a message if it is invalid, or None if people approve the drafts."""
+    """Return the approval policy in annotations, or an error message if an annotation is invalid.
+
+    Return None if there is no policy, so that a person must approve the drafts.
+    """
     name, delay = annotations.get(APPROVAL_POLICY_ANNOTATION), annotations.get(APPROVAL_DELAY_ANNOTATION)
     if name is None:
         return None
@@ -178,7 +182,7 @@ def parse_approval_policy(annotations: Mapping[str, str]) -> ApprovalPolicy | st
 
 
 def list_approval_findings(plan: TargetPlan) -> Iterator[Finding]:
-    """Yield a finding for each draft with an approval annotation. The delay is not checked here."""
+    """Yield a finding for each draft whose owner has an approval annotation. The delay is not checked here."""
     for package, record in sorted(plan.next_state.packages.items()):
         policy = parse_approval_policy(record.annotations) if record.draft_version else None
         location, name = SourceLocation(object=str(record.owner.key)), f"{plan.target.name}/{package}"
@@ -191,9 +195,9 @@ def list_approval_findings(plan: TargetPlan) -> Iterator[Finding]:
 
 
 def find_approvable_packages(plan: TargetPlan) -> Mapping[str, ApprovalPolicy]:
-    """Return the approval policies of the packages whose draft can be approved automatically.
+    """Return the packages whose drafts can be approved automatically, with their approval policies.
 
-    A blocked package is left out, because its draft does not have the requested state.
+    Blocked packages are omitted, because their drafts do not contain the requested content.
     """
     policies = {}
     for outcome in plan.outcomes:
@@ -217,13 +221,13 @@ def decide_approval(
 ) -> PublishDraft | BlockingReason:
     """Decide whether a package of a draft is approved automatically.
 
-    A person decides about each draft that a person has edited, proposed or rejected. Gates are checked in all
-    repositories, as in the approval controller of Nephio.
+    If a person has edited, proposed or rejected a draft, only a person can approve it. As in the approval controller of
+    Nephio, readiness gates are checked in all repositories.
 
     Args:
         draft: The draft.
-        package: Package of the draft.
-        policy: Approval policy of the package.
+        package: The package of the draft.
+        policy: The approval policy of the package.
         is_rejected: Whether the pull request of the draft was rejected.
         has_approved_request: Whether a person approved the pull request of the draft.
 

@@ -1,3 +1,4 @@
-"""Values of the planning layer: targets, sources, recorded state, outcomes and finding codes. Decisions do not belong
-here.
+"""Values of the planning layer: targets, package sources, recorded states, outcomes and finding codes.
+
+Functions that decide about packages do not belong here.
 """

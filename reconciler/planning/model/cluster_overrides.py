@@ -1,4 +1,7 @@
-"""Override policies of a package's cluster: applying them, and recording which policies and clusters they depend on."""
+"""Override policies of a package's cluster.
+
+This module applies the policies to a package, and records the policies and clusters that the package depends on.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from reconciler.krm.objects import Condition, ObjectKey
 
 OVERRIDDEN = "Overridden"
 CLOSED_FINGERPRINT = "closed"
-# First words of dependencies in a trace.
+# The first word of each dependency in a trace is its type.
 CLUSTER_DEPENDENCY, POLICY_DEPENDENCY, SELECTORS_DEPENDENCY, ROLLOUT_DEPENDENCY = (
     "cluster",
     "policy",
@@ -34,10 +37,12 @@ CLUSTER_DEPENDENCY, POLICY_DEPENDENCY, SELECTORS_DEPENDENCY, ROLLOUT_DEPENDENCY 
 
 @dataclass(frozen=True)
 class PreviousOverrides:
-    """Override policies of the last render of a package, and the texts of their rules.
+    """Override policies of the last render of a package.
 
     Attributes:
-        is_known: False if the state was lost, so that the texts are unknown.
+        policies: The policies that were applied.
+        rule_texts: The content of the override rules that were applied, by rule.
+        is_known: False if the recorded state is missing, so that the applied rules are unknown.
     """
 
     policies: tuple[ObjectKey, ...] = ()
@@ -47,11 +52,12 @@ class PreviousOverrides:
 
 @dataclass(frozen=True)
 class ClusterOverrides:
-    """Clusters and override policies of one config commit, with the settings for them.
+    """Clusters and override policies of one config commit, and the settings for override policies.
 
     Attributes:
-        closed_clusters: By rule with a rollout, the clusters that the current text of the rule has not reached.
-        strict_codes: Finding codes whose warnings are errors.
+        closed_clusters: For each rule with a rollout, the clusters that must not receive the current version of the
+            rule yet.
+        strict_codes: Finding codes whose warnings are treated as errors.
     """
 
     policies: OverridePolicies = field(default_factory=OverridePolicies)
@@ -62,7 +68,7 @@ class ClusterOverrides:
 
     @cached_property
     def rollouts(self) -> Mapping[RuleId, OverrideRule]:
-        """The rules with a rollout in waves."""
+        """The override rules that are rolled out in waves."""
         return find_rollouts(self.policies)
 
     @cached_property
@@ -70,7 +76,7 @@ class ClusterOverrides:
         return PackageOverrider(self.policies, self.options)
 
     def build_dependency_functions(self) -> Mapping[str, Callable[[Sequence[str]], str]]:
-        """Return the functions that compute the fingerprints of the dependencies of `override`, by first word."""
+        """Return the functions that compute fingerprints of dependencies, by the first word of the dependency."""
         return {
             CLUSTER_DEPENDENCY: self._fingerprint_cluster,
             POLICY_DEPENDENCY: self._fingerprint_policy,
@@ -81,11 +87,11 @@ class ClusterOverrides:
     def override(
         self, files: FileTree, cluster: str, view: CatalogView, previous: PreviousOverrides
     ) -> OverriddenPackage:
-        """Return a package with the override policies of its cluster, and record its dependencies.
+        """Return a package after the override policies of its cluster, and record its dependencies in `view`.
 
-        A rule whose rollout has not reached the cluster is applied with its previous text. While a config file cannot
-        be read, a missing policy of the last render blocks the package. If the previous texts are unknown, the package
-        is blocked.
+        If the rollout of a rule has not reached the cluster, the previous version of the rule is applied. If that
+        version is unknown, the package is blocked. The package is also blocked if a policy of its last render is
+        missing while a config file cannot be read.
         """
         if kinds := self._overrider.find_kinds(files):
             view.record(SELECTORS_DEPENDENCY, ",".join(kinds))
@@ -100,7 +106,7 @@ class ClusterOverrides:
 
     def _apply_strict_codes(self, result: OverriddenPackage, files: FileTree) -> OverriddenPackage:
         if all(finding.code not in self.strict_codes for finding in result.findings):
-            # The result stays the same object, because many clusters share it.
+            # Return the identical object, because the packages of many clusters share it.
             return result
         findings = tuple(
             upgrade_to_error(finding) if finding.code in self.strict_codes else finding for finding in result.findings
@@ -117,7 +123,8 @@ class ClusterOverrides:
             if key in self.policies.valid:
                 view.files[name] = self.policies.valid[key].file
         if result.candidate_policies and any(key not in self.policies.valid for key in result.candidate_policies):
-            # The result depends on whether the policy was deleted, or only cannot be read.
+            # Record the completeness of the config as a dependency, because a policy is deleted only if the config is
+            # complete.
             view.is_complete()
         if result.candidate_policies:
             view.record(CLUSTER_DEPENDENCY, cluster)
@@ -154,7 +161,10 @@ class ClusterOverrides:
 
 
 def _block_unknown_texts(result: OverriddenPackage, files: FileTree, closed: Iterable[RuleId]) -> OverriddenPackage:
-    """Block the package if `closed` rules apply to it, because the published package may contain unknown texts."""
+    """Block the package if a rule in `closed` applies to it.
+
+    The published package may contain an unknown previous version of this rule.
+    """
     findings = tuple(_create_unknown_text_finding(rule) for rule in closed if rule in result.rule_texts)
     return replace(result, files=files, findings=(*result.findings, *findings)) if findings else result
 
@@ -168,7 +178,10 @@ def _create_unknown_text_finding(rule: RuleId) -> Finding:
 
 
 def build_overridden_condition(result: OverriddenPackage) -> tuple[Condition, ...]:
-    """Return the condition that names the policies that changed the package, if any."""
+    """Return a condition that lists the override policies that changed the package.
+
+    Return () if no policy changed it.
+    """
     policies = dict.fromkeys(step.source_name for resource in result.resources for step in resource.steps)
     if not policies:
         return ()

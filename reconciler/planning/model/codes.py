@@ -1,4 +1,4 @@
-"""Finding codes of planning: reasons why a package or a whole target is not changed."""
+"""Finding codes of planning. Most codes are reasons why a package or a whole target is not changed."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ ABSENCE_CODES: Final = frozenset(
         NO_MATCH,
     )
 )
-"""Names of codes that only report a missing object.
+"""Codes of warnings and infos that only report a missing object.
 
-They are warnings and infos. While a config file cannot be read, such an object may exist in that file.
+They are omitted if a config file cannot be read, because the object can be in this file.
 """

@@ -1,4 +1,4 @@
-"""Results of rendering and deciding: stages of a render, rendered packages, and the outcome of each package."""
+"""Results of renders and decisions: the package after each step of a render, and the outcome of each package."""
 
 from __future__ import annotations
 
@@ -39,23 +39,27 @@ RenderLayer = Literal[
     "room",
     "since",
 ]
-"""Steps that set values, in their order.
+"""Steps of a render that set values, in the order of the render.
 
 - `source`: the source without local changes.
-- `edit`, `draft`: local changes on the target branch and on the draft.
-- `clone`, `context`: cloning, and the package context.
+- `edit`: local changes on the target branch.
+- `draft`: local changes on the draft.
+- `clone`: the clone of the upstream package, as in kpt.
+- `context`: the package context.
 - `pipeline`: functions that the variant adds to the Kptfile.
-- `injection`, `function`, `policy`: config injection, functions of the pipeline, override policies.
+- `injection`: injected config objects.
+- `function`: functions of the pipeline.
+- `policy`: override policies.
 - `strip`: removal of fields that name policies and clusters.
-- `template`: merged templates.
-- `room`: restored content of a generated package. The value is part of the output format.
+- `template`: merged Kafka templates.
+- `room`: restored content of a generated package. The name is fixed, because output formats contain it.
 - `since`: local changes on the branch after the render.
 """
 
 
 @dataclass(frozen=True)
 class FilesStage:
-    """All files of the package after one step."""
+    """All files of a package after one step of its render."""
 
     layer: RenderLayer
     files: FileTree
@@ -63,7 +67,14 @@ class FilesStage:
 
 @dataclass(frozen=True)
 class FunctionStage:
-    """All resources after one mutator: number `mutator_index` in the Kptfile of `package`, "" for the root package."""
+    """All resources of a package after one mutator function.
+
+    Attributes:
+        package: The path of the subpackage whose Kptfile lists the mutator, or "" for the root package.
+        mutator_index: The index of the mutator in this Kptfile.
+        function_spec: The entry of the mutator in this Kptfile.
+        items: The resources after the mutator.
+    """
 
     package: str
     mutator_index: int
@@ -73,7 +84,7 @@ class FunctionStage:
 
 @dataclass(frozen=True)
 class PolicyStage:
-    """The resources with override policies, with the result of each override rule."""
+    """The resources of a package after each override rule."""
 
     resources: tuple[OverriddenResource, ...]
 
@@ -90,14 +101,16 @@ def compute_review_digest(
     conflicts: Iterable[Mapping[str, Any]] = (),
     templates: Iterable[Mapping[str, Any]] = (),
 ) -> str:
-    """Return a digest of everything besides the tree whose change requires a new commit.
+    """Return a digest of the data that reviewers see in addition to the files.
+
+    A change of this data needs a new commit.
 
     Args:
-        conditions: Conditions of the package.
-        gates: Condition types of the readiness gates.
-        conflicts: Conflicts as data.
-        templates: Merged templates as in the status file. Only entries with a template count: these are reported and
-            not written to a file, so that the tree does not change with them.
+        conditions: The conditions of the package.
+        gates: The condition types of the readiness gates.
+        conflicts: The conflicts of local changes, in serialized form.
+        templates: The `templates` list of the status file. Only entries with the key `template` are included, because
+            these templates are reported and not written to a file.
     """
     data = {
         "conditions": [condition.as_data() for condition in conditions],
@@ -114,22 +127,23 @@ class PackageRender:
     """A rendered package: its files, and the information for reviewers.
 
     Attributes:
-        conditions: Conditions of the Kptfile, and `Rendered`.
-        readiness_gates: Condition types that must be True before the package is published.
-        function_results: Result of each function.
-        source: Input of the pipeline.
-        overruled_changes: Local changes that a rule replaced.
-        overrides: Values that override policies changed, one entry per value.
-        policy_usage: How each override policy was used.
-        rule_texts: Texts of the override rules that were applied.
-        input_files: Files of the config objects that the render read, by kind, namespace and name.
-        source_locations: Location in the config of each generated object.
-        blocking_code: Finding code that blocks the package, "" for the default reason.
-        merge_options: Options that the source was merged with.
-        stages: Steps between the source and the templates, if the renderer keeps them.
-        has_template_roles: Whether the package contains parents or children of templates.
-        templates: Result of the template merge for a package with parents or children.
-        template_changes: Effects of changed templates on the cluster.
+        files: The files of the package.
+        conditions: The conditions of the Kptfile, and the condition `Rendered`.
+        readiness_gates: The condition types that must be True before the package is published.
+        function_results: The result of each function.
+        source: The input of the function pipeline.
+        overruled_changes: The local changes that a controller, function or policy replaced.
+        overrides: The values that override policies changed, one entry per value.
+        policy_usage: The resources that name each override policy, and the rules that select the cluster.
+        rule_texts: The content of the override rules that were applied, by rule.
+        input_files: The files of the config objects that the render read, by kind, namespace and name.
+        source_locations: The location in the config of each generated object.
+        blocking_code: The finding code that blocks the package, or "" for the default reason.
+        merge_options: The options that the source was merged with.
+        stages: The package after each step between the source and the templates, if the renderer records the steps.
+        has_template_roles: Whether the package contains parents or children of Kafka templates.
+        templates: The result of the template merge. None if the package has no parents or children.
+        template_changes: The effects of changed templates on other resources of the cluster.
     """
 
     files: FileTree
@@ -155,12 +169,12 @@ class PackageRender:
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """Conflicts of local changes with upstream, and with rules."""
+        """Conflicts between local changes and the upstream, and between local changes and the config."""
         return (*self.source.conflicts, *self.overruled_changes)
 
     @cached_property
     def review_digest(self) -> str:
-        """Digest of everything besides the tree whose change requires a new commit."""
+        """The digest of the data that reviewers see in addition to the files (`compute_review_digest`)."""
         effects = self.templates.effects if self.templates else ()
         reported = (effect.as_data() for effect in effects if effect.mode == "report")
         return compute_review_digest(
@@ -169,13 +183,13 @@ class PackageRender:
 
     @property
     def unmet_gates(self) -> tuple[str, ...]:
-        """The readiness gates whose condition is missing or not True."""
+        """The readiness gates whose condition is missing or is not True."""
         met = {condition.type for condition in self.conditions if condition.status == "True"}
         return tuple(gate for gate in self.readiness_gates if gate not in met)
 
     @property
     def render_status(self) -> dict[str, Any]:
-        """Render result for the owner's status: `status`, `reason`, `message`, `unmetGates`."""
+        """The result of the render for the status of the owner: `status`, `reason`, `message`, `unmetGates`."""
         rendered = next((condition for condition in self.conditions if condition.type == "Rendered"), _RENDERED)
         data = {
             "status": rendered.status,
@@ -188,13 +202,13 @@ class PackageRender:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Content for the draft branch. It differs from the content of the branches, and was not declined.
+    """A new version of a package, which the pass writes to the draft branch.
 
     Attributes:
-        base_tree, plain_tree, merged_tree: As in `RenderedVersion`.
-        task: Kind of the change, as in Porch's task types: clone, update, edit and others.
-        previous_files: Files that the draft replaces.
-        causes: Reasons for the new version: changed dependencies, `variant`, `branch` or `downgrade`.
+        base_tree, plain_tree, merged_tree: The source trees, as in `RenderedVersion`.
+        task: The kind of the change, named like the task types of Porch: clone, update, edit and others.
+        previous_files: The files that the draft replaces.
+        causes: The reasons for the new version: changed dependencies, `variant`, `branch` or `downgrade`.
     """
 
     variant: Variant
@@ -210,22 +224,22 @@ class Draft:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Labels that the draft was created with."""
+        """The labels that the draft was created with."""
         return self.variant.labels if self.record.draft_version is None else self.record.labels
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """Annotations that the draft was created with."""
+        """The annotations that the draft was created with."""
         return self.variant.annotations if self.record.draft_version is None else self.record.annotations
 
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """Nothing to write for this package.
+    """The outcome of a package that needs no new version.
 
     Attributes:
-        reason: State of the package: `published`, `drafted`, `adopted` or `declined`, for example.
-        should_withdraw: The draft contains the package, although the target branch already has this version.
+        reason: The state of the package: `published`, `published with edits`, `drafted`, `adopted` or `declined`.
+        should_withdraw: Whether the package must be deleted from its draft, because the draft is not needed any more.
     """
 
     variant: Variant
@@ -237,12 +251,12 @@ class Unchanged:
 
 @dataclass(frozen=True)
 class Blocked:
-    """Nothing may be written for this package. The content of the branches stays.
+    """The outcome of a package that cannot be processed now. The pass does not change its branches.
 
     Attributes:
-        should_retry: A temporary error of the environment. The outcome is not recorded, so that the next pass tries
+        should_retry: Whether the error can be temporary. Then the outcome is not recorded, and the next pass tries
             again.
-        policy_usage: How the render used each override policy.
+        policy_usage: The resources that name each override policy, and the rules that select the cluster.
     """
 
     variant: Variant
@@ -260,8 +274,10 @@ class HeldRemoval:
     """A package that is no longer requested, and that is kept for the reason in its finding.
 
     Attributes:
-        set_package_count: Number of packages of the set when its deletion limit first applied, 0 for other reasons.
-        target_package_count: Number of published packages of the target when its deletion limit first applied.
+        set_package_count: The number of packages of the owner's set when the deletion limit of the set first kept the
+            package, or 0.
+        target_package_count: The number of published packages of the target when the deletion limit of the target first
+            kept the package, or 0.
     """
 
     package: str
@@ -279,11 +295,14 @@ class RemovalOutcome:
     """The removal of a package that is no longer requested.
 
     Attributes:
-        kind: `proposed`: it is on a removal draft. `declined`: the removal was rejected. `withdrawn`: it was never
-            published, and is deleted from its draft. `orphaned`: its files are kept without an owner. `recalled`: it
-            is requested again, but its removal draft must not be changed.
-        record: The record after this pass.
-        removed_tree: Published tree, if this pass proposes the removal.
+        kind: The state of the removal.
+            `proposed`: A removal draft deletes the package.
+            `declined`: A person rejected the removal.
+            `withdrawn`: The package was never published, and is deleted from its draft.
+            `orphaned`: The files of the package stay without an owner.
+            `recalled`: The package is requested again, but its removal draft must not be changed.
+        record: The record of the package after this pass.
+        removed_tree: The published tree, if this pass proposes the removal.
     """
 
     package: str
@@ -296,7 +315,7 @@ class RemovalOutcome:
 
     @property
     def is_new(self) -> bool:
-        """Whether this pass proposes the removal."""
+        """Whether the removal is first proposed in this pass."""
         return self.removed_tree is not None
 
 
@@ -304,7 +323,7 @@ PackageOutcome = Draft | Unchanged | Blocked
 
 
 def find_reconciled_owners(outcomes: Iterable[PackageOutcome]) -> frozenset[ObjectKey]:
-    """Return the owners whose package is published or drafted as requested, without an error."""
+    """Return the owners that have a published or drafted package without an error."""
     return frozenset(outcome.variant.owner.key for outcome in outcomes if not isinstance(outcome, Blocked))
 
 

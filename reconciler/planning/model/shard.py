@@ -1,4 +1,4 @@
-"""Shards: several instances of the service divide a fleet by its targets, without communication between them."""
+"""Shards: several daemons divide the targets of a fleet, without communication between the daemons."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from reconciler.krm.json_text import compute_digest
 
 if TYPE_CHECKING:
-    # The settings use this module, and are read before planning is imported.
+    # Do not import this module at run time, because the settings use `Shard` before they import planning.
     from reconciler.planning.model.targets import Target
 
-# The assignment of a target computes one digest per shard, so that the number of shards is limited.
+# Limit the number of shards, because the assignment of a target computes one digest per shard.
 MAX_SHARDS = 1_000
 _TEXT = re.compile(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Shard `index` of `count` shards. `index` starts at 1. Shard 1/1 has all targets."""
+    """Shard number `index` of `count` shards. `index` starts at 1. The shard 1/1 is responsible for all targets."""
 
     index: int = 1
     count: int = 1
@@ -29,27 +29,27 @@ class Shard:
 
     @property
     def is_alone(self) -> bool:
-        """Whether there is no other shard."""
+        """Whether there is only one shard."""
         return self.count == 1
 
     @property
     def is_leader(self) -> bool:
-        """Whether this shard does the fleet-wide tasks: status and config proposals."""
+        """Whether this shard also does the tasks for the whole fleet: it writes the status and the config proposal."""
         return self.index == 1
 
     def is_responsible_for(self, target: Target) -> bool:
-        """Return whether a target belongs to this shard. Exactly one shard of each count is responsible for a target.
+        """Return whether this shard is responsible for a target. Exactly one shard is responsible for each target.
 
-        Only the name counts, because refs are named after it. Two processes that have different URLs, or different
-        kinds of object, for one target still do not both write to its refs.
+        The result depends only on the name of the target, because the names of the refs contain it. Daemons with
+        different URLs or object kinds for a target name therefore never write to the same refs.
         """
         return self.is_alone or _get_shard_index(target.name, self.count) == self.index
 
 
 def _get_shard_index(name: str, count: int) -> int:
-    """Return the shard with the highest digest for a name.
+    """Return the index of the shard whose digest for the name is highest.
 
-    A new shard changes the assignment of its own targets only.
+    If a shard is added, only the targets that move to the new shard change their shard.
     """
     return max(range(1, count + 1), key=lambda index: compute_digest([index, name]))
 

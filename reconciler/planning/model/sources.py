@@ -1,7 +1,7 @@
-"""Sources of packages: the inputs of a render, merged with local changes, and records of the conflicts.
+"""Sources of packages, and the conflicts of local changes with sources.
 
-A package source is the upstream package, or the generated files, with the local changes of the target branch and of the
-draft merged in. Conflicts are stored as plain data without secrets.
+A package source is an upstream package, or generated files. The local changes of the target branch and of the draft are
+merged into it. Recorded conflicts contain no secrets.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _CHOICES = ("upstream", "local", "rule")
 
 
 def serialize_conflict(conflict: Conflict) -> dict[str, Any]:
-    """Return a conflict as data, without sides that have no value.
+    """Serialize a conflict. Sides without a value are omitted.
 
-    Values of Secrets, and values that contain a secret, are masked. For whole resources, files and packages, each side
-    that has one is True.
+    Values of Secrets, and other values that contain a secret, are masked. In a conflict about a whole resource, file or
+    package, each existing side has the value True.
     """
     sides = {side: value for side in _SIDES if (value := getattr(conflict, side)) is not ABSENT}
     data = {
@@ -59,7 +59,7 @@ def parse_conflict(data: Mapping[str, Any]) -> Conflict:
 
 
 def filter_recorded_conflicts(recorded: object) -> tuple[Mapping[str, Any], ...]:
-    """Return the conflicts of a status file, without invalid entries."""
+    """Return the valid conflicts of a status file. Invalid entries are omitted."""
     entries = recorded if isinstance(recorded, list) else ()
     return tuple(entry for entry in entries if _is_conflict(entry))
 
@@ -74,19 +74,19 @@ def _is_conflict(entry: object) -> bool:
 
 
 def deduplicate_conflicts(conflicts: Iterable[Conflict]) -> tuple[Conflict, ...]:
-    """Return each conflict once. Conflicts with equal data are the same conflict, even if one of them was recorded."""
+    """Return the conflicts without duplicates. Two conflicts are duplicates if their serialized forms are equal."""
     return tuple({encode_canonical_json(serialize_conflict(conflict)): conflict for conflict in conflicts}.values())
 
 
 def locate_conflict(conflict: Conflict) -> tuple[str, str, str]:
-    """Return the location of a conflict. A later conflict with the same location replaces it."""
+    """Return the location of a conflict: file, resource and JSON pointer."""
     return conflict.file, conflict.resource, conflict.pointer
 
 
 def has_conflict_outcome(conflict: Conflict, files: FileTree) -> bool:
-    """Return whether a package still contains the chosen side of a conflict. A later change may have resolved it.
+    """Return whether a package still contains the side that won a conflict. A later change can replace this side.
 
-    For resources, files and packages, only their existence is compared. Elements of lists always count as unchanged.
+    For a resource, file or package, only its existence is checked. For list elements, the result is always True.
     """
     decided = conflict.local if conflict.chosen == "local" else conflict.upstream
     match conflict.kind:
@@ -104,7 +104,7 @@ def has_conflict_outcome(conflict: Conflict, files: FileTree) -> bool:
 
 
 def _find_resources(conflict: Conflict, files: FileTree) -> Iterator[PackageResource]:
-    # Only the file of the conflict is parsed.
+    # Parse only the file of the conflict, to save time.
     content = FileTree({conflict.file: files[conflict.file]}) if conflict.file in files else FileTree()
     return (resource for resource in Package(content).resources if str(resource.key) == conflict.resource)
 
@@ -125,18 +125,18 @@ def _mask_sides(conflict: Conflict, sides: Mapping[str, Any]) -> Mapping[str, An
 
 @dataclass(frozen=True)
 class BranchPackage:
-    """A package on a branch, and the rendered version that it is based on. Their difference is the local changes.
+    """A package on a branch, and the rendered version that it started from. Their difference is the local changes.
 
-    For a package that was not rendered by the reconciler, all versions are its own files, and `base` is the upstream
-    that its lock names.
+    If the reconciler did not render the package, all versions contain the package's own files. Then `base` is the
+    upstream that the `upstreamLock` names.
 
     Attributes:
-        files: Files on the branch.
-        rendered: Files of the rendered version.
-        merged: Source of the rendered version with all local changes, the input of the pipeline.
-        plain: Like `merged`, without local changes of the draft.
-        base: Source of the rendered version without local changes.
-        conflicts: Conflicts that were recorded for the rendered version.
+        files: The files on the branch.
+        rendered: The files of the rendered version.
+        merged: The source of the rendered version with all local changes. The source is the input of the pipeline.
+        plain: The source like `merged`, but without the local changes of the draft.
+        base: The source of the rendered version without local changes.
+        conflicts: The conflicts that were recorded for the rendered version.
     """
 
     files: FileTree
@@ -157,7 +157,7 @@ class BranchPackage:
         return self.files.id != self.rendered.id
 
     def without_special_entries(self) -> BranchPackage:
-        """Return the package without symbolic links and submodules, which merges do not support."""
+        """Return the package without symbolic links and submodules, because merges do not support them."""
         trees = {name: getattr(self, name).with_special_entries({}) for name in _TREES}
         return replace(self, **trees)
 
@@ -167,16 +167,17 @@ _TREES = ("files", "rendered", "merged", "plain", "base")
 
 @dataclass(frozen=True)
 class RenderInputs:
-    """All inputs of a render besides the catalog.
+    """All inputs of a render that do not come from the catalog.
 
     Attributes:
-        source_files: Files of the upstream, or generated files.
-        published: Package on the target branch.
-        drafted: Package on the draft branch.
-        previous_render: Last rendered version.
-        is_generated: A controller generated the source, and owns all its content.
-        previous_overrides: Override policies of the last rendered version.
-        deleted_tree: Last published tree of a package that was deleted from the target branch without a removal draft.
+        source_files: The files of the upstream, or the generated files.
+        published: The package on the target branch.
+        drafted: The package on the draft branch.
+        previous_render: The last rendered version.
+        is_generated: Whether a controller generated the source files.
+        previous_overrides: The override policies of the last rendered version.
+        deleted_tree: The last published tree, if the package was deleted from the target branch without a removal
+            draft.
     """
 
     source_files: FileTree
@@ -189,23 +190,24 @@ class RenderInputs:
 
     @property
     def needs_merge(self) -> bool:
-        """Whether a branch contains local changes."""
+        """Return whether the target branch or the draft contains local changes."""
         sides = [side for side in (self.published, self.drafted) if side]
         return any(side.is_edited or side.merged.id != side.base.id for side in sides)
 
 
 @dataclass(frozen=True)
 class PackageSource:
-    """Input of the pipeline. It is not valid if there are error findings.
+    """Input of the function pipeline. If `findings` contains an error, the files must not be used.
 
     Attributes:
-        files: Files with all local changes.
-        plain: Files without local changes of the draft.
-        base: Files without local changes.
-        follows_upstream: False for a package that was adopted without a lock: it is mutated, but never updated.
-        published_conflicts: Conflicts of local changes on the target branch. They are computed again in each render.
-        draft_conflicts: Conflicts of local changes on the draft. They are recorded while the package still contains
-            their outcome.
+        files: The source files with all local changes.
+        plain: The source files without the local changes of the draft.
+        base: The source files without local changes.
+        follows_upstream: False for a package that was adopted without an `upstreamLock`. Such a package is never
+            updated.
+        published_conflicts: The conflicts of local changes on the target branch. Each render computes them again.
+        draft_conflicts: The conflicts of local changes on the draft. They are recorded while the package still contains
+            the side that won.
     """
 
     files: FileTree
@@ -218,7 +220,7 @@ class PackageSource:
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """Conflicts of local changes on the target branch, then of those on the draft."""
+        """Conflicts of local changes on the target branch, followed by those of local changes on the draft."""
         return deduplicate_conflicts((*self.published_conflicts, *self.draft_conflicts))
 
     @property
@@ -228,9 +230,11 @@ class PackageSource:
 
 
 def find_local_special_entries(inputs: RenderInputs) -> Mapping[str, SpecialEntry]:
-    """Return the symbolic links and submodules of a package. All are local changes, because no renderer creates any.
+    """Return the symbolic links and submodules of a package.
 
-    The result has the entries of the target branch, with the changes on the draft since its last rendered version.
+    All of them are local changes, because renders create none.
+
+    The result contains the entries of the target branch, with the local changes on the draft.
     """
     published = inputs.published.files.special_entries if inputs.published else {}
     if inputs.drafted is None:
@@ -242,7 +246,7 @@ def find_local_special_entries(inputs: RenderInputs) -> Mapping[str, SpecialEntr
 
 
 def remove_special_entries(inputs: RenderInputs) -> RenderInputs:
-    """Return the inputs without symbolic links and submodules."""
+    """Return the inputs without the symbolic links and submodules of the packages."""
     return replace(
         inputs,
         published=inputs.published.without_special_entries() if inputs.published else None,
@@ -250,22 +254,22 @@ def remove_special_entries(inputs: RenderInputs) -> RenderInputs:
     )
 
 
-# Rule of a conflict about a local change that no merge detected.
+# The rule in a conflict about a local change that is missing after the render, although no merge reported a conflict.
 NOT_KEPT_RULE = "not-kept"
-# Update strategies that replace local changes. Each is also the rule of the conflicts that it causes.
+# Update strategies that replace local changes. A conflict with a replaced change contains the strategy as its rule.
 REPLACING_STRATEGIES: tuple[Strategy, ...] = ("copy-merge", "force-delete-replace")
 EMPTY_SOURCE = PackageSource(FileTree(), FileTree(), FileTree())
 
 
 def merge_source(inputs: RenderInputs, strategy: Strategy | None, options: MergeOptions) -> PackageSource:
-    """Return the source of a package: upstream, with the local changes of the target branch and then of the draft.
+    """Merge the local changes of the target branch and then those of the draft into the upstream or generated files.
 
-    Without local changes, the source is the upstream, byte for byte.
+    If there are no local changes, the result contains exactly the upstream or generated files.
 
     Args:
-        inputs: Trees to merge.
-        strategy: Update strategy, None for the strategy of the Kptfile.
-        options: Options of the merge.
+        inputs: The trees to merge.
+        strategy: The update strategy, or None for the strategy in the Kptfile.
+        options: The options of the merge.
     """
     source = _merge_published_changes(inputs, strategy, options)
     if select_errors(source.findings):
@@ -314,12 +318,11 @@ def _merge_published_changes(inputs: RenderInputs, strategy: Strategy | None, op
 def _find_replaced_changes(
     base: FileTree, local: FileTree, updated: UpdateResult, strategy: Strategy
 ) -> list[Conflict]:
-    """Return a conflict for each file whose local change an update strategy replaced."""
     known = {conflict.file for conflict in updated.conflicts}
     paths = sorted(path for path in {*base, *local} if base.get(path) != local.get(path))
     conflicts = []
     for path in paths:
-        # These strategies merge the Kptfile, and record its conflicts themselves.
+        # Skip the Kptfile, because these strategies merge it and record its conflicts themselves.
         if path == KPTFILE or path in known or updated.files.get(path) == local.get(path):
             continue
         before, changed, after = (
@@ -331,12 +334,13 @@ def _find_replaced_changes(
 
 def _merge_draft_changes(source: PackageSource, draft: BranchPackage, options: MergeOptions) -> PackageSource:
     local = _extract_local_source(draft, options)
-    # Both sides have local changes: one has those of the target branch, the other those of the draft.
+    # Merge unattached lines of both sides, because both sides contain local changes: those of the target branch, and
+    # those of the draft.
     both_local = replace(options, rules=replace(options.rules, merges_unattached_lines=True))
     merged = _merge_changed(draft.plain, source.plain, local.files, both_local)
     new = (*local.conflicts, *merged.conflicts)
     new_locations = set(map(locate_conflict, new))
-    # `find_lost_changes` looks for these conflicts again after the render.
+    # Skip conflicts with this rule, because `find_lost_changes` detects them again after the render.
     recorded = (conflict for conflict in draft.conflicts if conflict.rule != NOT_KEPT_RULE)
     still_valid = (
         conflict
@@ -355,9 +359,9 @@ def _merge_draft_changes(source: PackageSource, draft: BranchPackage, options: M
 
 
 def _restore_generated(source: PackageSource, options: MergeOptions) -> PackageSource:
-    """Return the source of a generated package with every file and field that its controller generates.
+    """Restore every file and field of a generated package that its controller generates.
 
-    Local changes of generated content are replaced, with a conflict. Other local content is kept.
+    A replaced local change is recorded as a conflict. Files and fields that people added are kept.
     """
     plain, files = (
         _overlay_local_content(source.plain, source.base, options),
@@ -378,10 +382,11 @@ def _restore_generated(source: PackageSource, options: MergeOptions) -> PackageS
 def _overlay_local_content(local: FileTree, generated: FileTree, options: MergeOptions) -> UpdateResult:
     if local.id == generated.id:
         return UpdateResult(generated)
-    # With an empty base, both sides have added all their content. Where both set a field, the generated value wins.
+    # Merge with an empty base, so that both sides count as added content. If both sides set a field, the generated
+    # value wins.
     upstream_wins = replace(options, rules=replace(options.rules, winner="upstream"))
     merged = merge_packages(FileTree(), generated, local, upstream_wins)
-    # A file that cannot be merged is taken from the generated files, if they have it.
+    # Use the generated version of each file that cannot be merged.
     whole = {
         conflict.file: generated[conflict.file]
         for conflict in merged.conflicts
@@ -394,18 +399,19 @@ def _overlay_local_content(local: FileTree, generated: FileTree, options: MergeO
 
 
 def _extract_local_source(package: BranchPackage, options: MergeOptions) -> UpdateResult:
-    """Return the source of a package on a branch: without the effects of rendering, with its local changes.
+    """Return the source of a package on a branch with its local changes, but without the effects of the render.
 
-    A local change of a rendered field is kept here. A later rule that sets the field again overrules it, with a
-    conflict.
+    Local changes of rendered fields are kept. If a later step of the render sets such a field again, the step wins, and
+    a conflict is recorded.
     """
     if not package.is_edited:
         return UpdateResult(package.merged)
     rules = replace(options.rules, winner="local", merges_scalar_lists=True)
-    # A function may have changed the kind, name or namespace of a resource between the two sides.
+    # Match resources by position as well, because a function can change the kind, name or namespace of a resource.
     local_wins = replace(options, rules=rules, match_positions=True)
     merged = merge_packages(package.rendered, package.merged, package.files, local_wins)
-    # Local changes win every merge. A lost one, for example in a file that is no longer valid, needs a conflict.
+    # Keep only conflicts whose local change is not in the result, e.g. because the changed file is not valid YAML.
+    # Local changes win all other conflicts.
     return replace(merged, conflicts=tuple(conflict for conflict in merged.conflicts if conflict.chosen == "upstream"))
 
 
@@ -418,29 +424,32 @@ def _merge_changed(base: FileTree, upstream: FileTree, local: FileTree, options:
 def find_overruled_changes(
     source: PackageSource, result: FileTree, rule: str, options: MergeOptions
 ) -> Iterator[Conflict]:
-    """Yield a conflict for each local change that a rule replaced; `result` is the package after that rule."""
+    """Yield a conflict for each local change that a rule replaced. `result` is the package after this rule."""
     if source.is_edited:
         for conflict in merge_packages(source.base, result, source.files, options).conflicts:
-            # The variant sets the upstream of the Kptfile, and the lock of an adopted package is not a local change.
+            # Ignore `upstream` and `upstreamLock` of the Kptfile, because the variant sets them.
             if conflict.file != KPTFILE or not conflict.pointer.startswith("/upstream"):
                 yield replace(conflict, chosen="rule", rule=rule)
 
 
 def is_without_upstream(files: FileTree) -> bool:
-    """Return whether a package has no upstream: it has a Kptfile without an upstreamLock."""
+    """Return whether a package has a Kptfile without an `upstreamLock`."""
     return KPTFILE in files and read_upstream_lock(files) is None
 
 
 class PackageTooLargeError(ExpectedError):
-    """A package exceeds a limit for reading, which the message names. Only this package is blocked."""
+    """A package exceeds a size limit for reading packages.
+
+    The message contains the limit. Only this package is blocked.
+    """
 
 
 class PackageMalformedError(PackageTooLargeError):
-    """The tree of a package has entries that contradict each other, or that file systems do not support."""
+    """The Git tree of a package has entries that contradict each other, or that file systems do not support."""
 
 
 class PackageContentStore(Protocol):
-    """Contents of trees: upstream packages, and packages on the branches of a target.
+    """Access to the contents of packages: upstream packages, and packages on the branches of one target.
 
     `read_upstream` and `read_tree` raise PackageTooLargeError.
     """
@@ -450,23 +459,23 @@ class PackageContentStore(Protocol):
         ...
 
     def is_ancestor(self, upstream: UpstreamPackage, commit: CommitId) -> bool:
-        """Return whether an upstream's commit is an ancestor of `commit`, as far as the history is known."""
+        """Return whether the commit of an upstream is an ancestor of `commit`. Only fetched commits are searched."""
         ...
 
     def read_tree(self, tree: TreeId) -> FileTree:
-        """Return the files of a tree of the target."""
+        """Return the files of a tree in the repository of the target."""
         ...
 
     def find_locked_tree(self, files: FileTree) -> TreeId | None:
-        """Return the upstream tree of a Kptfile's lock; None if it cannot be found."""
+        """Return the upstream tree that the `upstreamLock` in `files` names. Return None if it cannot be found."""
         ...
 
     def read_function_fingerprint(self, name: str) -> str:
-        """Return the current fingerprint of a function outside of this process, "" if it is unknown."""
+        """Return the fingerprint of a program or container function. Return "" if the fingerprint is unknown."""
         ...
 
     def store_tree(self, files: FileTree) -> TreeId:
-        """Keep a tree that the state will refer to, and return its id."""
+        """Store a tree that the recorded state refers to, and return its ID."""
         ...
 
 
@@ -478,11 +487,11 @@ def read_render_inputs(
 ) -> RenderInputs | None:
     """Read the inputs of a render.
 
-    A package without a recorded version was not rendered by the reconciler. It is based on the upstream of its lock,
-    or, for a generated package, on nothing.
+    If the record of a package contains no version, the reconciler did not render this package. The merge base is then
+    the upstream that its `upstreamLock` names, or an empty tree for a generated package.
 
     Returns:
-        The inputs; None if the upstream that the package is based on cannot be found.
+        The inputs, or None if the upstream at the merge base cannot be found.
     """
     files = source.files if isinstance(source, GeneratedSource) else contents.read_upstream(source)
     published = _read_branch_package(observed.published, record.published_version, source, files, contents)
@@ -527,7 +536,7 @@ def _read_branch_package(
 def _read_base(
     files: FileTree, upstream: UpstreamPackage, source_files: FileTree, contents: PackageContentStore
 ) -> FileTree | None:
-    """Return the upstream that a package is based on. A package without upstream is never updated, and needs none."""
+    """Return the upstream files that a package was created from. A package without an upstream has no merge base."""
     if is_without_upstream(files):
         return source_files
     tree = contents.find_locked_tree(files)
@@ -537,7 +546,6 @@ def _read_base(
 
 
 def _find_deleted_tree(record: PackageRecord, observed: ObservedPackage) -> TreeId | None:
-    """Return the last published tree of a package that was deleted without a removal draft."""
     if observed.published or not record.is_owned or record.published_version or not record.revisions:
         return None
     return record.revisions[-1].version.rendered
@@ -545,7 +553,8 @@ def _find_deleted_tree(record: PackageRecord, observed: ObservedPackage) -> Tree
 
 def _get_previous_overrides(record: PackageRecord, observed: ObservedPackage) -> PreviousOverrides:
     policies = (parse_policy_name(name) for name in record.policy_usage)
-    # An owned package without a recorded render was recovered from its status file.
+    # The applied rules are unknown if an owned package has no recorded render, because its record was restored from its
+    # status file.
     is_known = record.desired_tree is not None or not record.is_owned
     return PreviousOverrides(
         tuple(policy for policy in policies if policy),

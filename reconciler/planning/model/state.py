@@ -1,11 +1,11 @@
-"""Recorded state of a target: values, and the files of its state ref that they are stored in.
+"""Recorded state of a target, and its serialization to the files of a state ref.
 
 The state ref of a target points to one commit without parents, with these files:
 
 - `destination.json`: the target itself and its draft branches.
 - `packages/<package>.json`: one record per package.
-- `texts/<digest>.json`: texts of the override rules that packages were rendered with.
-- `trees/<tree id>/…`: trees that the records refer to. The Git adapter adds them.
+- `texts/<digest>.json`: the content of override rules that packages were rendered with.
+- `trees/<tree id>/…`: trees that the records refer to. The Git adapter adds these files.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from reconciler.krm.json_text import compute_digest, encode_indented_json
 from reconciler.krm.objects import ObjectKey
 from reconciler.memory import cached
 
-# A version that reads another format must not build on such a commit (`serialize_state_changes`).
+# Do not write to a state in another format, because `serialize_state_changes` keeps unchanged files of the old commit.
 STATE_FORMAT = 1
 _TARGET_FILE = "destination.json"
 MAX_UNPUBLISHED_VERSIONS = 20
 MAX_REVISIONS = 10
 _TEXTS_FOLDER = "texts/"
-# Kind of the object that generated an owner, by the owner's kind. The default is PackageVariantSet.
+# The kind of the object that creates an owner, by the kind of the owner. Other owners have a PackageVariantSet.
 _PARENT_KINDS = {"Plugin": "PluginPreset"}
 _EMPTY: Mapping[Any, Any] = {}
 _NO_SOURCES: ConfigSources = {}
-# Field of each key of the state file, for classes whose field names differ from the keys.
+# The field names of these classes, by the key in the state file. Other classes use the same names for both.
 _OBSERVED_FIELDS = {"published": "published", "drafted": "drafted", "frozen": "is_frozen", "stuck": "is_stuck"}
 _REMOVAL_FIELDS = {"branch": "branch", "against": "against", "declined": "is_declined"}
 _DRAFT_FIELDS = {
@@ -45,36 +45,36 @@ _PULL_REQUEST_FIELDS = {
     "number": "number", "read": "inputs_digest", "change": "change_digest", "told": "status_digest",
     "readied": "is_marked_ready", "unlabelled": "unlabeled_head",
 }  # fmt: skip
-# Large enough for the distinct outcomes, findings and sources of all packages of a large catalog.
+# Large enough for all distinct outcomes, findings and config sources of the packages of a large fleet.
 _MAX_SHARED_VALUES = 4_096
 
 
 class EngineTooOldError(ExpectedError):
-    """A newer version of the reconciler wrote the state. An older version must not write to the target."""
+    """A newer version of the reconciler wrote the state, so that this version must not write to the target."""
 
 
 class StateUnreadableError(ExpectedError):
     """The state is corrupt, or another program wrote it.
 
-    Nothing is written to the target until the state ref is repaired or deleted.
+    The daemon writes nothing to the target until a person repairs or deletes the state ref.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class RenderedVersion:
-    """One rendered version of a package that was put on a draft branch.
+    """One rendered version of a package that was written to a draft branch.
 
     Attributes:
-        rendered: Package tree as committed.
-        status: Blob of the status file as committed.
-        base: Source tree without local changes.
-        merged: Source tree with all local changes, the input of the pipeline.
-        plain: Like `merged`, without local changes of the draft.
-        review: Digest of conditions, readiness gates and conflicts.
-        against: Package tree on the target branch when the version was drafted.
-        upstream: Summary of the upstream, as used in commit trailers.
-        rules: Texts of the override rules that the version was rendered with. While a rule's rollout has not reached
-            the cluster, a published package keeps these texts.
+        rendered: The committed tree of the package.
+        status: The committed blob of the status file.
+        base: The source tree without local changes.
+        merged: The source tree with all local changes, which is the input of the pipeline.
+        plain: The source tree like `merged`, but without the local changes of the draft.
+        review: The digest of the conditions, readiness gates and conflicts.
+        against: The tree of the package on the target branch at the time of the draft.
+        upstream: The summary of the upstream for commit trailers.
+        rules: The content of the override rules that were applied. While the rollout of a changed rule has not reached
+            the cluster, the package continues to use this content.
     """
 
     rendered: TreeId
@@ -88,7 +88,7 @@ class RenderedVersion:
     rules: Mapping[RuleId, str] = field(default_factory=dict)
 
     def as_data(self) -> dict[str, Any]:
-        """Return the version as JSON data; rule texts are represented by their digests."""
+        """Return the version as JSON data. The content of each override rule is replaced by its digest."""
         return {
             "rendered": self.rendered, "status": self.status, "base": self.base, "merged": self.merged,
             "plain": self.plain, "review": self.review, "against": self.against, "upstream": self.upstream,
@@ -101,8 +101,8 @@ class PublishedRevision:
     """A published revision: its number, its commit on the target branch, and the version that was published.
 
     Attributes:
-        workspace: Workspace number of its draft, 0 if unknown.
-        tag: Id of the revision's tag object at the remote, "" if no tag is known.
+        workspace: The workspace number of the draft, or 0 if it is unknown.
+        tag: The ID of the Git tag object of the revision, or "" if no tag is known.
     """
 
     number: int
@@ -119,12 +119,16 @@ class PublishedRevision:
 
 @dataclass(frozen=True, slots=True)
 class ObservedPackage:
-    """Trees of a package on its branches when its outcome was decided; None where the package is absent.
+    """Trees of a package at the time of the decision about it.
+
+    A tree is None if the branch does not contain the package.
 
     Attributes:
-        is_frozen: Whether the draft was proposed, so that it must not be changed.
-        is_stuck: Whether the draft has local changes, and the target branch has since changed this package and one of
-            the locally changed files.
+        published: The tree on the target branch.
+        drafted: The tree on the draft branch.
+        is_frozen: Whether the draft was proposed, so that the daemon must not change it.
+        is_stuck: Whether the draft cannot be updated, because the target branch changed the package and a locally
+            changed file of the draft.
     """
 
     published: TreeId | None = None
@@ -142,9 +146,9 @@ class ProposedRemoval:
     """The proposed deletion of a published package.
 
     Attributes:
-        branch: Draft branch that deletes the package.
-        against: Tree of the package on the target branch at that time.
-        is_declined: Whether the deletion was rejected. It is proposed again when the published tree changes.
+        branch: The draft branch that deletes the package.
+        against: The tree of the package on the target branch when the deletion was proposed.
+        is_declined: Whether a person rejected the deletion. It is proposed again when the published tree changes.
     """
 
     branch: str
@@ -152,40 +156,41 @@ class ProposedRemoval:
     is_declined: bool = False
 
     def as_data(self) -> dict[str, Any]:
-        """Return the removal as JSON data."""
+        """Return the proposed deletion as JSON data."""
         return {"branch": self.branch, "against": self.against, "declined": self.is_declined}
 
 
 @dataclass(frozen=True, slots=True)
 class PackageRecord:
-    """Everything that the state contains about one package of a target.
+    """All data that the state contains about one package of a target.
 
     Attributes:
-        is_owned: Whether an owner has the package. False if the variant was always blocked, or if the owner gave the
-            package up. Then only the numbers that must not be used again count (a tombstone).
-        last_workspace: Highest workspace number in use.
-        last_revision: Highest revision number in use.
-        published_version: Version that the target branch contains, possibly with later local changes.
-        draft_version: Version that the draft branch contains, possibly with later local changes.
-        draft_branch: Branch of `draft_version`. It does not change when the settings change.
-        unpublished_versions: Versions that were drafted since the last publication, oldest first.
-        revisions: Last published revisions, oldest first.
-        declined_trees: Rendered trees that were rejected, oldest first.
-        trace: Dependency fingerprints of the last render.
-        observed: Trees on the branches when the outcome was decided.
-        desired_tree: Tree of the last render.
+        is_owned: Whether the package has an owner. If not, the record is a tombstone, which contains only the numbers
+            that must not be used again, or the variant was always blocked.
+        last_workspace: The highest workspace number in use.
+        last_revision: The highest revision number in use.
+        published_version: The version on the target branch. The branch can also contain later local changes.
+        draft_version: The version on the draft branch. The branch can also contain later local changes.
+        draft_branch: The branch of `draft_version`. It does not change when the settings change.
+        unpublished_versions: The versions that were drafted since the last publication, oldest first.
+        revisions: The last published revisions, oldest first.
+        declined_trees: The rendered trees that a person rejected, oldest first.
+        trace: The dependency fingerprints of the last render.
+        observed: The trees on the branches at the time of the last decision.
+        desired_tree: The tree of the last render.
         review_digest: `RenderedVersion.review` of the last render.
-        render_status: Render result of the last draft for the owner's status.
-        outcome: Last outcome as data: kind, conditions, findings and upstream.
-        conflicts: Conflicts of local changes on the draft with later updates.
-        deletion_policy: Deletion policy of the last valid variant.
-        removal: Proposed deletion of the package.
-        declined_source: Source tree, without local changes of the draft, of a version that was just rejected together
-            with local changes on its draft.
-        policy_usage: How the last render used each override policy.
-        rule_texts: Texts of the override rules that the last render used.
-        config_sources: Config files of the package, as paths from the root of the config repository, each with the
-            ids of its objects (`format_object_id`).
+        render_status: The render result of the last draft, for the status of the owner.
+        outcome: The last outcome as JSON data: kind, conditions, findings and upstream.
+        conflicts: The conflicts between local changes on the draft and later updates.
+        deletion_policy: The deletion policy of the last valid variant.
+        removal: The proposed deletion of the package.
+        declined_source: The source tree of a version that was just rejected, without local changes of the draft. It is
+            set only if the draft had local changes.
+        policy_usage: The resources that name each override policy in the last render, and the rules that select the
+            cluster.
+        rule_texts: The content of the override rules that the last render applied.
+        config_sources: The config files that define the package, with the IDs of its objects in each file. The paths
+            start at the root of the config repository.
     """
 
     owner: PackageOwner
@@ -215,7 +220,7 @@ class PackageRecord:
     config_sources: ConfigSources = field(default_factory=dict)
 
     def to_tombstone(self) -> PackageRecord:
-        """Return a record that only keeps the numbers, because numbers are never used again."""
+        """Return a record with only the workspace and revision numbers, because they must never be used again."""
         return PackageRecord(self.owner, last_workspace=self.last_workspace, last_revision=self.last_revision)
 
     def collect_trees(self) -> frozenset[TreeId]:
@@ -226,15 +231,15 @@ class PackageRecord:
         return frozenset(tree for group in trees for tree in group)
 
     def collect_rule_texts(self) -> frozenset[str]:
-        """Return the rule texts of the last render and of all versions that the state keeps."""
+        """Return the content of all override rules that the last render and the recorded versions applied."""
         rules = (self.rule_texts, *(version.rules for version in self._iterate_versions()))
         return frozenset(text for texts in rules for text in texts.values())
 
     def find_published_rule_texts(self, published: TreeId | None) -> Mapping[RuleId, str]:
-        """Return the rule texts that the published package was rendered with.
+        """Return the content of the override rules that the published package was rendered with.
 
-        After the package was deleted from the target branch, these are the texts of its last revision. Versions that
-        are only drafted, or that were declined, do not count.
+        If the package was deleted from the target branch, the last published revision is used. Drafted and declined
+        versions are ignored.
         """
         last = self.published_version or (self.revisions[-1].version if self.revisions else None)
         if self.desired_tree is not None and self.desired_tree in (published, last and last.rendered):
@@ -242,7 +247,7 @@ class PackageRecord:
         return last.rules if last else {}
 
     def find_version(self, status: BlobId) -> RenderedVersion | None:
-        """Return the version with this status file, if the state has it."""
+        """Return the recorded version with this status file. Return None if no version has this status file."""
         return next((version for version in self._iterate_versions() if version.status == status), None)
 
     def _iterate_versions(self) -> Iterator[RenderedVersion]:
@@ -251,7 +256,7 @@ class PackageRecord:
         yield from (version for version in (self.published_version, self.draft_version) if version)
 
     def with_draft_version(self, version: RenderedVersion, branch: str) -> PackageRecord:
-        """Return the record with `version` on the draft `branch`; a new draft gets the next workspace number."""
+        """Return the record with `version` on the draft branch. A new draft gets the next workspace number."""
         versions = (*(old for old in self.unpublished_versions if old != version), version)[-MAX_UNPUBLISHED_VERSIONS:]
         workspace = self.last_workspace if self.draft_version else self.last_workspace + 1
         return replace(
@@ -261,16 +266,16 @@ class PackageRecord:
 
 @dataclass(frozen=True)
 class PullRequestRecord:
-    """Recorded data of a draft branch's pull request, which saves requests to the forge.
+    """Recorded data of a draft branch's pull request. The record avoids unnecessary requests to the forge.
 
     Attributes:
-        number: Number of the pull request, 0 while it is not open yet.
-        inputs_digest: Digest of the inputs of its title, body and commit status.
-        change_digest: Digest of its change, equal on all clusters with the same change.
-        status_digest: Digest of the commit status that was last sent to the forge.
+        number: The number of the pull request, or 0 before it is opened.
+        inputs_digest: The digest of the inputs of the title, body and commit status.
+        change_digest: The digest of the change. It is equal on all clusters that receive the same change.
+        status_digest: The digest of the commit status that was last sent to the forge.
         is_marked_ready: Whether the pull request was marked as ready for review, because the draft was proposed.
-        unlabeled_head: Head of a draft with conflicts at which the pull request had no label that accepts them. A label
-            that is present later was added for this head.
+        unlabeled_head: The head of a draft with conflicts at which no label accepted the conflicts. If a label is found
+            later, it was added for this head.
     """
 
     number: int = 0
@@ -281,7 +286,10 @@ class PullRequestRecord:
     unlabeled_head: str = ""
 
     def as_data(self) -> dict[str, Any]:
-        """Return the record as JSON data. Earlier versions can read it unless the draft has conflicts."""
+        """Return the record as JSON data.
+
+        The key `unlabelled` is omitted if empty, because older versions cannot read it.
+        """
         data = {key: getattr(self, name) for key, name in _PULL_REQUEST_FIELDS.items()}
         return {key: value for key, value in data.items() if value or key != "unlabelled"}
 
@@ -291,11 +299,12 @@ class DraftBranch:
     """A draft branch of the reconciler.
 
     Attributes:
-        head: Commit that was pushed last.
-        base: Commit of the target branch that the draft starts at.
-        is_edited: Whether other commits were pushed since. Then commits are only appended until the branch is deleted.
+        head: The commit that the reconciler pushed last.
+        base: The commit of the target branch that the draft branch starts at.
+        is_edited: Whether other people pushed commits. Then the reconciler only appends commits until the branch is
+            deleted.
         is_removal: Whether the branch only deletes packages.
-        pull_request: Pull request of the branch, None without one.
+        pull_request: The record of the pull request. None if the branch has no pull request.
     """
 
     head: CommitId
@@ -316,11 +325,11 @@ class TargetState:
     """Recorded state of one target.
 
     Attributes:
-        url: URL of the repository without credentials.
-        observed_commit: Last known commit of the target branch.
-        config_root: First commit of the config branch, which identifies its history; "" for a plain folder.
-        definition_sources: Config files that define the target, as paths from the root of the config repository, each
-            with the ids of its objects (`format_object_id`). Empty in the state of an earlier version.
+        url: The URL of the repository without credentials.
+        observed_commit: The last known commit of the target branch.
+        config_root: The first commit of the config branch, which identifies its history, or "" for a plain folder.
+        definition_sources: The config files that define the target, with the IDs of its objects in each file. The paths
+            start at the root of the config repository. Empty in states of earlier program versions.
     """
 
     url: str
@@ -334,31 +343,31 @@ class TargetState:
 
     @cached_property
     def config_sources(self) -> tuple[ConfigSources, ...]:
-        """Config files of the owned packages. Equal mappings are usually one object, so that duplicates are removed."""
+        """The config files of all owned packages, without duplicates of the same Python object."""
         owned = (record for record in self.packages.values() if record.is_owned)
         return tuple({id(record.config_sources): record.config_sources for record in owned}.values())
 
     def list_active_packages(self) -> Iterator[tuple[str, PackageRecord]]:
-        """Yield the packages that have an owner, without those whose deletion is proposed."""
+        """Yield the packages that have an owner and whose deletion is not proposed."""
         for package, record in self.packages.items():
             if record.is_owned and record.removal is None:
                 yield package, record
 
     @cached_property
     def active_packages_by_kind(self) -> Mapping[tuple[str, str], tuple[tuple[str, PackageRecord], ...]]:
-        """The active packages, by group and kind of their owner."""
+        """The active packages (`list_active_packages`), by the API group and kind of their owner."""
         packages: dict[tuple[str, str], list[tuple[str, PackageRecord]]] = {}
         for package, record in self.list_active_packages():
             packages.setdefault((record.owner.key.group, record.owner.key.kind), []).append((package, record))
         return {kind: tuple(entries) for kind, entries in packages.items()}
 
     def collect_trees(self) -> frozenset[TreeId]:
-        """Return every tree that the state refers to."""
+        """Return all trees that the state refers to."""
         return frozenset(tree for record in self.packages.values() for tree in record.collect_trees())
 
 
 def serialize_state(state: TargetState) -> dict[str, bytes]:
-    """Return the files of a state commit, without `trees/`. Equal states give equal bytes."""
+    """Return the files of a state commit, except for the files in `trees/`. Equal states give equal bytes."""
     return {
         _TARGET_FILE: _serialize_target(state),
         **_serialize_packages(state, state.packages),
@@ -367,7 +376,7 @@ def serialize_state(state: TargetState) -> dict[str, bytes]:
 
 
 def serialize_state_changes(state: TargetState, known: TargetState) -> dict[str, bytes | None]:
-    """Return the changed files of `serialize_state` compared to the `known` state; None deletes a file."""
+    """Return the files of `serialize_state` that differ between two states. The value None means a deleted file."""
     changed = [
         package for package, record in state.packages.items() if not _is_same(record, known.packages.get(package))
     ]
@@ -405,7 +414,7 @@ def _get_package_path(package: str) -> str:
 
 
 def _serialize_texts(state: TargetState) -> dict[str, bytes]:
-    # The texts are equal on all clusters of a fleet, so that Git stores each of them once.
+    # Store each rule content as a separate file, because Git stores equal files of all clusters only once.
     texts = {text for record in state.packages.values() for text in record.collect_rule_texts()}
     return {f"{_TEXTS_FOLDER}{_hash_text(text)}.json": text.encode() for text in texts}
 
@@ -459,7 +468,10 @@ def _parse_draft(data: Mapping[str, Any]) -> DraftBranch:
 
 
 def _rename_keys(data: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return data with field names as keys. An unknown key raises KeyError, because its value would be lost."""
+    """Return the data with field names as keys.
+
+    Raise KeyError for an unknown key, so that no value is silently deleted.
+    """
     return {names[key]: value for key, value in data.items()}
 
 
@@ -509,7 +521,7 @@ def _parse_record(data: Mapping[str, Any], texts: Mapping[str, str]) -> PackageR
     versions = tuple([_parse_version(version, texts) for version in data["offers"]])
 
     def version_of(value: Mapping[str, Any]) -> RenderedVersion:
-        # The published and the drafted version are usually in this list.
+        # Reuse the object from this list, because it usually contains the published and the drafted version.
         return versions[data["offers"].index(value)] if value in data["offers"] else _parse_version(value, texts)
 
     return PackageRecord(
@@ -546,7 +558,7 @@ def _parse_sources(text: str) -> ConfigSources:
     sources = {intern(path): tuple(intern(object_id) for object_id in ids) for path, ids in json.loads(text).items()}
     for ids in sources.values():
         for object_id in ids:
-            # An invalid id makes the state unreadable.
+            # Parse each ID here, so that an invalid ID makes the state unreadable.
             parse_object_id(object_id)
     return sources
 
@@ -570,7 +582,8 @@ def _parse_owner(data: Mapping[str, str]) -> PackageOwner:
     return PackageOwner(ObjectKey(group, kind, namespace, data["name"]), intern(data["apiVersion"]), parent)
 
 
-# A process holds the records of a whole fleet, which are mostly equal. Equal values are stored once.
+# Store equal values only once, because a process keeps the records of a whole fleet in memory, and most values are
+# equal.
 
 
 def _share(data: Mapping[str, Any]) -> Mapping[str, Any]:

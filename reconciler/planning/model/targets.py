@@ -1,4 +1,4 @@
-"""Targets: the branches that receive packages, conflicts between them, and branch names that are reserved."""
+"""Targets: the branches that receive packages. This module also finds conflicting targets and reserved branch names."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ STATUS_FOLDER = ".reconciler"
 
 @dataclass(frozen=True)
 class Target:
-    """A Repository, or a cluster of the fleet repository, that receives packages.
+    """A location that receives packages: a Repository, or the branch of a cluster in the fleet repository.
 
     Attributes:
-        key: The object that describes the target.
-        url: URL of the remote.
-        display_url: URL as written in the config, without credentials.
-        directory: Folder of the packages, without a trailing slash; "" for the root of the repository.
-        tag_prefix: Prefix of the tags of its revisions.
-        normalized_url: Normal form of the URL, equal for all spellings; "" if `url` is already normal.
-        definition_sources: Config files of its Repository and of the objects of its cluster.
+        key: The object that defines the target.
+        url: The URL of the remote.
+        display_url: The URL as written in the config, without credentials.
+        directory: The folder of the packages, without a trailing slash, or "" for the root of the repository.
+        tag_prefix: The prefix of the tags of published revisions.
+        normalized_url: The normal form of the URL, which is equal for all spellings. "" if `url` is in normal form.
+        definition_sources: The config files of the Repository, and of the objects of the cluster.
     """
 
     key: ObjectKey
@@ -43,21 +43,24 @@ class Target:
 
     @property
     def repository_id(self) -> str:
-        """Identity of the repository, equal for all spellings of its URL."""
+        """Identity of the repository. All spellings of the URL of a repository have the same identity."""
         return self.normalized_url or self.url
 
     @property
     def title(self) -> str:
-        """Kind and name, for messages."""
+        """Kind and name of the object that defines the target, for messages."""
         return f"{self.key.kind} {self.name}"
 
     @property
     def name(self) -> str:
-        """Name of the Repository. For a deployment repository, it is also the name of the cluster."""
+        """Name of the object that defines the target.
+
+        For a deployment repository, this is also the name of the cluster.
+        """
         return self.key.name
 
     def get_package_path(self, package: str) -> str:
-        """Return the folder of a package."""
+        """Return the path of a package's folder."""
         return f"{self.directory}/{package}" if self.directory else package
 
     def get_status_file_path(self, package: str) -> str:
@@ -66,24 +69,27 @@ class Target:
 
 
 def format_draft_branch(template: str, target: Target, package: str) -> str:
-    """Return the name of the draft branch of a package. `{package}` is the package path with "_" for "/"."""
+    """Return the name of the draft branch of a package.
+
+    The placeholder `{package}` becomes e.g. "team_app" for "team/app".
+    """
     return template.format(repository=target.name, branch=target.branch, package=package.replace("/", "_"))
 
 
 def are_paths_nested(path: str, other: str) -> bool:
-    """Return whether two paths are equal, or one is below the other; "" is above every path."""
+    """Return whether two paths are equal, or one is inside the other. Every path is inside the path ""."""
     return path == other or not path or not other or path.startswith(other + "/") or other.startswith(path + "/")
 
 
 def find_target_conflicts(targets: Iterable[Target], templates: Sequence[str]) -> Mapping[ObjectKey, Finding]:
-    """Return a finding for each target that must not be written to.
+    """Return a finding for each target that the reconciler must not write to.
 
-    Two deployment repositories with the same name, or with equal or nested directories on one branch, would each
-    treat the other's packages as packages of another owner. Two targets with one draft branch would overwrite it.
+    Two deployment repositories conflict if they have the same name, or equal or nested directories on one branch. Each
+    would change the packages of the other. Two targets with the same draft branch would overwrite each other's drafts.
 
     Args:
         targets: All targets of the fleet.
-        templates: Templates of the names of draft branches.
+        templates: Templates for the names of draft branches.
     """
     findings: dict[ObjectKey, Finding] = {}
     for target, other, reason in find_conflicting_targets(targets, templates):
@@ -95,7 +101,7 @@ def find_target_conflicts(targets: Iterable[Target], templates: Sequence[str]) -
 def find_conflicting_targets(
     targets: Iterable[Target], templates: Sequence[str]
 ) -> Iterator[tuple[Target, Target, str]]:
-    """Yield each pair of targets that must not both be written to, with the reason, which describes the second one."""
+    """Yield each pair of conflicting targets with the reason. The second target is the subject of the reason."""
     ordered = sorted(targets, key=lambda target: target.key)
     for target, other in _iterate_pairs(ordered):
         if reason := _find_conflict(target, other, templates):
@@ -103,7 +109,8 @@ def find_conflicting_targets(
 
 
 def _iterate_pairs(targets: list[Target]) -> Iterable[tuple[Target, Target]]:
-    # Only targets with the same name or branch can conflict. Comparing all pairs of a large fleet takes too long.
+    # Compare only targets with the same name or branch, because others cannot conflict, and a large fleet has too many
+    # pairs.
     groups: dict[tuple[str, ...], list[Target]] = {}
     for target in targets:
         groups.setdefault((target.name,), []).append(target)
@@ -118,7 +125,7 @@ def _find_conflict(target: Target, other: Target, templates: Iterable[str]) -> s
     is_one_branch = (target.repository_id, target.branch) == (other.repository_id, other.branch)
     if is_one_branch and are_paths_nested(target.directory, other.directory):
         return f"has an equal or nested directory on branch {target.branch}"
-    # Targets on different branches have different draft branches: every template names the repository or the branch.
+    # Compare only targets on the same branch, because every template contains the name of the repository or the branch.
     names = (
         template
         for template in templates
@@ -139,9 +146,9 @@ def _create_conflict_finding(target: Target, other: Target, reason: str) -> Find
 
 
 class PackagePathIndex:
-    """Package paths of one target. It finds nested packages without comparing all of them.
+    """Package paths of one target.
 
-    A package must not contain another package.
+    The index finds nested packages, which are not allowed, without comparing all paths.
     """
 
     def __init__(self, packages: Iterable[str] = ()) -> None:
@@ -158,36 +165,37 @@ class PackagePathIndex:
                 self._below.setdefault(folder, []).append(package)
 
     def find_nested(self, package: str) -> tuple[str, ...]:
-        """Return the packages above and below a package, in order, without the package itself."""
+        """Return the sorted packages that contain the package, or are inside the package."""
         above = (folder for folder in list_folders_above(package) if folder in self._packages)
         return tuple(sorted((*above, *self._below.get(package, ()))))
 
 
 def list_folders_above(package: str) -> Iterator[str]:
-    """Yield the folders that contain a package; the first one is "", the root."""
+    """Yield the parent folders of a package. The first one is "", which is the root."""
     segments = package.split("/") if package else []
     yield from ("/".join(segments[:count]) for count in range(len(segments)))
 
 
-# `proposed/` contains marker branches of proposed drafts, `reconciler/` contains state, kept heads and status.
+# Names of the folders of reserved branches, with their content for messages. `proposed/` contains copies of proposed
+# drafts.
 _RESERVED_FOLDERS = {"proposed": "proposed drafts", "reconciler": "states and status"}
 _PLACEHOLDERS = {"{repository}": "[^/]+", "{branch}": ".+", "{package}": "[^/]+"}
 
 
 @dataclass(frozen=True)
 class ReservedBranches:
-    """Names and templates of branches that the reconciler writes.
+    """Branch names that the reconciler uses itself, so that no target may use them.
 
     Attributes:
-        branch_templates: Templates of branch names, by setting, for example `drafts.branch`.
-        branch_names: Whole branch names, by setting.
+        branch_templates: Templates for branch names, by the name of the setting, e.g. `drafts.branch`.
+        branch_names: Complete branch names, by the name of the setting.
     """
 
     branch_templates: Mapping[str, str]
     branch_names: Mapping[str, str]
 
     def find_reserved_uses(self, targets: Iterable[Target]) -> Mapping[ObjectKey, str]:
-        """Return the use of each reserved branch, by target, without targets that have a usable branch."""
+        """Return the use of the reserved branch, for each target whose branch is reserved."""
         all_targets = tuple(targets)
         drafts = self._collect_draft_names(all_targets)
         return {
@@ -200,8 +208,7 @@ class ReservedBranches:
         }
 
     def _describe_reserved_use(self, branch: str) -> str:
-        """Return the reserved use of a branch, "" if it is not reserved."""
-        # On file systems that ignore case, two branches that differ only in case are one file.
+        # Ignore case, because some file systems store two branches that differ only in case in one file.
         folded = branch.casefold()
         for folder, use in _RESERVED_FOLDERS.items():
             if folded == folder or folded.startswith(f"{folder}/"):
@@ -215,7 +222,6 @@ class ReservedBranches:
         return "every repository has its own HEAD" if branch == "HEAD" else ""
 
     def _collect_draft_names(self, targets: Iterable[Target]) -> Mapping[str, Mapping[str, str]]:
-        """Return the draft branches of targets, by repository and name, without those of single packages."""
         uses: dict[str, dict[str, str]] = {}
         for target in targets:
             for setting, template in self.branch_templates.items():
@@ -228,9 +234,9 @@ class ReservedBranches:
 
 
 def _matches_template(branch: str, template: str) -> bool:
-    """Return whether a template can produce this branch name, or a name that is nested with it.
+    """Return whether a template can produce this branch name, or a name that cannot exist together with it in Git.
 
-    A template that starts with a placeholder can produce almost any name. Only its actual names are reserved.
+    The result is False for a template that starts with a placeholder, because it can produce almost any name.
     """
     start = template.partition("{")[0]
     if not start:

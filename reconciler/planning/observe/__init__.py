@@ -1,1 +1,1 @@
-"""The situation of a target before a decision: its branches, its published packages, and its recovered state."""
+"""The data of a target before the decisions: its branches, its published packages and its recorded state."""

@@ -1,8 +1,8 @@
-"""Recovery of records from status files and tags, for packages without a record, as after a lost state ref.
+"""Recovery of package records from status files and Git tags, for example after the state ref was deleted.
 
-The status file of a package is in the same commit as the package, and names its owner and its trees. It is used if it
-names the variant that requests the package. If the package has local changes since, only its ownership is recovered.
-Tags define which revision numbers are in use.
+A commit with a package also contains its status file, which names the owner and the trees. A status file is used only
+if it names the owner that requests the package now. If the package has local changes since, only its ownership is
+recovered. Tags show which revision numbers are in use.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WORKSPACE_PREFIX = "packagevariant-"
 
 @dataclass(frozen=True)
 class _UnrecordedPackage:
-    """A variant whose package has no record, with the package's status files on the target branch and on the draft."""
+    """A variant without a package record, with the status files on the target branch and on the draft."""
 
     variant: Variant
     published: Mapping[str, Any] | None
@@ -48,16 +48,19 @@ class _UnrecordedPackage:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Labels that the last draft was created with, by its status file; else the labels of the variant."""
+        """The labels in the status file of the draft or the published package.
+
+        Without them, the labels of the variant.
+        """
         labels = self._read_metadata("labels")
         return self.variant.labels if labels is None else labels
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """Annotations that the last draft was created with, as for `labels`.
+        """The annotations in the status file of the draft or the published package. Without them, those of the variant.
 
-        Everyone who can push to a draft can edit its status file. For this reason, annotations that approve drafts
-        count only if the variant has the same values.
+        Annotations that approve drafts are used only if the variant has the same values. The reason is that everyone
+        who can push to a draft can edit its status file.
         """
         annotations = self._read_metadata("annotations")
         if annotations is None:
@@ -78,10 +81,10 @@ class _UnrecordedPackage:
 def recover_state(
     snapshot: TargetSnapshot, variants: Iterable[Variant], contents: PackageContentStore
 ) -> TargetSnapshot:
-    """Return the snapshot with a record for every requested package whose status file names its variant.
+    """Return the snapshot with a record for every requested package whose status file names the right owner.
 
-    If the state is empty, the numbers of existing tags are recovered, too, also for packages that were deleted since,
-    because a number must never be used again.
+    If the state is empty, revision numbers are also recovered from tags, because a number must never be used again.
+    This includes the tags of packages that were deleted since.
     """
     packages = [
         _read_statuses(snapshot, variant)
@@ -94,7 +97,7 @@ def recover_state(
         return snapshot
     tagged = snapshot.objects.list_tagged_revisions({candidate.package for candidate in candidates})
     records: dict[str, PackageRecord] = {}
-    # If several variants request a package without a status file, the first owner gets it.
+    # Sort the candidates, so that the first owner gets a package that several variants request without a status file.
     for candidate in sorted(candidates, key=lambda entry: (not entry.has_status, entry.variant.owner.key)):
         if candidate.package not in records and (
             record := _recover_record(snapshot, candidate, contents, tagged.get(candidate.package, ()))
@@ -147,7 +150,7 @@ def _add_published_version(
     version: RenderedVersion | None,
     tagged: Sequence[TaggedRevision],
 ) -> PackageRecord:
-    """Return the record with the published version as the revision of its tag, or as the next revision."""
+    """Return the record with the published version. Its revision number comes from its tag, or is the next number."""
     if version is None:
         return replace(record, last_workspace=max(record.last_workspace, 1), last_revision=max(record.last_revision, 1))
     same = [tag for tag in tagged if snapshot.find_package_at(tag.commit, package)[0] == version.rendered]
@@ -160,7 +163,7 @@ def _add_published_version(
         )
     assert snapshot.heads.target_branch
     number, workspace = record.last_revision + 1, record.last_workspace + 1
-    # The commit that published it is unknown. The head contains it.
+    # Use the head of the target branch, because the commit that published the version is unknown.
     revision = PublishedRevision(number, snapshot.heads.target_branch, version, workspace)
     return replace(
         record, published_version=version, last_revision=number, last_workspace=workspace, revisions=(revision,)
@@ -168,14 +171,17 @@ def _add_published_version(
 
 
 def _get_workspace_number(tag: TaggedRevision) -> int:
-    """Return the workspace number of a revision. It is at least the revision number."""
+    """Return the workspace number in the message of a tag. The result is never less than the revision number."""
     name = parse_trailers(tag.message).get("Reconciler-Workspace", "")
     number = name.removeprefix(_WORKSPACE_PREFIX)
     return max(int(number) if name != number and number.isdecimal() else 0, tag.number)
 
 
 def _read_status(snapshot: TargetSnapshot, variant: Variant, commit: CommitId | None) -> Mapping[str, Any] | None:
-    """Return the status of a package at a commit, if its status file names this variant as the owner."""
+    """Return the status of a package at a commit.
+
+    Return None if its status file does not name the owner of the variant.
+    """
     folder = snapshot.objects.find_tree_at(commit, snapshot.target.get_package_path(STATUS_FOLDER)) if commit else None
     files = snapshot.objects.read_files(folder) if folder else FileTree()
     file = files.get(f"{variant.target.package}.yaml")
@@ -195,7 +201,10 @@ def _recover_version(
     status: Mapping[str, Any],
     contents: PackageContentStore,
 ) -> RenderedVersion | None:
-    """Return the version of a status file, if the package has no local changes and its source can be read."""
+    """Return the version that a status file describes.
+
+    Return None if the package has local changes, or if its source cannot be read.
+    """
     tree, blob = snapshot.find_package_at(commit, variant.target.package)
     published, _ = snapshot.find_package_at(snapshot.heads.target_branch, variant.target.package)
     if tree is None or blob is None:
@@ -206,7 +215,7 @@ def _recover_version(
         is_unchanged = status["trees"] == {"base": base, "merged": base, "rendered": tree}
         summary = _build_source_summary(variant, status, tree, base, contents)
     except (KeyError, TypeError, AttributeError):
-        # Everyone can edit the file. An invalid file counts as missing.
+        # Ignore an invalid status file, because everyone can edit it.
         return None
     if not is_unchanged or summary is None:
         return None
@@ -217,9 +226,9 @@ def _recover_version(
 def _build_source_summary(
     variant: Variant, status: Mapping[str, Any], tree: TreeId, base: TreeId, contents: PackageContentStore
 ) -> str | None:
-    """Return the summary of the source in a status file; None if that source cannot be read any more.
+    """Return the summary of the source that a status file names. Return None if the source cannot be read any more.
 
-    The state must contain only sources that were read: generated files, or the upstream of the lock.
+    Only sources that can be read may be recorded: generated files, or the upstream that the `upstreamLock` names.
     """
     source = variant.source
     if isinstance(source, GeneratedSource):

@@ -1,7 +1,6 @@
 """Snapshot of a target at the start of a pass: its branches, its recorded state, and changes since the last pass.
 
-`track_publications` and `track_drafts` update the recorded state: they detect which versions were published, and which
-were declined.
+`track_publications` and `track_drafts` detect which versions were published or declined, and update the recorded state.
 """
 
 from __future__ import annotations
@@ -26,18 +25,22 @@ from reconciler.planning.model.targets import PackagePathIndex, Target, are_path
 
 
 class GitObjectReader(Protocol):
-    """Git objects of one remote. Every object that a ref reaches is available."""
+    """Access to the Git objects of one remote. Every object that a ref can reach is available."""
 
     def find_tree_at(self, commit: CommitId, path: str) -> TreeId | None:
-        """Return the tree at a path of a commit; None if there is none."""
+        """Return the tree at a path of a commit. Return None if there is no tree at this path."""
         ...
 
     def find_blob_at(self, commit: CommitId, path: str) -> BlobId | None:
-        """Return the blob at a path of a commit; None if there is none."""
+        """Return the blob at a path of a commit. Return None if there is no blob at this path."""
         ...
 
     def find_obstacle(self, commit: CommitId, path: str, *, is_file: bool = False) -> str | None:
-        """Return the path of the entry that prevents a folder, or a regular file, at `path`; None if it is free."""
+        """Return the path of an existing entry that prevents the creation of a folder at `path`.
+
+        If `is_file` is True, a regular file is created instead of a folder. Return None if no entry prevents the
+        creation.
+        """
         ...
 
     def read_files(self, tree: TreeId) -> FileTree:
@@ -45,14 +48,14 @@ class GitObjectReader(Protocol):
         ...
 
     def list_first_parents(self, old: CommitId, new: CommitId) -> Sequence[CommitId] | None:
-        """Return the commits after `old` up to `new` along first parents, oldest first.
+        """Return the commits after `old` up to `new`, oldest first. Only first parents are followed.
 
-        Returns None if `old` is not an ancestor of `new`.
+        Return None if `old` is not reached.
         """
         ...
 
     def find_merge_base(self, head: CommitId, branch: CommitId) -> CommitId | None:
-        """Return the last common ancestor of two commits; None if there is none."""
+        """Return the last common ancestor of two commits. Return None if they have no common ancestor."""
         ...
 
     def read_commit_seconds(self, commit: CommitId) -> int:
@@ -60,23 +63,27 @@ class GitObjectReader(Protocol):
         ...
 
     def is_reconciler_commit(self, commit: CommitId) -> bool:
-        """Return whether the reconciler made a commit. The date of such a commit is the date of its content."""
+        """Return whether the reconciler created a commit.
+
+        Such a commit has the date of its inputs, not of its creation.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class TargetHeads:
-    """Fetched heads of the branches of one target. Drafts and proposals are by the name of the draft branch.
+    """Fetched heads of the branches of one target. The keys of all mappings are names of draft branches.
 
     Attributes:
-        target_branch: Head of the target branch.
-        is_absent: The target branch does not exist. `target_branch` is the root commit for its creation.
-        drafts: Heads of draft branches.
-        proposed: Commits that were proposed.
-        removal_branches: Names of the draft branches that delete packages.
-        approved: Commits whose pull requests are approved, or about to be merged.
-        closed_drafts: Draft branches whose pull requests were closed without a merge.
-        promoter_head: Head of the branch that GitOps Promoter requires, while it contains no draft.
+        target_branch: The head of the target branch.
+        is_absent: Whether the target branch does not exist. Then `target_branch` is a root commit that the branch will
+            start at.
+        drafts: The heads of the draft branches.
+        proposed: The commits that were proposed.
+        removal_branches: The names of the draft branches that delete packages.
+        approved: The commits whose pull requests are approved, or about to be merged.
+        closed_drafts: The draft branches whose pull requests were closed without a merge.
+        promoter_head: The head of the branch that GitOps Promoter requires, if the branch contains no draft.
     """
 
     target_branch: CommitId | None = None
@@ -89,12 +96,18 @@ class TargetHeads:
     promoter_head: CommitId | None = None
 
     def find_open_head(self, draft: str) -> CommitId | None:
-        """Return the head of an open draft. A draft with a closed pull request counts as deleted."""
+        """Return the head of a draft branch.
+
+        Return None if the branch does not exist or its pull request was closed.
+        """
         return None if draft in self.closed_drafts else self.drafts.get(draft)
 
 
 def list_removal_branches(template: str, target: Target, state: TargetState) -> frozenset[str]:
-    """Return the names of all removal drafts that a target has or can get, even if its state was lost."""
+    """Return the names of all removal drafts that a target has or can get.
+
+    The result includes removal drafts that the recorded state does not contain.
+    """
     known = (name for name, draft in state.drafts.items() if draft.is_removal)
     packages = state.packages if "{package}" in template else ("",)
     return frozenset([*known, *(format_draft_branch(template, target, package) for package in packages)])
@@ -102,7 +115,7 @@ def list_removal_branches(template: str, target: Target, state: TargetState) -> 
 
 @dataclass(frozen=True)
 class PackageAtCommit:
-    """The tree and the status blob of a package at one commit of the target branch."""
+    """The tree and the status file of a package at one commit of the target branch."""
 
     commit: CommitId
     tree: TreeId | None
@@ -112,11 +125,11 @@ class PackageAtCommit:
 def track_publications(
     state: TargetState, target: Target, heads: TargetHeads, repository: GitObjectReader
 ) -> TargetState:
-    """Return the state with all publications since the last pass, and with the new head of the target branch.
+    """Return the state with the publications since the last pass, and with the new head of the target branch.
 
-    Each first-parent commit that changes a package is compared to the recorded versions. A new tree or status blob of
-    a version publishes that version. A commit that deletes the package removes its published version. Every other
-    change is a local change. A target branch that does not exist is not recorded, even if it will be created.
+    The packages in each first-parent commit are compared with the recorded versions. If the tree or status file of a
+    version is new in a commit, the commit published this version. A commit without the package deleted it. All other
+    changes are local changes. The head of a target branch that does not exist yet is not recorded.
     """
     if heads.target_branch is None or heads.is_absent or heads.target_branch == state.observed_commit:
         return state
@@ -151,7 +164,6 @@ def _track_package(
 
 
 def _decline_reverted_removal(record: PackageRecord, trees: Sequence[TreeId | None]) -> PackageRecord:
-    """Decline a removal that was merged and reverted between two passes."""
     removal, last = record.removal, trees[-1] if trees else None
     if removal is None or last is None or None not in trees:
         return record
@@ -173,8 +185,7 @@ def _apply_commit(record: PackageRecord, previous: PackageAtCommit | None, curre
 def _is_new_publication(version: RenderedVersion, previous: PackageAtCommit | None, current: PackageAtCommit) -> bool:
     if current.status == version.status and (previous is None or previous.status != current.status):
         return True
-    # Without a previous commit, a tree that was already published when the version was drafted does not prove a
-    # publication.
+    # Compare with `against` if there is no previous commit, because the same tree can be older than the version.
     known_tree = previous.tree if previous else version.against
     return current.tree == version.rendered and current.tree != known_tree
 
@@ -190,13 +201,13 @@ def _publish_version(record: PackageRecord, version: RenderedVersion, commit: Co
         draft_version=draft_version,
         unpublished_versions=newer,
         revisions=(*record.revisions, revision)[-MAX_REVISIONS:],
-        # Commits after a merged head are another draft, because a workspace belongs to one revision.
+        # Use a new workspace number for commits after a merged head, because a workspace belongs to only one revision.
         last_workspace=record.last_workspace + 1 if draft_version else record.last_workspace,
     )
 
 
 def _return_to_revision(record: PackageRecord, revision: PublishedRevision) -> PackageRecord:
-    """Return the record after the target branch went back to a revision. A reverted newer revision is declined."""
+    """Return the record after the target branch returned to an older revision. The newer revision is declined."""
     versions = [entry.version for entry in record.revisions]
     reverted = (
         record.published_version
@@ -210,12 +221,12 @@ def _return_to_revision(record: PackageRecord, revision: PublishedRevision) -> P
 
 
 def track_drafts(state: TargetState, target: Target, heads: TargetHeads, repository: GitObjectReader) -> TargetState:
-    """Return the state after comparing it to the draft branches.
+    """Return the state with the changes of the draft branches since the last pass.
 
-    - A version is declined if its branch was deleted, or its pull request closed, while the published tree stayed the
-      same. If the published tree changed as well, the version is planned again.
-    - A version is declined if its package was removed from the draft.
-    - A branch with a head that the reconciler did not push becomes an edited branch.
+    - If a draft branch was deleted, or its pull request closed, its versions are declined. But if the published tree of
+      a package changed as well, its version is planned again.
+    - If a package was removed from a draft, its version is declined.
+    - If someone else pushed to a draft branch, the branch is recorded as edited.
     """
     packages = {
         package: _track_removal(
@@ -241,10 +252,10 @@ def _track_branch(
 ) -> DraftBranch:
     if draft is not None and not draft.is_edited and draft.head == head:
         return draft
-    # A branch without a record, as after a lost state, counts as edited.
+    # Treat a branch without a record as edited. For example, the state ref can have been deleted.
     draft = draft or DraftBranch(head, heads.target_branch or head, is_removal=name in heads.removal_branches)
-    # After a merge of the target branch into the draft, the old base would restore changes that the target branch
-    # reverted.
+    # Use the merge base, because the target branch can have been merged into the draft. The old base would restore
+    # changes that the target branch reverted.
     base = repository.find_merge_base(head, heads.target_branch) if heads.target_branch else None
     return replace(draft, base=base or draft.base, is_edited=True)
 
@@ -263,23 +274,25 @@ def _track_draft_version(
         return record
     if drafted == version.against:
         return _decline_version(record, version)
-    # The target branch was merged into the draft, so that the draft does not change the package any more.
+    # Without a difference, the draft does not change the package any more, because the target branch was merged into
+    # the draft.
     return replace(record, draft_version=None) if drafted == published else record
 
 
 def _track_removal(record: PackageRecord, path: str, heads: TargetHeads, repository: GitObjectReader) -> PackageRecord:
-    """Return the record after a proposed removal was approved, declined, or is still open."""
+    """Return the record after a check whether its proposed removal was approved, was declined or is still open."""
     removal = record.removal
     if removal is None or heads.target_branch is None:
         return record
     published, head = repository.find_tree_at(heads.target_branch, path), heads.find_open_head(removal.branch)
     if published is None:
-        # As for a package whose owner was deleted, previous revisions do not count any more.
+        # Delete the recorded revisions, because later decisions must not use revisions of a removed package.
         return replace(record, removal=None, revisions=())
     if removal.is_declined or (head and repository.find_tree_at(head, path) is None):
         return record
     if head is None and published != removal.against:
-        # The published package changed, so that its removal is decided again.
+        # Delete the proposed removal, because the published package changed. The pass then decides about the removal
+        # again.
         return replace(record, removal=None)
     return replace(record, removal=replace(removal, against=published, is_declined=True))
 
@@ -296,10 +309,13 @@ def _decline_version(record: PackageRecord, version: RenderedVersion) -> Package
 
 
 class TargetObjects(GitObjectReader, DraftHistory, Protocol):
-    """Git objects of a target, with its draft histories and revision tags."""
+    """Git objects of a target, with the histories of its drafts and the tags of its revisions."""
 
     def list_tagged_revisions(self, packages: Collection[str]) -> Mapping[str, Sequence[TaggedRevision]]:
-        """Return the tagged revisions of packages, by package. The call is slow, and needed only after a lost state."""
+        """Return the tagged revisions of packages, by package.
+
+        This call is slow. Use it only if the recorded state is missing.
+        """
         ...
 
 
@@ -308,11 +324,11 @@ PackageObjectIds = tuple[TreeId | None, BlobId | None]
 
 @dataclass(frozen=True)
 class TargetSnapshot:
-    """A target with its recorded state, its heads and its Git objects.
+    """A target with its recorded state, its branch heads and its Git objects.
 
     Attributes:
-        draft_template: Template for the names of new draft branches.
-        removal_template: Template for the names of new removal drafts.
+        draft_template: The template for the names of new draft branches.
+        removal_template: The template for the names of new removal drafts.
     """
 
     target: Target
@@ -324,14 +340,14 @@ class TargetSnapshot:
 
     @cached_property
     def owned_packages(self) -> PackagePathIndex:
-        """The packages that have an owner in the state."""
+        """The packages that have an owner in the recorded state."""
         return PackagePathIndex(name for name, record in self.state.packages.items() if record.is_owned)
 
     def find_draft_branch(self, package: str) -> str:
         """Return the draft branch of a package.
 
-        A drafted package keeps its branch. If an open draft prevents a new branch, because their names are nested, the
-        package goes to that draft.
+        A drafted package keeps its branch. A new branch is not possible if its name is nested with the name of an open
+        draft. Then the package uses this open draft.
         """
         record = self.state.packages.get(package)
         if record and record.draft_version:
@@ -339,7 +355,7 @@ class TargetSnapshot:
         return self._find_usable_branch(format_draft_branch(self.draft_template, self.target, package), removes=False)
 
     def find_removal_branch(self, package: str) -> str:
-        """Return the branch for the removal of a package. Nested names are handled as for drafts."""
+        """Return the branch for the removal of a package. An open removal draft with a nested name is used instead."""
         return self._find_usable_branch(format_draft_branch(self.removal_template, self.target, package), removes=True)
 
     def _find_usable_branch(self, name: str, removes: bool) -> str:
@@ -347,14 +363,14 @@ class TargetSnapshot:
         return next((branch for branch in branches if are_paths_nested(branch, name)), name)
 
     def is_frozen(self, branch: str) -> bool:
-        """Return whether the head of a draft branch is proposed, or approved on its forge."""
+        """Return whether the head of a draft branch was proposed, or was approved on its forge."""
         head = self.heads.find_open_head(branch)
         return head is not None and head in (self.heads.proposed.get(branch), self.heads.approved.get(branch))
 
     def is_stuck(self, branch: str) -> bool:
         """Return whether an update of a draft branch would revert local changes outside of its packages.
 
-        This does not matter if the target branch has all content of the draft, because the draft is then deleted.
+        Return False if the target branch contains all changes of the draft, because the draft is then deleted.
         """
         draft, published = self.state.drafts.get(branch), self.heads.target_branch
         if draft is None or not draft.is_edited or published is None or not self._has_conflicting_files(branch, draft):
@@ -362,17 +378,17 @@ class TargetSnapshot:
         return self.objects.has_unpublished_changes(self.heads.drafts[branch], draft.base, published)
 
     def find_package_at(self, commit: CommitId | None, package: str) -> PackageObjectIds:
-        """Return a package's tree and status blob at a commit."""
+        """Return the tree and the status file of a package at a commit."""
         if commit is None:
             return None, None
         path, status = self.target.get_package_path(package), self.target.get_status_file_path(package)
         return self.objects.find_tree_at(commit, path), self.objects.find_blob_at(commit, status)
 
     def find_obstacle(self, package: str) -> str | None:
-        """Return the entry that occupies the path of a package's folder or status file, as `<branch>:<path>`.
+        """Return an existing entry at the path of a package's folder or status file, as `<branch>:<path>`.
 
-        Writing the package would replace this entry: a file instead of a folder, a folder instead of the status file, a
-        symbolic link or a submodule. The target branch and the draft branch are searched.
+        A new package would replace this entry. Examples are a file instead of a folder, a symbolic link or a submodule.
+        The target branch and the draft branch are searched.
         """
         branch, path = self.find_draft_branch(package), self.target.get_package_path(package)
         status = self.target.get_status_file_path(package)
@@ -388,8 +404,8 @@ class TargetSnapshot:
         """Return the trees of a package on the target branch, and on its draft if the draft changes the package.
 
         A draft branch contains all packages. It changes a package only if the tree differs from the draft's base and
-        from the target branch. A published package that later got local changes on the target branch is not changed
-        by the merged draft.
+        from the target branch. A draft that was already merged does not change a package, even if the target branch
+        later got local changes of the package.
         """
         branch = self.find_draft_branch(package)
         published, _ = self.find_package_at(self.heads.target_branch, package)
@@ -403,9 +419,10 @@ class TargetSnapshot:
         return ObservedPackage(published, drafted if is_on_draft else None, self.is_frozen(branch), stuck)
 
     def _is_already_published(self, package: str, draft: DraftBranch, drafted: TreeId | None) -> bool:
-        """Return whether a draft branch contains a package only because it was published from there.
+        """Return whether a draft branch contains only a version of the package that was already published from it.
 
-        No version was added since. The target branch then has a newer version, or has reverted this one.
+        No newer version was drafted since. The target branch has a newer version, or has reverted the published
+        version.
         """
         record = self.state.packages.get(package)
         if record is None or record.draft_version:
@@ -413,20 +430,19 @@ class TargetSnapshot:
         return not draft.is_edited or drafted in {revision.version.rendered for revision in record.revisions}
 
     def has_published_change(self, package: str) -> bool:
-        """Return whether the target branch changed a package since the base of its open draft."""
+        """Return whether the target branch changed a package after the start of its open draft."""
         draft = self._open_draft(package)
         return draft is not None and self.find_package_at(draft.base, package) != self.find_package_at(
             self.heads.target_branch, package
         )
 
     def has_draft_change(self, package: str) -> bool:
-        """Return whether the open draft of a package changes it or its status file."""
+        """Return whether the open draft of a package changes the package or its status file."""
         draft = self._open_draft(package)
         head = self.heads.drafts.get(self.find_draft_branch(package))
         return draft is not None and self.find_package_at(draft.base, package) != self.find_package_at(head, package)
 
     def _has_conflicting_files(self, branch: str, draft: DraftBranch) -> bool:
-        """Return whether a draft and the target branch changed a file outside of the draft's packages."""
         assert self.heads.target_branch
         packages = [package for package, record in self.state.packages.items() if _is_on_branch(record, branch)]
         paths = [

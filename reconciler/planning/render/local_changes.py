@@ -1,8 +1,9 @@
-"""Local changes that need care in a render: those of inherited template fields, and those that a render dropped.
+"""Local changes that other merge steps do not handle.
 
-Merges and rules record the local values that they overrule. They do not detect every local change, for example of a
-comment without a value, quotes, blank lines, line ends, an executable bit, or the deletion of a file that a rule
-creates again. `find_lost_changes` compares bytes after the render, so that each of these becomes a conflict record.
+- Local changes of template fields that a Kafka resource inherits from its parent.
+- Local changes that are missing after a render, although no merge reported a conflict. Examples are quotes, blank
+  lines, line ends, the executable bit, or a deleted file that a render creates again. `find_lost_changes` compares
+  bytes after the render, so that each such change is recorded as a conflict.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ _ANNOTATIONS: DataPath = ("metadata", "annotations")
 
 
 def separate_template_changes(inputs: RenderInputs, rules: TemplateMergeRules) -> RenderInputs:
-    """Return the inputs of a render in which merged template fields do not count as local changes.
+    """Return the inputs of a render, in which inherited template fields are not treated as local changes.
 
-    A locally changed field that was inherited becomes the child's own, as a whole. If no rendered version is recorded,
-    as after a lost state, the upstream defines the child's own fields, so that merged fields do not become local.
+    If a person changed an inherited field, the whole field becomes the child's own field. If no rendered version is
+    recorded, only the fields in the upstream are the child's own fields.
     """
     return replace(
         inputs,
@@ -46,7 +47,7 @@ def separate_template_changes(inputs: RenderInputs, rules: TemplateMergeRules) -
 def find_removed_inherited_fields(
     inputs: RenderInputs, files: FileTree, rules: TemplateMergeRules
 ) -> Iterator[Conflict]:
-    """Yield a conflict for each inherited field that was removed locally, and that the rendered package has again."""
+    """Yield a conflict for each inherited field that a person removed, and that the rendered package contains again."""
     rendered = dict(_iterate_children(files, rules))
     for package in (inputs.published, inputs.drafted):
         for name, path, before, local, own in _iterate_inherited_fields(package, rules) if package else ():
@@ -68,7 +69,10 @@ def _separate_changes(package: BranchPackage | None, rules: TemplateMergeRules) 
 
 
 def _remove_merged_templates(files: FileTree, base: FileTree, rules: TemplateMergeRules) -> FileTree:
-    """Return a package without merged templates. The fields of its upstream are the child's own."""
+    """Remove the merged templates from a package.
+
+    The template fields in its upstream are the child's own, and are kept.
+    """
     own = dict(_iterate_children(base, rules))
     edited: dict[PackageResource, Any] = {}
     for name, resource in _iterate_children(files, rules):
@@ -80,7 +84,7 @@ def _remove_merged_templates(files: FileTree, base: FileTree, rules: TemplateMer
 
 
 def _remove_changed_fields(package: BranchPackage, rules: TemplateMergeRules) -> FileTree:
-    """Return the rendered version without the inherited fields that were changed locally since."""
+    """Return the rendered version without the inherited fields that were later changed locally."""
     paths: dict[tuple[str, str], list[DataPath]] = {}
     for name, path, before, local, own in _iterate_inherited_fields(package, rules):
         if own in (ABSENT, None) and local is not ABSENT and not is_equal_data(before, local):
@@ -91,7 +95,7 @@ def _remove_changed_fields(package: BranchPackage, rules: TemplateMergeRules) ->
             data = resource.data
             for path in paths[name]:
                 data = copy_without_value(data, path)
-            # A template whose fields were all inherited is removed as a whole.
+            # Remove the whole template if it is empty now, because all its fields were inherited.
             whole = _get_template_path(resource, rules)
             edited[resource] = data if get_value(data, whole) else copy_without_value(data, whole)
     return _replace_data(package.rendered, edited)
@@ -100,7 +104,7 @@ def _remove_changed_fields(package: BranchPackage, rules: TemplateMergeRules) ->
 def _iterate_inherited_fields(
     package: BranchPackage, rules: TemplateMergeRules
 ) -> Iterator[tuple[tuple[str, str], DataPath, Any, Any, Any]]:
-    """Yield the fields of merged templates: child, path, rendered, local and own value of the child."""
+    """Yield each inherited field: the child, the path, and the rendered, the local and the child's own value."""
     if not package.is_edited:
         return
     local, own = dict(_iterate_children(package.files, rules)), dict(_iterate_children(package.merged, rules))
@@ -116,7 +120,7 @@ def _iterate_inherited_fields(
 
 
 def _iterate_children(files: FileTree, rules: TemplateMergeRules) -> Iterator[tuple[tuple[str, str], PackageResource]]:
-    """Yield the children of a package by kind and name. The namespace does not count, because functions may set it."""
+    """Yield the children in a package by kind and name. The namespace is ignored, because functions may change it."""
     for resource, roles in find_roles(files, rules):
         if any(side is rule.child for rule, side in roles):
             yield (f"{resource.group}/{resource.kind}", resource.name), resource
@@ -148,23 +152,24 @@ def _replace_data(files: FileTree, edited: Mapping[PackageResource, Any]) -> Fil
 
 _BOM = b"\xef\xbb\xbf"
 _WORD = re.compile(r"[^\s,:\[\]{}]+")
-# A comment starts at the start of a line or after white space.
+# Match a comment only at the start of a line or after white space, as in YAML.
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
 
 
 @dataclass(frozen=True)
 class LostChanges:
-    """Conflicts of lost local changes on the target branch, and of those on the draft, which the state records."""
+    """Conflicts about local changes that are missing after a render. The state records only those of the draft."""
 
     published_conflicts: tuple[Conflict, ...] = ()
     draft_conflicts: tuple[Conflict, ...] = ()
 
 
 def find_lost_changes(inputs: RenderInputs, files: FileTree, known: Sequence[Conflict]) -> LostChanges:
-    """Return a conflict for each file with a local change that `files` lacks and no `known` conflict names.
+    """Return a conflict for each file whose local change is neither in `files` nor in a `known` conflict.
 
-    For a file that was also changed on the draft, only the change on the draft counts, because it is newer. Recorded
-    conflicts of earlier draft changes are repeated until the file changes again, because no branch contains them.
+    If a file was changed on both branches, only the change on the draft is checked, because it is newer. Recorded
+    conflicts of earlier changes on the draft are repeated until the file changes again, because no branch contains
+    these changes.
     """
     drafted = _collect_changed_files(inputs.drafted) if inputs.drafted else {}
     published = (
@@ -184,7 +189,7 @@ def find_lost_changes(inputs: RenderInputs, files: FileTree, known: Sequence[Con
 
 
 def _find_deletion(inputs: RenderInputs, files: FileTree) -> Iterator[Conflict]:
-    """Yield a conflict for a package that was deleted from the target branch, and that the draft contains again."""
+    """Yield a conflict if a person deleted the package from the target branch, and the draft adds it again."""
     if inputs.deleted_tree:
         yield Conflict("package", "", inputs.deleted_tree, ABSENT, files.id, "upstream", NOT_KEPT_RULE)
 
@@ -198,9 +203,9 @@ class _FileChange:
     """A local change of one file.
 
     Attributes:
-        rendered: File of the rendered version, None if it has none.
-        local: File on the branch, None if it was deleted.
-        all_rendered: Contents of all locally changed files of the rendered version, to detect moved lines.
+        rendered: The file in the rendered version, or None if it did not exist.
+        local: The file on the branch, or None if it was deleted.
+        all_rendered: The rendered contents of all locally changed files, to detect lines that were moved between files.
     """
 
     rendered: File | None
@@ -213,7 +218,7 @@ def _collect_changed_files(package: BranchPackage) -> dict[str, _FileChange]:
         return {}
     rendered, local = package.rendered, package.files
     changed = {path for path in {*rendered, *local} if rendered.get(path) != local.get(path)}
-    # Lines of another changed file, for example of a renamed one, are not local changes.
+    # Collect the lines of all changed files, because a line that was moved from another file is not a local change.
     all_rendered = File(b"".join(rendered[path].data for path in sorted(changed) if path in rendered))
     return {path: _FileChange(rendered.get(path), local.get(path), all_rendered) for path in changed}
 
@@ -245,7 +250,7 @@ def _contains_change(path: str, change: _FileChange, files: FileTree, recorded: 
     ):
         return False
     if result is None:
-        # The resources of the file may have moved to another file.
+        # Search all files, because the resources of this file can have moved to another file.
         return all(
             _has_part(part, files) for part in _iterate_lost_parts(change.all_rendered, local, File(b""), recorded)
         )
@@ -261,7 +266,7 @@ def _has_part(part: str, files: FileTree) -> bool:
 
 
 def _iterate_lost_parts(rendered: File, local: File, result: File, recorded: Collection[Conflict]) -> Iterator[str]:
-    """Yield the contents and comments of lines that a local change added to a file, and that the result lacks."""
+    """Yield the parts of lines that a local change added to a file, and that are missing in the result."""
     values = [str(conflict.local) for conflict in recorded if not isinstance(conflict.local, dict | list)]
     added, removed = _count_parts(local) - _count_parts(rendered), _count_parts(rendered) - _count_parts(local)
     missing = added - _count_parts(result)
@@ -273,10 +278,10 @@ def _iterate_lost_parts(rendered: File, local: File, result: File, recorded: Col
 
 
 def _is_merged(part: str, removed: Iterable[str], result: Iterable[str]) -> bool:
-    """Return whether a line of the result has all words of a changed line, and none that the change removed from it.
+    """Return whether a changed line was merged with another line of the result.
 
-    A list in one line is merged by its items: `[one, two]`, locally changed to `[two, three]`, can become
-    `[two, three, four]`.
+    The line in the result must contain all words of the changed line, and no word that the change removed. For example,
+    the locally changed list `[two, three]` can become `[two, three, four]`.
     """
     words = _WORD.findall(part)
     if part.startswith("#") or not words:
@@ -289,7 +294,7 @@ def _is_merged(part: str, removed: Iterable[str], result: Iterable[str]) -> bool
 
 
 def _count_parts(file: File) -> Counter[str]:
-    """Count the parts of all lines: their content without surrounding white space, and their comments."""
+    """Count the parts of all lines: the text of each line without surrounding white space, and each comment."""
     parts: Counter[str] = Counter()
     for line in _decode_text(file).splitlines():
         comment = _COMMENT.search(line)
@@ -305,7 +310,7 @@ def _decode_text(file: File) -> str:
 
 
 def _has_lost_form(rendered: File | None, local: File, result: File) -> bool:
-    """Return whether a local change of the form is lost: byte order mark, line ends, blank lines, order of lines."""
+    """Return whether a local change of the byte order mark, line ends, blank lines or order of lines is missing."""
     before = rendered or File(b"")
     for has_property in (_has_bom, _has_crlf):
         if has_property(local) and not has_property(before) and not has_property(result):

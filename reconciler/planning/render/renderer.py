@@ -70,11 +70,11 @@ class RenderEngine:
     """Settings and functions of the package engine.
 
     Attributes:
-        profile: Merge behavior: `safe`, or `compat` for the behavior of kpt.
-        conflict_policy: Default for variants without a `conflictPolicy`; None for the default of the profile.
-        merge_options: Merge options of the profile and of separate settings.
+        profile: The merge behavior: `safe`, or `compat` for the behavior of kpt.
+        conflict_policy: The policy for variants without a `conflictPolicy`. None means the default of the profile.
+        merge_options: The merge options of the profile and of the other settings.
         should_block_secrets: Whether a Secret with values blocks its package.
-        skipped_mutator: Package and number of a mutator that is not run, to find its effect.
+        skipped_mutator: The package and the index of a mutator that is skipped, so that its effect can be explained.
     """
 
     profile: Profile
@@ -85,7 +85,7 @@ class RenderEngine:
     skipped_mutator: tuple[str, int] | None = None
 
     def resolve_conflict_policy(self, variant: Variant, *, is_generated: bool) -> ConflictPolicy:
-        """Return the policy for the conflicts of a package. Generated content always takes the generated side."""
+        """Return the conflict policy of a package. In generated packages, the generated content always wins."""
         if is_generated:
             return "upstream"
         return variant.conflict_policy or self.conflict_policy or get_default_conflict_policy(self.profile)
@@ -96,8 +96,8 @@ class PackageRenderer:
     """Renders packages with the objects, clusters and policies of one config commit.
 
     Attributes:
-        should_keep_stages: Whether the result contains the package after each step, for explanations.
-        adjust_source: Changes a source before it is rendered, for explanations.
+        should_keep_stages: Whether the result contains the package after each step, which `explain` requires.
+        adjust_source: Changes a package source before its render, which `explain` requires.
     """
 
     catalog: Catalog
@@ -119,7 +119,7 @@ class PackageRenderer:
         )
 
     def __call__(self, variant: Variant, inputs: RenderInputs) -> PackageRender:
-        """Return the package without merged templates.
+        """Render a package. Kafka templates of other packages are merged later.
 
         Raises:
             InterruptedFunctionError: A function was interrupted from outside.
@@ -130,14 +130,14 @@ class PackageRenderer:
 def render_package(variant: Variant, inputs: RenderInputs, renderer: PackageRenderer) -> PackageRender:
     """Render a package: update it, add its context, mutate it, run its functions, and apply override policies.
 
-    Templates are merged later, when all packages of the cluster are rendered (`templates`).
+    Kafka templates are merged later, when all packages of the cluster are rendered (module `templates`).
 
-    A function that fails, or that cannot run here, leaves the package as it was before the pipeline, with the
-    condition `Rendered=False` as a readiness gate.
+    If a function fails or cannot run here, the result is the package before the pipeline. Its condition `Rendered` is
+    False and is a readiness gate.
 
     Returns:
-        The rendered package. If it has error findings, its files must not be used. Examples are a path that must not
-        be written to a branch, or a conflict with the policy `block`.
+        The rendered package. If its findings contain an error, its files must not be used. Examples are a path that
+            must not be written to a branch, or a conflict with the conflict policy `block`.
 
     Raises:
         InterruptedFunctionError: A function was interrupted from outside.
@@ -156,7 +156,7 @@ def render_package(variant: Variant, inputs: RenderInputs, renderer: PackageRend
     if not select_errors((*source_findings, *rendered.findings)):
         rendered = _add_special_entries(_check_secrets(rendered, engine), special, variant)
     render_findings = (*source_findings, *rendered.findings)
-    # An error in a generated package is corrected in the config.
+    # Locate findings about a generated package in the config, because the user must correct them there.
     locations = view.locations if inputs.is_generated else {}
     findings = (
         *variant.findings,
@@ -192,7 +192,7 @@ def _add_lost_changes(source: PackageSource, lost: LostChanges) -> PackageSource
 def _add_special_entries(
     rendered: PackageRender, special: Mapping[str, SpecialEntry], variant: Variant
 ) -> PackageRender:
-    """Return the package with its local links and submodules, or with errors if their paths are not free."""
+    """Add the local symbolic links and submodules to a package. If their paths are occupied, add errors instead."""
     kinds = {**dict.fromkeys(rendered.files, "file"), **{path: entry.kind for path, entry in special.items()}}
     findings = [
         *_list_path_findings(variant, kinds),
@@ -220,19 +220,19 @@ def _create_occupied_path_finding(path: str, entry: SpecialEntry) -> Finding:
 
 
 def _check_secrets(rendered: PackageRender, engine: RenderEngine) -> PackageRender:
-    """Return the package with findings for its Secrets, which block it if the settings require that."""
+    """Add findings about Secrets to a package. The findings block the package if the settings require this."""
     findings = find_secrets(rendered.files, block=engine.should_block_secrets)
     code = findings[0].code if findings and engine.should_block_secrets else rendered.blocking_code
     return replace(rendered, findings=(*rendered.findings, *findings), blocking_code=code)
 
 
 class _RenderRun:
-    """State of one render.
+    """One render in progress.
 
     Attributes:
-        rule_results: Package after each rule that can overrule local changes, with the rule's name.
-        stages: Package after each step, if they are kept.
-        findings: Findings so far.
+        rule_results: The package after each step that can replace local changes, with the name of the step.
+        stages: The package after each step, if the renderer records the steps.
+        findings: The findings of the steps until now.
     """
 
     def __init__(self, variant: Variant, source: PackageSource, view: CatalogView, should_keep_stages: bool) -> None:
@@ -245,7 +245,6 @@ class _RenderRun:
         self.findings: tuple[Finding, ...] = ()
 
     def render(self, inputs: RenderInputs, renderer: PackageRenderer) -> PackageRender:
-        """Return the package, and record the result of each rule."""
         engine = renderer.engine
         files, upstream = self.source.files, self.variant.upstream
         if upstream:
@@ -268,8 +267,8 @@ class _RenderRun:
         if upstream is None:
             return self._apply_overrides(PackageRender(files, (_SUCCESS,)), renderer, inputs.previous_overrides)
         rendered, has_failed = self._run_functions(files, mutated.injections, engine)
-        # Without override policies, a failed package keeps the rule texts of its last render, so that a rollout does
-        # not count it as updated.
+        # Keep the override rules of the last render if a function failed, because no override policy was applied now.
+        # Otherwise a rollout would treat this package as updated.
         return (
             replace(rendered, rule_texts=inputs.previous_overrides.rule_texts)
             if has_failed
@@ -287,7 +286,10 @@ class _RenderRun:
     def _run_functions(
         self, files: FileTree, injected: tuple[ConfigInjection, ...], engine: RenderEngine
     ) -> tuple[PackageRender, bool]:
-        """Return the package after its functions, and whether a function failed, so that no other step follows."""
+        """Return the package after its functions, and whether a function failed.
+
+        After a failure, no other step is executed.
+        """
         stages: list[FunctionStage] = []
         observer = partial(_record_stage, stages) if self.should_keep_stages else None
         result = run_pipeline(
@@ -311,7 +313,7 @@ class _RenderRun:
     def _apply_overrides(
         self, rendered: PackageRender, renderer: PackageRenderer, previous: PreviousOverrides
     ) -> PackageRender:
-        """Return the package with the override policies of its cluster. Other packages have no override policies."""
+        """Apply the override policies of the cluster. A package without a cluster is not changed."""
         if not self.variant.cluster:
             return rendered
         result = renderer.cluster_overrides.override(rendered.files, self.variant.cluster, self.view, previous)
@@ -339,7 +341,7 @@ def _merge_options(
 ) -> MergeOptions:
     options = engine.merge_options
     rules = replace(options.rules, winner="local" if policy == "local" else "upstream")
-    # A merge can depend on every CustomResourceDefinition, so that a new one requires another merge.
+    # Record all CustomResourceDefinitions as dependencies, because a merge uses their schemas.
     definitions = view.objects_of_kind(CRD_GROUP, CRD_KIND) if inputs.needs_merge else ()
     schemas = options.schemas.with_crds(
         *(definition.data for definition in definitions), compat=engine.profile == "compat"
@@ -348,7 +350,7 @@ def _merge_options(
 
 
 def _iterate_blocking_conflicts(source: PackageSource) -> Iterator[Finding]:
-    # A strategy that replaces local changes is requested, so that its conflicts do not block the draft.
+    # Ignore conflicts of strategies that replace local changes, because the user requested this replacement.
     for conflict in (entry for entry in source.conflicts if entry.rule not in REPLACING_STRATEGIES):
         location = " ".join(part for part in (conflict.resource, conflict.pointer) if part)
         message = f"{location} was changed here and upstream, and the conflictPolicy is block"
@@ -373,9 +375,9 @@ def _list_path_findings(variant: Variant, files: Iterable[str]) -> tuple[Finding
 
 
 def _iterate_credential_findings(files: FileTree) -> Iterator[Finding]:
-    """Yield an error for each URL with credentials in a Kptfile. Credentials must not be copied to another branch."""
+    """Yield an error for each URL with credentials in a Kptfile, because a draft would copy them to another branch."""
     for path, file in files.items():
-        # A URL with user information contains an @, or its YAML escape. Most Kptfiles contain neither.
+        # Parse only a Kptfile with @ or a YAML escape, because each URL with credentials contains one of these.
         if path.rpartition("/")[2] == KPTFILE and (b"@" in file.data or b"\\" in file.data):
             kptfile = read_kptfile(file.data)
             yield from find_credentials(kptfile, path) if isinstance(kptfile, Kptfile) else ()
@@ -390,7 +392,7 @@ def _clone(
     if not source.follows_upstream:
         files, findings = source.files, (_create_missing_lock_finding(variant, upstream),)
     elif read_upstream_lock(source.files) == lock:
-        # The package is already a clone of the requested upstream.
+        # Do not clone again, because the package is already a clone of the requested upstream.
         files = source.files
     else:
         files, findings = clone_package(source.files, name, lock, engine.profile, source.base)
@@ -398,7 +400,7 @@ def _clone(
 
 
 def _add_package_context(variant: Variant, files: FileTree) -> tuple[FileTree, tuple[Finding, ...]]:
-    """Return the package with the package context of a deployment repository."""
+    """Add the package context to a package in a deployment repository. Other packages are not changed."""
     if not variant.deployment:
         return files, ()
     return ensure_package_context(files, variant.target.package.rpartition("/")[2], variant.target.package)
@@ -413,7 +415,10 @@ def _create_missing_lock_finding(variant: Variant, upstream: UpstreamPackage) ->
 
 
 def _build_conditions(result: RenderResult) -> tuple[tuple[Condition, ...], tuple[str, ...]]:
-    """Return the Kptfile's conditions with `Rendered`, and its readiness gates, with `Rendered` after a failure."""
+    """Return the conditions and readiness gates of the Kptfile, with the condition `Rendered`.
+
+    If a function failed, `Rendered` is also a readiness gate.
+    """
     kptfile = read_kptfile(result.files[KPTFILE].data) if KPTFILE in result.files else ()
     conditions, gates = (kptfile.conditions, kptfile.readiness_gates) if isinstance(kptfile, Kptfile) else ((), ())
     if result.failure is None:
@@ -429,7 +434,7 @@ def _format_failure_message(failure: RenderFailure) -> str:
 
 
 def _list_pipeline_findings(variant: Variant, result: RenderResult) -> tuple[Finding, ...]:
-    # The draft is still written, so that the errors of its functions are only warnings. A gate blocks its publication.
+    # Report function errors as warnings, because the draft is still written. A readiness gate prevents its publication.
     location = SourceLocation(object=str(variant.owner.key))
     findings = tuple(map(downgrade_to_warning, result.findings))
     if result.failure is None:

@@ -1,4 +1,4 @@
-"""Merging of templates across the packages of a cluster, which is the last step of a render."""
+"""Merging of Kafka templates across the packages of a cluster. This is the last step of a render."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from reconciler.planning.model.outcomes import FilesStage, PackageRender
 from reconciler.planning.model.sources import RenderInputs, find_overruled_changes, locate_conflict
 from reconciler.planning.render.local_changes import find_removed_inherited_fields
 
-# First words of dependencies in a trace.
+# The first word of each dependency in a trace is its type.
 TEMPLATE_DEPENDENCY, TEMPLATE_RULES_DEPENDENCY = "template", "template-rules"
-# Dependency on all parents and children of a cluster. No object has this name.
+# The dependency on all parents and children of a cluster. "*" cannot be the name of an object.
 ALL_TEMPLATES_DEPENDENCY = format_dependency(TEMPLATE_DEPENDENCY, "*")
 TEMPLATES_RULE = "templates"
 
 PackageTrees = Mapping[str, TreeId]
-"""Trees of the packages of a cluster, by package path."""
+"""Tree IDs of the packages of a cluster, by package path."""
 
 
 @dataclass(frozen=True, eq=False)
 class TemplateMerger:
-    """The template merge rules of one config commit, and the settings for templates.
+    """Merges Kafka templates with the template merge rules of one config commit.
 
     Attributes:
-        pairs_cache: Pairs of parents and children, by the trees of the packages.
-        roles_cache: Whether a tree contains parents or children.
+        pairs_cache: The pairs of a parent and a child, by the trees of the packages that contain them.
+        roles_cache: Whether a package contains a parent or a child, by the tree of the package.
     """
 
     merge_rules: tuple[TemplateMergeRule, ...] = field(default_factory=lambda: (load_built_in_rule(),))
@@ -52,7 +52,7 @@ class TemplateMerger:
         return {TEMPLATE_RULES_DEPENDENCY: self._fingerprint_rules}
 
     def record_rules_dependency(self, files: FileTree, view: CatalogView) -> None:
-        """Record the dependency on the rules for the kinds of a package, so that a new rule causes a new render."""
+        """Record a dependency on the template rules for the kinds in a package. A new rule then causes a render."""
         resources = Package(files).resources
         if kinds := sorted({f"{resource.group}/{resource.kind}" for resource in resources if resource.name}):
             view.record(TEMPLATE_RULES_DEPENDENCY, ",".join(kinds))
@@ -64,15 +64,21 @@ class TemplateMerger:
         return compute_digest([asdict(rules[name]) for name in sorted(rules)]) if rules else ABSENT_FINGERPRINT
 
     def has_template_roles(self, files: FileTree) -> bool:
-        """Return whether a package contains a parent or a child."""
+        """Return whether a package contains a parent or a child of a template."""
         return bool(find_roles(files, self.merge_rules))
 
     def has_template_roles_in_tree(self, tree: TreeId, read_files: Callable[[], FileTree]) -> bool:
-        """Return whether a tree contains a parent or a child. `read_files` returns the files of the tree."""
+        """Return whether a tree contains a parent or a child of a template.
+
+        `read_files` returns the files of the tree.
+        """
         return self.roles_cache.get_or_create((self.merge_rules, tree), lambda: self.has_template_roles(read_files()))
 
     def find_pairs(self, contents: PackageTrees, read_package: Callable[[str], FileTree]) -> TemplatePairs:
-        """Return the pairs in the packages of a cluster. `read_package` returns the files of a package by its path."""
+        """Return the pairs of a parent and a child in the packages of a cluster.
+
+        `read_package` returns the files of the package at a path.
+        """
         key = (self.merge_rules, *sorted(contents.items()))
         return self.pairs_cache.get_or_create(
             key, lambda: find_pairs({name: read_package(name) for name in contents}, self.merge_rules)
@@ -86,14 +92,14 @@ class TemplateMerger:
         pairs: TemplatePairs,
         published: TemplatePairs,
     ) -> PackageRender:
-        """Return a package with merged templates, and with their effects on the cluster.
+        """Merge templates into a package, and add the effects of the merge on other resources of the cluster.
 
         Args:
-            variant: Variant of the package.
-            rendered: The package without merged templates.
-            inputs: Inputs of the render.
-            pairs: Pairs of all rendered packages of the cluster.
-            published: Pairs of all published packages of the cluster.
+            variant: The variant of the package.
+            rendered: The package before templates are merged.
+            inputs: The inputs of the render.
+            pairs: The pairs of a parent and a child in all rendered packages of the cluster.
+            published: The pairs of a parent and a child in all published packages of the cluster.
         """
         result = apply_templates(rendered.files, pairs, self.options)
         findings = set_package_location(
@@ -121,7 +127,7 @@ class TemplateMerger:
     def _iterate_overruled_changes(
         self, rendered: PackageRender, inputs: RenderInputs, files: FileTree
     ) -> Iterator[Conflict]:
-        """Yield the local changes that templates replaced, and that no earlier rule replaced."""
+        """Yield the local changes that templates replaced, and that no earlier step of the render replaced."""
         known = set(map(locate_conflict, rendered.overruled_changes))
         overruled = (
             ()
@@ -135,17 +141,17 @@ class TemplateMerger:
 
 
 def format_template_dependency(key: ObjectKey) -> str:
-    """Return the dependency on a parent or a child, as a trace contains it."""
+    """Return the key in a trace for the dependency on a parent or a child."""
     return format_dependency(TEMPLATE_DEPENDENCY, key.group, key.kind, key.namespace or "-", key.name)
 
 
 def fingerprint_packages(contents: PackageTrees) -> str:
-    """Return the fingerprint of `ALL_TEMPLATES_DEPENDENCY`."""
+    """Return the fingerprint of the dependency `ALL_TEMPLATES_DEPENDENCY`."""
     return compute_digest(dict(contents))
 
 
 def build_template_fingerprinter(pairs: TemplatePairs, contents: PackageTrees) -> Callable[[Sequence[str]], str]:
-    """Return the function that computes the fingerprints of parents and children."""
+    """Return the function that computes the fingerprints of dependencies on parents and children."""
 
     def compute_fingerprint(arguments: Sequence[str]) -> str:
         if [*arguments] == ["*"]:
@@ -159,20 +165,20 @@ def build_template_fingerprinter(pairs: TemplatePairs, contents: PackageTrees) -
 
 
 def is_template_dependency(name: str) -> bool:
-    """Return whether a dependency of a trace is a parent or a child."""
+    """Return whether a key in a trace is a dependency on a parent or a child."""
     return name.startswith(f"{TEMPLATE_DEPENDENCY} ")
 
 
 def has_template_dependencies(trace: Trace) -> bool:
-    """Return whether the render with this trace had a parent or a child."""
+    """Return whether the trace of a render contains a dependency on a parent or a child."""
     return any(map(is_template_dependency, trace))
 
 
 def has_template_rules_dependency(trace: Trace) -> bool:
-    """Return whether the render with this trace reached the search for parents and children."""
+    """Return whether the render with this trace searched for parents and children of templates."""
     return any(name.startswith(f"{TEMPLATE_RULES_DEPENDENCY} ") for name in trace)
 
 
 def remove_template_dependencies(trace: Trace) -> Trace:
-    """Return a trace without its dependencies on parents and children."""
+    """Return the trace without its dependencies on parents and children."""
     return {name: answer for name, answer in trace.items() if not is_template_dependency(name)}
