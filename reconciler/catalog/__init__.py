@@ -1,4 +1,4 @@
-"""Content of a config commit: file trees, the catalog of config objects, and the traces of its use by renders.
+"""Read one config commit: its file tree, the catalog of its config objects, and the trace of each render.
 
 Controllers read objects from the catalog. This package contains no rules of controllers.
 """

@@ -1,4 +1,4 @@
-"""The catalog: all objects of one config commit by identity, and the files that could not be read."""
+"""The catalog: all objects of one config commit by identity, and the files of this commit that could not be read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from reconciler.krm.objects import ObjectKey, split_api_version
 from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, DataPath, Document, YamlError, YamlLimits, parse_yaml
 
 _YAML_CODES = index_codes_by_name(SHARED_CODES)
-# Every object of these groups is read. Of other groups, only objects with one of our labels or annotations are read.
+# The reconciler reads every object of these API groups. An object of any other group is read only if it has a label
+# or annotation with a prefix of `_OWN_PREFIXES`.
 _CONFIG_GROUPS = frozenset({PORCH_GROUP, "core.kubeadmiral.io", "greenhouse.sap", "platform", "reconciler.dev"})
 _OWN_PREFIXES = ("kubeadmiral.io/", "reconciler.dev/")
 
@@ -30,8 +31,8 @@ _OWN_PREFIXES = ("kubeadmiral.io/", "reconciler.dev/")
 class ConfigObject:
     """One object of the config repository. Do not modify `data`.
 
-    `path` is the position of the object in its document: () for the whole document, `("items", 2)` for the third item
-    of a `List`.
+    `path` is the position of the object in its YAML document: `()` if the object is the whole document, or for example
+    `("items", 2)` for the third item of a `List`.
     """
 
     key: ObjectKey
@@ -42,9 +43,9 @@ class ConfigObject:
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """The object as written, including `status`.
+        """The fields of the object as the file contains them, including `status`.
 
-        An item of a typed list has the apiVersion and kind of the list.
+        If an item of a typed list omits `apiVersion` or `kind`, the value is derived from the list.
         """
         value: Any = self.document.data
         for step in self.path:
@@ -56,42 +57,42 @@ class ConfigObject:
 
     @property
     def line(self) -> int:
-        """The line of the file where the object begins."""
+        """The number of the line where the object begins in its file."""
         return self.document.find_line(self.path) if self.path else self.document.line
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels; {} if there are none."""
+        """The labels of the object. Labels whose values are not strings are omitted."""
         return _select_strings(self.data["metadata"].get("labels"))
 
     @property
     def annotations(self) -> dict[str, str]:
-        """The annotations; {} if there are none."""
+        """The annotations of the object. Annotations whose values are not strings are omitted."""
         return _select_strings(self.data["metadata"].get("annotations"))
 
     @property
     def location(self) -> SourceLocation:
-        """The location of the whole object."""
+        """The location of the object in the config: file, first line, and identity."""
         return SourceLocation(self.file, self.line, str(self.key))
 
     def find_line_and_column(self, path: DataPath) -> tuple[int, int]:
-        """Return line and column of a field in the file, or of its nearest existing parent."""
+        """Return line and column of the field `path`. If the field is absent, use its nearest existing parent field."""
         return self.document.find_line_and_column((*self.path, *path))
 
     def location_of(self, path: DataPath) -> SourceLocation:
-        """Return the location of a field, or of its nearest existing parent."""
+        """Return the location of the field `path`. If the field is absent, the line is that of the nearest parent field."""
         pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
         return SourceLocation(self.file, self.document.find_line((*self.path, *path)), str(self.key), pointer)
 
     @cached_property
     def digest(self) -> str:
-        """Digest of the object without `status`. Equal digests mean that all data that controllers read is equal."""
+        """The digest of the object without `status`, because controllers do not read the field `status`."""
         return compute_digest({key: value for key, value in self.data.items() if key != "status"})
 
 
 @dataclass(frozen=True)
 class UnreadableFile:
-    """A file that could not be parsed. Objects that it may contain are not considered deleted."""
+    """A config file that cannot be read or parsed. While such a file exists, no object is considered deleted."""
 
     file: str
     finding: Finding
@@ -103,12 +104,13 @@ ParseCache = MutableMapping[BlobId, ParseResult]
 
 @dataclass(frozen=True)
 class ConflictResolution:
-    """How conflicts between definitions are resolved (see `definition_conflicts.py`).
+    """The resolution of conflicts between config objects that define the same object, cluster or target.
 
     Attributes:
-        effective_definitions: For each identity with several definitions, the file and the path of the effective one.
-        rejected: Objects without effect, because an earlier object has the same cluster or target.
-        findings: Findings about the rejected definitions.
+        effective_definitions: For each object with several definitions, the file and the path of the definition that
+            has an effect.
+        rejected: Objects without effect, because an earlier object defines the same cluster or target.
+        findings: One finding for each rejected definition.
     """
 
     effective_definitions: Mapping[ObjectKey, tuple[str, DataPath]] = field(default_factory=dict)
@@ -133,7 +135,7 @@ class _FileContent:
     Attributes:
         id: Blob id of the content.
         nameless: Findings about objects without a name.
-        without_version: Findings about documents without an apiVersion whose kind is read.
+        without_version: Findings about documents with a known or similar kind, but without an apiVersion.
     """
 
     id: BlobId
@@ -144,7 +146,6 @@ class _FileContent:
 
     @cached_property
     def by_key(self) -> Mapping[ObjectKey, ConfigObject]:
-        """The objects by identity."""
         return {config_object.key: config_object for config_object in self.objects}
 
 
@@ -154,10 +155,10 @@ class Catalog:
 
     Attributes:
         copies: All definitions of each object that is defined several times.
-        package_folders: Folders with a Kptfile. They are packages in the config repository.
-        unproven_deletions: Errors from a comparison with earlier passes. Objects may be missing without having been
-            deleted, so that no object is considered deleted.
-        resolution: How conflicts between definitions were resolved.
+        package_folders: Config folders that contain a Kptfile. Each of these folders is a package.
+        unproven_deletions: Errors about files that defined an object in an earlier pass, and that do not prove its
+            deletion. While there are such errors, no object is considered deleted.
+        resolution: The resolution of conflicts between objects that define the same object, cluster or target.
     """
 
     objects: Mapping[ObjectKey, ConfigObject]
@@ -173,23 +174,26 @@ class Catalog:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every object is known by name. Only then is an absent object considered deleted."""
+        """Whether the identity of every object in the config is known.
+
+        If not, an absent object is not considered deleted, because an unreadable file may contain the object.
+        """
         has_unnamed = any(finding.code == NAME_MISSING.name for finding in self.findings)
         return not (self.unreadable or self.unproven_deletions or has_unnamed)
 
     def contains(self, key: ObjectKey) -> bool:
-        """Return whether the config contains an object, even if it is defined several times or rejected."""
+        """Return whether the config contains an object, even if the object is rejected or defined several times."""
         return key in self.objects or key in self.duplicates or key in self.resolution.rejected
 
     def documents(self, path: str) -> tuple[Document, ...] | None:
-        """Return the documents of a file; None if the file is ignored, is not config, or cannot be parsed."""
+        """Return the YAML documents of a file. Return None if the file is ignored, not config, or cannot be parsed."""
         content = self._files.get(path)
         return content.documents if content else None
 
     def find_in_file(self, path: str, key: ObjectKey) -> ConfigObject | None:
-        """Return the object that a file defines, even if other files define it too.
+        """Return the definition of the object `key` in the file `path`, even if other files define the same object.
 
-        None is returned if the file does not define it.
+        Return None if the file does not define the object.
         """
         content = self._files.get(path)
         return content.by_key.get(key) if content else None
@@ -199,7 +203,7 @@ class Catalog:
         return self._by_kind.get((group, kind), ())
 
     def objects_of_type(self, api_version: str, kind: str, namespace: str) -> tuple[ConfigObject, ...]:
-        """Return the objects with this apiVersion and kind that are visible from `namespace`.
+        """Return the objects with this apiVersion and kind in `namespace`.
 
         As in Porch, an object without a namespace is in the namespace `default`.
         """
@@ -213,15 +217,18 @@ class Catalog:
 
     @property
     def kinds(self) -> Iterable[tuple[str, str]]:
-        """Group and kind of all objects, sorted."""
+        """The API group and the kind of all objects, as sorted pairs without duplicates."""
         return self._by_kind.keys()
 
     def get(self, key: ObjectKey) -> ConfigObject | None:
-        """Return an object by identity."""
+        """Return the object with the identity `key`. Return None if the catalog has no such object."""
         return self.objects.get(key)
 
     def without_objects(self, keys: Iterable[ObjectKey]) -> Catalog:
-        """Return the catalog without the effect of these objects. Objects that they own are not considered deleted."""
+        """Return a catalog in which the objects with these identities have no effect.
+
+        The returned catalog still contains these identities, so the packages of the objects are not deleted.
+        """
         excluded = frozenset(keys)
         if not excluded:
             return self
@@ -236,9 +243,9 @@ class Catalog:
         )
 
     def with_resolution(self, resolution: ConflictResolution) -> Catalog:
-        """Return the catalog with conflicts resolved.
+        """Return the catalog after the conflicts between definitions are resolved.
 
-        Effective definitions are used, and rejected objects have no effect.
+        In the returned catalog, effective definitions have an effect, and rejected objects have none.
         """
         if not resolution:
             return self
@@ -266,12 +273,12 @@ class Catalog:
 
     @cached_property
     def types(self) -> frozenset[tuple[str, str, str]]:
-        """(apiVersion, kind, namespace) of all objects. Objects without a namespace are in `default`."""
+        """The (apiVersion, kind, namespace) of all objects. Objects without a namespace are in `default`."""
         return frozenset((api_version, kind, namespace) for api_version, kind, namespace, _ in self.objects_by_name)
 
     @cached_property
     def objects_by_name(self) -> Mapping[tuple[str, str, str, str], ConfigObject]:
-        """Objects by (apiVersion, kind, namespace, name). Objects without a namespace are in `default`."""
+        """All objects by (apiVersion, kind, namespace, name). Objects without a namespace are in `default`."""
         return {
             (value.api_version, value.key.kind, value.key.namespace or DEFAULT_NAMESPACE, value.key.name): value
             for value in self.objects.values()
@@ -288,14 +295,15 @@ def read_catalog(
     """Read all objects of a config tree.
 
     Args:
-        files: The tree.
-        cache: Parse results by blob id.
+        files: The files of the config tree.
+        cache: Results of the YAML parser by blob id. New results are added to this cache.
         limits: Limits for YAML files.
-        unreadable_paths: Reasons by path, for files and folders (ending in "/") that could not be read at all.
-        previous: An earlier catalog. Unchanged objects are the same Python objects, so that results can be reused.
+        unreadable_paths: Files and folders that could not be read, each with the reason. Folder paths end in "/".
+        previous: An earlier catalog. Unchanged objects are taken from this catalog, so that results that were computed
+            for these Python objects can be reused.
 
     Returns:
-        The catalog. Unreadable files and folders are in `unreadable`, each with an error finding.
+        The catalog. Its attribute `unreadable` contains the unreadable files and folders, each with an error finding.
     """
     cache = {} if cache is None else cache
     unreadable = [
@@ -359,7 +367,7 @@ def _create_catalog(
         *chain.from_iterable(content.without_version for content in contents.values()),
         *(_create_duplicate_finding(copy, copies) for copies in duplicates.values() for copy in copies),
     ]
-    # Usually files change, but the set of objects does not.
+    # Use the order of the previous catalog if it has the same objects, because sorting all keys takes longer.
     keys = previous.objects if previous and previous.objects.keys() == by_key.keys() else sorted(by_key)
     objects = {key: by_key[key] for key in keys if key not in duplicates}
     copies = {key: tuple(duplicates[key]) for key in sorted(duplicates)}
@@ -375,7 +383,10 @@ def _find_duplicates(contents: Iterable[_FileContent]) -> dict[ObjectKey, list[C
 
 
 def _iterate_config_files(files: FileTree, unreadable: list[UnreadableFile]) -> Iterator[tuple[str, File]]:
-    """Yield the config files. Files below an invalid `.krmignore` are skipped, because they may be ignored."""
+    """Yield the path and the content of each config file.
+
+    Files below an invalid `.krmignore` file are skipped, because this file may have ignored them.
+    """
     is_ignored = _create_ignore_filter(files, unreadable)
     for path, file in files.items():
         if is_config_path(path) and not is_ignored(path):
@@ -383,7 +394,7 @@ def _iterate_config_files(files: FileTree, unreadable: list[UnreadableFile]) -> 
 
 
 def is_config_path(path: str) -> bool:
-    """Return whether a file with this path is config: YAML or JSON, and not hidden."""
+    """Return whether a file with this path is a config file: a YAML or JSON file that is not hidden."""
     return path.endswith((".yaml", ".yml", ".json")) and not _is_hidden(path)
 
 
@@ -392,7 +403,8 @@ def _is_hidden(path: str) -> bool:
 
 
 def _is_folder(path: str) -> bool:
-    # The content of a folder that cannot be listed is unknown. "./" stands for the files in the root folder.
+    # A folder that cannot be listed is unreadable, because its files are unknown. "./" means the files in the root
+    # folder.
     return path.endswith("/") and not _is_hidden(path.removeprefix("./"))
 
 
@@ -443,7 +455,7 @@ def _read_object(path: str, document: Document, manifest: Manifest) -> ConfigObj
 
 
 def _check_version(path: str, document: Document) -> Finding | None:
-    """Return a warning for a document that looks like a config object but has no apiVersion."""
+    """Return a warning if a document has a kind similar to a known kind, but no apiVersion. Return None otherwise."""
     data = document.data
     if not isinstance(data, dict) or isinstance(data.get("apiVersion"), str) or not isinstance(data.get("kind"), str):
         return None
@@ -458,9 +470,9 @@ def _check_version(path: str, document: Document) -> Finding | None:
 
 
 def _would_have_effect(group: str, metadata: object) -> bool:
-    """Return whether an object would have an effect if it had a name.
+    """Return whether an object without a name would have an effect if it had a name.
 
-    Objects that it owns must then not be considered deleted.
+    If so, the name is reported as missing, and no package is deleted while the object is unknown.
     """
     if not isinstance(metadata, dict):
         return group in _CONFIG_GROUPS
@@ -473,7 +485,7 @@ def _create_nameless_finding(path: str, document: Document, manifest: Manifest) 
     line = document.find_line((*manifest.path, "metadata", "name"))
     metadata = manifest.data.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
-    actual = "it is missing" if name is None else f"not {name!r}"
+    actual = "but the field is missing" if name is None else f"not {name!r}"
     location = SourceLocation(path, line, manifest.kind or "", "/metadata/name")
     return NAME_MISSING.finding(f"metadata.name must be a non-empty string, {actual}", location)
 

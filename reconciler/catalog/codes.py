@@ -1,4 +1,4 @@
-"""Finding codes of the catalog: reasons why an object of the config has no effect."""
+"""Finding codes of the catalog: problems with files and objects of the config."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Conflicts between definitions: several objects define the same identity, cluster or target.
+"""Conflicts between config objects that define the same object, cluster or target.
 
-The earlier definition stays in effect and later ones are rejected, so that an added file cannot stop the packages of
-other authors. If the earlier definition is unknown, none of the objects has an effect.
+The object that was added first stays in effect, and objects that were added later are rejected. Therefore, an added
+file cannot stop the packages of other authors. If the first object is unknown, none of the objects has an effect.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HAND_OVER_STEP = "to hand over, remove the first definition in the commit that 
 
 
 def get_claimed_git_location(repository: ConfigObject) -> object:
-    """Return the Git location that a Repository claims, as written."""
+    """Return the fields `spec.git` and `spec.deployment` of a Repository, which select its Git location."""
     spec = repository.data.get("spec")
     return (spec.get("git"), spec.get("deployment")) if isinstance(spec, dict) else None
 
@@ -30,14 +30,14 @@ def _return_no_location(claim: ConfigObject) -> object:
 
 @dataclass(frozen=True)
 class DefinitionConflict:
-    """Objects of which only one can have an effect.
+    """Objects that define the same object, cluster or target. At most one of these objects can have an effect.
 
     Attributes:
-        claims: The objects.
-        reason: The end of a sentence about one of the other objects.
-        package: The package that all of them claim on some targets; "" for other conflicts.
-        claimed_location: Returns the location that an object claims, besides its identity. An earlier version of an
-            object is the same claim only if this location is equal.
+        claims: All objects with the conflict.
+        reason: The predicate of the message about the object that stays in effect, e.g. "defines the same object".
+        package: The package that all claims request on some targets, or "" for other conflicts.
+        claimed_location: Function that returns the Git location or target of a claim. An earlier version of an object
+            is the same claim only if this location is equal.
     """
 
     claims: tuple[ConfigObject, ...]
@@ -46,11 +46,13 @@ class DefinitionConflict:
     claimed_location: Callable[[ConfigObject], object] = _return_no_location
 
     def find_first(self, earlier: Iterable[FileTree], limits: YamlLimits = DEFAULT_YAML_LIMITS) -> ConfigObject | None:
-        """Return the object that the config contained first; None if several were added together.
+        """Return the claim that the config contained first.
+
+        Return None if no claim was the first, e.g. because one commit added several claims.
 
         Args:
             earlier: Earlier versions of the config, newest first, with at least the files of the claims. Versions with
-                unparsable files are skipped.
+                files that cannot be parsed are skipped.
             limits: Limits for YAML files.
         """
         remaining = self.claims
@@ -63,7 +65,8 @@ class DefinitionConflict:
             if not present:
                 return None
             if len({(claim.file, claim.key) for claim in present}) == 1:
-                # Two definitions in one file have the same author. None of them is the first.
+                # Return None if one file contains several definitions of the same object, because no definition is
+                # known as the first.
                 return present[0] if len(present) == 1 else None
             remaining = present
         return None
@@ -73,7 +76,7 @@ class DefinitionConflict:
         return earlier is not None and self.claimed_location(earlier) == self.claimed_location(claim)
 
     def resolve(self, holder: ConfigObject) -> ConflictResolution:
-        """Return the resolution in which `holder` stays in effect."""
+        """Return the resolution in which the claim `holder` has an effect, and all other claims are rejected."""
         rejected_claims = [claim for claim in self.claims if claim is not holder]
         is_same_object = {claim.key for claim in rejected_claims} == {holder.key}
         return ConflictResolution(
@@ -91,14 +94,14 @@ class DefinitionConflict:
 
 
 def find_duplicates(catalog: Catalog) -> Sequence[DefinitionConflict]:
-    """Return a conflict for each identity with several definitions."""
+    """Return one conflict for each object that is defined several times."""
     return [
         DefinitionConflict(copies, "defines the same object") for copies in catalog.copies.values() if len(copies) > 1
     ]
 
 
 def group_duplicate_names(objects: Iterable[ConfigObject]) -> Mapping[str, tuple[ConfigObject, ...]]:
-    """Return the objects of each name that occurs several times, in any namespace."""
+    """Return the names that several objects share, each with these objects. Namespaces are not compared."""
     by_name: dict[str, list[ConfigObject]] = {}
     for config_object in objects:
         by_name.setdefault(config_object.key.name, []).append(config_object)

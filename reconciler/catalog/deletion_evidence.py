@@ -1,7 +1,7 @@
-"""Evidence of deletion: whether a file that defined an object in an earlier pass proves that the object was deleted.
+"""Evidence of deletion: check whether a file proves that objects were deleted which it defined in an earlier pass.
 
-This module checks the content of one file. `planning/decide/deletion_safety.py` finds the files and derives
-the effect on packages.
+This module checks the content of one file. `planning/decide/deletion_safety.py` selects the files and derives the
+effect on packages.
 """
 
 from __future__ import annotations
@@ -20,25 +20,28 @@ _LFS_POINTER = "version https://git-lfs.github.com/spec/"
 
 @dataclass(frozen=True)
 class InconclusiveFile:
-    """The reason why a file does not prove a deletion, and the line of the file that shows it."""
+    """The reason why a config file does not prove the deletion of an object, and the line that causes this reason."""
 
     line: int
     reason: str
 
 
 def find_inconclusive_file(documents: Sequence[Document], missing: Collection[ObjectKey]) -> InconclusiveFile | None:
-    """Return the reason why a file does not prove that the missing objects were deleted; None if it does.
+    """Return the reason why a file does not prove that the missing objects were deleted.
 
-    It does if it has at least one manifest, if each manifest has `apiVersion`, `kind` and `metadata.name`, and if none
-    of them may be a missing object with a misspelled kind or group.
+    Return None if the file proves their deletion. This requires that:
+
+    - the file has at least one manifest,
+    - each manifest has `apiVersion`, `kind` and `metadata.name`,
+    - no manifest may be a missing object with a misspelled kind or group.
 
     Args:
-        documents: The documents of the file, without empty ones.
+        documents: The YAML documents of the file. Empty documents are omitted.
         missing: The objects that the file defined in an earlier pass and that the config does not contain now.
     """
     manifests = [(document, manifest) for document in documents for manifest in list_manifests(document.data)]
     if not manifests:
-        return InconclusiveFile(documents[0].line if documents else 1, "it contains no Kubernetes object")
+        return InconclusiveFile(documents[0].line if documents else 1, "the file contains no Kubernetes object")
     results = (_check_manifest(document, manifest, missing) for document, manifest in manifests)
     return next(filter(None, results), None)
 
@@ -55,9 +58,9 @@ def _check_manifest(document: Document, manifest: Manifest, missing: Collection[
 
 
 def _check_spelling(document: Document, manifest: Manifest, missing: Collection[ObjectKey]) -> InconclusiveFile | None:
-    """Return the reason if an object of an unknown kind has the name of a missing object of a similar kind.
+    """Return a reason if an object of an unknown kind has the name of a missing object, and both kinds are similar.
 
-    Without this check, a typing error in `kind` or `apiVersion` would delete all packages of the object.
+    Without this check, a typing error in `kind` or `apiVersion` would delete all packages of the missing object.
     """
     key = manifest.key
     if key is None or key.kind in KNOWN_KINDS.get(key.group, ()):
@@ -78,13 +81,13 @@ def _check_spelling(document: Document, manifest: Manifest, missing: Collection[
 
 def _describe_content(data: Any) -> str:
     if isinstance(data, list):
-        return "it is a list at the top level; use the kind List for a list of objects"
+        return "the file contains a list at the top level; use the kind List for a list of objects"
     text = str(data)
     if text.startswith(_LFS_POINTER):
-        return "it is a Git LFS pointer; the content of the file was not fetched"
+        return "the file is a Git LFS pointer; the content of the file was not fetched"
     if text.lstrip().startswith("<"):
-        return "it is an HTML or XML page"
-    return "it is plain text, not a Kubernetes object"
+        return "the file is an HTML or XML page"
+    return "the file contains plain text instead of a Kubernetes object"
 
 
 def _check_fields(manifest: Manifest) -> Iterator[str]:

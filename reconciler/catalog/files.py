@@ -1,4 +1,4 @@
-"""File trees: the files of a package or repository folder as immutable values, with Git's object ids and file modes."""
+"""File trees: the files of a folder as immutable values, with the object ids and file modes of Git."""
 
 from __future__ import annotations
 
@@ -19,25 +19,28 @@ DIRECTORY_MODE = "40000"
 FILE_MODE = "100644"
 EXECUTABLE_MODE = "100755"
 SYMLINK_MODE = "120000"
-# 2000-01-01, the date of commits without a date of their own. It makes equal input give equal commits.
+# 2000-01-01 in UTC: the date of all commits for which no other date is known. It is constant, so that equal content
+# gives equal commit ids.
 FALLBACK_COMMIT_SECONDS = 946_684_800
 SUBMODULE_MODE = "160000"
 
 
 def _compute_object_id(kind: bytes, content: bytes) -> str:
-    # Git identifies objects by SHA-1. Security does not depend on it.
+    # Use SHA-1, because Git identifies objects by SHA-1 digests. The digest has no security function here.
     return hashlib.sha1(kind + b" %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def compute_blob_id(data: bytes) -> BlobId:
-    """Return Git's id of a file with this content."""
+    """Return the Git object id of a blob with the content `data`."""
     return BlobId(_compute_object_id(b"blob", data))
 
 
 def compute_tree_id(entries: Iterable[tuple[str, str, str]]) -> TreeId:
-    """Return Git's id of a tree of (mode, name, object id) entries, in any order.
+    """Return the Git object id of the tree with these entries.
 
-    Git sorts names as bytes, and directories as if their names ended in "/".
+    Args:
+        entries: Tuples of file mode, name and object id, in any order. They are sorted as in Git: by the bytes of the
+            name, with "/" after the name of a directory.
     """
 
     def order(entry: tuple[str, str, str]) -> bytes:
@@ -52,33 +55,33 @@ def compute_tree_id(entries: Iterable[tuple[str, str, str]]) -> TreeId:
 
 
 def _encode_name(name: str) -> bytes:
-    # Bytes that are not UTF-8 are preserved.
+    # File names in Git are bytes. "surrogateescape" preserves bytes that are not valid UTF-8.
     return name.encode(errors="surrogateescape")
 
 
 @dataclass(frozen=True)
 class File:
-    """One regular file: its content and whether it is executable."""
+    """The content of one regular file, and whether the file is executable."""
 
     data: bytes
     executable: bool = False
 
     @cached_property
     def id(self) -> BlobId:
-        """The blob id of the content."""
+        """The Git blob id of the content."""
         return compute_blob_id(self.data)
 
     @property
     def mode(self) -> str:
-        """The Git file mode."""
+        """The Git file mode: "100755" for an executable file, and "100644" for any other file."""
         return EXECUTABLE_MODE if self.executable else FILE_MODE
 
 
 @dataclass(frozen=True)
 class SpecialEntry:
-    """A symbolic link or a submodule.
+    """A symbolic link or a submodule in a Git tree.
 
-    `id` is the id of the blob with the link's target, or the submodule's commit id.
+    The attribute `id` is the blob id of a symbolic link, or the commit id of a submodule.
     """
 
     mode: str
@@ -86,17 +89,17 @@ class SpecialEntry:
 
     @property
     def kind(self) -> str:
-        """The name of the kind of entry, for messages."""
+        """The kind of this entry as a text for messages: "symbolic link" or "submodule"."""
         return "symbolic link" if self.mode == SYMLINK_MODE else "submodule"
 
 
 class FileTree(Mapping[str, File]):
-    """Regular files by path. Immutable.
+    """An immutable mapping from paths to regular files.
 
-    Paths are relative, sorted, and have "/" as separator.
+    Paths are relative and sorted. Their separator is "/".
 
-    `special_entries` are the symbolic links and submodules of a branch. Upstream packages have none. The mapping does
-    not contain them, so that no code reads them by mistake. They do count for `id` and for equality.
+    `special_entries` contains the symbolic links and submodules of a branch. The mapping does not contain these
+    entries, so that no code reads them by mistake. The tree id and the comparison of trees include them.
     """
 
     def __init__(
@@ -109,7 +112,7 @@ class FileTree(Mapping[str, File]):
         return self._files[path]
 
     def __contains__(self, path: object) -> bool:
-        # Mapping.__contains__ raises and catches an error for every absent path.
+        # Override Mapping.__contains__, because it is slow: it raises and catches a KeyError for each absent path.
         return path in self._files
 
     def __iter__(self) -> Iterator[str]:
@@ -134,18 +137,21 @@ class FileTree(Mapping[str, File]):
 
     @cached_property
     def id(self) -> TreeId:
-        """The Git tree id of all entries. Trees with equal content have equal ids."""
+        """The Git tree id of the regular files and special entries. Trees with equal content have equal ids."""
         entries: dict[str, tuple[str, str]] = {path: (file.mode, file.id) for path, file in self._files.items()}
         return _compute_nested_tree_id(
             {**entries, **{path: (entry.mode, entry.id) for path, entry in self._special.items()}}
         )
 
     def with_special_entries(self, special: Mapping[str, SpecialEntry]) -> FileTree:
-        """Return the same files with exactly these symbolic links and submodules."""
+        """Return a tree with the same regular files, and with the symbolic links and submodules in `special` only."""
         return self if special == self._special else FileTree(self._files, special)
 
     def with_files(self, changes: Mapping[str, File | bytes]) -> FileTree:
-        """Return the tree with files added or replaced. Bytes keep the mode of the file that they replace."""
+        """Return a tree in which the files in `changes` are added or replaced.
+
+        If a change has the type `bytes`, the file keeps its mode. A new file is then not executable.
+        """
         changed = dict(self._files)
         for path, change in changes.items():
             old = changed.get(path)
@@ -153,11 +159,11 @@ class FileTree(Mapping[str, File]):
         return FileTree(changed, self._special)
 
     def without_files(self, *paths: str) -> FileTree:
-        """Return the tree without these files. Absent paths are ignored."""
+        """Return a tree without the files at `paths`. Paths that do not exist are ignored."""
         return FileTree({path: file for path, file in self._files.items() if path not in paths}, self._special)
 
     def subtree(self, folder: str) -> FileTree:
-        """Return the files below a folder, with paths relative to it. "" is the whole tree."""
+        """Return the tree of a folder, with paths relative to this folder. If `folder` is "", return the whole tree."""
         if not folder:
             return self
         start = folder.rstrip("/") + "/"
@@ -187,7 +193,7 @@ if TYPE_CHECKING:
 def parse_ignore_file(content: bytes) -> GitIgnoreSpec:
     """Return the patterns of a `.krmignore` file, which has the syntax of `.gitignore`.
 
-    The pattern library is imported on the first call, because most configs have no such file.
+    The library pathspec is imported on the first call, because most configs have no `.krmignore` file.
     """
     from pathspec import GitIgnoreSpec
 

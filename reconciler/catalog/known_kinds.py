@@ -1,4 +1,4 @@
-"""The kinds that the reconciler reads, by API group, and suggestions for misspelled kinds."""
+"""The kinds of config objects that the reconciler reads, by API group, and suggestions for misspelled kinds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ PORCH_GROUP = "config.porch.kpt.dev"
 _MIN_SIMILARITY = 0.85
 _POLICIES = ("ClusterOverridePolicy", "ClusterPropagationPolicy", "OverridePolicy", "PropagationPolicy")
 
-# Component types add kinds to `platform`. An unknown kind in this group is the error ComponentTypeNotFound.
+# The API group `platform` also has the kinds that ComponentType objects define. An object in this group whose kind is
+# unknown has the error ComponentTypeNotFound.
 KNOWN_KINDS: Mapping[str, tuple[str, ...]] = {
     PORCH_GROUP: ("PackageVariant", "PackageVariantSet", "Repository"),
     "core.kubeadmiral.io": (*_POLICIES, "FederatedCluster"),
@@ -21,12 +22,15 @@ KNOWN_KINDS: Mapping[str, tuple[str, ...]] = {
     "platform": ("Addon", "Component", "ComponentDefinition", "ComponentType", "EnvBinding", "RenderResult"),
     "reconciler.dev": ("Build", "Environment", "PackageRevisionSet", "PackageStatus", "TemplateMergeRule"),
 }  # fmt: skip
-# Groups of upstream projects whose kinds are read under another group.
+# The reconciler reads the kinds of the API groups on the left only if their objects have the API group on the right.
 COUNTERPART_GROUPS: Mapping[str, str] = {"openchoreo.dev": "platform"}
 
 
 def find_known_group(group: str) -> str:
-    """Return the known group for a group: itself, its counterpart, or the most similar one; "" if there is none."""
+    """Return the known API group that a user probably means by `group`, e.g. "openchoreo.dev" -> "platform".
+
+    The result is `group` if this group is known. Return "" if no known group is similar.
+    """
     if group in KNOWN_KINDS:
         return group
     if group in COUNTERPART_GROUPS:
@@ -35,7 +39,10 @@ def find_known_group(group: str) -> str:
 
 
 def suggest_kind(kind: str, group: str = "") -> str:
-    """Return the most similar known kind as `Kind of group`; "" if there is none. Kinds of `group` come first."""
+    """Return the known kind with the most similar name, as `<kind> of <group>`. Return "" if no kind is similar.
+
+    An equal name is preferred over a similar name, and a kind of `group` over a kind of another group.
+    """
     groups = ([group] if group else []) + [known_group for known_group in KNOWN_KINDS if known_group != group]
     for known_group in groups:
         if kind in KNOWN_KINDS[known_group]:

@@ -1,4 +1,4 @@
-"""Manifests: the objects of a YAML document as written, with lists split into their items."""
+"""Manifests: the objects of a YAML document in their original form. A `List` is split into its items."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reconciler.krm.yaml import DataPath
 
 LOCAL_CONFIG_ANNOTATION = "config.kubernetes.io/local-config"
 DEFAULT_NAMESPACE = "default"
-# Groups with namespaced kinds, and their exceptions: kinds that are cluster-scoped or found by name only.
+# API groups with namespaced kinds. The values are the exceptions: kinds whose objects have no namespace.
 _KINDS_WITHOUT_NAMESPACE: Mapping[str, tuple[str, ...]] = {
     PORCH_GROUP: (),
     "greenhouse.sap": ("ClusterPluginDefinition", "Organization"),
@@ -22,11 +22,12 @@ _KINDS_WITHOUT_NAMESPACE: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Manifest:
-    """One manifest: a whole document, or an item of a `List`.
+    """One manifest: a whole YAML document, or an item of a `List`.
 
     Attributes:
-        path: Position in the document.
-        api_version: None if the manifest has none, or if it is not a string. The same applies to `kind`.
+        path: Position of the manifest in the document, e.g. `("items", 2)`.
+        api_version: The field `apiVersion`. None if the field is absent or is not a string.
+        kind: The field `kind`. None if the field is absent or is not a string.
     """
 
     path: DataPath
@@ -36,20 +37,20 @@ class Manifest:
 
     @property
     def name(self) -> str:
-        """The name of the object; "" if it has none."""
+        """The field `metadata.name`. "" if the field is absent or is not a string."""
         metadata = self.data.get("metadata") if isinstance(self.data, dict) else None
         name = metadata.get("name") if isinstance(metadata, dict) else None
         return name if isinstance(name, str) else ""
 
     @property
     def is_local_config(self) -> bool:
-        """Whether the manifest is marked as input for local tools. Passes do not read it."""
+        """Whether the annotation `config.kubernetes.io/local-config` excludes the manifest from passes."""
         metadata = self.data.get("metadata") if isinstance(self.data, dict) else None
         return isinstance(metadata, dict) and is_local_config(metadata)
 
     @property
     def key(self) -> ObjectKey | None:
-        """The identity of the object; None for other data and for objects without a name."""
+        """The identity of the object. None if the manifest has no `apiVersion`, no `kind` or no name."""
         if self.api_version is None or self.kind is None or not self.name:
             return None
         group, _ = split_api_version(self.api_version)
@@ -61,15 +62,16 @@ class Manifest:
 def list_manifests(
     data: Any, path: DataPath = (), api_version: str | None = None, kind: str | None = None
 ) -> Iterator[Manifest]:
-    """Yield the manifests of a document. Like kubectl, split lists into their items.
+    """Yield the manifests of a YAML document. Lists are split into their items, as in kubectl.
 
-    A list is a `v1` `List`, or a typed list such as `PackageVariantList`: its kind ends in `List`, and it has `items`
-    and no name. Items of a typed list can omit `apiVersion` and `kind`.
+    A list is a `v1` `List`, or a typed list such as `PackageVariantList`. The kind of a typed list ends in `List`, and
+    the list has `items` and no name. Items of a typed list can omit `apiVersion` and `kind`.
 
     Args:
-        data: The document, or a part of it.
+        data: The document, or a part of the document.
         path: Position of `data` in the document.
-        api_version: Default for items of a typed list. The same applies to `kind`.
+        api_version: The `apiVersion` to use if `data` is an item of a typed list and omits this field.
+        kind: The `kind` to use if `data` is an item of a typed list and omits this field.
     """
     fields = data if isinstance(data, dict) else {}
     own_api_version, own_kind = fields.get("apiVersion", api_version), fields.get("kind", kind)
@@ -85,7 +87,7 @@ def list_manifests(
 
 
 def _read_items(manifest: Manifest) -> Sequence[Any] | None:
-    """Return the items of a list; None for other manifests."""
+    """Return the items of a list. Return None if the manifest is not a list."""
     if manifest.kind is None or manifest.api_version is None or not manifest.kind.endswith("List"):
         return None
     items = manifest.data.get("items")
@@ -99,9 +101,9 @@ def _get_string(value: Any) -> str | None:
 
 
 def is_namespaced(group: str, kind: str) -> bool:
-    """Return whether an object of this kind without a namespace is in the namespace `default`.
+    """Return whether objects of this kind are in the namespace `default` if they have no `metadata.namespace`.
 
-    Objects of other groups are plain resources. They keep an empty namespace.
+    All other objects without a namespace keep an empty namespace.
     """
     if group == "core.kubeadmiral.io":
         return kind in ("OverridePolicy", "PropagationPolicy")
@@ -111,7 +113,7 @@ def is_namespaced(group: str, kind: str) -> bool:
 
 
 def is_local_config(metadata: Mapping[str, Any]) -> bool:
-    """Return whether metadata contains the annotation for input of local tools."""
+    """Return whether the annotation `config.kubernetes.io/local-config` excludes an object with this metadata."""
     annotations = metadata.get("annotations")
     value = annotations.get(LOCAL_CONFIG_ANNOTATION) if isinstance(annotations, dict) else None
     return value not in (None, "", "false", False)

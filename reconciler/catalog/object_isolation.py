@@ -1,8 +1,8 @@
 """Isolation of config objects: find the objects that cause an unexpected exception, and continue without them.
 
-Controllers read many objects together. If one object causes an unexpected exception, the work is repeated on parts of
-the catalog until the faulty objects are known. The result is that of all other objects. A faulty object has no effect,
-and nothing that it owns is deleted.
+A controller reads many objects together. If the controller raises an unexpected exception, it runs again on parts of
+the catalog until the faulty objects are found. The final result is computed without the faulty objects. A faulty object
+has no effect, and its packages are not deleted.
 """
 
 from __future__ import annotations
@@ -17,13 +17,20 @@ from reconciler.krm.isolation import InternalFailure, ScopeFailedError, isolatio
 from reconciler.krm.objects import ObjectKey
 
 _T = TypeVar("_T")
-# The search for one faulty object is a bisection. With more faulty objects than this, the cause is not the objects.
+# The search bisects the objects. If it finds more faulty objects than this limit, it stops without a result, because
+# the cause is probably not an object.
 _MAX_FAULTY_OBJECTS = 20
 
 
 @dataclass(frozen=True)
 class IsolationResult(Generic[_T]):
-    """The result of work on a catalog, the catalog without the excluded objects, and the findings about them."""
+    """The result of a function on a catalog, and the objects that were excluded because the function fails for them.
+
+    Attributes:
+        result: The return value of the function.
+        catalog: The catalog without the excluded objects.
+        findings: One finding for each excluded object.
+    """
 
     result: _T
     catalog: Catalog
@@ -32,7 +39,10 @@ class IsolationResult(Generic[_T]):
 
 
 class FaultyObjectSearch(Generic[_T]):
-    """Runs one kind of work on catalogs. Objects that failed before are tried first after a failure."""
+    """Runs a function on catalogs, and finds the objects that cause an unexpected exception of the function.
+
+    After a failure, the search first tries the objects that were faulty in the previous run.
+    """
 
     def __init__(self, scope: str) -> None:
         self._scope = scope
@@ -41,16 +51,16 @@ class FaultyObjectSearch(Generic[_T]):
     def run(
         self, catalog: Catalog, work: Callable[[Catalog], _T], work_without_reuse: Callable[[Catalog], _T]
     ) -> IsolationResult[_T]:
-        """Return the result of `work`, without the objects that it fails for.
+        """Return the result of `work` on the catalog without the objects that cause an exception.
 
         Args:
             catalog: All objects of the config.
-            work: The work on a catalog. It may reuse results of earlier passes.
-            work_without_reuse: The same work without reuse, for repetitions, because the failure may have left
-                incomplete results.
+            work: Function that computes the result from a catalog. It may reuse results of earlier passes.
+            work_without_reuse: Function that computes the same result and reuses nothing. It is called after a failure
+                of `work`, because this failure may have left incomplete results.
 
         Raises:
-            ScopeFailedError: The work fails with every set of objects.
+            ScopeFailedError: The function still fails, because the search did not find the faulty objects.
         """
         first = self._attempt(catalog, work)
         if not isinstance(first, InternalFailure):
@@ -82,7 +92,7 @@ def _create_finding(config_object: ConfigObject, failure: InternalFailure) -> Fi
 
 
 class _Search(Generic[_T]):
-    """The search for the objects that some work fails for. `failures` are keyed by object."""
+    """The search for objects that cause an exception. `failures` contains these exceptions by object identity."""
 
     def __init__(self, catalog: Catalog, attempt: Callable[[Catalog], tuple[_T] | InternalFailure]) -> None:
         self._catalog = catalog
@@ -90,7 +100,10 @@ class _Search(Generic[_T]):
         self.failures: dict[ObjectKey, InternalFailure] = {}
 
     def find(self, candidates: Sequence[ConfigObject]) -> list[ConfigObject]:
-        """Return the objects without which the work succeeds; [] if there is no such set. Try `candidates` first."""
+        """Return the faulty objects. Return an empty list if too many objects are faulty.
+
+        The list is also empty if the function fails on an empty catalog. If the function succeeds without the objects in `candidates`, only `candidates` are searched.
+        """
         if candidates and self._find_failure_without(candidates) is None:
             return self._find_among(candidates, ())
         all_objects = list(self._catalog.objects.values())
@@ -100,7 +113,10 @@ class _Search(Generic[_T]):
         return faulty if len(faulty) <= _MAX_FAULTY_OBJECTS else []
 
     def _find_among(self, candidates: Sequence[ConfigObject], excluded: Sequence[ConfigObject]) -> list[ConfigObject]:
-        """Return the faulty objects among `candidates`. The work succeeds without `candidates` and `excluded`."""
+        """Return the faulty objects in `candidates`.
+
+        The caller has checked that the function succeeds on the catalog without `candidates` and `excluded`.
+        """
         failure = self._find_failure_without(excluded)
         if failure is None:
             return []

@@ -1,4 +1,4 @@
-"""Traces: the catalog data that a render depends on, with a fingerprint of each dependency.
+"""Traces: the dependencies of a render on the catalog, with a fingerprint of each dependency.
 
 The absence of an object is a dependency too. A package is rendered again only if a fingerprint changed.
 """
@@ -25,20 +25,22 @@ _CATALOG_DEPENDENCIES = ("type", "object", "kind")
 class DependencyReader:
     """Computes the current fingerprints of dependencies.
 
-    `extra` contains functions for the dependencies of controllers, keyed by the first part of a dependency. Each
-    receives the other parts. It returns "" for an invalid dependency.
+    Attributes:
+        catalog: The current catalog.
+        extra: Functions that compute the fingerprints for dependencies of controllers, by the first word of a
+            dependency. Each function receives the other words, and returns "" if the dependency is invalid.
     """
 
     catalog: Catalog
     extra: Mapping[str, Callable[[Sequence[str]], str]] = field(default_factory=dict)
 
     def is_dependency(self, name: str) -> bool:
-        """Return whether a name in a trace is a dependency whose fingerprint can be computed."""
+        """Return whether the key `name` of a trace is a dependency whose fingerprint can be computed."""
         first, blank, _ = name.partition(" ")
         return name == "whole" or (bool(blank) and (first in _CATALOG_DEPENDENCIES or first in self.extra))
 
     def read_fingerprint(self, dependency: str) -> str:
-        """Return the current fingerprint of a recorded dependency; "" for an invalid one."""
+        """Return the current fingerprint of a recorded dependency. Return "" if the dependency is invalid."""
         match [part.replace("%20", " ").replace("%25", "%") for part in dependency.split(" ")]:
             case ["type", api_version, kind, namespace]:
                 has_type = (api_version, kind, namespace) in self.catalog.types
@@ -54,15 +56,18 @@ class DependencyReader:
             case [first, *arguments] if first in self.extra:
                 return self.extra[first](arguments)
             case _:
-                # The trace is read from a branch that other programs can write to.
+                # Return "" for an invalid dependency. It is not an error, because other programs can write to the
+                # branch with the trace.
                 return ""
 
 
 class CatalogView:
-    """The catalog for one render. Every access is recorded as a dependency with its fingerprint.
+    """The view of one render on the catalog. Each access is recorded in `trace` as a dependency with its fingerprint.
 
-    `files` contains the file of each object that was found, by kind, namespace and name. `locations` contains its
-    location, by identity.
+    Attributes:
+        trace: The recorded dependencies with their fingerprints.
+        files: The files of the objects that the render found, by kind, namespace and name.
+        locations: The locations of the objects that the render found, by identity.
     """
 
     def __init__(self, reader: DependencyReader) -> None:
@@ -72,11 +77,11 @@ class CatalogView:
         self.locations: dict[str, SourceLocation] = {}
 
     def has_type(self, api_version: str, kind: str, namespace: str) -> bool:
-        """Return whether an object of this type is visible from `namespace`."""
+        """Return whether `namespace` contains an object with this apiVersion and kind."""
         return self.record("type", api_version, kind, namespace) == PRESENT_FINGERPRINT
 
     def find_object(self, api_version: str, kind: str, namespace: str, name: str) -> ConfigObject | None:
-        """Return one object by type, namespace and name."""
+        """Return the object with this apiVersion, kind, namespace and name. Return None if it is absent."""
         self.record("object", api_version, kind, namespace, name)
         config_object = self._reader.catalog.objects_by_name.get((api_version, kind, namespace, name))
         if config_object:
@@ -85,39 +90,39 @@ class CatalogView:
         return config_object
 
     def objects_of_kind(self, group: str, kind: str) -> tuple[ConfigObject, ...]:
-        """Return all objects of one kind."""
+        """Return all objects of one kind in any namespace."""
         self.record("kind", group, kind)
         return self._reader.catalog.objects_of_kind(group, kind)
 
     def is_complete(self) -> bool:
-        """Return whether an object that the catalog does not contain does not exist.
+        """Return whether the identity of every object in the config is known.
 
-        Otherwise it may be in an unreadable file.
+        If this is false, an object that the catalog does not contain may be in an unreadable file.
         """
         return self.record("whole") == PRESENT_FINGERPRINT
 
     def record(self, *parts: str) -> str:
-        """Record the dependency with these parts, and return its fingerprint."""
+        """Record the dependency that consists of `parts`, and return its current fingerprint."""
         dependency = format_dependency(*parts)
         self.trace[dependency] = fingerprint = self._reader.read_fingerprint(dependency)
         return fingerprint
 
 
 def format_dependency(*parts: str) -> str:
-    """Return a dependency as traces contain it."""
-    # User input may contain blanks, which separate the parts of a dependency.
+    """Return the text of a dependency as traces contain it: the parts with spaces between them."""
+    # Escape spaces in each part, because spaces separate the parts of a dependency.
     return " ".join(part.replace("%", "%25").replace(" ", "%20") for part in parts)
 
 
 def find_changed_dependencies(trace: Trace, facts: Trace, reader: DependencyReader) -> tuple[str, ...]:
-    """Return the dependencies of `trace` whose fingerprints changed, and facts that were added, changed or removed.
+    """Return the dependencies in `trace` with a changed fingerprint, and the facts that were added, changed or removed.
 
-    If nothing changed, the output would be equal.
+    If the result is empty, a new render would give the same package.
 
     Args:
-        trace: The recorded trace.
-        facts: Current values that are known without the catalog (variant, upstream, engine).
-        reader: Computes current fingerprints.
+        trace: The recorded trace of the last render.
+        facts: Current values of dependencies that are not in the catalog, such as the variant and the upstream.
+        reader: The reader that computes current fingerprints.
     """
     other_facts = {name for name in trace if not reader.is_dependency(name)}
     changed = [name for name in sorted({*facts, *other_facts}) if facts.get(name) != trace.get(name)]

@@ -229,10 +229,10 @@ def test_similar_objects_are_no_duplicates(text: str, other: str) -> None:
 @pytest.mark.parametrize(
     ("metadata", "line", "written"),
     [
-        pytest.param("{labels: {}}", 3, "it is missing", id="no-name"),
+        pytest.param("{labels: {}}", 3, "but the field is missing", id="no-name"),
         pytest.param("{name: ''}", 3, "not ''", id="an-empty-one"),
         pytest.param("\n  name: 5", 4, "not 5", id="a-number"),
-        pytest.param("[a]", 3, "it is missing", id="no-mapping"),
+        pytest.param("[a]", 3, "but the field is missing", id="no-mapping"),
     ],
 )
 def test_object_without_name_is_a_finding(metadata: str, line: int, written: str) -> None:
