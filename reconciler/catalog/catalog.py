@@ -80,7 +80,7 @@ class ConfigObject:
         return self.document.find_line_and_column((*self.path, *path))
 
     def location_of(self, path: DataPath) -> SourceLocation:
-        """Return the location of the field `path`. If the field is absent, the line is that of the nearest parent field."""
+        """Return the location of the field `path`. An absent field has the line of its nearest existing parent."""
         pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
         return SourceLocation(self.file, self.document.find_line((*self.path, *path)), str(self.key), pointer)
 

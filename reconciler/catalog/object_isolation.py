@@ -102,7 +102,8 @@ class _Search(Generic[_T]):
     def find(self, candidates: Sequence[ConfigObject]) -> list[ConfigObject]:
         """Return the faulty objects. Return an empty list if too many objects are faulty.
 
-        The list is also empty if the function fails on an empty catalog. If the function succeeds without the objects in `candidates`, only `candidates` are searched.
+        The list is also empty if the function fails on an empty catalog. If the function succeeds without the
+        objects in `candidates`, only `candidates` are searched.
         """
         if candidates and self._find_failure_without(candidates) is None:
             return self._find_among(candidates, ())

@@ -1,5 +1,5 @@
 """The kpt package engine: packages, Kptfiles, function pipelines, built-in functions, and three-way updates.
 
-All code here is pure: file trees in, file trees and findings out. Fetching, processes and Git objects do not belong
-here.
+Functions of this package convert file trees into file trees and findings, without side effects. Code that fetches,
+starts processes or writes Git objects does not belong here.
 """

@@ -1,6 +1,7 @@
-"""Clones: a new package from the files of an upstream package, and the merge comments of its resources.
+"""Clones: create a package from the files of an upstream package, and add merge comments to its resources.
 
-A merge comment is the upstream identity of a resource, on the line of its `metadata` (`# kpt-merge: namespace/name`).
+A merge comment records the upstream identity of a resource. It follows `metadata:` on the same line, e.g. `metadata: #
+kpt-merge: default/web`.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ _IDENTIFIER = (*_ANNOTATIONS, UPSTREAM_IDENTIFIER)
 
 
 def add_merge_comments(files: FileTree, profile: Profile = "safe") -> tuple[FileTree, tuple[Finding, ...]]:
-    """Return the files with a merge comment on every resource that has none, and warnings.
+    """Add a merge comment to every resource without one. Return the files and warnings.
 
-    Files that cannot be parsed or are ignored stay unchanged. `compat` also writes the annotation
-    `internal.kpt.dev/upstream-identifier`.
+    Files that cannot be parsed or that a `.krmignore` file excludes stay unchanged. In the profile `compat`, resources
+    also get the annotation `internal.kpt.dev/upstream-identifier`.
     """
     package = Package(files)
     changes: dict[str, bytes] = {}
@@ -45,7 +46,7 @@ def add_merge_comments(files: FileTree, profile: Profile = "safe") -> tuple[File
 
 
 def read_merge_identity(document: Document) -> tuple[str, str] | None:
-    """Return the (namespace, name) of the merge comment, or None if there is no merge comment."""
+    """Return the namespace and the name in the merge comment of a document. Return None if it has no merge comment."""
     comment = document.comment(_METADATA) or ""
     if not comment.startswith(MERGE_COMMENT):
         return None
@@ -55,7 +56,7 @@ def read_merge_identity(document: Document) -> tuple[str, str] | None:
 
 @cached(2048)
 def add_comments_to_content(content: bytes, profile: Profile) -> bytes | ParseFailure:
-    """Return a file with a merge comment on every resource that has none, or the parse failure."""
+    """Return the content of a file with a merge comment on every resource, or the failure if it cannot be parsed."""
     source = parse_cached(content)
     if isinstance(source, ParseFailure):
         return source
@@ -68,7 +69,7 @@ def _add_merge_comment(document: Document, profile: Profile) -> Document:
     resource = PackageResource("", "", 0, document)
     if not resource.metadata or not (resource.name or resource.namespace or resource.labels):
         return document
-    # Another comment on that line stays, and a line has at most one comment.
+    # Add no merge comment if the line of `metadata` has any other comment, because a line has at most one comment.
     if document.comment(_METADATA) is None:
         document = _set_line_comment(document, f"{MERGE_COMMENT}{resource.namespace}/{resource.name}")
     return _set_identifier(document, resource) if profile == "compat" else document
@@ -78,7 +79,7 @@ def _set_line_comment(document: Document, comment: str) -> Document:
     try:
         return document.with_comment(_METADATA, comment)
     except YamlError:
-        return document  # An alias or a mapping in flow style has no place for a comment.
+        return document  # YAML allows no line comment after an alias or before a flow mapping.
 
 
 def _set_identifier(document: Document, resource: PackageResource) -> Document:
@@ -88,7 +89,7 @@ def _set_identifier(document: Document, resource: PackageResource) -> Document:
         return document
     annotations = dict(resource.annotations) | {UPSTREAM_IDENTIFIER: identifier}
     metadata = dict(resource.metadata) | {"annotations": annotations}
-    # kpt writes single quotes, compares texts, and takes other quotes for a local change.
+    # Write the identifier in single quotes, as kpt does, because kpt treats other quotes as a local change.
     text = format_scalar(identifier, flow=False, style="'")
     quoted = parse_yaml(f"metadata:\n  annotations:\n    {UPSTREAM_IDENTIFIER}: {text}\n")
     lender = quoted.documents[0].reuse_formatting(
@@ -102,15 +103,15 @@ def _create_skipped_file_finding(path: str, reason: ParseFailure) -> Finding:
     return MERGE_COMMENTS_SKIPPED.finding(text, SourceLocation(path, reason.line))
 
 
-# The result is cached, because most clusters have the same clone of an upstream package.
+# The number of clones in the cache. Clones are cached, because most clusters use the same clone of an upstream package.
 _MAX_CACHED_PACKAGES = 256
 
 
 @dataclass(frozen=True)
 class ResolvedUpstream:
-    """A resolved upstream package, as it is written to upstream and upstreamLock.
+    """An upstream package with its commit, as the sections `upstream` and `upstreamLock` of a Kptfile contain it.
 
-    `repo` is the URL of the Repository object, with the ending `.git` and without credentials.
+    `repo` is the URL of the Repository object. It ends in `.git` and has no credentials.
     """
 
     repo: str
@@ -123,19 +124,23 @@ class ResolvedUpstream:
 def clone_package(
     source: FileTree, name: str, lock: ResolvedUpstream, profile: Profile = "safe", base: FileTree | None = None
 ) -> tuple[FileTree, tuple[Finding, ...]]:
-    """Return the files of the new package `name` with the upstream `lock`, and findings.
+    """Create the package `name` from the files of an upstream package. Return its files and findings.
 
-    The Kptfile gets the name, upstream and upstreamLock; resources get merge comments. Nothing else changes. If the
-    Kptfile cannot be read, the result contains findings and the unchanged files.
+    The Kptfile gets the name, `upstream` and `upstreamLock`, and resources get merge comments. Other content does not
+    change. If the Kptfile cannot be read, the result is the unchanged files with findings.
 
     Args:
-        source: The files of the upstream package, possibly with local changes.
-        base: The upstream files without these local changes, if `source` contains local changes.
+        source: The files of the upstream package. They can contain local changes.
+        name: The name of the new package.
+        lock: The upstream package and its commit.
+        profile: The merge behavior: `safe`, or `compat` as in kpt.
+        base: The upstream files without local changes, if `source` contains local changes.
     """
     kptfile = Package(source).kptfile if KPTFILE in source else create_kptfile(name)
     if not isinstance(kptfile, Kptfile):
         return source, kptfile
-    # The upstream package's own upstream, including its strategy, is not inherited. A local change of it is kept.
+    # Remove the section `upstream` of the upstream package, because it describes another package. Keep the section if
+    # it was changed locally.
     has_local_upstream = base is not None and read_upstream(source) != read_upstream(base)
     named_kptfile = (kptfile if has_local_upstream else kptfile.without_upstream()).with_name(name)
     cloned = named_kptfile.with_upstream(lock.repo, lock.directory, lock.ref, lock.commit)
@@ -143,13 +148,13 @@ def clone_package(
 
 
 def read_upstream_lock(files: FileTree) -> ResolvedUpstream | None:
-    """Return the upstreamLock of a package, or None if the Kptfile has none or cannot be read."""
+    """Return the `upstreamLock` of a package. Return None if the Kptfile has no such field or cannot be read."""
     kptfile = Package(files).kptfile if KPTFILE in files else ()
     lock = kptfile.upstream_lock.git if isinstance(kptfile, Kptfile) and kptfile.upstream_lock else None
     return ResolvedUpstream(lock.repo, lock.directory, lock.ref, lock.commit) if lock and lock.ref else None
 
 
 def read_upstream(files: FileTree) -> KptfileUpstream | None:
-    """Return the upstream of a package, or None if the Kptfile has none or cannot be read."""
+    """Return the section `upstream` of a Kptfile. Return None if the Kptfile has no such section or cannot be read."""
     kptfile = Package(files).kptfile if KPTFILE in files else ()
     return kptfile.upstream if isinstance(kptfile, Kptfile) else None

@@ -1,4 +1,4 @@
-"""Finding codes for errors inside of one package."""
+"""Finding codes for errors and warnings about the content of one package."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Packages: which files belong to which package, which files are ignored, and which documents are resources.
+"""Packages: the subpackages, ignored files and resources in a file tree.
 
-`PackageTree` depends on paths and ignore files only. Most packages of different clusters have equal paths, so that one
-tree is computed for all of them.
+`PackageTree` depends only on paths and ignore files. Packages of different clusters often have equal paths, and then
+share one cached `PackageTree`.
 """
 
 from __future__ import annotations
@@ -25,31 +25,35 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 KRMIGNORE = ".krmignore"
-# Large enough for all sets of paths of one cluster's packages, before and after their functions run.
+# The limit of cached trees. It is larger than the number of different path sets in the packages of one cluster, before
+# and after their functions run.
 _MAX_CACHED_TREES = 1024
 
 
 @dataclass(frozen=True)
 class PackageTree:
-    """The packages in a file tree, computed from its sorted `paths` and the contents of its ignore files."""
+    """The packages in a file tree, computed from the sorted `paths` and from the contents of the `.krmignore` files."""
 
     paths: tuple[str, ...]
     ignores: tuple[tuple[str, bytes], ...] = ()
 
     @cached_property
     def subpackages(self) -> tuple[str, ...]:
-        """The sorted paths of all packages below the root, without the root itself."""
+        """The sorted paths of all packages below the root package. The root package is not included."""
         return tuple(sorted(dirname(path) for path in self.paths if basename(path) == KPTFILE and dirname(path)))
 
     def find_owning_package(self, path: str) -> str:
-        """Return the path of the nearest package that contains the file; "" is the root."""
+        """Return the path of the innermost package that contains the file `path`. The root package has the path ""."""
         folder = dirname(path)
         while folder and folder not in self._packages:
             folder = dirname(folder)
         return folder
 
     def is_ignored(self, path: str) -> bool:
-        """Return whether a .krmignore of the file's own package excludes the file from KRM processing."""
+        """Return whether a `.krmignore` file excludes the file `path` from renders.
+
+        Only the `.krmignore` files of the package that contains the file have an effect.
+        """
         owner, ignored = self.find_owning_package(path), False
         for folder, spec in self._ignores.get(owner, ()):
             relative_path = path.removeprefix(f"{folder}/" if folder else "")
@@ -60,7 +64,7 @@ class PackageTree:
 
     @cached_property
     def krm_files(self) -> Mapping[str, str]:
-        """The files that a render reads, in order, each with the package that contains it."""
+        """The sorted paths of the files that a render reads, each with the path of its package."""
         return {
             path: self.find_owning_package(path)
             for path in self.paths
@@ -73,7 +77,8 @@ class PackageTree:
 
     @cached_property
     def _ignores(self) -> dict[str, list[tuple[str, GitIgnoreSpec]]]:
-        # The rules of outer folders must come first. Sorted paths do not ensure this: "a-b/x" sorts before "a/x".
+        # Sort by depth, because patterns of outer folders must come first. The sorted paths have another order: "a-b/x"
+        # < "a/x".
         ignores: dict[str, list[tuple[str, GitIgnoreSpec]]] = {}
         for path, content in sorted(self.ignores, key=lambda entry: entry[0].count("/")):
             ignores.setdefault(self.find_owning_package(path), []).append((dirname(path), parse_ignore_file(content)))
@@ -81,12 +86,12 @@ class PackageTree:
 
 
 def build_package_tree(files: FileTree) -> PackageTree:
-    """Return the package tree of the files."""
+    """Return the package tree of `files`. The result is cached by paths and ignore files."""
     return _package_tree(tuple(files), tuple(_iterate_ignore_files(files)))
 
 
 def is_krm_file(path: str) -> bool:
-    """Return whether a render reads files with this name."""
+    """Return whether a render reads files with this name: Kptfiles, YAML files and JSON files."""
     return basename(path) == KPTFILE or path.endswith((".yaml", ".yml", ".json"))
 
 
@@ -97,17 +102,19 @@ def _iterate_ignore_files(files: FileTree) -> Iterator[tuple[str, bytes]]:
     return ((path, files[path].data) for path in files if path.endswith(KRMIGNORE) and basename(path) == KRMIGNORE)
 
 
-# Equal to the number of cached parsed files.
+# Equal to the number of parsed files in the cache of `packages/parsing.py`.
 _MAX_CACHED_FILES = 2048
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 
 @dataclass(frozen=True)
 class PackageResource(KrmResource):
-    """One document of a package's files.
+    """One YAML or JSON document in the files of a package.
 
-    `package` is the path of its package below the root ("" for the root). `path` is the file relative to that package.
-    `index` is the position of the document in the file, from 0.
+    Attributes:
+        package: The path of the package, relative to the root package. The root package has the path "".
+        path: The path of the file, relative to its package.
+        index: The position of the document in the file, starting at 0.
     """
 
     package: str
@@ -117,33 +124,36 @@ class PackageResource(KrmResource):
 
     @property
     def data(self) -> Any:
-        """The document as plain data; read-only."""
+        """The content of the document as read-only data."""
         return self.document.data
 
     @property
     def file(self) -> str:
-        """The file relative to the root package."""
+        """The path of the file, relative to the root package."""
         return join_path(self.package, self.path)
 
     @property
     def location(self) -> SourceLocation:
-        """The location of the document, for findings."""
+        """The location of the document for findings: file, first line and identity."""
         return SourceLocation(self.file, self.document.line, str(self.key))
 
 
 @dataclass(frozen=True)
 class Package:
-    """A root package with its Kptfile, and all packages nested in it."""
+    """A root package with its files, its Kptfile, and its subpackages."""
 
     files: FileTree
 
     @cached_property
     def kptfile(self) -> Kptfile | tuple[Finding, ...]:
-        """The Kptfile of the root, or the reasons why it cannot be read."""
+        """The Kptfile of the root package, or findings with the reasons why the Kptfile cannot be read."""
         return self.read_kptfile_of("")
 
     def read_kptfile_of(self, package: str) -> Kptfile | tuple[Finding, ...]:
-        """Return the Kptfile of the root or a subpackage, or the reasons why it cannot be read."""
+        """Return the Kptfile of the package at the path `package`, or findings if the Kptfile cannot be read.
+
+        The root package has the path "".
+        """
         path = join_path(package, KPTFILE)
         if path not in self.files:
             return (KPTFILE_MISSING.finding(f"a package must have a {KPTFILE}", SourceLocation(path)),)
@@ -155,28 +165,31 @@ class Package:
 
     @property
     def subpackages(self) -> tuple[str, ...]:
-        """The sorted paths of all packages below the root, without the root itself."""
+        """The sorted paths of all packages below the root package. The root package is not included."""
         return self._package_tree.subpackages
 
     def find_owning_package(self, path: str) -> str:
-        """Return the path of the nearest package that contains the file; "" is the root."""
+        """Return the path of the innermost package that contains the file `path`. The root package has the path ""."""
         return self._package_tree.find_owning_package(path)
 
     def is_ignored(self, path: str) -> bool:
-        """Return whether a .krmignore of the file's own package excludes the file from KRM processing."""
+        """Return whether a `.krmignore` file excludes the file `path` from renders.
+
+        Only the `.krmignore` files of the package that contains the file have an effect.
+        """
         return self._package_tree.is_ignored(path)
 
     def iterate_krm_paths(self) -> Iterator[str]:
-        """Yield the files that a render reads: Kptfile, *.yaml, *.yml and *.json, unless they are ignored."""
+        """Yield the paths of the files that a render reads: Kptfiles, YAML and JSON files that are not ignored."""
         return iter(self._package_tree.krm_files)
 
     def iterate_opaque_paths(self) -> Iterator[str]:
-        """Yield the files that a render does not read."""
+        """Yield the paths of the files that a render does not read."""
         return (path for path in self.files if path not in self._package_tree.krm_files)
 
     @cached_property
     def parse_result(self) -> tuple[tuple[PackageResource, ...], tuple[Finding, ...]]:
-        """All resources in the order of their files, and a finding for every file that cannot be parsed."""
+        """All resources in the order of their files, and a finding for each file that cannot be parsed."""
         resources: list[PackageResource] = []
         findings: list[Finding] = []
         for package, path, content in self.iterate_krm_files():
@@ -189,22 +202,21 @@ class Package:
         return tuple(resources), tuple(findings)
 
     def iterate_krm_files(self) -> Iterator[tuple[str, str, bytes]]:
-        """Yield the files that a render reads: the owning package, the path and the content.
+        """Yield each file that a render reads as a tuple: path of the package, path of the file, and content.
 
-        Use these three values as a cache key for data that is computed from each resource alone, as `parse_resources`
-        does.
+        The parsed resources of a file depend only on this tuple. Therefore, the tuple can be a cache key for them.
         """
         return ((owner, path, self.files[path].data) for path, owner in self._package_tree.krm_files.items())
 
     @property
     def resources(self) -> tuple[PackageResource, ...]:
-        """The resources of all files that can be parsed, in the order of their files."""
+        """The resources of all files that can be parsed. Resources are in the order of their files."""
         return self.parse_result[0]
 
 
 @cached(_MAX_CACHED_FILES)
 def parse_resources(package: str, path: str, content: bytes) -> tuple[PackageResource, ...] | ParseFailure:
-    """Return the resources of the file at `path`, which belongs to `package`, or the parse failure."""
+    """Return the resources of the file `path` in the package `package`. Return the parse failure if parsing fails."""
     documents = parse_documents(path, content)
     if isinstance(documents, ParseFailure):
         return documents
@@ -213,12 +225,14 @@ def parse_resources(package: str, path: str, content: bytes) -> tuple[PackageRes
 
 
 def is_kustomization_file(path: str) -> bool:
-    """Return whether the file name is a Kustomization. kpt exempts such files from the check for KRM fields."""
+    """Return whether the file name is that of a Kustomization. Like kpt, accept such a file without `apiVersion` and
+    `kind`.
+    """
     return basename(path) in _KUSTOMIZATIONS
 
 
 def parse_documents(path: str, content: bytes) -> tuple[Document, ...] | ParseFailure:
-    """Return the documents of a YAML or JSON file, by its extension, or the parse failure."""
+    """Return the documents of a file, or the failure if it cannot be parsed. Files without `.json` are read as YAML."""
     if path.endswith(".json"):
         document = parse_json_cached(content)
         return document if isinstance(document, ParseFailure) else (document,)
@@ -227,5 +241,5 @@ def parse_documents(path: str, content: bytes) -> tuple[Document, ...] | ParseFa
 
 
 def join_path(folder: str, path: str) -> str:
-    """Return a path below a folder; "" is the root folder."""
+    """Return the path of a file in `folder`. If `folder` is "", return `path`."""
     return f"{folder}/{path}" if folder else path

@@ -1,4 +1,4 @@
-"""The package context: the ConfigMap `package-context.yaml` with the name and path of a package, for its functions."""
+"""The package context: the ConfigMap in `package-context.yaml` that contains the name and the path of a package."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ from reconciler.packages.resource import LOCAL_CONFIG
 
 PACKAGE_CONTEXT_FILE = "package-context.yaml"
 PACKAGE_CONTEXT_NAME = "kptfile.kpt.dev"
-# The result is cached, because many clusters have a package with the same name at the same path.
+# The number of cached results. Results are cached, because many clusters have a package with the same name and path.
 _MAX_CACHED_PACKAGES = 256
 
 
 @cached(_MAX_CACHED_PACKAGES)
 def ensure_package_context(files: FileTree, name: str, package_path: str) -> tuple[FileTree, tuple[Finding, ...]]:
-    """Return the files with `name` and `package_path` in the package context. Other keys stay.
+    """Set `name` and `package-path` in the package context. Return the files and findings.
 
-    If the file exists and contains no package context, it belongs to the package and stays unchanged. If it is not
-    YAML, the result contains a finding.
+    The file `package-context.yaml` is created if it does not exist.
+
+    Other keys of the package context do not change. If `package-context.yaml` contains other resources only, the file
+    stays unchanged. If the file is not YAML, the result contains a finding.
     """
     return _ensure(files, {"name": name, "package-path": package_path})
 
@@ -34,9 +36,10 @@ def ensure_package_context(files: FileTree, name: str, package_path: str) -> tup
 def ensure_package_context_name(
     files: FileTree, name: str, profile: Profile = "safe"
 ) -> tuple[FileTree, tuple[Finding, ...]]:
-    """Return the files with `name` in the package context, as `ensure_package_context` does. The path is unknown.
+    """Set `name` in the package context, as `ensure_package_context` does. The key `package-path` does not change.
 
-    `compat` creates the context from scratch and deletes the contexts of subpackages.
+    In the profile `compat`, the package context is created again, and the contexts of subpackages are deleted, as in
+    kpt.
     """
     contexts = [path for path in files if basename(path) == PACKAGE_CONTEXT_FILE] if profile == "compat" else ()
     return _ensure(files.without_files(*contexts), {"name": name})
@@ -59,7 +62,7 @@ def _ensure(files: FileTree, keys: Mapping[str, str]) -> tuple[FileTree, tuple[F
 
 
 def read_package_context(files: FileTree) -> Mapping[str, Any] | None:
-    """Return the data of the package context, or None if there is no readable context."""
+    """Return the data of the package context. Return None if the package context does not exist or cannot be read."""
     context = _find_context(files)
     if isinstance(context, Finding):
         return None
@@ -70,10 +73,19 @@ def read_package_context(files: FileTree) -> Mapping[str, Any] | None:
 def update_package_context(
     files: FileTree, data: Mapping[str, str], remove_keys: Collection[str], package: str
 ) -> tuple[FileTree, tuple[Finding, ...]]:
-    """Return the files with keys set and removed in the package context.
+    """Set the keys in `data` and remove the keys in `remove_keys` from the package context.
 
-    Existing keys keep their position, new keys follow in sorted order. `package` is the package name in error messages.
-    Without keys to set or remove, the context need not exist. After an error the files are unchanged.
+    Existing keys keep their positions. New keys follow in sorted order. If no key is set or removed, the package
+    context can be absent.
+
+    Args:
+        files: The files of the package.
+        data: The keys to set, with their values.
+        remove_keys: The keys to remove.
+        package: The name of the package for error messages.
+
+    Returns:
+        The files and findings. After an error, the files are unchanged.
     """
     if not data and not remove_keys:
         return files, ()
@@ -93,13 +105,13 @@ def update_package_context(
 
 
 def build_package_context(keys: Mapping[str, str]) -> dict[str, Any]:
-    """Return a new package context as plain data."""
+    """Return a new package context with the entries `keys`, as plain data."""
     metadata = {"name": PACKAGE_CONTEXT_NAME, "annotations": {LOCAL_CONFIG: "true"}}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(keys)}
 
 
 def is_package_context(data: Any) -> bool:
-    """Return whether a document is a package context."""
+    """Return whether the data of a document is a package context: the v1 ConfigMap `kptfile.kpt.dev`."""
     if not isinstance(data, Mapping) or (data.get("apiVersion"), data.get("kind")) != ("v1", "ConfigMap"):
         return False
     metadata = data.get("metadata")
@@ -110,7 +122,7 @@ _ContextDocument = tuple[int, Document, YamlFile]
 
 
 def _find_context(files: FileTree) -> _ContextDocument | Finding:
-    """Return the index, document and file of the context, or a finding with the reason why there is none."""
+    """Return the package context with its index and its file. Return a finding if there is no package context."""
     if PACKAGE_CONTEXT_FILE not in files:
         return _create_finding(f'"{PACKAGE_CONTEXT_FILE}" not found')
     parsed = parse_cached(files[PACKAGE_CONTEXT_FILE].data)

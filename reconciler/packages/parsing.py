@@ -1,4 +1,4 @@
-"""Parsing of package files. Equal contents are parsed once, and errors are values."""
+"""Parsing of package files. Results are cached by content, and parse errors are returned as values."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from reconciler.krm.json_text import parse_strict_json
 from reconciler.krm.yaml import Document, YamlError, YamlFile, emit, parse_yaml
 from reconciler.memory import cached
 
-# The cache is large enough for the distinct files of the packages in progress. A pass renders one upstream package for
-# many clusters.
+# Maximum number of cached parse results. A pass renders one upstream package for many clusters, so the cache must
+# contain all different files of the packages that are rendered at the same time.
 _MAX_CACHED_FILES = 2048
-# Equal edits are cached, because most clusters apply the same edits to the same documents.
+# Maximum number of cached edits. Edits are cached, because most clusters apply the same edits to the same documents.
 _MAX_CACHED_EDITS = 1024
 
 
 @dataclass(frozen=True)
 class ParseFailure:
-    """The reason why a file cannot be parsed, and its line number (from 1; 0 if unknown)."""
+    """The reason why a file cannot be parsed. `line` is the line of the error, starting at 1, or 0 if it is unknown."""
 
     message: str
     line: int = 0
@@ -27,7 +27,7 @@ class ParseFailure:
 
 @cached(_MAX_CACHED_FILES)
 def parse_cached(content: bytes) -> YamlFile | ParseFailure:
-    """Parse a YAML file. Equal contents are parsed once."""
+    """Parse a YAML file. Results are cached by content."""
     try:
         return parse_yaml(content)
     except YamlError as error:
@@ -36,7 +36,7 @@ def parse_cached(content: bytes) -> YamlFile | ParseFailure:
 
 @cached(_MAX_CACHED_FILES)
 def parse_json_cached(content: bytes) -> Document | ParseFailure:
-    """Parse a JSON file as a document. Equal contents are parsed once."""
+    """Parse a JSON file into a document. Results are cached by content."""
     try:
         data = parse_strict_json(content)
     except json.JSONDecodeError as error:
@@ -44,13 +44,14 @@ def parse_json_cached(content: bytes) -> Document | ParseFailure:
     except RecursionError as error:
         return ParseFailure(str(error))
     except ValueError as error:
-        # The JSON parser reports no position. The YAML parser rejects the same text for the same reason, with a line.
+        # Use the YAML parser to find the line, because it rejects the same text and reports a line. The JSON parser
+        # does not.
         as_yaml = parse_cached(content)
         return ParseFailure(str(error), as_yaml.line if isinstance(as_yaml, ParseFailure) else 0)
     try:
         return build_document(data)
     except YamlError as error:
-        # JSON strings can contain values that are not valid text, such as half of a surrogate pair.
+        # A JSON string can contain half of a surrogate pair, which YAML cannot represent.
         return ParseFailure(error.message)
 
 
@@ -62,10 +63,14 @@ class _Edit:
 
 
 def edit_document(document: Document, data: Any) -> Document:
-    """Return `document.with_data(data)`. Equal edits of equal documents are made once. Raises YamlError."""
+    """Return `document.with_data(data)`. Results are cached.
+
+    Raises:
+        YamlError: YAML cannot represent `data`.
+    """
     if data is document.data:
         return document
-    # Compare by `repr`. In contrast to ==, it distinguishes 1 from 1.0 and True, and orders of keys.
+    # Use `repr` in the cache key instead of ==, because 1 == True == 1.0, and == ignores the order of keys.
     return _edit_cached(_Edit(document, repr(data), data))
 
 
@@ -75,12 +80,12 @@ def _edit_cached(edit: _Edit) -> Document:
 
 
 def build_document(data: Any) -> Document:
-    """Return data without source text as a document in the default style."""
+    """Return a YAML document in the default style for data that was not parsed from a file."""
     return parse_yaml(emit(data)).documents[0]
 
 
 def format_json(data: Any, like: bytes) -> bytes:
-    """Return data as a JSON file with the indentation and the final line break of `like`."""
+    """Return `data` as JSON text with the same indentation and the same final line break as the JSON text `like`."""
     text = json.dumps(data, indent=_detect_indentation(like), ensure_ascii=False)
     return (text + ("\n" if like.endswith(b"\n") or not like else "")).encode()
 

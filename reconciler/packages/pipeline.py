@@ -1,4 +1,4 @@
-"""Rendering: runs the function pipelines of a package and its subpackages in order."""
+"""Run the function pipelines of a package and its subpackages in their order."""
 
 from __future__ import annotations
 
@@ -48,41 +48,52 @@ from reconciler.packages.package import (
 from reconciler.packages.parsing import ParseFailure
 from reconciler.packages.write_back import write_back
 
-# Characters of one function result, and of all results of one call.
+# Maximum numbers of characters: of one function result, and of all results of one function call.
 _MAX_RESULT_LENGTH = 4_000
 _MAX_RESULTS_LENGTH = 200_000
-# Twice the number of cached files. Cached items let functions share their results for equal resources.
+# Twice the number of cached files. Items are cached, because functions cache their results by item.
 _MAX_CACHED_ITEMS = 4096
-# The minimal number of steps that a call costs. Functions charge their own work in addition.
+# The basic number of steps that each function call takes from the budget of the render. A function takes more steps for
+# its own work.
 _CALL_STEPS = 100
 PipelineStage = Literal["mutators", "validators"]
 FailureKind = Literal["invalid", "failed", "unavailable"]
 
 
 class FunctionProvider(Protocol):
-    """Provides functions: the built-in registry, or a provider that also runs commands and containers."""
+    """Finds the function for a pipeline entry: a built-in function, a program or a container."""
 
     @property
     def limits(self) -> FunctionLimits:
-        """Limits of the built-in functions for one render."""
+        """The limits of the built-in functions during one render."""
         ...
 
     def find(self, spec: FunctionSpec) -> FunctionMatch | FunctionUnavailable | None:
-        """Return the function for a pipeline entry, or the reason why there is none (None without a reason)."""
+        """Return the function for a pipeline entry.
+
+        If there is no function, return the reason. Return None if the reason is unknown.
+        """
         ...
 
 
 class MutatorObserver(Protocol):
-    """Callback that observes the output of each mutator."""
+    """Callback that receives the resources after each mutator, to observe its effect."""
 
     def __call__(self, package: str, number: int, spec: FunctionSpec, items: Sequence[Item]) -> None:
-        """Receive all resources after the mutator `number` of a package. Existing resources keep their ids."""
+        """Receive all resources after one mutator.
+
+        Args:
+            package: The path of the package whose pipeline contains the mutator.
+            number: The index of the mutator in this pipeline.
+            spec: The pipeline entry of the mutator.
+            items: The current resources. A resource keeps its id from one mutator to the next.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class PipelineStep:
-    """One function call, or one pipeline entry that could not be called."""
+    """The result of one pipeline entry: a function call, or the reason why the function could not be called."""
 
     package: str
     """The path of the package, "" for the root."""
@@ -97,7 +108,7 @@ class PipelineStep:
     log: str = ""
 
     def as_data(self) -> dict[str, Any]:
-        """Return the step as it is written to YAML. Empty fields are left out."""
+        """Return the step as a mapping for YAML output. Empty fields are omitted."""
         data = {
             "package": self.package or ".",
             "stage": self.stage.removesuffix("s"),
@@ -114,7 +125,11 @@ class PipelineStep:
 
 @dataclass(frozen=True)
 class RenderFailure:
-    """The reason why a render stopped: invalid input (`invalid`), a function failed, or a function is not available."""
+    """The reason why a render failed.
+
+    The kind is `invalid` for invalid input, `failed` for a failed function, and `unavailable` if a function is not
+    available.
+    """
 
     kind: FailureKind
     package: str
@@ -125,10 +140,10 @@ class RenderFailure:
 
 @dataclass(frozen=True)
 class RenderResult:
-    """Result of a render: the files, all steps, and findings about the input.
+    """The result of a render: the files, all steps, and findings about the input.
 
-    After a failure, `files` are the files before the render. `function_identities` maps the trace keys of the external
-    functions that the render requested to their identities.
+    If the render fails, `files` contains the files before the render. `function_identities` contains the identity of
+    each external function that the render requested, by trace key.
     """
 
     files: FileTree
@@ -139,7 +154,7 @@ class RenderResult:
 
 
 class _StopRenderError(Exception):
-    """Ends a render with a failure."""
+    """Ends a render because of a failure."""
 
     def __init__(self, failure: RenderFailure) -> None:
         super().__init__(failure.message)
@@ -155,15 +170,25 @@ def render_pipelines(
     skipped_mutator: tuple[str, int] | None = None,
     observer: MutatorObserver | None = None,
 ) -> RenderResult:
-    """Run the pipelines of a package and return the result.
+    """Run the pipelines of a package and its subpackages.
 
-    Pipelines of subpackages run before those of their parents, unless the root Kptfile requests breadth-first order. A
-    failure leaves the files unchanged. Only `compat` and a manual render keep the output up to the failure, if the root
-    has the annotation `kpt.dev/save-on-render-failure`. Raises InterruptedFunctionError.
+    Pipelines of subpackages run before the pipelines of their parents. The root Kptfile can request breadth-first
+    order.
+
+    A failed render returns the unchanged files. Exception: if the root Kptfile has the annotation
+    `kpt.dev/save-on-render-failure`, a manual render and the profile `compat` return the output of all steps before the
+    failure.
 
     Args:
+        files: The files of the package.
+        functions: Finds the functions of the pipelines.
+        profile: The behavior of the functions: `safe`, or `compat` as in kpt.
         is_manual: Whether a person runs this render on a local folder.
-        skipped_mutator: A mutator that is skipped: its package and its index in that package.
+        skipped_mutator: A mutator to skip, as the path of its package and its index in the pipeline.
+        observer: Callback that receives the resources after each mutator.
+
+    Raises:
+        InterruptedFunctionError: An external function was interrupted, and must run again.
     """
     package = Package(files)
     kptfiles, findings = _read_kptfiles(package, profile)
@@ -188,7 +213,7 @@ class _Call:
 
 
 class _RenderRun:
-    """One render in progress: the current resources and the completed steps."""
+    """A render in progress, with its current resources and completed steps."""
 
     def __init__(
         self,
@@ -213,7 +238,7 @@ class _RenderRun:
         self.function_identities: dict[str, str] = {}
 
     def run_package(self, path: str) -> None:
-        """Run the pipeline of one package on its resources and those of its subpackages."""
+        """Run the pipeline of the package at `path` on the resources of this package and its subpackages."""
         pipeline = self._kptfiles[path].pipeline
         if not pipeline.mutators and not pipeline.validators:
             self._require_krm_input(path, None)
@@ -227,12 +252,13 @@ class _RenderRun:
         for spec in pipeline.validators:
             selected = _select_items(self._list_items_in_scope(path), spec)
             output = self._call(path, "validators", spec, selected)
-            # The output of a validator is dropped, but kpt requires that it could be written.
+            # A validator does not change resources. kpt still fails if its output contains invalid resources, so check
+            # the output.
             if self._profile == "compat":
                 self._apply_output(path, spec, selected, output)
 
     def write_files(self, *, prune: bool) -> FileTree:
-        """Return the files with the current resources."""
+        """Return the files with the current resources. If `prune` is true, delete files without remaining resources."""
         return write_back(self._package.files, self._package.resources, self._items.values(), prune=prune)
 
     def _list_items_in_scope(self, path: str) -> list[Item]:
@@ -262,7 +288,8 @@ class _RenderRun:
 
     def _record(self, path: str, stage: PipelineStage, spec: FunctionSpec, output: FunctionOutput) -> None:
         errors = [result.message for result in output.results if result.severity == "error"]
-        # kpt treats error results as a success if the function exits with 0. `safe` treats them as a failure.
+        # In the profile `safe`, a result with severity `error` is a failure. kpt ignores such a result if the function
+        # exits with 0.
         failed = output.has_failed or (bool(errors) and self._profile == "safe")
         exit_code = output.exit_code or int(failed)
         results = tuple(_limit_results(output.results))
@@ -276,9 +303,10 @@ class _RenderRun:
     def _apply_output(
         self, path: str, spec: FunctionSpec, received: Sequence[Item], output: FunctionOutput
     ) -> dict[int, Item]:
-        """Return the items after a function call. Returned items replace items by id, and new items follow at the end.
+        """Return the items after a function call.
 
-        Items that the function received and did not return are deleted.
+        Returned items replace the items with the same ids, and new items follow at the end. Items that the function
+        received and did not return are deleted.
         """
         returned_items = [self._assign_location(path, spec, item) for item in output.items]
         unaffected = dict(self._items)
@@ -301,7 +329,7 @@ class _RenderRun:
             or self._find_kptfile_loss(remaining.values())
         )
         if error:
-            # The function reported success, but its output is invalid.
+            # Change the recorded step into a failure, because the function reported success, but its output is invalid.
             self.steps[-1] = replace(self.steps[-1], exit_code=1, error=error)
             raise _StopRenderError(RenderFailure("failed", path, spec.display_name, error))
         self._next += len(returned_items)
@@ -321,14 +349,14 @@ class _RenderRun:
                 return f'resource at path "{item.path}" and index "{item.index}" already exists'
             if basename(item.path) == KPTFILE and (item.index or item.kind != "Kptfile"):
                 return f'a resource must not be in the Kptfile "{item.file}"'
-            # A file from which resources were read may contain resources.
+            # Do not check files from which resources were read, because such files can always contain resources.
             if item.file not in self._read_files and (error := self._find_path_error(item)):
                 return error
             locations.add((item.file, item.index))
         return ""
 
     def _find_kptfile_loss(self, items: Iterable[Item]) -> str:
-        # Without its Kptfile, a package cannot be updated or rendered again.
+        # Reject this output, because a package without a Kptfile can be neither updated nor rendered again.
         is_lost = self._profile == "safe" and all(item.file != KPTFILE for item in items)
         return "function must not delete the Kptfile of the package" if is_lost else ""
 
@@ -372,7 +400,7 @@ class _RenderRun:
 
 
 def _limit_results(results: Sequence[FunctionResult]) -> Iterator[FunctionResult]:
-    """Yield the results up to the total length limit. The results are part of status files."""
+    """Yield the results up to a total length, because status files contain them."""
     remaining = _MAX_RESULTS_LENGTH
     for number, result in enumerate(results):
         shortened = (
@@ -409,7 +437,11 @@ def _find_krm_error(items: Iterable[Item], source: str) -> str:
 
 
 def _order_packages(subpackages: Sequence[str], *, breadth_first: bool) -> list[str]:
-    """Return the packages in their order of execution: children before parents, or level by level."""
+    """Return the packages in the order in which their pipelines run.
+
+    In breadth-first order, packages at a lower depth come first. In any other case, subpackages come before their
+    parents.
+    """
     if breadth_first:
         return ["", *sorted(subpackages, key=lambda path: (_get_depth(path, subpackages), path))]
     return [*_iterate_post_order("", subpackages), ""]
@@ -432,7 +464,7 @@ def _is_in_package(path: str, package: str) -> bool:
 
 
 def _select_items(items: Sequence[Item], spec: FunctionSpec) -> list[Item]:
-    """Return the items that a function receives, each once."""
+    """Return the items that the function of a pipeline entry receives. Each item occurs once."""
     excludes = [selector for selector in spec.exclude if not selector.is_empty]
     selected = (item for item in items if not spec.selectors or any(_matches(item, s) for s in spec.selectors))
     return [item for item in selected if not any(_matches(item, selector) for selector in excludes)]
@@ -453,7 +485,7 @@ def _matches(item: Item, selector: Selector) -> bool:
 
 
 def _read_kptfiles(package: Package, profile: Profile) -> tuple[dict[str, Kptfile], tuple[Finding, ...]]:
-    """Return every Kptfile, and all findings before the first function runs."""
+    """Return the Kptfiles of all packages, and all findings that are known before the first function runs."""
     kptfiles: dict[str, Kptfile] = {}
     findings = list(package.parse_result[1])
     for path in ("", *package.subpackages):
@@ -480,17 +512,17 @@ def _find_config_path_findings(package: Package, path: str, kptfile: Kptfile) ->
 
 
 def _find_config_path_error(package: Package, path: str, config_path: str) -> str:
-    """Return the error of a configPath that is known before any function runs, or ""."""
+    """Return the error of a `configPath` that is known before the first function runs. Return "" if it is valid."""
     file = join_path(path, normpath(config_path))
     if ".." in file or config_path.startswith("/"):
-        return ""  # The validation of the Kptfile reports this error.
+        return ""  # `validate_kptfile` reports this error.
     if file not in package.files:
         return f'must be the path of a file, not "{config_path}", which does not exist'
     if package.find_owning_package(file) != path:
         return f'must be the path of a file of this package, not "{config_path}", which belongs to a subpackage'
     documents = parse_documents(file, package.files[file].data)
     if isinstance(documents, ParseFailure):
-        return ""  # The parser reports this error.
+        return ""  # Reading the package resources reports this parse error.
     return _format_config_error(config_path, len(documents)) if len(documents) > 1 else ""
 
 

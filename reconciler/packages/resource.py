@@ -1,4 +1,4 @@
-"""The identity of a KRM resource, and the annotation names that the engine reads or writes."""
+"""The identity of a KRM resource, and the names of annotations that kpt functions and merges use."""
 
 from __future__ import annotations
 
@@ -15,76 +15,77 @@ INDEX_ANNOTATIONS = ("internal.config.kubernetes.io/index", "config.kubernetes.i
 
 
 class KrmResource:
-    """The identity fields of a KRM document. Subclasses provide the plain data.
+    """The identity fields of a KRM document, such as its kind and name. Subclasses provide the data of the document.
 
-    Fields that are missing or have the wrong type read as "" or as an empty mapping. Each field is computed once,
-    because all renders of the same document share one object.
+    A missing field, or a field of the wrong type, has the value "" or an empty mapping. Each field is cached, because
+    all renders of a document share one Python object.
     """
 
     if TYPE_CHECKING:
-        # Declared for the type checker only. A property would conflict with subclasses that store the data in a field.
+        # Declare `data` for the type checker only. At run time, the property would conflict with subclasses that store
+        # `data` in a field.
         @property
         def data(self) -> Any:
-            """The document as plain data; read-only."""
+            """The content of the document as read-only data."""
 
     @cached_property
     def api_version(self) -> str:
-        """apiVersion, e.g. `apps/v1`."""
+        """The field `apiVersion`, e.g. `apps/v1`."""
         return _get_text(self._root.get("apiVersion"))
 
     @cached_property
     def kind(self) -> str:
-        """Kind, e.g. `Deployment`."""
+        """The field `kind`, e.g. `Deployment`."""
         return _get_text(self._root.get("kind"))
 
     @cached_property
     def group(self) -> str:
-        """The API group; the core group is ""."""
+        """The API group, e.g. `apps`. The core group is ""."""
         return split_api_version(self.api_version)[0]
 
     @cached_property
     def version(self) -> str:
-        """The API version without its group."""
+        """The API version without the API group, e.g. `v1`."""
         return split_api_version(self.api_version)[1]
 
     @cached_property
     def name(self) -> str:
-        """metadata.name."""
+        """The field `metadata.name`."""
         return _get_text(self.metadata.get("name"))
 
     @cached_property
     def namespace(self) -> str:
-        """metadata.namespace, "" when unset."""
+        """The field `metadata.namespace`, or "" if the resource has no namespace."""
         return _get_text(self.metadata.get("namespace"))
 
     @cached_property
     def metadata(self) -> Mapping[str, Any]:
-        """The metadata mapping."""
+        """The field `metadata`."""
         return _get_mapping(self._root.get("metadata"))
 
     @cached_property
     def labels(self) -> Mapping[str, Any]:
-        """metadata.labels."""
+        """The field `metadata.labels`."""
         return _get_mapping(self.metadata.get("labels"))
 
     @cached_property
     def annotations(self) -> Mapping[str, Any]:
-        """metadata.annotations."""
+        """The field `metadata.annotations`."""
         return _get_mapping(self.metadata.get("annotations"))
 
     @cached_property
     def key(self) -> ObjectKey:
-        """The group, kind, namespace and name, which identify the object."""
+        """The identity of the resource: group, kind, namespace and name."""
         return ObjectKey(self.group, self.kind, self.namespace, self.name)
 
     @cached_property
     def is_local_config(self) -> bool:
-        """Whether the object is for tools only and never applied to a cluster."""
+        """Whether the annotation `config.kubernetes.io/local-config` excludes the resource from clusters."""
         return self.annotations.get(LOCAL_CONFIG) not in (None, "", "false", False)
 
     @cached_property
     def missing_krm_field(self) -> str:
-        """The first of the required fields `apiVersion`, `kind` and `metadata.name` that is missing, or ""."""
+        """The first missing field of `apiVersion`, `kind` and `metadata.name`. "" if no field is missing."""
         if _is_kustomization(self):
             return ""
         fields = {"apiVersion": self.api_version, "kind": self.kind, "metadata.name": self.name}
@@ -96,7 +97,7 @@ class KrmResource:
 
 
 def _is_kustomization(resource: KrmResource) -> bool:
-    # kpt exempts Kustomization files from the check for KRM fields.
+    # As in kpt, a Kustomization does not need all of the fields `apiVersion`, `kind` and `metadata.name`.
     api_version = resource.api_version
     return api_version.startswith("kustomize.config.k8s.io") or (resource.kind == "Kustomization" and not api_version)
 

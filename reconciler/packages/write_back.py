@@ -1,4 +1,4 @@
-"""Writing of resources back into files. Only changed documents change their bytes."""
+"""Write resources back into their files. The text of unchanged documents does not change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from reconciler.packages.parsing import edit_document, format_json, parse_cached
 
 
 def replace_documents(files: FileTree, edits: Iterable[tuple[PackageResource, Document]]) -> FileTree:
-    """Return the files with edited documents in place of resources. Without a change, the same object is returned."""
+    """Return the files in which edited documents replace the documents of their resources.
+
+    If no document is changed, return the same `files` object.
+    """
     documents_by_file: dict[str, dict[int, Document]] = {}
     for resource, document in edits:
         if document is not resource.document:
@@ -30,13 +33,16 @@ def _build_edited_content(path: str, old: bytes, documents: Mapping[int, Documen
     if path.endswith(".json"):
         return _write_json(old, documents[0].data)
     source = parse_cached(old)
-    assert isinstance(source, YamlFile)  # Its documents were parsed before.
+    assert isinstance(source, YamlFile)  # The file was parsed before, because `documents` are edits of its documents.
     order = [(index, documents.get(index, document)) for index, document in enumerate(source.documents)]
     return source.with_documents(order).to_bytes()
 
 
 def _write_json(old: bytes, data: Any) -> bytes:
-    """Return a JSON file with other data. Edit the text if possible, otherwise format it again."""
+    """Return the content of the JSON file `old` with the value `data`.
+
+    The text is edited if it can be read as YAML. In any other case, the whole file is formatted again.
+    """
     source = parse_cached(old)
     if isinstance(source, YamlFile) and len(source.documents) == 1:
         text = source.replace(0, edit_document(source.documents[0], data)).to_bytes()
@@ -52,17 +58,23 @@ def _is_parsed_as(text: bytes, data: Any) -> bool:
         return False
 
 
-# The result is cached, because clusters have most files in common.
+# The number of cached files. Results are cached, because clusters have most files in common.
 _MAX_CACHED_FILES = 1024
 
 
 def write_back(
     files: FileTree, read_resources: Sequence[PackageResource], items: Iterable[Item], *, prune: bool
 ) -> FileTree:
-    """Return the files with the items in place of the resources that were read.
+    """Write items of a render into the files from which resources were read. Return the files.
 
-    The item with id n replaces `read_resources[n]`; other ids are new resources. With `prune`, a file without remaining
-    items is deleted. Unchanged documents keep their bytes, and files with only unchanged documents stay unchanged.
+    Unchanged documents and unchanged files keep their content.
+
+    Args:
+        files: The files before the render.
+        read_resources: The resources that were read from the files.
+        items: The resources after the render. An item with id n replaces `read_resources[n]`. An item with any other id
+            is a new resource.
+        prune: Whether to delete files without remaining items.
     """
     items_by_file: dict[str, list[Item]] = {}
     for item in items:
@@ -83,7 +95,7 @@ def write_back(
 def _is_unchanged_file(
     items: Sequence[Item], numbers: Sequence[int], read_resources: Sequence[PackageResource]
 ) -> bool:
-    """Return whether the items of a file are all resources that were read from it, unchanged and in order."""
+    """Return whether the items of a file equal the resources that were read from this file, in the same order."""
     return len(items) == len(numbers) and all(
         item.id == number
         and item.index == read_resources[number].index
@@ -113,7 +125,10 @@ def _format_content(
 
 @cached(_MAX_CACHED_FILES)
 def _format_file(old: bytes, items: tuple[tuple[int, Item], ...], *, is_json: bool) -> bytes:
-    """Return the file `old` with these items. Each has its index in `old`, or -1 if it comes from another file."""
+    """Return the content of the file `old` with these items.
+
+    The first value of a pair is the index of the item in `old`, or -1 if the item is not from this file.
+    """
     existing_items = {origin: item for origin, item in items if origin >= 0}
     added_items = [item for origin, item in items if origin < 0]
     order = [*sorted(existing_items), *(-1 for _ in added_items)]
@@ -133,7 +148,7 @@ def _is_untouched(item: Item, path: str, read_resources: Sequence[PackageResourc
 
 
 def _find_origin(item: Item, path: str, read_resources: Sequence[PackageResource]) -> int:
-    """Return the index that the item had in this file, or -1 if it comes from another file."""
+    """Return the index that the item had in the file `path`, or -1 if the item is not from this file."""
     if item.id is None or item.id >= len(read_resources) or read_resources[item.id].file != path:
         return -1
     return read_resources[item.id].index

@@ -1,4 +1,4 @@
-"""Kptfiles: the typed model, reading, validation, and edits that keep every unchanged line.
+"""Kptfiles: the typed model, reading, validation, and edits that do not change other lines.
 
 The merge of Kptfiles is in `packages.update`.
 """

@@ -1,4 +1,4 @@
-"""The Kptfile as a file: reading, validation, and edits that keep every unchanged line."""
+"""Read, validate and edit the file `Kptfile` of a package. An edit does not change other lines."""
 
 from __future__ import annotations
 
@@ -33,83 +33,85 @@ KPTFILE = "Kptfile"
 BFS_RENDERING = "kpt.dev/bfs-rendering"
 SAVE_ON_RENDER_FAILURE = "kpt.dev/save-on-render-failure"
 
-# A render reads its Kptfile about twelve times, and many clusters have equal Kptfiles.
+# The number of cached Kptfiles. Kptfiles are cached, because a render reads its Kptfile about twelve times, and many
+# clusters have equal Kptfiles.
 _MAX_CACHED_KPTFILES = 1024
 _DEPRECATED = ("kpt.dev/v1alpha1", "kpt.dev/v1alpha2")
 
 
 @dataclass(frozen=True)
 class Kptfile:
-    """A Kptfile: its text and its typed content. Edits return a new Kptfile and keep every unchanged line."""
+    """The text and the typed content of a Kptfile. An edit returns a new `Kptfile` and does not change other lines."""
 
     source: YamlFile
     model: KptfileModel
 
     @property
     def document(self) -> Document:
-        """The Kptfile's document."""
+        """The single YAML document in the Kptfile."""
         return self.source.documents[0]
 
     @property
     def data(self) -> Mapping[str, Any]:
-        """The Kptfile as plain data; read-only."""
+        """The content of the Kptfile as read-only data."""
         data: Mapping[str, Any] = self.document.data
         return data
 
     def to_bytes(self) -> bytes:
-        """Return the file's content."""
+        """Return the content of the Kptfile as bytes."""
         return self.source.to_bytes()
 
     @property
     def name(self) -> str:
-        """The package's name."""
+        """The name of the package, from `metadata.name`."""
         return self.model.metadata.name
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """metadata.annotations."""
+        """The field `metadata.annotations`."""
         return self.model.metadata.annotations
 
     @property
     def upstream(self) -> KptfileUpstream | None:
-        """The upstream of the package, or None."""
+        """The section `upstream`, or None if the package has no upstream."""
         return self.model.upstream
 
     @property
     def upstream_lock(self) -> UpstreamLock | None:
-        """The upstream revision of the last merge, or None."""
+        """The section `upstreamLock`, which contains the upstream commit of the last clone or update. None if it is
+        absent.
+        """
         return self.model.upstream_lock
 
     @property
     def pipeline(self) -> KptfilePipeline:
-        """The functions of the package."""
+        """The section `pipeline`, which contains the functions of the package."""
         return self.model.pipeline
 
     @cached_property
     def conditions(self) -> tuple[Condition, ...]:
-        """status.conditions in the order of the file."""
+        """The conditions in `status.conditions`, in the order of the Kptfile."""
         return tuple(Condition(c.type, c.status, c.reason, c.message) for c in self.model.status.conditions)
 
     @cached_property
     def readiness_gates(self) -> tuple[str, ...]:
-        """The condition types of info.readinessGates in the order of the file."""
+        """The condition types in `info.readinessGates`, in the order of the Kptfile."""
         return tuple(gate.condition_type for gate in self.model.info.readiness_gates)
 
     @property
     def renders_breadth_first(self) -> bool:
-        """Whether the pipelines of parent packages run before those of their subpackages."""
+        """Whether the Kptfile requests that pipelines of parent packages run before pipelines of their subpackages."""
         return self.annotations.get(BFS_RENDERING) == "true"
 
     def with_name(self, name: str) -> Kptfile:
-        """Return the Kptfile with another metadata.name."""
+        """Return the Kptfile with `name` as its `metadata.name`."""
         return self._with_sections(metadata=dict(self.data.get("metadata") or {}) | {"name": name})
 
     def with_upstream(self, repo: str, directory: str, ref: str, commit: str) -> Kptfile:
-        """Return the Kptfile with upstream and upstreamLock at this commit.
+        """Return the Kptfile with this location and commit in the sections `upstream` and `upstreamLock`.
 
-        Other fields there, such as the strategy, stay.
-
-        `directory` is written without a leading "/", as Porch does.
+        Other fields of both sections, such as the update strategy, do not change. As in Porch, `directory` is written
+        without a leading "/".
         """
         git = {"repo": repo, "directory": directory.lstrip("/"), "ref": ref}
         upstream = _merge_fields(self.data.get("upstream"), {"type": "git", "git": git})
@@ -117,18 +119,18 @@ class Kptfile:
         return self._with_sections(upstream=upstream, upstreamLock=lock)
 
     def without_upstream(self) -> Kptfile:
-        """Return the Kptfile without upstream and upstreamLock."""
+        """Return the Kptfile without the sections `upstream` and `upstreamLock`."""
         return self._with_sections(upstream=None, upstreamLock=None)
 
     def with_pipeline(self, mutators: Sequence[Mapping[str, Any]], validators: Sequence[Mapping[str, Any]]) -> Kptfile:
-        """Return the Kptfile with these functions. Empty lists and an empty pipeline are not written."""
+        """Return the Kptfile with these functions in its pipeline. Empty lists and an empty pipeline are omitted."""
         lists = {"mutators": list(mutators) or None, "validators": list(validators) or None}
         return self._with_sections(pipeline=_merge_fields(self.data.get("pipeline"), lists) or None)
 
     def with_conditions_and_gates(self, conditions: Sequence[Condition], gates: Sequence[str]) -> Kptfile:
-        """Return the Kptfile with exactly these status.conditions and info.readinessGates, in this order.
+        """Return the Kptfile with `conditions` as its status.conditions and `gates` as its info.readinessGates.
 
-        Entries that stay keep their unknown fields. Empty lists and sections are not written.
+        Unknown fields of remaining entries do not change. Empty lists and sections are omitted.
         """
         if not conditions and not gates and "info" not in self.data and "status" not in self.data:
             return self
@@ -144,26 +146,26 @@ class Kptfile:
         )
 
     def with_data(self, data: Mapping[str, Any]) -> Kptfile:
-        """Return the Kptfile with other data. Unchanged lines stay."""
+        """Return the Kptfile with the content `data`. Lines whose content does not change keep their text."""
         return self.with_document(edit_document(self.document, order_sections(data)))
 
     def with_document(self, document: Document) -> Kptfile:
-        """Return the Kptfile with another document in the same file."""
+        """Return the Kptfile with `document` in place of its document."""
         if document is self.document:
             return self
         return Kptfile(self.source.replace(0, document), _validate_model(document))
 
     def _with_sections(self, **sections: Any) -> Kptfile:
-        """Return the Kptfile with whole sections replaced; None removes a section."""
+        """Return the Kptfile with these sections replaced. The value None removes a section."""
         data = {**self.data, **sections}
         return self.with_data({key: value for key, value in data.items() if sections.get(key, value) is not None})
 
 
 @cached(_MAX_CACHED_KPTFILES)
 def read_kptfile(content: bytes, file: str = KPTFILE) -> Kptfile | tuple[Finding, ...]:
-    """Return the Kptfile, or every reason why it cannot be read, each with its field path.
+    """Return the Kptfile in `content`. If it cannot be read, return a finding for each error.
 
-    `file` is the path in the findings.
+    `file` is the path that the findings contain.
     """
     parsed = parse_cached(content)
     if not isinstance(parsed, YamlFile):
@@ -178,7 +180,7 @@ def read_kptfile(content: bytes, file: str = KPTFILE) -> Kptfile | tuple[Finding
 
 
 def create_kptfile(name: str) -> Kptfile:
-    """Return a minimal Kptfile."""
+    """Return a Kptfile that contains only `apiVersion`, `kind` and `metadata.name`."""
     data = {"apiVersion": "kpt.dev/v1", "kind": "Kptfile", "metadata": {"name": name}}
     kptfile = read_kptfile(emit(data).encode())
     assert isinstance(kptfile, Kptfile)
@@ -218,7 +220,7 @@ def _validate_model(document: Document) -> KptfileModel:
 
 
 def _merge_fields(old: Any, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a mapping with changes. Mappings are merged recursively; None removes a key."""
+    """Return the mapping `old` with `changes`. Nested mappings are merged recursively. The value None removes a key."""
     data = dict(old) if isinstance(old, Mapping) else {}
     for key, value in changes.items():
         if value is None:
@@ -244,7 +246,7 @@ _SECTION_ORDER = (
 
 
 def order_sections(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the data of a Kptfile with its sections in the order in which kpt writes them."""
+    """Return the content of a Kptfile with its sections in the order of kpt. Unknown sections follow at the end."""
     return {
         key: data[key]
         for key in (*(k for k in _SECTION_ORDER if k in data), *(k for k in data if k not in _SECTION_ORDER))
@@ -260,7 +262,7 @@ def _update_condition(old: Mapping[str, Any], condition: Condition) -> dict[str,
     return {**old, **new}
 
 
-# Field path, reason, and the value found ("" for none).
+# The field path, the reason, and the value found. The value is "" if the message contains no value.
 _FieldError = tuple[tuple[str | int, ...], str, str]
 
 # The grammar of OCI image references: [domain[:port]/]path[:tag][@digest]
@@ -273,9 +275,9 @@ _IMAGE = re2.compile(
 
 
 def validate_kptfile(kptfile: Kptfile, file: str = KPTFILE, profile: Profile = "safe") -> tuple[Finding, ...]:
-    """Return findings for the pipeline of a readable Kptfile, as far as no other file is required.
+    """Return findings about the pipeline of a Kptfile. Other files of the package are not checked.
 
-    `compat` also reports unknown fields.
+    In the profile `compat`, unknown fields of the Kptfile are reported too.
     """
     findings = [_create_finding(kptfile, file, *error) for error in _find_pipeline_errors(kptfile.pipeline)]
     if profile == "compat":
@@ -287,7 +289,7 @@ def validate_kptfile(kptfile: Kptfile, file: str = KPTFILE, profile: Profile = "
 
 
 def find_credentials(kptfile: Kptfile, file: str = KPTFILE) -> Iterator[Finding]:
-    """Yield an error for each URL of a Kptfile that contains credentials. They must not reach another branch."""
+    """Yield an error for each URL with credentials in a Kptfile. Credentials must not be copied to other branches."""
     for name, section in (("upstream", kptfile.upstream), ("upstreamLock", kptfile.upstream_lock)):
         repo = section.git.repo if section and section.git else ""
         if has_credentials(repo):
@@ -325,7 +327,7 @@ def _find_function_errors(function: FunctionSpec) -> Iterator[_FieldError]:
     if function.config_path is not None:
         yield from _find_config_path_errors(function.config_path)
     if "condition" in (function.model_extra or {}):
-        # To run the function without its condition would be wrong.
+        # Report an error, because a function with a condition must not run unconditionally.
         yield ("condition",), "conditions of functions are not supported", ""
 
 
@@ -335,7 +337,7 @@ def _find_config_path_errors(path: str) -> Iterator[_FieldError]:
     elif path.startswith("/"):
         yield ("configPath",), "must be relative", path
     elif ".." in normpath(path):
-        # kpt rejects every path with two consecutive dots, including "...".
+        # Like kpt, reject every path that contains "..", even a file name such as "a...yaml".
         yield ("configPath",), 'must not contain ".."', path
 
 

@@ -1,4 +1,4 @@
-"""The typed content of a Kptfile, and the notation of field paths."""
+"""The typed content of a Kptfile, and the text form of field paths."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reconciler.krm.objects import ConditionStatus
 
 
 def format_field_path(path: Sequence[str | int]) -> str:
-    """Return a path in the notation `pipeline.mutators[0].configPath`."""
+    """Return the text of a field path, e.g. `pipeline.mutators[0].configPath`."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return text.removeprefix(".")
 
@@ -22,8 +22,8 @@ Strategy = Literal["resource-merge", "fast-forward", "force-delete-replace", "co
 
 
 def _decode_config_text(value: object) -> object:
-    # kpt decodes every scalar into its source text. A float's value does not contain its source text, so that a float
-    # is rejected.
+    # Convert booleans and integers to strings, as kpt does. Do not convert floats, because a parsed float does not
+    # contain its original text, e.g. "1.10".
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, int) else "" if value is None else value
@@ -33,7 +33,7 @@ ConfigText = Annotated[str, BeforeValidator(_decode_config_text)]
 
 
 class KptfileSection(BaseModel):
-    """A section of a Kptfile. Unknown fields are kept, and null reads as absent."""
+    """A section of a Kptfile. Unknown fields are kept. A field with the value null is treated as absent."""
 
     model_config = ConfigDict(frozen=True, extra="allow", alias_generator=to_camel, populate_by_name=True)
 
@@ -46,7 +46,7 @@ class KptfileSection(BaseModel):
 
 
 class GitUpstream(KptfileSection):
-    """Git location of an upstream package; `ref` is a branch, tag or commit."""
+    """The Git location of an upstream package. `ref` is a branch, a tag or a commit."""
 
     repo: str = ""
     directory: str = ""
@@ -54,13 +54,13 @@ class GitUpstream(KptfileSection):
 
 
 class GitLock(GitUpstream):
-    """Git location of an upstream package with its resolved commit."""
+    """The Git location of an upstream package. `commit` is the commit that `ref` resolved to."""
 
     commit: str = ""
 
 
 class KptfileUpstream(KptfileSection):
-    """upstream: the location of the upstream package and the update strategy."""
+    """The section `upstream` of a Kptfile: the location of the upstream package and the update strategy."""
 
     type: str = ""
     git: GitUpstream | None = None
@@ -69,7 +69,7 @@ class KptfileUpstream(KptfileSection):
 
 
 class GenericLock(KptfileSection):
-    """Location of an upstream package outside of Git."""
+    """The part `generic` of the section `upstreamLock`: the location of an upstream package that is not in Git."""
 
     store_id: str = Field("", alias="storeID")
     resource_id: str = Field("", alias="resourceID")
@@ -77,7 +77,10 @@ class GenericLock(KptfileSection):
 
 
 class UpstreamLock(KptfileSection):
-    """upstreamLock: the upstream revision of the last merge; `git.commit` is the origin of the next merge."""
+    """The section `upstreamLock` of a Kptfile: the upstream version of the last clone or update.
+
+    `git.commit` is the merge base of the next update.
+    """
 
     type: str = ""
     git: GitLock | None = None
@@ -85,7 +88,10 @@ class UpstreamLock(KptfileSection):
 
 
 class Selector(KptfileSection):
-    """Selects the resources of a function. All given fields must be equal; labels and annotations must be subsets."""
+    """A selector of resources for a function.
+
+    A resource must have all values that the selector sets, including all its labels and annotations.
+    """
 
     api_version: str = ""
     kind: str = ""
@@ -96,13 +102,13 @@ class Selector(KptfileSection):
 
     @property
     def is_empty(self) -> bool:
-        """Whether the selector has no field."""
+        """Whether the selector sets no field."""
         texts = (self.api_version, self.kind, self.name, self.namespace)
         return not any(texts) and not self.labels and not self.annotations
 
 
 class FunctionSpec(KptfileSection):
-    """One entry of a pipeline."""
+    """One entry of a pipeline: a function with its configuration and selectors."""
 
     image: str = ""
     exec: str = ""
@@ -115,25 +121,25 @@ class FunctionSpec(KptfileSection):
 
     @property
     def display_name(self) -> str:
-        """The image or command, for messages."""
+        """The image or the command of the function, for messages."""
         return self.image or self.exec
 
 
 class KptfilePipeline(KptfileSection):
-    """pipeline: the functions in their order of execution."""
+    """The section `pipeline` of a Kptfile: the functions in the order in which they run."""
 
     mutators: tuple[FunctionSpec, ...] = ()
     validators: tuple[FunctionSpec, ...] = ()
 
 
 class ReadinessGate(KptfileSection):
-    """info.readinessGates[]: a condition that must be True before the package is published."""
+    """An entry of `info.readinessGates`: a condition that must be True before the package is published."""
 
     condition_type: str
 
 
 class KptfileInfo(KptfileSection):
-    """info: the fields that this project uses, and other fields that kpt defines."""
+    """The section `info` of a Kptfile. The reconciler uses only `readiness_gates`."""
 
     site: str = ""
     emails: tuple[str, ...] = ()
@@ -146,7 +152,7 @@ class KptfileInfo(KptfileSection):
 
 
 class StoredCondition(KptfileSection):
-    """status.conditions[] as written in the file."""
+    """An entry of `status.conditions` in a Kptfile."""
 
     type: str
     status: ConditionStatus = "Unknown"
@@ -155,14 +161,14 @@ class StoredCondition(KptfileSection):
 
 
 class KptfileStatus(KptfileSection):
-    """status: the conditions, and the render status that kpt writes. This project never writes the render status."""
+    """The section `status` of a Kptfile: the conditions, and the render status. Only kpt writes the render status."""
 
     conditions: tuple[StoredCondition, ...] = ()
     render_status: Any = None
 
 
 class KptfileMetadata(KptfileSection):
-    """metadata: the package name, labels and annotations."""
+    """The section `metadata` of a Kptfile: the name, labels and annotations of the package."""
 
     name: str = ""
     namespace: str = ""
@@ -171,7 +177,9 @@ class KptfileMetadata(KptfileSection):
 
 
 class KptfileInventory(KptfileSection):
-    """inventory: the inventory object in the cluster with which kpt applies the package."""
+    """The section `inventory` of a Kptfile: the inventory object of the package in the cluster, which kpt uses to apply
+    it.
+    """
 
     namespace: str = ""
     name: str = ""

@@ -1,6 +1,6 @@
-"""Updates of packages: the three-way merge of file trees, resources and Kptfiles, with conflicts as values.
+"""Updates of packages: the three-way merge of file trees, resources and Kptfiles. Conflicts are returned as values.
 
-Merges of single resources are in `krm.merge3`. Rendering does not belong here.
+The merge of a single resource is in `krm.merge3`. Rendering does not belong here.
 """
 
 from reconciler.packages.update.fetching import (

@@ -1,4 +1,7 @@
-"""Operations that fetch upstream packages: `kpt pkg get` and `kpt pkg update`, with remote subpackages."""
+"""Operations that fetch upstream packages, like `kpt pkg get` and `kpt pkg update`.
+
+A remote subpackage is a subpackage with its own upstream.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,13 @@ from reconciler.packages.update.three_way import add_comments_to_changed_files, 
 
 @dataclass(frozen=True)
 class FetchedPackage:
-    """An upstream package: its files, its commit, and the requested ref."""
+    """A fetched upstream package.
+
+    Attributes:
+        files: The files of the package.
+        commit: The commit from which the files were read.
+        ref: The branch, tag or commit that was requested.
+    """
 
     files: FileTree
     commit: str
@@ -29,30 +38,36 @@ class FetchedPackage:
 
 
 class PackageFetcher(Protocol):
-    """Fetches upstream packages."""
+    """Fetches upstream packages from Git repositories."""
 
     def fetch(self, repo: str, directory: str, ref: str) -> FetchedPackage:
-        """Return the package in a directory of a repository; "/" is the whole repository.
+        """Return the package in `directory` of the repository `repo`. "/" is the root of the repository.
 
-        `ref` is a branch, tag or commit. The first of `list_ref_candidates` that the repository has is used.
+        `ref` is a branch, tag or commit. The first name of `list_ref_candidates` that exists in the repository is used.
         """
 
 
 def list_ref_candidates(directory: str, ref: str) -> tuple[str, ...]:
-    """Return the refs that a package's ref can mean, tags of its own directory first: `a/b/v1`, `a/v1`, `v1`."""
+    """Return the names that `ref` can have in the repository of a package. Tags of the package directory come first.
+
+    For example, the ref `v1` of a package in `a/b` can be `a/b/v1`, `a/v1` or `v1`.
+    """
     parts = [part for part in directory.split("/") if part not in ("", ".")]
     prefixes = ["/".join(parts[:length]) for length in range(len(parts), 0, -1)]
     return (*(f"{prefix}/{ref}" for prefix in prefixes), ref)
 
 
 def set_upstream_lock(kptfile: Kptfile, git: GitUpstream, fetched: FetchedPackage) -> Kptfile:
-    """Return the Kptfile with the commit in its upstreamLock."""
+    """Return the Kptfile with the location `git` and the commit of the fetched package in its `upstreamLock`."""
     lock = {"repo": git.repo, "directory": git.directory, "ref": fetched.ref, "commit": fetched.commit}
     return kptfile.with_data({**kptfile.data, "upstreamLock": {"type": "git", "git": lock}})
 
 
 def set_upstream_source(kptfile: Kptfile, ref: str, strategy: Strategy | None) -> Kptfile:
-    """Return the Kptfile with another ref and strategy in upstream. "" and None keep the current values."""
+    """Set the ref and the update strategy in the section `upstream`. Return the changed Kptfile.
+
+    A ref "" and a strategy None do not change the current values.
+    """
     upstream: Mapping[str, Any] = kptfile.data.get("upstream") or {}
     git_field = {"git": {**(upstream.get("git") or {}), "ref": ref}} if ref else {}
     strategy_field = {"updateStrategy": strategy} if strategy else {}
@@ -62,10 +77,12 @@ def set_upstream_source(kptfile: Kptfile, ref: str, strategy: Strategy | None) -
 def update_from_upstream(
     local: FileTree, fetcher: PackageFetcher, options: MergeOptions, ref: str = "", strategy: Strategy | None = None
 ) -> UpdateResult:
-    """Return the package updated to `ref`, or to the current commit of its own ref, with its remote subpackages.
+    """Update a package and its remote subpackages to `ref`.
 
-    Subpackages from the same repository with the root's old ref get the new ref. After an error, the files are the
-    local ones.
+    If `ref` is "", each package is updated to the current commit of its own ref.
+
+    A remote subpackage follows `ref` if it has the same repository and the same old ref as the root package. If the
+    update fails, the result contains the local files.
     """
     kptfile = Package(local).kptfile
     if isinstance(kptfile, tuple):
@@ -89,7 +106,7 @@ def update_from_upstream(
 def _update_single(
     current_result: UpdateResult, package: str, fetcher: PackageFetcher, options: MergeOptions
 ) -> UpdateResult:
-    """Return the files with one package updated to the current commit of its upstream."""
+    """Return the files after one package is updated to the current commit of its upstream ref."""
     kptfile = find_kptfile(current_result.files, package)
     git = _get_git_upstream(kptfile)
     if kptfile is None or git is None:
@@ -100,7 +117,7 @@ def _update_single(
     sides = MergeSides(origin, fetched.files, current_result.files.subtree(package))
     if options.profile == "compat":
         sides = sides.map_sides(lambda side: add_merge_comments(side, options.profile)[0])
-    # In a manual update, remote subpackages in the upstream package are always updated.
+    # Set `vendored`, because a manual update always updates the remote subpackages that the upstream package contains.
     updated = update_package_tree(sides, get_update_strategy(kptfile.upstream), replace(options, vendored=True))
     updated_kptfile = find_kptfile(updated.files, "")
     if updated_kptfile and not updated.has_failed:
@@ -111,7 +128,10 @@ def _update_single(
 
 
 def replace_package(current_result: UpdateResult, package: str, updated: UpdateResult) -> UpdateResult:
-    """Return the files with those of one package replaced. The paths of `updated` start at that package."""
+    """Return `current_result` with the files of `package` replaced by the files in `updated`.
+
+    Paths in `updated` are relative to `package`.
+    """
     outside = {path: file for path, file in current_result.files.items() if package and not is_below(path, package)}
     inside = {join_path(package, path): file for path, file in updated.files.items()}
     conflicts = (replace(conflict, file=join_path(package, conflict.file)) for conflict in updated.conflicts)
@@ -125,14 +145,16 @@ def replace_package(current_result: UpdateResult, package: str, updated: UpdateR
 
 
 def _find_remote_below(files: FileTree, package: str) -> list[str]:
-    """Return the sorted remote subpackages below a package that are not below another remote subpackage."""
+    """Return the sorted remote subpackages of a package, without those that are inside other remote subpackages."""
     nested = [path for path in Package(files).subpackages if path != package and is_below(path, package)]
     remote = [path for path in nested if _get_git_upstream(find_kptfile(files, path))]
     return [path for path in remote if not any(is_below(path, other) for other in remote)]
 
 
 def _set_refs(files: FileTree, packages: list[str], root: GitUpstream, ref: str, strategy: Strategy | None) -> FileTree:
-    """Return the files with `ref` in the subpackages that have the root's old ref and are inside its directory."""
+    """Set `ref` and `strategy` in each package of `packages` that follows the ref of the root package. Return the
+    files.
+    """
     for package in packages:
         kptfile = find_kptfile(files, package)
         git = _get_git_upstream(kptfile)
@@ -142,7 +164,11 @@ def _set_refs(files: FileTree, packages: list[str], root: GitUpstream, ref: str,
 
 
 def follows_same_ref(git: GitUpstream, root: GitUpstream) -> bool:
-    """Return whether a remote subpackage has the root's repository and ref, and is inside the root's directory."""
+    """Return whether a remote subpackage follows the ref of the root package.
+
+    This is so if it has the repository and the ref of the root package, and its upstream directory is the directory of
+    the root package or inside this directory.
+    """
     if (git.repo, git.ref) != (root.repo, root.ref):
         return False
     inner, outer = (normpath(f"/{upstream.directory.strip('/')}") for upstream in (git, root))
@@ -157,7 +183,7 @@ def _replace_kptfile(files: FileTree, package: str, kptfile: Kptfile) -> FileTre
     return files.with_files({join_path(package, KPTFILE): kptfile.to_bytes()})
 
 
-# Limit for remote packages in remote packages, because a cycle would never end.
+# Limit the depth of remote subpackages inside remote subpackages, because a package that contains itself has no end.
 _MAX_DEPTH = 16
 
 
@@ -168,9 +194,9 @@ def get_package(
     options: MergeOptions,
     strategy: Strategy = "resource-merge",
 ) -> UpdateResult:
-    """Return a new package with the name `name` from upstream, including unfetched subpackages.
+    """Create the package `name` from the upstream package `source`. Fetch its remote subpackages too.
 
-    If the findings contain an error, there are no files.
+    If the findings contain an error, the result has no files.
     """
     location = {"repo": source.repo, "directory": source.directory, "ref": source.ref}
     kptfile = create_kptfile(name)
@@ -193,7 +219,7 @@ def get_package(
 def _fetch_content(
     current_result: UpdateResult, package: str, fetcher: PackageFetcher, options: MergeOptions
 ) -> UpdateResult:
-    """Return the files with the content of an unfetched package, merged with its existing Kptfile."""
+    """Fetch the content of a package that has only a Kptfile with an upstream. Return the files with this content."""
     kptfile = find_kptfile(current_result.files, package)
     git = kptfile.upstream.git if kptfile and kptfile.upstream else None
     if kptfile is None or git is None:

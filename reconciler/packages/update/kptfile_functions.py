@@ -1,6 +1,7 @@
-"""Three-way merge of the function lists in a Kptfile's pipeline: pairing, order and fields of the functions.
+"""Three-way merge of the function lists `mutators` and `validators` in the pipeline of a Kptfile.
 
-kpt merges a list as a whole when one function has a name, and then loses local changes. This merge never does that.
+If one function in a list has a name, kpt replaces the whole list, and overwrites local changes. This merge pairs the
+functions of both sides and merges each pair, so that local changes are kept.
 """
 
 from __future__ import annotations
@@ -22,16 +23,21 @@ from reconciler.packages.update.kptfile_values import MergeOutcome, SideValues, 
 FunctionEntry: TypeAlias = Mapping[str, Any]
 NumberedFunctions: TypeAlias = dict[int, FunctionEntry]
 
-# Names of functions that Porch adds: PackageVariant.<variant>.<function, or nothing>.<index>
+# The names of functions that Porch adds for a PackageVariant: PackageVariant.<variant>.<function>.<index>, where
+# <function> can be empty.
 _VARIANT_FUNCTION_NAME = re.compile(r"PackageVariant\..+\.[^.]*\.[0-9]+")
-# If a list has more candidate pairs of one image, functions are paired by order only.
+# If the functions with the same image form more than this number of pairs, pair functions by order, without comparing
+# their content.
 _MAX_COMPARISONS = 10_000
 
 
 def number_functions(
     origin: Sequence[FunctionEntry], updated: Sequence[FunctionEntry], local: Sequence[FunctionEntry]
 ) -> tuple[NumberedFunctions, NumberedFunctions, NumberedFunctions]:
-    """Return the three lists by number, each in its own order. A function has the same number on all sides."""
+    """Assign numbers to the functions of three lists. Return the functions of each list by number.
+
+    The order of each list does not change. Functions that are paired on several sides have the same number.
+    """
     free_numbers = count(len(origin))
     pairs = {side: pair_functions(origin, functions) for side, functions in (("updated", updated), ("local", local))}
     local_numbers = [
@@ -55,7 +61,10 @@ def number_functions(
 
 
 def align_functions(before: Sequence[Any], after: Sequence[Any]) -> list[IndexPair]:
-    """Return the pairs of two lists: functions as in `pair_functions`, other lists as in `align_items`."""
+    """Return pairs of indices of corresponding elements in two lists.
+
+    Functions are paired by `pair_functions`, and elements of any other list by `align_items`.
+    """
     if not all(isinstance(entry, Mapping) and ("image" in entry or "exec" in entry) for entry in (*before, *after)):
         return align_items(before, after)
     pairs = pair_functions(before, after)
@@ -63,12 +72,17 @@ def align_functions(before: Sequence[Any], after: Sequence[Any]) -> list[IndexPa
 
 
 def pair_functions(before: Sequence[FunctionEntry], after: Sequence[FunctionEntry]) -> dict[int, int]:
-    """Return the index in `before` of each function, by its index in `after`.
+    """Find the function of `before` that corresponds to each function of `after`. Return the pairs of indices.
 
-    The first function with a name is paired by this name. Other functions are paired by image without registry, tag and
-    digest, or by command. Among several candidates, the most similar are paired first, then by order. A function may
-    gain or lose a name. Two different names are two functions. Functions that a PackageVariant added are paired by name
-    only.
+    The keys of the result are indices in `after`, and the values are indices in `before`.
+
+    Rules:
+
+    - Functions with the same name are paired. If a name occurs several times, its first function is used.
+    - Other functions are paired if they have the same image or command. The registry, tag and digest are not compared.
+    - If several functions are possible, the pairs with the most similar content are used first.
+    - Functions with two different names are never paired, but a function can get a name or lose its name.
+    - Functions that a PackageVariant added are paired by name only.
     """
     old_names, new_names = _index_names(before), _index_names(after)
     pairs = {index: old_names[name] for name, index in new_names.items() if name in old_names}
@@ -80,12 +94,15 @@ def pair_functions(before: Sequence[FunctionEntry], after: Sequence[FunctionEntr
 
 
 def is_variant_function(function: FunctionEntry) -> bool:
-    """Return whether a PackageVariant added the function."""
+    """Return whether a PackageVariant added the function to the pipeline, according to its name."""
     return _VARIANT_FUNCTION_NAME.fullmatch(_get_text(function.get("name"))) is not None
 
 
 def get_function_base(function: FunctionEntry) -> tuple[str, str]:
-    """Return the base name of a function: ("image", last path segment) or ("exec", first word of the command)."""
+    """Return the type and base name of a function, e.g. ("image", "set-labels") or ("exec", "/usr/bin/set-size").
+
+    The base name is the last path segment of the image without tag and digest, or the first word of the command.
+    """
     if image := _get_text(function.get("image")):
         return "image", image.partition("@")[0].rpartition("/")[2].partition(":")[0]
     command = _get_text(function.get("exec")).split(maxsplit=1)
@@ -146,7 +163,7 @@ def _can_be_paired(old: FunctionEntry, new: FunctionEntry) -> bool:
 
 
 def _list_features(function: FunctionEntry) -> frozenset[tuple[str, ...]]:
-    """Return the content of a function as a set: its fields, and the entries of its configuration one by one."""
+    """Return the fields of a function and the entries of their mappings as a set, to compare functions."""
     features: set[tuple[str, ...]] = set()
     for field, value in function.items():
         entries = value.items() if isinstance(value, Mapping) else [("", value)]
@@ -166,10 +183,14 @@ def _get_text(value: object) -> str:
 def merge_function_order(
     origin: Sequence[int], updated: Sequence[int], local: Sequence[int], kept_numbers: Collection[int]
 ) -> tuple[list[int], bool]:
-    """Return the kept functions in order, by number, and whether both sides changed the order differently.
+    """Merge the order of functions, which are identified by numbers.
 
-    The order is the local one, or upstream's if only upstream changed it. A function of the other side follows its
-    predecessor there. Without a predecessor it precedes its successor, and without both it comes last.
+    The result has the order of the upstream list if only upstream changed the order. In any other case, it has the
+    order of the local list. Functions that only the other list contains are placed after the function that precedes
+    them in that list.
+
+    Returns:
+        The ordered numbers in `kept_numbers`, and whether both sides changed the order differently.
     """
     moved_upstream, moved_locally = not _has_same_order(origin, updated), not _has_same_order(origin, local)
     base, other_order = (updated, local) if moved_upstream and not moved_locally else (local, updated)
@@ -183,7 +204,7 @@ def merge_function_order(
 
 
 def _has_same_order(first: Sequence[int], second: Sequence[int]) -> bool:
-    """Return whether the common elements of both lists have the same order."""
+    """Return whether the numbers that occur in both lists have the same order in both lists."""
     in_first, in_second = set(first), set(second)
     return [number for number in first if number in in_second] == [number for number in second if number in in_first]
 
@@ -193,10 +214,11 @@ _EXCLUSIVE_FIELDS = (("image", "exec"), ("configMap", "configPath"))
 
 
 def merge_functions(sides: SideValues, rules: MergeRules) -> MergeOutcome:
-    """Return one merged function list of a pipeline, ABSENT for no list.
+    """Merge one function list of a pipeline. The value is ABSENT if no function remains.
 
-    Functions are paired as in `pair_functions`. The order is the local one. New functions are placed next to their
-    upstream neighbors. Functions that a PackageVariant added locally come first.
+    Functions are paired as in `pair_functions`. In most cases, the result has the order of the local list, and new
+    upstream functions follow the function that precedes them upstream. Functions that the PackageVariant of the local
+    package added come first.
     """
     if sides.one_sided_outcome:
         return sides.one_sided_outcome
@@ -210,7 +232,7 @@ def merge_functions(sides: SideValues, rules: MergeRules) -> MergeOutcome:
 
 @dataclass(frozen=True)
 class _FunctionListMerge:
-    """The numbered functions of the three sides, each in its own order."""
+    """The merge of one function list. Each side contains its functions by number, in the order of the list."""
 
     origin: NumberedFunctions
     updated: NumberedFunctions
@@ -219,11 +241,14 @@ class _FunctionListMerge:
 
     @property
     def keeps_additions(self) -> bool:
-        """Whether functions are kept that only the local list has and no PackageVariant added."""
+        """Whether the merge keeps local functions that are not in the origin and upstream lists.
+
+        Functions that a PackageVariant added are not considered.
+        """
         return any(self._is_addition(number) for number in self.local) and not self._loses_additions
 
     def build_result(self) -> tuple[list[FunctionEntry], tuple[Conflict, ...]]:
-        """Return the merged functions in order, and the conflicts with pointers that start at the list."""
+        """Return the merged functions in order, and the conflicts. Conflict pointers are relative to the list."""
         outcomes = {number: self._merge_one(number) for number in self.local | self.updated}
         kept_functions = {number: function for number, (function, _) in outcomes.items() if function is not ABSENT}
         order, has_order_conflict = merge_function_order(
@@ -250,9 +275,9 @@ class _FunctionListMerge:
         return self._is_only_local(number) and not is_variant_function(self.local[number])
 
     def _is_local_variant_function(self, number: int) -> bool:
-        """Return whether the PackageVariant of this package added the function.
+        """Return whether the PackageVariant of the local package added the function.
 
-        A function that upstream has too is content of the package.
+        If the upstream package contains the function too, the function belongs to the upstream package.
         """
         return self._is_only_local(number) and is_variant_function(self.local[number])
 
@@ -260,7 +285,11 @@ class _FunctionListMerge:
         return number not in self.origin and number not in self.updated
 
     def _find_position(self, number: int, order: Sequence[int]) -> tuple[int, ...]:
-        """Return the position for a conflict pointer: in the result, the local list, or upstream's list."""
+        """Return the index of a function for a conflict pointer.
+
+        It is the index in the merged list, or in the local or upstream list if the merged list does not contain the
+        function.
+        """
         lists: tuple[Sequence[int], ...] = (order, list(self.local), list(self.updated))
         return next((numbers.index(number),) for numbers in lists if number in numbers)
 
@@ -272,11 +301,12 @@ class _FunctionListMerge:
 
 
 def merge_function(sides: SideValues, rules: MergeRules) -> MergeOutcome:
-    """Return one merged function, ABSENT if it is removed. Conflict pointers start at the function."""
+    """Merge one function. The result is ABSENT if the function is removed. Conflict pointers start at the function."""
     if sides.one_sided_outcome:
         return sides.one_sided_outcome
     if sides.updated is ABSENT and is_variant_function(sides.origin):
-        # A PackageVariant owns the functions that it added, so that local changes of them are not kept.
+        # Discard local changes of this function, because the PackageVariant that added the function also controls its
+        # content.
         return ABSENT, (_create_conflict("element", sides, "upstream", "D23"),)
     if sides.updated is ABSENT and rules.keeps_edited_elements:
         return sides.local, (_create_conflict("element", sides, "local", "D3"),)
@@ -303,7 +333,10 @@ def _merge_fields(sides: SideValues, rules: MergeRules) -> MergeOutcome:
 
 
 def _resolve_exclusive(fields: SideValues, merged: FunctionEntry, winner: ChosenSide) -> Iterator[tuple[str, Conflict]]:
-    """Yield the fields that are removed, because each side set another one of two exclusive fields."""
+    """Yield the field to remove from each pair of exclusive fields, with a conflict.
+
+    Both fields of a pair can occur in the merged function if each side sets a different field of the pair.
+    """
     for pair in _EXCLUSIVE_FIELDS:
         if not _has_both(merged, pair) or _has_both(fields.updated, pair) or _has_both(fields.local, pair):
             continue

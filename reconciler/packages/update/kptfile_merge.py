@@ -1,6 +1,6 @@
-"""Three-way merge of a Kptfile, as an edit of the local one that keeps its comments.
+"""Three-way merge of a Kptfile. The result is an edit of the local Kptfile, so that its comments are kept.
 
-`merge_kptfile_structs` reproduces kpt, which merges Kptfiles as Go structs and lists by inferred keys.
+`merge_kptfile_structs` reproduces the merge of kpt, which converts Kptfiles to Go structs and infers the keys of lists.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ _GENERATED_NAME_PREFIX = "_kpt-merge_"
 
 
 def merge_kptfile_structs(sides: SideValues, rules: MergeRules) -> tuple[StructData, tuple[Conflict, ...]]:
-    """Return the local data with labels, annotations, info, pipeline, inventory and status merged as kpt does.
+    """Merge labels, annotations, info, pipeline, inventory and status as kpt does. Keep all other local fields.
 
-    Raises MergeError if the items of a list have a merge key on one side and none on another.
+    Raises:
+        MergeError: The items of a list have a merge key on one side, and no merge key on another side.
     """
     parts = sides.map_sides(_select_merged_parts)
     if _can_generate_names(parts):
@@ -42,7 +43,7 @@ def merge_kptfile_structs(sides: SideValues, rules: MergeRules) -> tuple[StructD
 
 
 def _select_merged_parts(data: StructData) -> dict[str, Any]:
-    """Return the merged parts of a Kptfile, without empty fields, which kpt's structs do not contain."""
+    """Return the parts of a Kptfile that kpt merges. Empty fields are omitted, because the Go structs of kpt omit them."""
     metadata = data.get("metadata") or {}
     parts: dict[str, Any] = {
         name: _decode_struct(data[name]) for name in _SECTIONS if isinstance(data.get(name), Mapping)
@@ -62,7 +63,7 @@ def _decode_struct(value: Any) -> Any:
 
 
 def _decode_string_map(value: Any) -> Any:
-    """Return a map of strings as kpt decodes it: null is the empty string; numbers and booleans are their text."""
+    """Return a map of strings as kpt decodes it: null becomes "", and numbers and booleans become strings."""
     if not isinstance(value, Mapping):
         return value
     return {key: _decode_string(entry) for key, entry in value.items()}
@@ -75,7 +76,10 @@ def _decode_string(value: Any) -> str:
 
 
 def _can_generate_names(sides: SideValues) -> bool:
-    """Return whether no function on any side has a name, and the generated names are unique in each list."""
+    """Return whether kpt generates names for the functions of these pipelines.
+
+    kpt does so if no function has a name, and the generated names are unique in each list.
+    """
     for functions in (functions for side in sides for functions in _iterate_function_lists(side)):
         names = [_generate_name(function) for function in functions]
         if any("name" in function for function in functions) or len(set(names)) < len(names):
@@ -93,7 +97,7 @@ def _generate_name(function: StructData) -> str:
 
 
 def _map_functions(side: StructData, change: Callable[[StructData], StructData]) -> StructData:
-    """Return the parts with a function applied to each pipeline function. Empty lists are removed."""
+    """Return the parts of a Kptfile with `change` applied to each function of the pipeline. Empty lists are removed."""
     if "pipeline" not in side:
         return side
     pipeline = side["pipeline"]
@@ -119,7 +123,7 @@ def _encode_function(function: StructData) -> StructData:
 
 
 def _apply_parts(local: StructData, merged: StructData) -> dict[str, Any]:
-    """Return the local data with the merged parts in place of its own."""
+    """Return the local Kptfile data with the parts that kpt merges replaced by the merged parts."""
     sections = {name: merged[name] for name in _SECTIONS if name in merged}
     other_fields = {key: value for key, value in local.items() if key not in _SECTIONS or key in sections}
     metadata = local.get("metadata") or {}
@@ -152,7 +156,7 @@ KPTFILE_SCHEMA = MergeSchema(
 _IDENTITY: tuple[Path, ...] = (("apiVersion",), ("kind",))
 _PACKAGE: tuple[Path, ...] = (("metadata", "name"), ("metadata", "namespace"))
 _UPSTREAM: tuple[Path, ...] = (("upstream",), ("upstreamLock",))
-# Fields that are taken from one side as a whole, because a mixture would be meaningless.
+# Take each of these fields completely from one side, because a combination of two sides would be inconsistent.
 _ONE_SIDED_FIELDS: tuple[Path, ...] = (("upstream", "git"), ("upstreamLock",), ("status", "renderStatus"))
 _PIPELINES: tuple[Path, ...] = (("pipeline", "mutators"), ("pipeline", "validators"))
 
@@ -166,17 +170,23 @@ def merge_kptfile(
     take_upstream: bool = False,
     whole: bool = False,
 ) -> tuple[Kptfile, tuple[Conflict, ...]]:
-    """Merge upstream's changes into the local Kptfile.
-
-    Return it with the conflicts, which name no file and no resource.
-
-    A side without a Kptfile counts as empty. Raises MergeError in `compat` if a list has names on one side only.
+    """Merge upstream changes into the local Kptfile. A side without a Kptfile is treated as an empty Kptfile.
 
     Args:
-        take_upstream: Whether upstream and upstreamLock are taken from `updated`, for subpackages and
-            force-delete-replace. Otherwise the local name, namespace, upstream and upstreamLock stay.
-        whole: Whether all fields are merged alike, in every profile. Use it for two sides of one package, which kpt
-            never merges.
+        origin: The Kptfile of the merge base.
+        updated: The Kptfile of the new upstream version.
+        local: The Kptfile on the branch.
+        options: The options of the merge.
+        take_upstream: Whether the result has the sections `upstream` and `upstreamLock` of `updated`. By default, it
+            has those sections of `local`.
+        whole: Whether to merge all fields in the same way, including name and upstream. Use it to merge two versions of
+            one package.
+
+    Returns:
+        The merged Kptfile and the conflicts. The conflicts do not contain the file and the resource.
+
+    Raises:
+        MergeError: In the profile `compat`, a list has names on one side only.
     """
     sides = SideValues(*(kptfile.data if kptfile else {} for kptfile in (origin, updated, local)))
     if take_upstream:
@@ -193,7 +203,7 @@ def merge_kptfile(
 def _write_data(
     origin: Kptfile | None, updated: Kptfile | None, local: Kptfile, data: Data, rules: MergeRules
 ) -> Kptfile:
-    """Return the Kptfile with `data`, in the notation of the side that has the value."""
+    """Return the Kptfile with the content `data`. Each value has the text of a side that contains this value."""
     if updated is None:
         return local.with_data(data)
     if origin and origin.to_bytes() == local.to_bytes():
@@ -213,10 +223,10 @@ def _write_data(
 
 
 def _list_local_paths(updated: Data, *, whole: bool) -> tuple[Path, ...]:
-    """Return the paths whose local value stays."""
+    """Return the paths of the fields that are always taken from the local Kptfile."""
     if not whole:
         return (*_IDENTITY, *_PACKAGE, *_UPSTREAM)
-    # A package always has a name.
+    # Keep the local name if the new upstream Kptfile has no name, because a package must have a name.
     return _IDENTITY if _get_value(updated, ("metadata", "name")) is not ABSENT else (*_IDENTITY, *_PACKAGE)
 
 
@@ -239,7 +249,7 @@ def _merge_data(sides: SideValues, rules: MergeRules) -> tuple[Data, tuple[Confl
 
 
 def _merge_special_fields(sides: SideValues, rules: MergeRules) -> Iterator[tuple[Path, MergeOutcome]]:
-    """Yield the fields with special merge rules. All other fields are merged one by one."""
+    """Yield the merged values of the fields with special merge rules. Other fields are merged by the schema."""
     for path in _ONE_SIDED_FIELDS:
         yield path, choose_side(sides.map_sides(partial(_get_value, path=path)), rules.winner)
     for path in _PIPELINES:
@@ -259,14 +269,17 @@ def _create_value_setter(path: Path, value: Any) -> Callable[[Data], Data]:
 
 
 def _set_value(data: Data, path: Path, value: Any) -> Data:
-    """Return data with this value, or without it for ABSENT. A mapping that becomes empty is removed."""
+    """Return `data` with `value` at `path`. The value ABSENT removes the field.
+
+    A mapping that becomes empty is removed too.
+    """
     key, *inner_path = path
     if inner_path:
         inner = data.get(key)
         mapping = inner if isinstance(inner, Mapping) else {}
         value = _set_value(mapping, tuple(inner_path), value)
         if not value:
-            # A mapping that was empty before stays.
+            # Keep a mapping that was already empty before.
             value = ABSENT if mapping else data.get(key, ABSENT)
     if value is ABSENT:
         return {name: old_value for name, old_value in data.items() if name != key}

@@ -1,4 +1,4 @@
-"""One value of a Kptfile on three sides, and merges of values that must not be mixed from two sides."""
+"""One value of a Kptfile on the three sides of a merge, and the merge of values that cannot be combined."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ MergeOutcome: TypeAlias = tuple[Any, tuple[Conflict, ...]]
 
 
 class SideValues(NamedTuple):
-    """A value in the origin, updated and local Kptfile; ABSENT if a side has none."""
+    """One value in the origin, updated and local Kptfile of a merge. It is ABSENT on a side without this value."""
 
     origin: Any
     updated: Any
     local: Any
 
     def map_sides(self, change: Callable[[Any], Any]) -> SideValues:
-        """Return the values with a function applied to each."""
+        """Apply `change` to the value of each side, and return the results."""
         return SideValues(*map(change, self))
 
     @property
     def one_sided_outcome(self) -> MergeOutcome | None:
-        """The merged value if at most one side changed it, or both equally. None if both changed it differently."""
+        """The merged value if at most one side changed the value, or if both sides changed it equally.
+
+        None if both sides changed the value differently.
+        """
         if is_equal_data(self.updated, self.origin) or is_equal_data(self.updated, self.local):
             return self.local, ()
         return (self.updated, ()) if is_equal_data(self.local, self.origin) else None
@@ -34,7 +37,7 @@ class SideValues(NamedTuple):
 def choose_side(sides: SideValues, winner: ChosenSide) -> MergeOutcome:
     """Return the value of the side that changed it.
 
-    If both changed it differently, return the winner's and a conflict.
+    If both sides changed the value differently, return the value of `winner` and a conflict.
     """
     if sides.one_sided_outcome:
         return sides.one_sided_outcome
@@ -43,11 +46,15 @@ def choose_side(sides: SideValues, winner: ChosenSide) -> MergeOutcome:
 
 
 def merge_selectors(sides: SideValues, winner: ChosenSide, *, empty_means_all: bool) -> MergeOutcome:
-    """Merge selectors by content: removals and additions of both sides are applied.
+    """Merge two lists of selectors: apply the removals and the additions of both sides.
+
+    The list of one side is used completely if both sides replaced a selector differently.
 
     Args:
-        empty_means_all: Whether an empty list selects everything. Then the merge never creates an empty list. In that
-            case, or if both sides edited the same selector, one side's list is taken.
+        sides: The lists of the three sides.
+        winner: The side whose list is used if the lists cannot be merged.
+        empty_means_all: Whether an empty list selects everything. If so, the list of one side is used instead of an
+            empty merged list.
     """
     lists = sides.map_sides(lambda value: value if isinstance(value, list) else [])
     merged = _merge_by_content(lists) if all(lists) or not empty_means_all else None
@@ -57,7 +64,7 @@ def merge_selectors(sides: SideValues, winner: ChosenSide, *, empty_means_all: b
 
 
 def _merge_by_content(lists: SideValues) -> list[Any] | None:
-    """Return the merged list, or None if both sides replaced the same element."""
+    """Return the merged list. Return None if both sides replaced the same element differently."""
     origin, updated, local = lists
     added_upstream, added_locally = _remove_values(updated, origin), _remove_values(local, origin)
     removed_upstream, removed_locally = _remove_values(origin, updated), _remove_values(origin, local)

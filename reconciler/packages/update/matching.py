@@ -1,4 +1,4 @@
-"""Matching: which documents of the three sides are the same resource."""
+"""Matching of resources: find the documents on the three sides of a merge that represent the same resource."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ _SOURCES = ("origin", "updated")
 
 @dataclass(frozen=True)
 class MergeEntry(PackageResource):
-    """One document of one side. Its path starts at the root package."""
+    """One document on one side of a merge. Its path is relative to the root package."""
 
     @cached_property
     def identity(self) -> IdentityKey:
-        """Group, kind, upstream namespace and upstream name. A merge comment overrides the metadata."""
+        """Group, kind, namespace and name of the resource in the upstream package.
+
+        They are read from the merge comment if the document has one, because a local function can rename the resource.
+        """
         namespace, name = read_merge_identity(self.document) or (self.namespace, self.name)
         return self.group, self.kind, namespace, name
 
@@ -31,14 +34,17 @@ class MergeEntry(PackageResource):
     def plain_identity(self) -> IdentityKey:
         """The identity with "" instead of the namespace `default`.
 
-        Merge comments may contain `default` for a missing namespace.
+        Both values are equal here, because a merge comment can contain `default` for a resource without a namespace.
         """
         group, kind, namespace, name = self.identity
         return group, kind, "" if namespace == "default" else namespace, name
 
     @property
     def annotated_identity(self) -> IdentityKey | None:
-        """The plain identity in the upstream-identifier annotation, or None."""
+        """The identity in the annotation `internal.kpt.dev/upstream-identifier`. None without a valid annotation.
+
+        The namespace `default` is replaced by "".
+        """
         parts = str(self.annotations.get(UPSTREAM_IDENTIFIER, "")).split("|")
         if len(parts) != 4:
             return None
@@ -47,7 +53,7 @@ class MergeEntry(PackageResource):
 
 @dataclass(frozen=True)
 class ResourceGroup:
-    """The documents of one resource, on the sides that have it."""
+    """The documents of one resource on the three sides of a merge. None for a side without the resource."""
 
     origin: MergeEntry | None = None
     updated: MergeEntry | None = None
@@ -55,7 +61,7 @@ class ResourceGroup:
 
     @property
     def entries(self) -> Iterator[MergeEntry]:
-        """The existing documents."""
+        """The documents of the sides that have the resource."""
         return (entry for entry in (self.origin, self.updated, self.local) if entry)
 
     @property
@@ -65,7 +71,7 @@ class ResourceGroup:
 
     @property
     def first(self) -> MergeEntry:
-        """The document that represents the resource: the local one if it exists."""
+        """The first existing document of the resource, in the order: local, updated, origin."""
         entry = self.local or self.updated or self.origin
         assert entry is not None
         return entry
@@ -74,10 +80,17 @@ class ResourceGroup:
 def match_resources(
     sides: Sequence[Sequence[MergeEntry]], *, follow_moves: bool, use_annotations: bool
 ) -> tuple[ResourceGroup, ...]:
-    """Return all resources: those of the local side first, then those of origin, then new ones.
+    """Match the documents of three sides. Return the resources.
 
-    No side may contain two documents with the same key. After exact matching, `follow_moves` also matches without the
-    path, and `use_annotations` matches by the upstream-identifier annotation, if there is one candidate on each side.
+    Local resources come first, then resources of the origin that do not exist locally, then new upstream resources.
+
+    No side may contain two documents with the same identity in the same file.
+
+    Args:
+        sides: The documents of the origin, updated and local side.
+        follow_moves: Whether to match a resource that moved to another file, if each side has only one candidate.
+        use_annotations: Whether to match the remaining resources by the annotation
+            `internal.kpt.dev/upstream-identifier`.
     """
     groups = _match_exactly(sides)
     for key_of in _iterate_weaker_key_functions(follow_moves=follow_moves, use_annotations=use_annotations):
@@ -86,10 +99,10 @@ def match_resources(
 
 
 def match_by_position(groups: Sequence[ResourceGroup]) -> tuple[ResourceGroup, ...]:
-    """Return the groups, with origin and updated documents joined if only a function changed their identity.
+    """Join an origin resource with an updated resource if only a function changed its name or its kind.
 
-    Such documents have the same position in the same file, both sides have the same number of documents in that file,
-    and the kinds or names are equal.
+    The documents of both resources must be at the same position in the same file, this file must have the same number
+    of documents on both sides, and the documents must have the same name or the same kind.
     """
     counts = {side: Counter(entry.path for group in groups if (entry := getattr(group, side))) for side in _SOURCES}
     updated = {
@@ -118,7 +131,7 @@ def _has_same_name_or_kind(first: MergeEntry, second: MergeEntry) -> bool:
 
 
 def find_duplicate_entries(entries: Iterable[MergeEntry]) -> Iterator[tuple[MergeEntry, MergeEntry]]:
-    """Yield the pairs of documents of one side that have the same key."""
+    """Yield each pair of documents in `entries` that have the same identity and the same file."""
     entries_by_key: dict[IdentityKey, MergeEntry] = {}
     for entry in entries:
         first = entries_by_key.setdefault(_get_exact_key(entry), entry)
@@ -127,7 +140,7 @@ def find_duplicate_entries(entries: Iterable[MergeEntry]) -> Iterator[tuple[Merg
 
 
 def get_move_key(entry: MergeEntry) -> IdentityKey | None:
-    """Return the key to find a resource in another file: its identity, or None if it has no name."""
+    """Return the identity by which a resource is found in other files. Return None if the resource has no name."""
     return entry.plain_identity if entry.plain_identity[3] else None
 
 
@@ -137,7 +150,7 @@ def _iterate_weaker_key_functions(*, follow_moves: bool, use_annotations: bool) 
     if follow_moves:
         yield lambda entry, is_local: get_move_key(entry)
     if use_annotations:
-        # The annotation of a local resource contains its upstream identity.
+        # Use the annotation of the local resource, because it contains the upstream identity of a renamed resource.
         yield lambda entry, is_local: entry.annotated_identity if is_local else get_move_key(entry)
 
 
@@ -152,7 +165,7 @@ def _get_exact_key(entry: MergeEntry) -> IdentityKey:
 
 
 def _join_groups(groups: Sequence[ResourceGroup], key_of: KeyOf) -> list[ResourceGroup]:
-    """Return the groups, with incomplete groups joined that have a common key and no common side."""
+    """Join incomplete groups with the same key. Groups that have a document of the same side are not joined."""
     by_key: dict[IdentityKey, list[ResourceGroup]] = {}
     for group in groups:
         keys = {key_of(entry, entry is group.local) for entry in group.entries} if not group.is_complete else ()

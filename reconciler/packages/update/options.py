@@ -1,7 +1,7 @@
-"""The options of an update: the profile and one switch for each deviation from kpt.
+"""The options of an update: the profile, and one switch for each deviation from kpt.
 
-Each deviation is a defect or limitation of kpt that `safe` fixes. Its number (D1, D2, …) is a key of the setting
-`merge.deviations`.
+A deviation fixes a defect or limitation of kpt. The profile `safe` contains all deviations. The number of a deviation,
+e.g. `D1`, is a key of the setting `merge.deviations`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from reconciler.packages.kptfile import Profile
 
 @dataclass(frozen=True)
 class MergeOptions:
-    """Options of a merge. The defaults are the profile `safe`; `create_compat_options` switches all deviations off.
+    """The options of a merge. The defaults are the profile `safe`.
 
-    `rules.winner` also decides files that both sides changed and that are not merged, except for opaque files. For
-    opaque files, the local side always wins.
+    `rules.winner` selects the side to use if both sides changed a value or a file that cannot be merged. For files that
+    are not read as resources, the local side always wins.
     """
 
     profile: Profile = "safe"
@@ -49,7 +49,7 @@ class MergeOptions:
 
 
 def create_compat_options(schemas: MergeSchemas | None = None) -> MergeOptions:
-    """Return the options that reproduce kpt exactly."""
+    """Return options without deviations, so that a merge gives the same result as kpt."""
     return MergeOptions(
         profile="compat",
         rules=COMPAT,
@@ -92,10 +92,15 @@ DEVIATIONS = (*_RULE_SWITCHES, *_FILE_SWITCHES)
 
 
 def build_merge_options(profile: Profile, deviations: Mapping[str, bool]) -> MergeOptions:
-    """Return a profile's options with some deviations switched on or off by number. Unknown numbers are ignored."""
+    """Return the options of a profile, with the switches in `deviations` applied.
+
+    Args:
+        profile: The profile: `safe` or `compat`.
+        deviations: Whether each deviation is on, by its number, e.g. `{"D5": False}`. Unknown numbers are ignored.
+    """
     options = MergeOptions() if profile == "safe" else create_compat_options()
     rule_switches = {name: deviations[number] for number, name in _RULE_SWITCHES.items() if number in deviations}
     file_switches = {name: deviations[number] for number, name in _FILE_SWITCHES.items() if number in deviations}
-    # The keys are names of bool fields.
+    # mypy cannot check the keys. Each key is the name of a field of type bool.
     rules = replace(options.rules, **rule_switches)  # type: ignore[arg-type]
     return replace(options, rules=rules, **file_switches)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Package diff: the files with changes, without the changes that tools write into a package."""
+"""Find the differences between two versions of a package. Changes that kpt and this project write are ignored."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ _METADATA = ("metadata",)
 
 
 def list_changed_files(old: FileTree, new: FileTree) -> tuple[str, ...]:
-    """Return the sorted paths of the files that differ.
+    """Return the sorted paths of the files that differ between two versions of a package.
 
-    Kptfiles are compared without name, upstream, upstreamLock and render status, and resources without merge comments
-    and blueprint annotations. The remaining content must have equal bytes or an equal meaning.
+    These changes are ignored:
+
+    - in a Kptfile: the name, `upstream`, `upstreamLock`, the render status, and formatting,
+    - in a resource file: merge comments, and the annotations that kpt and Config Connector add.
     """
     return tuple(sorted(path for path in {*old, *new} if not _is_same_file(path, old.get(path), new.get(path))))
 
 
 def is_same_content(path: str, old: bytes, new: bytes) -> bool:
-    """Return whether two contents of a file differ only in changes of tools."""
+    """Return whether two versions of a file are equal except for changes that `list_changed_files` ignores."""
     if old == new:
         return True
     if basename(path) == KPTFILE:
@@ -42,9 +44,9 @@ def is_same_content(path: str, old: bytes, new: bytes) -> bool:
 
 
 def is_same_resource(old: Document, new: Document, profile: Profile) -> bool:
-    """Return whether two documents differ only in formatting and in changes of tools.
+    """Return whether two documents are equal except for formatting, merge comments, and annotations of kpt.
 
-    In `compat`, the upstream identifier is compared, because kpt compares it.
+    In the profile `compat`, the annotation `internal.kpt.dev/upstream-identifier` is compared, as in kpt.
     """
     if old.text == new.text:
         return True
@@ -55,12 +57,12 @@ def is_same_resource(old: Document, new: Document, profile: Profile) -> bool:
 
 
 def is_same_text(old: Document, new: Document) -> bool:
-    """Return whether the texts of two documents differ only in changes of tools."""
+    """Return whether the texts of two documents are equal except for merge comments and annotations of kpt."""
     return old.text == new.text or _remove_tool_changes(old) == _remove_tool_changes(new)
 
 
 def _remove_tool_changes(document: Document) -> str:
-    # A change that cannot be removed is compared.
+    # Keep a merge comment or annotation that cannot be removed. It is then compared as well.
     with suppress(YamlError):
         if (document.comment(_METADATA) or "").startswith(MERGE_COMMENT):
             document = document.with_comment(_METADATA, None)
@@ -71,7 +73,7 @@ def _remove_tool_changes(document: Document) -> str:
 
 
 def _get_comments(document: Document) -> Any:
-    # Comments are local changes, blank lines are not.
+    # Compare comments, because they can be local changes. Ignore blank lines.
     line_comments = {path: text for path, text in document.comments().items() if not text.startswith(MERGE_COMMENT)}
     leading_comments = {
         path: [line.strip() for line in lines if line.strip()] for path, lines in document.leading_comments().items()
@@ -80,7 +82,7 @@ def _get_comments(document: Document) -> Any:
 
 
 def remove_ignored_annotations(data: Any, ignored: tuple[str, ...] = IGNORED_ANNOTATIONS) -> Any:
-    """Return a resource's data without the annotations that are not compared."""
+    """Return the data of a resource without the annotations in `ignored`."""
     metadata = data.get("metadata") if isinstance(data, Mapping) else None
     annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
     if not isinstance(metadata, Mapping) or not isinstance(annotations, Mapping):
@@ -91,7 +93,7 @@ def remove_ignored_annotations(data: Any, ignored: tuple[str, ...] = IGNORED_ANN
 
 
 def is_resource_file(path: str) -> bool:
-    """Return whether the merge reads resources from files with this name."""
+    """Return whether an update reads resources from a file with this name: a YAML file, except for the Kptfile."""
     return path.endswith((".yaml", ".yml")) and basename(path) != KPTFILE
 
 
@@ -130,7 +132,7 @@ def _is_same_kptfile(old: bytes, new: bytes) -> bool:
 
 
 def _remove_tool_fields(file: YamlFile | ParseFailure) -> Any:
-    """Return a Kptfile's data without name, upstream and render status."""
+    """Return the data of a Kptfile without its name, upstream sections and render status."""
     data = file.documents[0].data if isinstance(file, YamlFile) and file.documents else None
     if not isinstance(data, Mapping):
         return data
@@ -141,13 +143,13 @@ def _remove_tool_fields(file: YamlFile | ParseFailure) -> Any:
 
 
 def is_minimal_kptfile(content: bytes) -> bool:
-    """Return whether a Kptfile has only the content that a tool generates: its name and its upstream."""
+    """Return whether a Kptfile contains only fields that a clone generates: its type, name and upstream sections."""
     compared = _remove_tool_fields(parse_cached(content))
     return isinstance(compared, Mapping) and compared.keys() <= {"apiVersion", "kind"}
 
 
 def remove_render_status(status: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a Kptfile's status without the render status that kpt writes."""
+    """Return the section `status` of a Kptfile without the render status and condition `Rendered`, which kpt writes."""
     remaining = {key: value for key, value in status.items() if key != "renderStatus"}
     conditions = remaining.get("conditions")
     if isinstance(conditions, list):

@@ -1,4 +1,4 @@
-"""The resource files of a merge: how they are parsed and written, and why some of them cannot be merged."""
+"""The resource files of a merge: parse them, match and order their resources, and write the merged files."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ from reconciler.packages.update.whole_files import (
 
 
 def order_resources(groups: Sequence[ResourceGroup], path: str) -> list[ResourceGroup]:
-    """Return the resources of a file in the local order, or in upstream's order if upstream changed it.
+    """Order the merged resources of a file.
 
-    A new upstream resource follows its upstream predecessor.
+    The order is that of the local file. If upstream changed the order, resources that exist on all sides are in the
+    upstream order. A new upstream resource follows the resource that precedes it in the upstream file.
     """
     local, updated = _list_side(groups, path, "local"), _list_side(groups, path, "updated")
     ordered = _apply_upstream_order(local, updated, _list_side(groups, path, "origin"))
@@ -44,7 +45,7 @@ def order_resources(groups: Sequence[ResourceGroup], path: str) -> list[Resource
 
 
 def order_by_index(groups: Sequence[ResourceGroup]) -> list[ResourceGroup]:
-    """Return the resources of a file by their index. The index is merged like a field, as kpt does."""
+    """Order the merged resources of a file by their index in the file. As in kpt, the index is merged like a field."""
     return sorted(groups, key=_get_merged_index)
 
 
@@ -62,7 +63,7 @@ def _list_side(
 def _apply_upstream_order(
     local: list[ResourceGroup], updated: list[ResourceGroup], origin: list[ResourceGroup]
 ) -> list[ResourceGroup]:
-    """Return the local order. Resources of all sides get upstream's order if upstream changed it."""
+    """Order the local resources. If upstream changed the order, resources of all sides are in the upstream order."""
     on_all = {id(group) for group in local} & {id(group) for group in updated} & {id(group) for group in origin}
     new_order = [group for group in updated if id(group) in on_all]
     if new_order == [group for group in origin if id(group) in on_all]:
@@ -74,7 +75,10 @@ def _apply_upstream_order(
 def _insert_new(
     ordered: list[ResourceGroup], updated: list[ResourceGroup], placed_ids: set[int]
 ) -> list[ResourceGroup]:
-    """Return the order with new upstream resources after their predecessor, otherwise before their successor."""
+    """Insert the new upstream resources after the resource that precedes them upstream. Return the complete order.
+
+    A new resource at the start of the upstream file is inserted before its successor.
+    """
     pending: list[ResourceGroup] = []
     predecessor: ResourceGroup | None = None
     for group in updated:
@@ -108,7 +112,10 @@ _FileError: TypeAlias = tuple[FindingCode, str, int]
 
 @dataclass(frozen=True)
 class ResourceFiles:
-    """The files of a merge that must be parsed: files that cannot be merged, and the resources of all other files."""
+    """The files of a merge that must be parsed. Resources of files without errors are merged.
+
+    A file with an error is taken completely from one side.
+    """
 
     sides: MergeSides
     paths: tuple[str, ...]
@@ -116,7 +123,7 @@ class ResourceFiles:
 
     @cached_property
     def errors_by_path(self) -> dict[str, _FileError]:
-        """The reasons why files cannot be merged, by path."""
+        """The reasons why files cannot be merged, by the path of the file."""
         results = ((path, self._find_file_error(path)) for path in self.paths)
         return {path: error for path, error in results if error}
 
@@ -126,7 +133,7 @@ class ResourceFiles:
 
     @cached_property
     def merged_paths(self) -> tuple[str, ...]:
-        """The files whose resources are merged."""
+        """The paths of the files whose resources are merged."""
         return tuple(path for path in self.paths if path not in self.errors_by_path and any(self._count_entries(path)))
 
     def _count_entries(self, path: str) -> Iterator[int]:
@@ -134,7 +141,7 @@ class ResourceFiles:
 
     @cached_property
     def groups(self) -> tuple[ResourceGroup, ...]:
-        """The matched resources of all files that can be merged."""
+        """The matched resources of all files in `merged_paths`."""
         entries = [
             [entry for path in self.merged_paths if path in side for entry in parse_entries(path, side[path].data)]
             for side in self.sides
@@ -145,7 +152,9 @@ class ResourceFiles:
         return match_by_position(groups) if self.options.match_positions else groups
 
     def iterate_unmerged_files(self) -> Iterator[UpdateResult]:
-        """Yield the files that are not merged, as one side has them: files with errors and files without resources."""
+        """Yield a result for each file that has an error or no resources. Such a file is taken completely from one
+        side.
+        """
         for path in self.paths:
             if path in self.errors_by_path:
                 yield self._take_whole_file(path, *self.errors_by_path[path])
@@ -162,7 +171,7 @@ class ResourceFiles:
         return result.with_details((), [downgrade_to_warning(code.finding(text, SourceLocation(path, line)))])
 
     def _choose_winner(self, path: str) -> ChosenSide:
-        """Return the side whose file is taken. A file without errors wins against a file with errors."""
+        """Return the side whose file is used. A file without errors is preferred over a file with errors."""
         updated, local = (
             _find_file_error(path, side[path].data) if path in side else None
             for side in (self.sides.updated, self.sides.local)
@@ -171,7 +180,7 @@ class ResourceFiles:
 
 
 def _find_file_error(path: str, content: bytes) -> _FileError | None:
-    """Return the reason why the resources of a file cannot be merged."""
+    """Return the error because of which the resources of a file cannot be merged. Return None if the file has no error."""
     parsed = parse_cached(content)
     if isinstance(parsed, ParseFailure):
         return YAML_SYNTAX, f"the file must be YAML: {parsed.message}", parsed.line
@@ -183,7 +192,10 @@ def _find_file_error(path: str, content: bytes) -> _FileError | None:
 
 
 def find_moved_files(sides: MergeSides, opened_paths: Sequence[str], options: MergeOptions) -> list[str]:
-    """Return the other files that contain resources of the opened files on a side that moved them."""
+    """Return the paths of other files to which upstream or a local change moved resources.
+
+    Only resources of the files in `opened_paths` are considered.
+    """
     moved_files: list[str] = []
     missing_groups = _find_missing(sides, opened_paths, options)
     while missing_groups:
@@ -203,7 +215,7 @@ def _find_missing(sides: MergeSides, paths: Collection[str], options: MergeOptio
 
 
 def _contains_missing(sides: MergeSides, path: str, missing_groups: Iterable[ResourceGroup]) -> bool:
-    """Return whether a side that changed the file has a missing resource in it."""
+    """Return whether upstream or a local change may have moved a missing resource to the file `path`."""
     origin = sides.origin.get(path)
     changed_files = [file for file in (sides.updated.get(path), sides.local.get(path)) if file and file != origin]
     entries = [group.first for group in missing_groups]
@@ -220,7 +232,7 @@ def _list_keys(path: str, content: bytes) -> Iterator[IdentityKey | None]:
 
 
 def parse_entries(path: str, content: bytes) -> tuple[MergeEntry, ...]:
-    """Return the documents of a file; none if it cannot be parsed."""
+    """Return the documents of a YAML file. Return an empty tuple if the file cannot be parsed."""
     parsed = parse_cached(content)
     if isinstance(parsed, ParseFailure):
         return ()
@@ -229,7 +241,7 @@ def parse_entries(path: str, content: bytes) -> tuple[MergeEntry, ...]:
 
 @dataclass(frozen=True)
 class PlacedResource:
-    """A merged resource and the file that contains it."""
+    """A merged resource, with the path of the file to which it is written."""
 
     group: ResourceGroup
     path: str
@@ -237,9 +249,9 @@ class PlacedResource:
 
 
 def write_file(sides: MergeSides, path: str, resources: Sequence[PlacedResource], options: MergeOptions) -> File | None:
-    """Return a file with its resources, as an edit of the local file, or of upstream's file if there is no local one.
+    """Write the merged resources of the file `path`. Return None if the file has no resources.
 
-    None if the file has no resources.
+    The result is an edit of the local file. If there is no local file, it is an edit of the upstream file.
     """
     placed_by_group = {id(resource.group): resource for resource in resources if resource.path == path}
     if not placed_by_group:
@@ -259,7 +271,10 @@ def write_file(sides: MergeSides, path: str, resources: Sequence[PlacedResource]
 
 @dataclass(frozen=True)
 class RemainingFile:
-    """The remaining content of a file without resources (None if it is deleted), and its conflict."""
+    """The content that remains of a file after all its resources were removed, and the conflict that reports it.
+
+    `file` is None if no content remains.
+    """
 
     file: File | None
     conflict: Conflict
@@ -268,11 +283,13 @@ class RemainingFile:
 def find_remaining_file(
     sides: MergeSides, path: str, resources: Sequence[PlacedResource], options: MergeOptions
 ) -> RemainingFile | None:
-    """Return the remaining content of a file whose resources are gone, if it has other local changes.
+    """Find local changes outside of resources in a file whose resources were all removed by the merge.
 
-    Other changes are the file mode, the byte order mark, and comments between documents. The whole file stays, unless
-    its resources moved to other files; then only its comments stay. None if there are no such changes: the file is
-    deleted.
+    Such changes are a changed file mode, a byte order mark, and comments between documents. If there are such changes,
+    the local file is kept. If its resources moved to other files, only its comments are kept.
+
+    Returns:
+        The content to keep. None if the file has no such changes and is deleted.
     """
     origin, updated, local = (side.get(path) for side in sides)
     if options.profile == "compat" or origin is None or local is None or not _has_other_changes(origin, local):
@@ -303,7 +320,7 @@ def _has_other_changes(origin: File, local: File) -> bool:
 
 
 def _find_new_comments(old: YamlFile, new: YamlFile) -> list[str]:
-    """Return the comments between documents that are only in the second file."""
+    """Return the comments between documents that `new` contains and `old` does not contain."""
     old_lines = old.comment_lines()
     return [line for line in new.comment_lines() if line not in old_lines]
 
@@ -315,7 +332,7 @@ def _extract_comments(local: File) -> File | None:
 
 
 def _add_new_comments(file: YamlFile, sides: MergeSides, path: str) -> YamlFile:
-    """Return the file with the comments that upstream added between documents."""
+    """Return the merged file with the comments between documents that the new upstream version adds."""
     if path not in sides.local or path not in sides.updated:
         return file
     origin = parse_cached(sides.origin[path].data if path in sides.origin else b"")
@@ -329,7 +346,7 @@ def _add_new_comments(file: YamlFile, sides: MergeSides, path: str) -> YamlFile:
 
 
 def _find_index(resource: PlacedResource, path: str, sides: MergeSides) -> int | None:
-    """Return the index of the resource in the file that is edited, or None if it is new there."""
+    """Return the index of the resource in the file that is edited. Return None if the resource is new in this file."""
     entry = resource.group.local if path in sides.local else resource.group.updated
     return entry.index if entry and entry.path == path else None
 

@@ -1,4 +1,4 @@
-"""The merge of resources: which resource files are parsed, and the result for each resource."""
+"""The merge of resources: select the resource files to parse, and merge each resource."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _CRD = "CustomResourceDefinition"
 
 
 def merge_resource_files(sides: MergeSides, options: MergeOptions) -> UpdateResult:
-    """Return the resource files of one package after the update. A file that only one side changed is not parsed."""
+    """Merge the resource files of one package. A file that only one side changed is not parsed."""
     resolved = {
         path: file for path in sides.paths if (file := _resolve_without_parsing(sides, path, options)) is not None
     }
@@ -55,7 +55,7 @@ def merge_resource_files(sides: MergeSides, options: MergeOptions) -> UpdateResu
 
 
 def _resolve_without_parsing(sides: MergeSides, path: str, options: MergeOptions) -> tuple[File | None] | None:
-    """Return the merged file if it need not be parsed, in a tuple, otherwise None."""
+    """Return the merged file in a tuple. Return None if the file must be parsed to merge it."""
     origin, updated, local = (side.get(path) for side in sides)
     if origin == updated:
         return (local,) if options.keep_untouched else None
@@ -67,7 +67,7 @@ def _resolve_without_parsing(sides: MergeSides, path: str, options: MergeOptions
 def _resolve_with_comments(
     origin: File | None, updated: File | None, local: File | None, options: MergeOptions
 ) -> tuple[File | None] | None:
-    """Return upstream's file with merge comments if these are the only local change."""
+    """Return the upstream file with merge comments, in a tuple. Return None if the local file has other changes."""
     if local is None or origin is None or MERGE_COMMENT.encode() not in local.data:
         return None
     if _add_comments(origin, options) != local:
@@ -76,7 +76,7 @@ def _resolve_with_comments(
 
 
 def _add_comments(file: File, options: MergeOptions) -> File:
-    """Return the file with merge comments, or unchanged if it cannot be parsed."""
+    """Return the file with merge comments. Return the file unchanged if it cannot be parsed."""
     content = add_comments_to_content(file.data, options.profile)
     return file if isinstance(content, ParseFailure) else File(content, file.executable)
 
@@ -86,7 +86,7 @@ def _merge_files(resource_files: ResourceFiles) -> UpdateResult:
     outcomes = [_merge_resource(group, schemas, resource_files.options) for group in resource_files.groups]
     placed_resources = [outcome.placed for outcome in outcomes if outcome.placed]
     if not placed_resources and resource_files.options.profile == "compat":
-        # kpt writes nothing if no resource remains, so that the last resources cannot be deleted.
+        # Keep the local resources if no resource remains, because kpt does not write files in this case.
         placed_resources = [
             PlacedResource(group, group.local.path, group.local.document)
             for group in resource_files.groups
@@ -113,12 +113,12 @@ def _merge_files(resource_files: ResourceFiles) -> UpdateResult:
 
 @dataclass(frozen=True)
 class _KnownSchemas:
-    """The known merge schemas. CRDs in the packages are parsed only for a kind without a known schema."""
+    """The merge schemas of resources. CRDs in the package are read only if a kind has no other schema."""
 
     resource_files: ResourceFiles
 
     def get_schema(self, entry: MergeEntry) -> MergeSchema:
-        """Return the merge schema of a resource."""
+        """Return the schema that defines how the fields and lists of the resource are merged."""
         schemas = self.resource_files.options.schemas
         kind = (entry.api_version, entry.kind)
         return (schemas if kind in schemas.schemas else self._with_crds).find_schema(*kind)
@@ -144,7 +144,6 @@ class _Outcome:
 
 
 def _merge_resource(group: ResourceGroup, schemas: _KnownSchemas, options: MergeOptions) -> _Outcome:
-    """Return the merge result of one resource."""
     match group:
         case ResourceGroup(updated=None, local=None):
             return _Outcome()
@@ -164,7 +163,8 @@ def _merge_deleted_upstream(
     group: ResourceGroup, origin: MergeEntry, local: MergeEntry, options: MergeOptions
 ) -> _Outcome:
     is_untouched = is_same_resource(origin.document, local.document, options.profile)
-    # kpt ignores changes of the formatting. `safe` treats them as local changes.
+    # In the profile `safe`, keep a resource whose formatting was changed locally. kpt ignores changes of the
+    # formatting.
     if is_untouched and (options.profile == "compat" or is_same_text(origin.document, local.document)):
         return _Outcome()
     conflict = Conflict("resource", "", origin.data, local.data, ABSENT, "local", DELETED_UPSTREAM)
@@ -192,7 +192,10 @@ def _merge_changed(group: ResourceGroup, schemas: _KnownSchemas, options: MergeO
 
 
 def _get_merged_path(group: ResourceGroup) -> str:
-    """Return the file of a merged resource: the local one if it was moved locally, otherwise upstream's."""
+    """Return the path of the file for a merged resource.
+
+    If a local change moved the resource, it is the local path, and in any other case the upstream path.
+    """
     origin, updated, local = group.origin, group.updated, group.local
     assert updated is not None
     assert local is not None

@@ -15,10 +15,12 @@ from reconciler.packages.package import Package, join_path
 
 @dataclass(frozen=True)
 class UpdateResult:
-    """The files of a package, or a part of it, after an update.
+    """The files of a package, or of a part of a package, after an update.
 
-    `conflicts` are the changes of both sides in the same place. If `findings` contain an error, the files must not be
-    used.
+    Attributes:
+        files: The merged files. Do not use them if `findings` contains an error.
+        conflicts: The fields and files that both sides changed differently.
+        findings: Errors and warnings of the merge.
     """
 
     files: FileTree
@@ -27,16 +29,16 @@ class UpdateResult:
 
     @property
     def has_failed(self) -> bool:
-        """Whether the files must not be used."""
+        """Whether `findings` contains an error. If so, do not use the files."""
         return bool(select_errors(self.findings))
 
     def with_details(self, conflicts: Iterable[Conflict] = (), findings: Iterable[Finding] = ()) -> UpdateResult:
-        """Return the same files with additional conflicts and findings before the existing ones."""
+        """Return this result with more conflicts and findings. The new ones are inserted before the existing ones."""
         return replace(self, conflicts=(*conflicts, *self.conflicts), findings=(*findings, *self.findings))
 
 
 def combine_results(results: Iterable[UpdateResult]) -> UpdateResult:
-    """Return the union of results that share no path."""
+    """Combine results for different files into one result. No path may occur in two results."""
     all_results = tuple(results)
     return UpdateResult(
         FileTree({path: file for result in all_results for path, file in result.files.items()}),
@@ -45,16 +47,18 @@ def combine_results(results: Iterable[UpdateResult]) -> UpdateResult:
     )
 
 
-# A Kptfile without this text has no upstream. Most Kptfiles of subpackages need not be parsed.
+# Do not parse a Kptfile without this text, because it cannot have an upstream. Most Kptfiles of subpackages have none.
 _UPSTREAM = b"upstream"
 
 
 @dataclass(frozen=True)
 class MergeSides:
-    """The three versions of a package in a merge. All paths start at the root package.
+    """The three versions of a package in a merge. All paths are relative to the root package.
 
-    `origin` is the upstream package of the last merge, `updated` is the new upstream package, and `local` is the
-    package in the target.
+    Attributes:
+        origin: The merge base: the upstream package of the last clone or update.
+        updated: The new version of the upstream package.
+        local: The package on the branch, with its local changes.
     """
 
     origin: FileTree
@@ -65,22 +69,22 @@ class MergeSides:
         return iter((self.origin, self.updated, self.local))
 
     def map_sides(self, change: Callable[[FileTree], FileTree]) -> MergeSides:
-        """Return the sides with a function applied to each."""
+        """Apply `change` to the files of each side, and return the results."""
         return MergeSides(*map(change, self))
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The sorted paths of all sides."""
+        """The sorted paths of all files that exist on at least one side."""
         return tuple(sorted({path for side in self for path in side}))
 
     def select_files_below(self, folder: str) -> MergeSides:
-        """Return the files below a folder, with unchanged paths."""
+        """Return only the files in `folder` and its subfolders. Paths stay relative to the root package."""
         return self.map_sides(lambda side: select_files_below(side, folder))
 
     def split_by_package(self, packages: Collection[str]) -> Mapping[str, MergeSides]:
-        """Return the files by the nearest of these packages that contains them; "" has all other files.
+        """Split the files by package. A file belongs to the innermost package in `packages` that contains it.
 
-        Paths are unchanged.
+        The key "" has all files outside of these packages. Paths stay relative to the root package.
         """
         parts = [_split_by_package(side, packages) for side in self]
         return {
@@ -90,16 +94,16 @@ class MergeSides:
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """The paths of all packages below the root on any side, parents before children."""
+        """The paths of all subpackages that exist on at least one side. Parents come before their children."""
         return tuple(sorted({path for side in self for path in Package(side).subpackages}, key=_get_depth_and_path))
 
     def has_upstream(self, package: str) -> bool:
-        """Return whether the package has its own upstream on any side."""
+        """Return whether the Kptfile of `package` has the section `upstream` on at least one side."""
         return any(_has_upstream(side, package) for side in self)
 
 
 def select_files_below(files: FileTree, folder: str) -> FileTree:
-    """Return the files below a folder, with unchanged paths."""
+    """Return only the files in `folder` and its subfolders. Paths do not change."""
     return FileTree({path: file for path, file in files.items() if is_below(path, folder)})
 
 
@@ -114,19 +118,19 @@ def _split_by_package(files: FileTree, packages: Collection[str]) -> dict[str, d
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Return whether a file or folder is below a folder. Everything is below ""."""
+    """Return whether `path` is inside `folder`, at any depth. If `folder` is "", return True."""
     return not folder or path.startswith(f"{folder}/")
 
 
 def find_kptfile(files: FileTree, package: str) -> Kptfile | None:
-    """Return the Kptfile of a package, or None if there is none or it cannot be read."""
+    """Return the Kptfile of a package. Return None if the Kptfile does not exist or cannot be read."""
     path = join_path(package, KPTFILE)
     kptfile = read_kptfile(files[path].data, path) if path in files else None
     return kptfile if isinstance(kptfile, Kptfile) else None
 
 
 def is_unfetched(kptfile: Kptfile | None) -> bool:
-    """Return whether a package has an upstream, but its content was never fetched."""
+    """Return whether a package has an upstream from which no content was fetched: it has no `upstreamLock`."""
     return kptfile is not None and kptfile.upstream is not None and kptfile.upstream_lock is None
 
 

@@ -1,4 +1,7 @@
-"""The merge of one package without its subpackages: its Kptfile, its resources and its opaque files."""
+"""The merge of one package without its subpackages: its Kptfile, its resources, and its opaque files.
+
+Opaque files are files that are not read as resources.
+"""
 
 from __future__ import annotations
 
@@ -31,25 +34,26 @@ from reconciler.packages.update.whole_files import (
 def merge_package(
     sides: MergeSides, package: str, options: MergeOptions, *, is_root: bool, take_upstream: bool
 ) -> UpdateResult:
-    """Return the files of one package after a resource merge. The sides contain no files of other packages."""
+    """Merge the files of one package, resource by resource. `sides` must not contain files of subpackages."""
     kptfile = merge_package_kptfile(sides, package, options, is_root=is_root, take_upstream=take_upstream)
     return combine_results([kptfile, merge_files(sides, options)])
 
 
 def merge_two_sides(sides: MergeSides, options: MergeOptions) -> UpdateResult:
-    """Merge two sides of one package, including its subpackages. All fields of the Kptfiles are merged alike."""
+    """Merge two changed versions of one package and its subpackages. All fields of their Kptfiles are merged."""
     packages = sorted(dirname(path) for path in sides.paths if basename(path) == KPTFILE)
     kptfiles = (_merge_whole_kptfile(sides, package, options) for package in packages)
     return combine_results([*kptfiles, merge_files(sides, options)])
 
 
 def merge_files(sides: MergeSides, options: MergeOptions) -> UpdateResult:
-    """Return all files except Kptfiles after the update."""
+    """Merge all files of a package except for Kptfiles."""
     ignored_paths = [_find_ignored(side) for side in sides]
     files_without_kptfiles = sides.map_sides(_remove_kptfiles)
     if options.profile == "compat":
         return _merge_like_kpt(files_without_kptfiles, ignored_paths, options)
-    # A file that is ignored on one side is opaque. Otherwise upstream's changes of ignored templates would be lost.
+    # Merge a file as a whole if `.krmignore` excludes it on any side, so that upstream changes of this file are
+    # applied.
     opaque = [
         path
         for path in files_without_kptfiles.paths
@@ -64,10 +68,10 @@ def merge_files(sides: MergeSides, options: MergeOptions) -> UpdateResult:
 def merge_package_kptfile(
     sides: MergeSides, package: str, options: MergeOptions, *, is_root: bool, take_upstream: bool
 ) -> UpdateResult:
-    """Return the Kptfile of a package after the update, if it has one.
+    """Merge the Kptfile of a package. The result has no file if the package has no Kptfile after the merge.
 
-    A Kptfile that upstream deleted is deleted if it has no local change, but never from the root. In `compat` it always
-    stays, and its fields that came from upstream are removed.
+    If upstream deleted the Kptfile, it is deleted unless it has local changes or belongs to the root package. In the
+    profile `compat`, it is kept, and fields that came from upstream are removed.
     """
     path = join_path(package, KPTFILE)
     origin, updated, local = (side.get(path) for side in sides)
@@ -156,7 +160,7 @@ def _take_unreadable(sides: MergeSides, path: str, findings: list[Finding], *, i
 
 
 def _merge_like_kpt(sides: MergeSides, ignored_paths: list[set[str]], options: MergeOptions) -> UpdateResult:
-    """Merge files as kpt: ignored resource files count as absent on their side, and local ones stay unchanged."""
+    """Merge files as kpt does: treat an ignored resource file as absent on its side, and keep ignored local files."""
     opaque = [path for path in sides.paths if not is_resource_file(path)]
     visible = MergeSides(
         *(side.without_files(*opaque, *ignored) for side, ignored in zip(sides, ignored_paths, strict=True))

@@ -1,4 +1,7 @@
-"""The update strategies: how the root or a remote subpackage is updated together with its local subpackages."""
+"""The update strategies. A strategy updates a root package, or a subpackage with its own upstream.
+
+Subpackages without their own upstreams are updated together with the package that contains them.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,14 @@ from reconciler.packages.update.whole_files import DELETED_LOCALLY, DELETED_UPST
 
 @dataclass(frozen=True)
 class UpdateUnit:
-    """A package that is updated by one strategy. `sides` contain its files and those of its local subpackages.
+    """A package that is updated with one strategy, together with its subpackages that have no own upstream.
 
-    `is_root`: whether the update started with this package. It keeps its upstream, unless the strategy replaces it.
+    Attributes:
+        package: The path of the package.
+        sides: The files of the package and of these subpackages.
+        options: The options of the merge.
+        is_root: Whether this package is the root package of the update. A root package keeps its section `upstream`,
+            unless the strategy replaces the Kptfile.
     """
 
     package: str
@@ -35,17 +43,19 @@ class UpdateUnit:
 
     @cached_property
     def local_packages(self) -> tuple[str, ...]:
-        """The subpackages that this strategy updates, parents before children."""
+        """The paths of the subpackages that are updated together with this package. Parents come before their children."""
         return tuple(path for path in self.sides.packages if path != self.package)
 
     @cached_property
     def scopes(self) -> Mapping[str, MergeSides]:
-        """The files of each package of the unit, without those of its subpackages."""
+        """The files of this package and of each local subpackage, by package. Files of nested subpackages are not
+        included.
+        """
         return self.sides.split_by_package((self.package, *self.local_packages))
 
 
 def update_unit(unit: UpdateUnit, strategy: Strategy) -> UpdateResult:
-    """Return the files of the unit after an update with this strategy."""
+    """Update the files of a package with the given strategy."""
     match strategy:
         case "resource-merge":
             return _merge_resources(unit)
@@ -60,9 +70,9 @@ def update_unit(unit: UpdateUnit, strategy: Strategy) -> UpdateResult:
 def resolve_missing_package(
     sides: MergeSides, package: str, exists: MergeSides, options: MergeOptions
 ) -> UpdateResult | None:
-    """Return the result for a package that is missing on at least one side, or None if all sides have it.
+    """Decide about a package that does not exist on all sides. Return None if all sides have the package.
 
-    `exists` has files exactly on the sides that have the package.
+    The sides in `exists` contain at least one file if the package exists on this side, and no file if it does not.
     """
     match tuple(bool(side) for side in exists):
         case (True, True, True):
@@ -97,7 +107,7 @@ def _merge_resources(unit: UpdateUnit) -> UpdateResult:
 
 
 def _has_new_upstream(unit: UpdateUnit) -> bool:
-    """Return whether the local package has another upstream than the package of the last merge."""
+    """Return whether the upstream of the local package differs from its upstream in the merge base."""
     kptfiles = [find_kptfile(side, unit.package) for side in (unit.sides.origin, unit.sides.local)]
     origin, local = (kptfile.upstream.git if kptfile and kptfile.upstream else None for kptfile in kptfiles)
     return origin != local
@@ -135,7 +145,7 @@ def _find_local_changes(unit: UpdateUnit, package: str) -> Iterator[str]:
         return
     scope, kptfile = unit.scopes[package], join_path(package, KPTFILE)
     for path in list_changed_files(scope.origin, scope.local):
-        # The upstream package may have no Kptfile. Then the local one was generated when the package was cloned.
+        # Ignore a generated Kptfile. A clone generates the Kptfile if the upstream package has none.
         is_generated = path == kptfile and path not in scope.origin and is_minimal_kptfile(scope.local[path].data)
         if not is_generated or package != unit.package:
             yield path
@@ -161,9 +171,12 @@ def _copy_merge(unit: UpdateUnit) -> UpdateResult:
 
 
 def _take_kptfile(unit: UpdateUnit) -> UpdateResult:
-    """Return the unit's merged Kptfile with the upstream sections of the upstream package."""
+    """Return the merged Kptfile, with the sections `upstream` and `upstreamLock` of the new upstream package.
+
+    The root package keeps its own sections if the caller sets them.
+    """
     scope = unit.scopes[unit.package]
-    # kpt merges without an origin, so that functions that upstream removed stay.
+    # In the profile `compat`, merge without a merge base, as kpt does. Functions that upstream removed are then kept.
     sides = MergeSides(FileTree(), scope.updated, scope.local) if unit.options.profile == "compat" else scope
     take_upstream = not (unit.is_root and unit.is_locked)
     return merge_package_kptfile(sides, unit.package, unit.options, is_root=unit.is_root, take_upstream=take_upstream)

@@ -1,4 +1,4 @@
-"""The two merges of whole packages: an update from upstream, and a merge of two sides of one package."""
+"""The two merges of whole packages: an update from upstream, and a merge of two changed versions of one package."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from reconciler.packages.update.strategies import UpdateUnit, resolve_missing_pa
 def update_package_tree(
     sides: MergeSides, strategy: Strategy, options: MergeOptions, *, is_locked: bool = False
 ) -> UpdateResult:
-    """Return a whole package after an update: the root by this strategy, remote subpackages by their own strategies.
+    """Update the root package with `strategy`, and each subpackage with its own upstream with its own strategy.
 
-    A remote subpackage is updated from the files in the upstream package. Its own upstream is not fetched.
+    Such a subpackage is updated from its files in the new upstream package. Its own upstream is not fetched.
     """
     remote = [path for path in sides.packages if sides.has_upstream(path)]
     if strategy == "copy-merge":
@@ -40,7 +40,7 @@ def update_package_tree(
     for package in remote:
         if any(is_below(package, folder) for folder in copied_packages):
             continue
-        # copy-merge of a package includes the packages in it.
+        # Skip all packages inside a package with the strategy copy-merge, because this strategy copies them too.
         if options.vendored and _read_strategy(sides.local, package) == "copy-merge":
             copied_packages.append(package)
         package_sides = sides.select_files_below(package) if package in copied_packages else sides_by_package[package]
@@ -84,10 +84,17 @@ def update_package(
     options: MergeOptions,
     lock: ResolvedUpstream | None = None,
 ) -> UpdateResult:
-    """Return the local package with upstream's changes from `origin` to `updated`. Nothing is fetched.
+    """Apply the upstream changes from `origin` to `updated` to the local package. Nothing is fetched.
 
-    With `lock`, the root's Kptfile gets this upstream, and the resources in changed files get merge comments. After an
-    error, the files are the local ones.
+    If the update fails, the result contains the local files.
+
+    Args:
+        origin: The merge base: the upstream package of the last clone or update.
+        updated: The new version of the upstream package.
+        local: The package on the branch, with its local changes.
+        strategy: The update strategy of the root package.
+        options: The options of the merge.
+        lock: The new upstream for the root Kptfile. If it is set, resources in changed files also get merge comments.
     """
     result = update_package_tree(MergeSides(origin, updated, local), strategy, options, is_locked=lock is not None)
     if not result.has_failed and lock:
@@ -98,21 +105,21 @@ def update_package(
 
 
 def merge_packages(base: FileTree, theirs: FileTree, ours: FileTree, options: MergeOptions) -> UpdateResult:
-    """Merge two sides of one package. In conflicts, `upstream` is `theirs` and `local` is `ours`.
+    """Merge two changed versions of one package. All fields of all Kptfiles are merged.
 
-    There is no strategy and no upstream. All fields of all Kptfiles are merged alike.
+    In conflicts, `upstream` is the value of `theirs`, and `local` is the value of `ours`.
     """
     result = merge_two_sides(MergeSides(base, theirs, ours), options)
     return replace(result, files=ours) if result.has_failed else result
 
 
 def get_update_strategy(upstream: KptfileUpstream | None) -> Strategy:
-    """Return the update strategy of the package; the default is resource-merge."""
+    """Return the update strategy of a package. The default is `resource-merge`."""
     return (upstream.update_strategy if upstream else None) or "resource-merge"
 
 
 def add_comments_to_changed_files(result: UpdateResult, before: FileTree, options: MergeOptions) -> UpdateResult:
-    """Return the result with merge comments in all changed files."""
+    """Return the result with merge comments on the resources of all changed files."""
     unchanged_paths = (
         path for path in result.files if is_resource_file(path) and result.files[path] == before.get(path)
     )

@@ -1,4 +1,4 @@
-"""Comparison of a package with its upstream: the local changes since the last merge (`kpt pkg diff`)."""
+"""Comparison of a package with its upstream package, to show its local changes (`kpt pkg diff`)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,14 @@ _UPSTREAM_SECTIONS = ("upstream", "upstreamLock")
 
 @dataclass(frozen=True)
 class UpstreamComparison:
-    """The different files, upstream and local, and the upstream package of the comparison.
+    """The files that differ between a package and its upstream package.
 
-    Changes that tools make to a cloned package (name, upstream, merge comments) are equal on both sides.
+    Changes of name, upstream and merge comments, which tools make in every cloned package, are not differences.
+
+    Attributes:
+        upstream: The differing files in the upstream package.
+        local: The differing files in the local package.
+        upstream_package: The upstream package with its commit.
     """
 
     upstream: FileTree
@@ -35,14 +40,16 @@ class UpstreamComparison:
 def compare_with_upstream(
     local: FileTree, fetcher: PackageFetcher, ref: str = ""
 ) -> UpstreamComparison | tuple[Finding, ...]:
-    """Return the differences between a package and its upstream, or findings.
+    """Compare a package with its upstream package. Return findings if this is not possible.
 
-    Remote subpackages are compared with their own upstreams. With a `ref`, they are compared with it if they follow the
-    root's ref.
+    A subpackage with its own upstream is compared with that upstream. `ref` also applies to this subpackage if it has
+    the same repository and ref as the root package.
 
     Args:
-        ref: "" for the revision of the last merge, "latest" for the current commit of the upstream's ref, or another
-            ref.
+        local: The files of the local package.
+        fetcher: Fetches upstream packages.
+        ref: The upstream version: "" for the version of the last clone or update, "latest" for the current commit of
+            the upstream ref, or any other ref.
     """
     kptfile = Package(local).kptfile
     if isinstance(kptfile, tuple):
@@ -73,7 +80,7 @@ def _fetch_upstream(kptfile: Kptfile, root: Kptfile, fetcher: PackageFetcher, re
         return fetcher.fetch(git.repo, git.directory, ref)
     if lock is None or (is_root and ref):
         return None
-    # Report the ref of the lock, because a commit id alone is hard to recognize.
+    # Report the ref of the lock instead of its commit, because a ref such as "v1" is easier to recognize.
     return replace(fetcher.fetch(lock.repo, lock.directory, lock.commit), ref=lock.ref)
 
 
@@ -82,7 +89,7 @@ def _get_git_upstream(kptfile: Kptfile) -> GitUpstream | None:
 
 
 def _add_package(files: FileTree, package: str, upstream: FileTree, local: Kptfile) -> FileTree:
-    """Return the files with an upstream package at the location of the local package."""
+    """Add an upstream package to `files` at the path `package`. Its Kptfile gets the local name and upstream."""
     kptfile = read_kptfile(upstream[KPTFILE].data) if KPTFILE in upstream else create_kptfile(local.name)
     if isinstance(kptfile, Kptfile):
         upstream = upstream.with_files({KPTFILE: _copy_local_identity(kptfile, local).to_bytes()})
@@ -104,7 +111,7 @@ def _select_files(files: FileTree, paths: tuple[str, ...], local: FileTree) -> F
 
 
 def _add_merge_comments(path: str, file: File, local: File | None) -> File:
-    """Return the file with the merge comments of the local file, so that they are not a difference."""
+    """Return the file with the merge comments of the local file, so that merge comments are not shown as differences."""
     if local is None or not is_resource_file(path):
         return file
     content = add_comments_to_content(file.data, "compat" if UPSTREAM_IDENTIFIER.encode() in local.data else "safe")

@@ -1,4 +1,4 @@
-"""Files that are merged as a whole: opaque files, and files that cannot be parsed."""
+"""Files that are merged as a whole: opaque files, which are not read as resources, and files that cannot be parsed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ DELETED_UPSTREAM = "deleted-upstream"
 
 
 def merge_opaque_file(sides: MergeSides, path: str, options: MergeOptions) -> UpdateResult:
-    """Return an opaque file after the update: the side with a change wins, and the local side if both changed it."""
+    """Merge an opaque file, which is not read as resources. If both sides changed the file, the local file wins."""
     origin, updated, local = (side.get(path) for side in sides)
     if options.remember_deletions:
         return merge_whole_file(sides, path, "local", "D16")
-    # kpt ignores all paths that contain ".git".
+    # Keep the local file, because kpt ignores all paths that contain ".git".
     if ".git" in path:
         return create_single_file_result(path, local)
     if local is not None and local != origin:
@@ -27,9 +27,9 @@ def merge_opaque_file(sides: MergeSides, path: str, options: MergeOptions) -> Up
 
 
 def merge_whole_file(sides: MergeSides, path: str, winner: ChosenSide, rule: str) -> UpdateResult:
-    """Return the file of the side that changed it. If both changed it, return the winner's file and a conflict.
+    """Return the file of the side that changed it. If both sides changed it, return the winner's file and a conflict.
 
-    A deletion never wins against a change, except for a local deletion: a file that was deleted locally stays deleted.
+    If upstream deleted a file with local changes, the file is kept. If the file was deleted locally, it stays deleted.
     """
     origin, updated, local = (side.get(path) for side in sides)
     if (resolved := resolve_one_sided(origin, updated, local)) is not None:
@@ -50,7 +50,10 @@ def merge_whole_file(sides: MergeSides, path: str, winner: ChosenSide, rule: str
 
 
 def resolve_one_sided(origin: File | None, updated: File | None, local: File | None) -> tuple[File | None] | None:
-    """Return the merged file, in a tuple, if at most one side changed it or both equally. None if it must be merged."""
+    """Return the merged file in a tuple if at most one side changed it, or if both sides changed it equally.
+
+    Return None if both sides changed the file differently.
+    """
     if origin == updated or local == updated:
         return (local,)
     if origin == local:
@@ -64,7 +67,7 @@ def resolve_one_sided(origin: File | None, updated: File | None, local: File | N
 
 
 def merge_executable_bit(origin: File | None, updated: File | None, local: File | None) -> bool:
-    """Return whether the merged file is executable. The side that changed the mode decides."""
+    """Return whether the merged file is executable. A changed executable bit is preferred over an unchanged one."""
     if local is None or updated is None:
         return bool((local or updated or File(b"")).executable)
     base = origin.executable if origin else updated.executable
@@ -72,10 +75,10 @@ def merge_executable_bit(origin: File | None, updated: File | None, local: File 
 
 
 def create_single_file_result(path: str, file: File | None) -> UpdateResult:
-    """Return a result with one file, or without files."""
+    """Return a result that contains only this file. If `file` is None, the result has no files."""
     return UpdateResult(FileTree({path: file} if file else {}))
 
 
 def format_conflict_file(file: File | None) -> Any:
-    """Return the value that represents a file in a conflict: its blob id, or ABSENT."""
+    """Return the value that represents a file in a conflict: its blob id, or ABSENT if the file does not exist."""
     return ABSENT if file is None else file.id
