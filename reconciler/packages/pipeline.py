@@ -96,7 +96,7 @@ class PipelineStep:
     """The result of one pipeline entry: a function call, or the reason why the function could not be called."""
 
     package: str
-    """The path of the package, "" for the root."""
+    """The path of the package whose pipeline contains the entry. The root package has the path ""."""
     stage: PipelineStage
     name: str
     image: str
@@ -134,7 +134,7 @@ class RenderFailure:
     kind: FailureKind
     package: str
     function: str
-    """The image or command; "" if no function was called."""
+    """The image or command of the function. "" if no function was called."""
     message: str
 
 

@@ -210,7 +210,7 @@ def _has_same_order(first: Sequence[int], second: Sequence[int]) -> bool:
 
 
 _EXCLUSIVE_FIELDS = (("image", "exec"), ("configMap", "configPath"))
-"""Pairs of fields of which a function has at most one."""
+"""Pairs of fields that exclude each other: a function can have only one field of a pair."""
 
 
 def merge_functions(sides: SideValues, rules: MergeRules) -> MergeOutcome:

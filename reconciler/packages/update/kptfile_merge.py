@@ -43,7 +43,7 @@ def merge_kptfile_structs(sides: SideValues, rules: MergeRules) -> tuple[StructD
 
 
 def _select_merged_parts(data: StructData) -> dict[str, Any]:
-    """Return the parts of a Kptfile that kpt merges. Empty fields are omitted, because the Go structs of kpt omit them."""
+    """Return the parts of a Kptfile that kpt merges. As in the Go structs of kpt, empty fields are omitted."""
     metadata = data.get("metadata") or {}
     parts: dict[str, Any] = {
         name: _decode_struct(data[name]) for name in _SECTIONS if isinstance(data.get(name), Mapping)
@@ -151,7 +151,7 @@ KPTFILE_SCHEMA = MergeSchema(
         "status": MergeSchema({"conditions": MergeSchema(items=UNKNOWN_SCHEMA, keys=("type",))}),
     }
 )
-"""How the lists of a Kptfile are merged, except for the lists of its pipeline."""
+"""The merge keys of the lists in a Kptfile. The lists of its pipeline are merged by `merge_functions`."""
 
 _IDENTITY: tuple[Path, ...] = (("apiVersion",), ("kind",))
 _PACKAGE: tuple[Path, ...] = (("metadata", "name"), ("metadata", "namespace"))

@@ -9,7 +9,7 @@ from reconciler.krm.merge3.rules import ChosenSide, Conflict
 from reconciler.krm.yaml.compare import is_equal_data
 
 MergeOutcome: TypeAlias = tuple[Any, tuple[Conflict, ...]]
-"""The merged value or ABSENT, and the conflicts. Their pointers start at the value."""
+"""The merged value and the conflicts. The value is ABSENT if it is removed. Conflict pointers start at the value."""
 
 
 class SideValues(NamedTuple):

@@ -26,23 +26,23 @@ class MergeOptions:
     rules: MergeRules = SAFE
     schemas: MergeSchemas = field(default_factory=load_builtin_merge_schemas)
     follow_moves: bool = True
-    """D10: a resource that moved to another file is still the same resource."""
+    """D10: a resource that moved to another file is recognized as the same resource."""
     match_identifiers: bool = True
-    """D11: a renamed resource is found by its upstream-identifier annotation."""
+    """D11: a renamed resource is found by its annotation `internal.kpt.dev/upstream-identifier`."""
     take_untouched: bool = True
-    """D15: a file without local changes is taken from upstream unchanged."""
+    """D15: a file without local changes is replaced by the upstream file, without a merge."""
     remember_deletions: bool = True
-    """D16: an opaque file that was deleted locally stays deleted. Changes on both sides are reported."""
+    """D16: a deleted local file stays deleted, and changes on both sides are conflicts. For files without resources."""
     isolate_broken: bool = True
     """D17: a file with syntax errors or duplicate resources does not stop the merge of other files."""
     keep_untouched: bool = True
     """D18: a file that upstream did not change keeps its local content and is not parsed."""
     crds_of_all_sides: bool = True
-    """D19: list keys come from the CRDs of the updated, the local and the old package, in this order."""
+    """D19: list keys are read from the CRDs of the updated, local and origin package, in this order."""
     vendored: bool = True
-    """Whether remote subpackages in the upstream package are updated with it."""
+    """Whether to update subpackages with their own upstreams from their files in the upstream package."""
     match_positions: bool = False
-    """Whether a resource with different identities in origin and updated is found by its position in its file.
+    """Whether a resource whose identity differs in origin and updated is found by its position in the file.
 
     Use it only if origin and updated are the same package before and after its functions.
     """

@@ -39,11 +39,11 @@ class UpdateUnit:
     options: MergeOptions
     is_root: bool
     is_locked: bool = False
-    """Whether the caller sets the upstream of the root."""
+    """Whether the caller sets the section `upstream` of the root package after the update."""
 
     @cached_property
     def local_packages(self) -> tuple[str, ...]:
-        """The paths of the subpackages that are updated together with this package. Parents come before their children."""
+        """The paths of the subpackages that are updated with this package. Parents come before their children."""
         return tuple(path for path in self.sides.packages if path != self.package)
 
     @cached_property

@@ -111,7 +111,7 @@ def _select_files(files: FileTree, paths: tuple[str, ...], local: FileTree) -> F
 
 
 def _add_merge_comments(path: str, file: File, local: File | None) -> File:
-    """Return the file with the merge comments of the local file, so that merge comments are not shown as differences."""
+    """Return the file with the merge comments of the local file, so that they are not shown as differences."""
     if local is None or not is_resource_file(path):
         return file
     content = add_comments_to_content(file.data, "compat" if UPSTREAM_IDENTIFIER.encode() in local.data else "safe")
