@@ -99,7 +99,7 @@ def _set_identifier(document: Document, resource: PackageResource) -> Document:
 
 
 def _create_skipped_file_finding(path: str, reason: ParseFailure) -> Finding:
-    text = f"the file cannot be parsed, so that it gets no merge comments: {reason.message}"
+    text = f"no merge comments are added to this file, because it cannot be parsed: {reason.message}"
     return MERGE_COMMENTS_SKIPPED.finding(text, SourceLocation(path, reason.line))
 
 

@@ -49,7 +49,8 @@ CODES = (
         "NoOrigin",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "A subpackage cannot be merged, because upstream had not fetched it when the package was cloned.",
+        "A subpackage cannot be merged, because the upstream package did not contain its files when the package was "
+        "cloned.",
     ),
     PACKAGE_CONTEXT := FindingCode(
         "PackageContext", Severity.ERROR, FindingScope.PACKAGE, "The package context is missing or invalid."

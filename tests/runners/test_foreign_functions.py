@@ -95,7 +95,7 @@ def test_its_failure_says_why(kyaml_example: Path) -> None:
 
     assert result.failure is not None
     assert result.failure.kind == "failed"
-    assert "it ended with exit code 1: " in result.failure.message
+    assert "the function ended with exit code 1: " in result.failure.message
     assert "unknown flag: --no-such-flag" in result.failure.message
 
 

@@ -1,5 +1,5 @@
-"""Built-in KRM functions, selected by image name and version, and the types and formats that all functions use.
+"""Built-in KRM functions, which are selected by image name and version, and the types that all functions use.
 
-Modules with functions are named after their subject, for example `setters` for `apply-setters` and `create-setters`.
-Running functions in other processes or containers does not belong here.
+A module with functions is named after its subject. For example, `setters` contains `apply-setters` and
+`create-setters`. Code that runs functions in other processes or containers does not belong here.
 """

@@ -1,4 +1,4 @@
-"""The function `apply-replacements`: copies a field of one resource to fields of other resources."""
+"""The function `apply-replacements`: copy a field of one resource to fields of other resources."""
 
 from __future__ import annotations
 
@@ -41,13 +41,15 @@ from reconciler.packages.functions.replacement_fields import (
     parse_structured_text,
 )
 
-# Since this version, a missing target field is an error, the default target is the name, and targets keep their type.
+# In this version and later, a missing target field is an error, the default target is `metadata.name`, and a target
+# field keeps its type.
 _STRICT = (0, 1, 2)
-# Since this version, ids are patterns, `sourceValue` exists, and paths can enter text that contains JSON or YAML.
+# In this version and later, selectors of ids are patterns, `sourceValue` exists, and a path can continue in a string
+# that contains JSON or YAML.
 _PATTERNS = (0, 1, 3)
-# Large enough for the pairs of patterns and texts of all packages in progress.
+# Enough for all comparisons of a pattern with a text in the packages that are rendered at the same time.
 _MAX_CACHED_MATCHES = 4096
-# Steps to find and write one field.
+# The steps of the function budget that finding and writing one field takes.
 _WRITE_STEPS = 10
 _ID_FIELDS = ("group", "version", "kind", "name", "namespace")
 
@@ -58,7 +60,7 @@ class _ReplacementError(ValueError):
 
 @dataclass(frozen=True)
 class _Rules:
-    """The differences between versions and profiles."""
+    """The behavior of a replacement, which depends on the version of the function and on the profile."""
 
     strict: bool
     patterns: bool
@@ -66,14 +68,14 @@ class _Rules:
     types: str
     """The field that determines the type of a replaced scalar: `source` or `target`."""
     missing: str
-    """The effect of a missing target field: `ignored`, a `warning` or an `error`."""
+    """The effect of a missing target field: `ignored`, `warning` or `error`."""
     keeps_order: bool
-    """Whether JSON in a string keeps the order of its keys, and YAML keeps its last line break."""
+    """Whether JSON text in a field keeps the order of its keys, and YAML text keeps its last line break."""
     budget: FunctionBudget
 
 
 class _Resources:
-    """The items. The data of an item is copied before its first change."""
+    """The resources during the replacements. The data of a resource is copied before its first change."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         self.items = tuple(items)
@@ -81,11 +83,11 @@ class _Resources:
         self._current: dict[Item, Item] = {}
 
     def get_data(self, item: Item) -> Any:
-        """Return the current data of an item; read-only."""
+        """Return the current data of an item. Do not change this data."""
         return self._changed.get(item, item.data)
 
     def get_current(self, item: Item) -> Item:
-        """Return the item with the changes of earlier replacements."""
+        """Return the item with the changes of the previous replacements."""
         if item not in self._changed:
             return item
         if item not in self._current:
@@ -93,21 +95,21 @@ class _Resources:
         return self._current[item]
 
     def get_writable_data(self, item: Item) -> Any:
-        """Return the item's data for changes."""
-        # The cached item becomes invalid when its data changes.
+        """Return a copy of the item's data, which the caller can change."""
+        # Remove the item from the cache, because the caller changes its data.
         self._current.pop(item, None)
         if item not in self._changed:
             self._changed[item] = item.copy()
         return self._changed[item]
 
     def check(self) -> None:
-        """Raise LimitError if data is nested too deeply to be written."""
+        """Raise LimitError if a changed resource has too many nesting levels to be written."""
         for item, data in self._changed.items():
             if error := find_depth_error(data):
                 raise LimitError(f"{item.file}: {item.kind} {item.name}: {error}")
 
     def list_all(self) -> tuple[Item, ...]:
-        """Return all current items. An item without a change is the same object."""
+        """Return all items with their changes. Unchanged items are the original Python objects."""
         return tuple(self._share_unchanged(item) for item in self.items)
 
     def _share_unchanged(self, item: Item) -> Item:
@@ -119,10 +121,10 @@ class _Resources:
 def apply_replacements(
     items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext
 ) -> FunctionOutput:
-    """Return the items with all replacements in order. Each replacement sees the results of the previous ones.
+    """Apply all replacements in order. Each replacement reads the results of the previous replacements.
 
-    After an error, the items are unchanged. The error is a result without a failure, because kpt's function exits
-    with 0.
+    After an error, the items are unchanged. An invalid replacement gives an error result, but no failed output, because
+    the original function exits with 0.
     """
     resources, rules, results = _Resources(items), _create_rules(context), list[FunctionResult]()
     try:
@@ -215,7 +217,7 @@ def _write_target(
     resources: _Resources, target: Mapping[str, Any], value: Any, rules: _Rules
 ) -> Iterator[FunctionResult]:
     default = ["metadata.name"] if rules.strict else []
-    # Steps to check one item: its labels, its id, and the rejected targets.
+    # The steps to compare one item with the selected labels and ids, and with each rejected target.
     rejections, selectors = target.get("reject"), target["select"]
     size = sum(len(str(selectors.get(name) or "")) for name in ("labelSelector", "annotationSelector"))
     steps = 1 + size // 16 + (len(rejections) if isinstance(rejections, list) else 0)
@@ -238,10 +240,10 @@ def _write_target(
 def _write_fields(
     data: Any, segments: tuple[Segment, ...], value: Any, options: Mapping[str, Any], rules: _Rules, path: str
 ) -> bool:
-    """Set the fields at a path. Return whether there are any."""
+    """Set all fields at a path. Return False if the path selects no field."""
     references = find_references(data, segments, create=bool(options.get("create")), matching=rules.matching)
     for reference in references:
-        # Charge before the value is joined or copied. Only the text of the old value is kept.
+        # Check the budget before the value is joined or copied, so that a large value is never created.
         old_value = reference.read() if options.get("delimiter") else None
         size = estimate_value_bytes(value, len(segments)) + (
             estimate_text_bytes(old_value) if isinstance(old_value, str) else 0
@@ -253,7 +255,7 @@ def _write_fields(
 
 
 def _write_in_text(data: Any, path: str, value: Any, options: Mapping[str, Any], rules: _Rules) -> bool:
-    """Set the fields at a path that enters a text with JSON or YAML. Return whether there are any."""
+    """Set all fields at a path that continues in a string with JSON or YAML. Return False if there is no such field."""
     segments = parse_replacement_path(path)
     for length in range(1, len(segments)):
         for reference in find_references(data, segments[:length], matching=rules.matching):

@@ -1,4 +1,4 @@
-"""The built-in functions and their versions, by the base names of the images that they replace."""
+"""The built-in functions with their versions, by the base name of the function image."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reconciler.packages.functions.starlark import run_starlark
 
 
 def _list_releases_until(function: KrmFunction, until: FunctionVersion) -> tuple[FunctionRelease, ...]:
-    # These functions check their version themselves.
+    # One release contains all versions, because the function reads the version from its context.
     return (FunctionRelease(function, (0, 0, 0), until),)
 
 

@@ -1,4 +1,4 @@
-"""Edits of fields: their order, their types when they are set as text, and their line comments."""
+"""Edits of fields in resources: list the fields, convert texts to values, and set line comments."""
 
 from __future__ import annotations
 
@@ -14,19 +14,22 @@ from reconciler.packages.parsing import ParseFailure, parse_cached
 
 
 class EditError(ValueError):
-    """A field cannot get its value or comment. The message contains the reason."""
+    """A value or a comment cannot be set in a field. The message contains the reason."""
 
 
 def edit_items(
     items: Sequence[Item], edit: Callable[[Item], tuple[Item, Sequence[FunctionResult]]]
 ) -> tuple[tuple[Item, ...], tuple[FunctionResult, ...]]:
-    """Return every edited item, and all results."""
+    """Apply `edit` to each item. Return all edited items and the results of all edits."""
     edited = [edit(item) for item in items]
     return tuple(item for item, _ in edited), tuple(result for _, results in edited for result in results)
 
 
 def walk_fields(value: Any, path: DataPath = ()) -> Iterator[tuple[DataPath, Any]]:
-    """Yield scalars, and lists in mappings, by path. The lists of a mapping come before the fields in it."""
+    """Yield the path and the value of each scalar, and of each list that is a value in a mapping.
+
+    The lists of a mapping come before all other fields of this mapping.
+    """
     if isinstance(value, dict):
         yield from (((*path, key), inner) for key, inner in value.items() if isinstance(inner, list))
         for key, inner in value.items():
@@ -41,9 +44,20 @@ def walk_fields(value: Any, path: DataPath = ()) -> Iterator[tuple[DataPath, Any
 def set_line_comments(
     item: Item, comments: Mapping[DataPath, str], budget: FunctionBudget
 ) -> tuple[Item, Mapping[DataPath, str]]:
-    """Return the item with other line comments (with the leading "# "), and an error for each comment without a place.
+    """Set line comments in an item. Return the changed item and errors.
 
-    The caller charges the comments. This function charges the parsing. Raises LimitError.
+    The errors are for comments at fields where YAML allows no line comment.
+
+    The caller must subtract the size of the comments from the budget before. This function subtracts the cost of
+    parsing.
+
+    Args:
+        item: The item.
+        comments: The comments by the path of their field. Each comment starts with "# ".
+        budget: The remaining budget of the render.
+
+    Raises:
+        LimitError: The budget is too small.
     """
     if not comments:
         return item, {}
@@ -54,7 +68,12 @@ def set_line_comments(
 
 
 def require_line_comments(item: Item, comments: Mapping[DataPath, str], budget: FunctionBudget) -> Item:
-    """Return the item with other line comments. Raises EditError if one has no place, LimitError."""
+    """Set line comments in an item, as `set_line_comments` does. Return the changed item.
+
+    Raises:
+        EditError: YAML does not allow one of the comments at its field.
+        LimitError: The budget is too small.
+    """
     changed_item, errors = set_line_comments(item, comments, budget)
     if errors:
         raise EditError(next(iter(errors.values())))
@@ -74,7 +93,7 @@ def _find_comment_error(document: Document, path: DataPath, comment: str, budget
 
 @cached(4096)
 def parse_plain_scalar(text: str) -> Any:
-    """Return the YAML value of unquoted text. Text that is not a scalar is returned as text."""
+    """Return the YAML value of a text without quotes, e.g. "1" -> 1. Return the text if it is no valid scalar."""
     parsed = parse_cached(text.encode())
     if isinstance(parsed, ParseFailure) or len(parsed.documents) != 1:
         return text
@@ -83,10 +102,10 @@ def parse_plain_scalar(text: str) -> Any:
 
 
 def convert_scalar_type(text: str, document: Document, path: DataPath) -> Any:
-    """Return the value of `text` when it replaces the scalar at `path`.
+    """Return the value that results if `text` replaces the scalar at `path`.
 
-    A quoted scalar stays a string. If the old value is a string, a float with a different standard notation stays a
-    string too, because "1.10" is then a version and not a number.
+    A quoted scalar stays a string. A text such as "1.10" also stays a string if the old value is a string, because it
+    is probably a version. As a float, it would become "1.1".
     """
     old, new = get_value_at(document.data, path), parse_plain_scalar(text)
     if is_quoted_scalar(document, path):
@@ -95,7 +114,7 @@ def convert_scalar_type(text: str, document: Document, path: DataPath) -> Any:
 
 
 def is_quoted_scalar(document: Document, path: DataPath) -> bool:
-    """Return whether the string at `path` is quoted or a block scalar, according to the line of its key."""
+    """Return whether the value at `path` is a string in quotes or in block style."""
     old = get_value_at(document.data, path)
     if not isinstance(old, str):
         return False
@@ -105,7 +124,7 @@ def is_quoted_scalar(document: Document, path: DataPath) -> bool:
 
 
 def quote_like(text: str, document: Document, path: DataPath) -> str:
-    """Return the text with the quotes of the scalar at `path`."""
+    """Return the text in the same quotes as the scalar at `path`. If the scalar has no quotes, add no quotes."""
     first = _get_first_character(document, path) if isinstance(get_value_at(document.data, path), str) else ""
     if first == '"':
         return quote_as_json(text)
@@ -122,5 +141,5 @@ def _get_first_character(document: Document, path: DataPath) -> str:
 
 @cached(64)
 def _split_lines(document: Document) -> list[str]:
-    # Cached, because functions read the lines for each field.
+    # Cache the lines, because functions read the lines of a document once per field.
     return document.text.splitlines()

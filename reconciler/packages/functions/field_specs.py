@@ -1,4 +1,4 @@
-"""Field specs: the kustomize notation for fields of certain kinds, and the scope of kinds."""
+"""Field specs, which select fields of resources by kind and path as in kustomize, and the scope of kinds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reconciler.packages.resource import KrmResource
 
 
 def get_resource_scope(resource: KrmResource) -> KindScope | Literal["unknown"]:
-    """Return the scope of a resource's kind; `unknown` for custom resources."""
+    """Return the scope of the kind of a resource. Return `unknown` for a custom resource."""
     return find_kind_scope(resource.group, resource.kind) or "unknown"
 
 
@@ -23,12 +23,17 @@ _STRING_FIELDS = ("path", "kind", "group", "version")
 
 @dataclass(frozen=True)
 class FieldSpec:
-    r"""A path such as `spec/template?/metadata/labels` or `subjects[]/namespace` in some kinds.
+    r"""A selector of fields, such as `spec/template?/metadata/labels` or `subjects[]/namespace`.
 
-    Empty kind fields match all.
+    In a path, `name[]` selects every element of a list, and `name?` requires that the field exists. `\/` is a slash in
+    a field name.
 
-    `name[]` selects every element of a list. `name?` requires that the field exists. With `create`, missing mappings
-    are created; without it, the last field must exist. `\/` is a slash in a name.
+    Attributes:
+        path: The path of the fields.
+        kind: The kind of the resources. "" matches every kind.
+        group: The API group of the resources. None matches every group.
+        version: The API version of the resources. "" matches every version.
+        create: Whether to create missing mappings on the path. If false, only existing fields are selected.
     """
 
     path: str
@@ -38,7 +43,7 @@ class FieldSpec:
     create: bool = False
 
     def matches(self, resource: KrmResource) -> bool:
-        """Return whether the resource has one of these kinds. A group of None matches every group."""
+        """Return whether the kind, group and version of the resource match this field spec."""
         return (
             self.kind in ("", resource.kind)
             and self.version in ("", resource.version)
@@ -46,7 +51,7 @@ class FieldSpec:
         )
 
     def find_paths(self, resource: KrmResource) -> Iterator[DataPath]:
-        """Yield the concrete paths in a resource of these kinds, in document order."""
+        """Yield the paths of all selected fields of a resource, in the order of the document."""
         if self.matches(resource):
             yield from _expand_path(resource.data, self._split_segments(), (), self.create)
 
@@ -57,14 +62,15 @@ class FieldSpec:
 def create_field_specs(
     kinds: Iterable[tuple[str | None, str]], *paths: str, create: bool = True
 ) -> tuple[FieldSpec, ...]:
-    """Return one spec for each (group, kind) and each path."""
+    """Return one field spec for each combination of a (group, kind) with a path."""
     return tuple(FieldSpec(path, kind, group, create=create) for group, kind in kinds for path in paths)
 
 
 def read_field_specs(data: Any) -> tuple[FieldSpec, ...]:
-    """Return the additional field specs of a function's configuration. Entries without a path are skipped.
+    """Read field specs from the configuration of a function. Entries without a path are skipped.
 
-    Raises FieldError for wrong types.
+    Raises:
+        FieldError: A field of the configuration has the wrong type.
     """
     entries = _check_specs(data)
     return tuple(
@@ -106,7 +112,7 @@ def _expand_path(root: Any, segments: tuple[str, ...], path: DataPath, create: b
     name = segment.removesuffix("[]").removesuffix("?")
     value = get_value_at(root, path)
     if isinstance(value, list):
-        # kustomize enters sequences even without `[]`.
+        # Search all elements of a list even if the segment has no `[]`, as kustomize does.
         for index in range(len(value)):
             yield from _expand_path(root, segments, (*path, index), create)
     elif isinstance(value, dict) or (value is None and create and path):

@@ -1,6 +1,6 @@
-"""The types of KRM functions: resources and a configuration are the input, resources and results are the output.
+"""The types of KRM functions, which convert resources and a configuration into resources and results.
 
-The module also contains the access to fields and configurations that many functions need.
+The module also contains code that many functions use to read and set fields and to read configurations.
 """
 
 from __future__ import annotations
@@ -28,22 +28,25 @@ from reconciler.packages.resource import KrmResource
 ResultSeverity = Literal["error", "warning", "info"]
 FunctionConfig = Mapping[str, Any]
 FunctionVersion = tuple[int, int, int]
-# Large enough for the changes of one function in all packages in progress.
+# Enough for the changes that one function makes in all packages that are rendered at the same time.
 _MAX_CACHED_CHANGES = 4096
 
 
 class FieldError(ValueError):
-    """A field cannot be set. The message contains the field and the reason."""
+    """A field cannot be set or read. The message contains the field and the reason."""
 
 
 @dataclass(frozen=True)
 class FunctionResult:
-    """One result of a function. `file` and `index` are the location of the document below the root package."""
+    """One result of a function: a message for the user.
+
+    `file` is the path relative to the root package, and `index` is the position of the document in this file.
+    """
 
     message: str
     severity: ResultSeverity = "info"
     resource: tuple[str, str, str, str] | None = None
-    """apiVersion, kind, namespace, name."""
+    """The resource of the result, as (apiVersion, kind, namespace, name)."""
     field: str = ""
     current: Any = None
     proposed: Any = None
@@ -52,7 +55,7 @@ class FunctionResult:
     tags: tuple[tuple[str, str], ...] = ()
 
     def as_data(self) -> dict[str, Any]:
-        """Return the result in the format of a ResourceList."""
+        """Return the result as a mapping in the format of `results` in a ResourceList."""
         data: dict[str, Any] = {"message": self.message, "severity": self.severity}
         data |= {"resourceRef": self._build_reference()} if self.resource else {}
         data |= {"field": self._build_field()} if self.field else {}
@@ -71,11 +74,15 @@ class FunctionResult:
 
 @dataclass(frozen=True, eq=False)
 class Item(KrmResource):
-    """A resource as functions see it: plain data with an optional source document.
+    """A resource that a function receives or returns.
 
-    `id` identifies a resource that the function received; None is a new resource. `package`, `path` and `index` have
-    the meaning of PackageResource. A new resource may have path "" and index -1 and then gets a default location.
-    `data` is shared and read-only: to change it, take a `copy` and return `item.with_data(copy)`.
+    Attributes:
+        package: The path of the package, relative to the root package.
+        path: The path of the file, relative to the package. "" if a new resource has no location yet.
+        index: The position of the document in the file. -1 if a new resource has no location yet.
+        data: The content of the resource. Do not change it. Change a `copy`, and return `item.with_data(copy)`.
+        id: Identifies a resource that the function received. None for a new resource.
+        base: The document from which the resource was read. None for a new resource.
     """
 
     package: str
@@ -87,48 +94,55 @@ class Item(KrmResource):
 
     @property
     def file(self) -> str:
-        """The file below the root package; "" for a new resource without a location."""
+        """The path of the file, relative to the root package. "" for a new resource without a location."""
         return f"{self.package}/{self.path}" if self.package and self.path else self.path
 
     @cached_property
     def document(self) -> Document:
-        """The resource as text. Unchanged parts keep the comments, order and quotes of the file."""
+        """The resource as a YAML document. Unchanged parts keep the comments, order and quotes of the file."""
         if self.base is None:
             return build_document(self.data)
         return self.base if self.data is self.base.data else edit_document(self.base, self.data)
 
     def copy(self) -> Any:
-        """Return a copy of the data that may be changed."""
+        """Return a deep copy of `data`, which the caller can change."""
         return copy_plain_data(self.data)
 
     def with_data(self, data: Any) -> Item:
-        """Return the item with other data."""
+        """Return the item with `data` as its content."""
         return replace(self, data=data)
 
     def with_shared_data(self, data: Any) -> Item:
-        """Return the item with other data.
+        """Return the item with `data` as its content.
 
-        Equal changes of an item return the same object, so that clusters share its text.
+        The result is cached by item and data, so that packages of several clusters share one Python object.
         """
-        # Compare by `repr`. In contrast to ==, it distinguishes 1 from 1.0 and True, and orders of keys.
+        # Use `repr` in the cache key instead of ==, because 1 == True == 1.0, and == ignores the order of keys.
         return _replace_data(_Change(self, repr(data), data))
 
     def with_values(self, values: Iterable[tuple[DataPath, Any]]) -> Item:
-        """Return the item with values set at these paths. Missing mappings on the way are created.
+        """Set values at paths. Missing mappings on these paths are created. Return the changed item.
 
-        Equal texts that are set in one item return the same object, which clusters share. Raises FieldError if a value
-        on the way is not a mapping.
+        If all changed values are strings, the result is cached, so that packages of several clusters share one Python
+        object.
+
+        Raises:
+            FieldError: A value on a path is not a mapping.
         """
         changed_values = [(path, value) for path, value in values if get_value_at(self.data, path, _ABSENT) != value]
         if not changed_values:
             return self
-        # Only strings are compared exactly by ==. For example, 1 and True are equal.
+        # Use the cache only for strings, because the cache compares values with ==, and 1 == True in Python.
         if all(value.__class__ is str for _, value in changed_values):
             return _set_texts(self, tuple(changed_values))
         return self.with_replaced_values(changed_values)
 
     def with_replaced_values(self, values: Iterable[tuple[DataPath, Any]]) -> Item:
-        """Return the item with these values set, even if they are equal to the current values. Raises FieldError."""
+        """Set values at paths, even if the current values are equal. Return the changed item.
+
+        Raises:
+            FieldError: A value on a path is not a mapping.
+        """
         data = self.copy()
         try:
             for path, value in values:
@@ -138,25 +152,28 @@ class Item(KrmResource):
         return self.with_data(data)
 
     def with_comment(self, path: DataPath, comment: str | None) -> Item:
-        """Return the item with another line comment at a path, with the leading "# "."""
+        """Set the line comment of the field at `path`. The comment starts with "# ". None removes the comment."""
         document = self.document.with_comment(path, comment)
         return replace(self, data=document.data, base=document)
 
     def with_location(self, path: str, index: int) -> Item:
-        """Return the item at another path and index."""
+        """Return the item with another file path and another position in the file."""
         return self if (path, index) == (self.path, self.index) else replace(self, path=path, index=index)
 
     def create_result(
         self, message: str, severity: ResultSeverity = "info", path: DataPath | str = (), **values: Any
     ) -> FunctionResult:
-        """Return a result about a field of this item."""
+        """Return a function result about the field of this item at `path`."""
         field_name = path if isinstance(path, str) else format_field_path(path)
         return FunctionResult(message, severity, field=field_name, file=self.file, index=self.index, **values)
 
 
 @dataclass(frozen=True)
 class FunctionOutput:
-    """Output of a function: the remaining resources in any order, results, and whether the function failed."""
+    """The output of a function: the remaining resources, the results, and whether the function failed.
+
+    The order of the resources has no effect.
+    """
 
     items: tuple[Item, ...]
     results: tuple[FunctionResult, ...] = ()
@@ -170,26 +187,26 @@ class FunctionOutput:
 
 @dataclass(frozen=True)
 class FunctionContext:
-    """The environment of a function call."""
+    """The values of a render that a function can read, in addition to its resources and its configuration."""
 
     profile: Profile = "safe"
     version: FunctionVersion = (0, 0, 0)
     package: str = ""
-    """The package whose pipeline runs, relative to the root."""
+    """The path of the package whose pipeline runs, relative to the root package."""
     budget: FunctionBudget = field(default_factory=FunctionBudget, compare=False, repr=False)
-    """The remaining budget of this render. Functions with cached results must charge it outside of the cache."""
+    """The remaining budget of this render. A function must subtract the cost of a cached result too."""
 
 
 class KrmFunction(Protocol):
-    """A pure function of its arguments: deterministic and without side effects.
+    """A KRM function. It must be deterministic and without side effects.
 
-    It never raises an exception for bad input.
+    It must report invalid input in its output instead of raising an exception.
     """
 
     def __call__(
         self, items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext
     ) -> FunctionOutput:
-        """Return the remaining resources and the results.
+        """Return the remaining resources and the results of the function.
 
         `config` is None if the pipeline entry has no configuration.
         """
@@ -197,9 +214,9 @@ class KrmFunction(Protocol):
 
 
 class InterruptedFunctionError(ExpectedError):
-    """The environment interrupted a function or prevented its start, for example a timeout or a signal.
+    """A function was interrupted or could not start, for example because of a timeout or a signal.
 
-    This is not an error of the function. The same call is repeated later, and until then nothing is written.
+    The input did not cause this error. The same call is repeated later, and nothing is written until then.
     """
 
 
@@ -221,7 +238,7 @@ def _set_texts(item: Item, values: tuple[tuple[DataPath, str], ...]) -> Item:
 
 
 def report_errors_as_failure(function: KrmFunction) -> KrmFunction:
-    """Decorate a function so that FieldError and LimitError become a failed output."""
+    """Decorate a function so that it returns a failed output instead of raising FieldError or LimitError."""
 
     @wraps(function)
     def wrapper(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
@@ -236,7 +253,11 @@ def report_errors_as_failure(function: KrmFunction) -> KrmFunction:
 def charge_values(
     values: Iterable[tuple[DataPath, Any]], item: Item, budget: FunctionBudget
 ) -> list[tuple[DataPath, Any]]:
-    """Charge the YAML size of values before they are set in an item, and return the values. Raises LimitError."""
+    """Subtract the YAML size of values from the budget before they are set in an item. Return the values.
+
+    Raises:
+        LimitError: The budget is too small, or a value has too many nesting levels.
+    """
     charged_values = []
     for path, value in values:
         size = sum(estimate_text_bytes(part) for part in path[-1:] if isinstance(part, str)) + estimate_value_bytes(
@@ -246,7 +267,7 @@ def charge_values(
         if error := find_depth_error(value, len(path)):
             raise LimitError(f"{item.file}: {item.kind} {item.name}: {format_field_path(path)[:100]}: {error}")
         if size > budget.remaining_bytes:
-            # The message is expensive, so that it is created only for an error.
+            # Format the message only if the limit is exceeded, because this takes long.
             budget.charge_output(
                 size, f"{item.file}: {item.kind} {item.name}: {format_field_path(path)}", str(value)[:100]
             )
@@ -256,9 +277,10 @@ def charge_values(
 
 
 def fill_placeholders(template: str, values: Iterable[tuple[str, str]], budget: FunctionBudget, value_name: str) -> str:
-    """Replace placeholders in a text, one after the other.
+    """Replace each placeholder in `template` by its value, one after the other. Return the text.
 
-    Raises LimitError if a replacement makes the text too large.
+    Raises:
+        LimitError: The text would exceed the remaining budget.
     """
     for placeholder, value in values:
         budget.charge_scan(len(template))
@@ -274,19 +296,19 @@ def fill_placeholders(template: str, values: Iterable[tuple[str, str]], budget: 
 
 
 def create_failure(items: Sequence[Item], message: str) -> FunctionOutput:
-    """Return the output of a function that fails with one error."""
+    """Return the unchanged items and one error result as a failed output."""
     return FunctionOutput(tuple(items), (FunctionResult(message, "error"),), has_failed=True)
 
 
 def copy_plain_data(data: Any) -> Any:
-    """Return a deep copy of plain data; scalars are shared."""
+    """Return a deep copy of `data`. Immutable scalars are not copied."""
     if isinstance(data, dict):
         return {key: copy_plain_data(value) for key, value in data.items()}
     return [copy_plain_data(value) for value in data] if isinstance(data, list) else data
 
 
 def get_value_at(data: Any, path: DataPath, default: Any = None) -> Any:
-    """Return the value at a path, or the default if the path does not exist."""
+    """Return the value at `path` in `data`. Return `default` if the path does not exist."""
     for part in path:
         in_list = isinstance(data, list) and isinstance(part, int) and 0 <= part < len(data)
         if in_list or (isinstance(data, dict) and part in data):
@@ -297,7 +319,11 @@ def get_value_at(data: Any, path: DataPath, default: Any = None) -> Any:
 
 
 def set_value_at(data: Any, path: DataPath, value: Any) -> None:
-    """Set the value at a path of plain data in place. Missing and null mappings on the way are created."""
+    """Set the value at `path` in `data`, in place. Missing or null values on the path become mappings.
+
+    Raises:
+        FieldError: A value on the path is not a mapping or list.
+    """
     for depth, part in enumerate(path):
         is_settable = isinstance(data, dict) if isinstance(part, str) else isinstance(data, list) and part < len(data)
         if not is_settable:
@@ -313,7 +339,7 @@ def set_value_at(data: Any, path: DataPath, value: Any) -> None:
 
 
 def format_scalar(value: Any) -> str | None:
-    """Return a scalar in YAML notation, or None for a mapping or a sequence."""
+    """Return the text of a scalar as in YAML, e.g. True -> "true". Return None for a mapping or a list."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict | list):
@@ -322,21 +348,27 @@ def format_scalar(value: Any) -> str | None:
 
 
 def quote_as_json(text: str) -> str:
-    """Return text in double quotes, as the messages of kpt's functions do."""
+    """Return the text in double quotes with JSON escapes, as in the messages of the original kpt functions."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def read_string_map(data: Any) -> dict[str, str]:
-    """Return the scalars of a mapping as strings. Other values are left out."""
+    """Return the scalar values of a mapping as strings. Mappings and lists in it are omitted."""
     texts = {key: format_scalar(value) for key, value in data.items()} if isinstance(data, Mapping) else {}
     return {str(key): text for key, text in texts.items() if text is not None}
 
 
 def read_config_strings(data: Any, field: str, *, strict: bool = False) -> dict[str, str]:
-    """Return a mapping of strings from a function's configuration. Raises FieldError for other types.
+    """Read a mapping of strings from the configuration of a function. Return an empty mapping if it is missing.
 
-    kpt's functions read such a mapping in one of two ways: some accept every scalar, others (`strict`) only strings. A
-    missing mapping is empty.
+    Args:
+        data: The mapping.
+        field: The name of the mapping for error messages.
+        strict: Whether to accept only strings as values. By default, all scalars are accepted and converted to strings.
+            The original kpt functions differ in this point.
+
+    Raises:
+        FieldError: `data` is not a mapping, or a value has the wrong type.
     """
     if data is None:
         return {}
@@ -352,7 +384,11 @@ def read_config_strings(data: Any, field: str, *, strict: bool = False) -> dict[
 
 
 def read_config_fields(config: FunctionConfig, *names: str) -> dict[str, str]:
-    """Return string fields of a configuration; missing fields are "". Raises FieldError for other types."""
+    """Read fields of type string from the configuration of a function. The value of a missing field is "".
+
+    Raises:
+        FieldError: A field is not a string.
+    """
     fields = {name: "" if config.get(name) is None else config[name] for name in names}
     for name, value in fields.items():
         if not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Functions for Google Cloud blueprints: `enable-gcp-services`, `set-project-id` and `set-enforcement-action`."""
+"""The functions `enable-gcp-services`, `set-project-id` and `set-enforcement-action` for Google Cloud blueprints."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _GROUP, _KIND = "blueprints.cloud.google.com", "ProjectServiceSet"
 _SERVICE = {"apiVersion": "serviceusage.cnrm.cloud.google.com/v1beta1", "kind": "Service"}
 _OWNER = "blueprints.cloud.google.com/ownerReference"
 _GENERATED_MARK = {"cnrm.cloud.google.com/blueprint": "kpt-fn"}
-# Bytes of a service without the parts of its owner.
+# The estimated bytes of a generated service, without the parts that are copied from its owner.
 _SERVICE_BYTES = 512
-# kpt quotes these annotations.
+# Write both annotations in single quotes, as kpt does.
 _TEMPLATE = b"""apiVersion: serviceusage.cnrm.cloud.google.com/v1beta1
 kind: Service
 metadata:
@@ -49,14 +49,14 @@ spec:
 
 @dataclass(frozen=True)
 class _ServiceSet:
-    """A ProjectServiceSet among the items."""
+    """A ProjectServiceSet of the package, with the names of its services."""
 
     item: Item
     services: tuple[str, ...]
 
     @property
     def owner(self) -> str:
-        """The owner reference of the services that are generated for this set."""
+        """The value of the annotation that marks the services generated for this set."""
         return f"{_GROUP}/{_KIND}/{self.item.name}"
 
 
@@ -64,7 +64,10 @@ class _ServiceSet:
 def enable_gcp_services(
     items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext
 ) -> FunctionOutput:
-    """Return the items with the services of every set. Generated services that no set lists are removed."""
+    """Generate a Service for each service that a ProjectServiceSet lists.
+
+    Services that were generated for a ProjectServiceSet, and that it does not list any more, are removed.
+    """
     sets = [_read_service_set(item) for item in items if (item.api_version, item.kind) == (f"{_GROUP}/v1alpha1", _KIND)]
     error = next((service_set for service_set in sets if isinstance(service_set, str)), None)
     if error is not None:
@@ -91,26 +94,26 @@ def _get_annotation_path(name: str) -> tuple[str, str, str]:
 
 
 def _read_service_set(item: Item) -> _ServiceSet | str:
-    """Return the service set, or an error message."""
+    """Return the ProjectServiceSet of an item, or an error message."""
     names = get_value_at(item.data, ("spec", "services"))
     if not isinstance(names, list) or not names:
         return "at least one service must be specified under `spec.services[]`"
     texts = [format_scalar(name) or "" for name in names]
     invalid = next((text for text in texts if text.count(".") < 2), None)
     if invalid is not None:
-        return f'invalid service specified: "{invalid}" must have at least three parts, as compute.googleapis.com'
+        return f'invalid service specified: "{invalid}" must have at least three parts, such as compute.googleapis.com'
     return _ServiceSet(item, tuple(dict.fromkeys(texts)))
 
 
 def _generate_services(services: _ServiceSet, old_items: dict[str, Item], context: FunctionContext) -> Iterator[Item]:
-    # Every service gets a copy of its owner's annotations and name.
+    # Include the metadata of the owner in the size, because each service copies its annotations and its name.
     size_per_service = estimate_value_bytes(services.item.metadata) + _SERVICE_BYTES
     value_name = f"{services.item.file}: {services.item.kind} {services.item.name}: spec.services"
     context.budget.charge_output(size_per_service * len(services.services), value_name)
     for service in services.services:
         data = _build_service(services, service)
         existing = old_items.get(str(data["metadata"]["name"]))
-        # A service that exists keeps its location and its text.
+        # Change an existing service in place, so that it keeps its file and its text.
         yield existing.with_data(data) if existing else _create_service_item(services.item, data, context)
 
 
@@ -134,14 +137,14 @@ def _build_service(services: _ServiceSet, service: str) -> dict[str, Any]:
 
 
 def _build_service_path(owner: Item, metadata: dict[str, Any], context: FunctionContext) -> str:
-    """Return a path next to the owner's file, relative to the package whose pipeline runs."""
+    """Return the path of a generated service. It is in the folder of its owner, relative to `context.package`."""
     folder = dirname(owner.file.removeprefix(f"{context.package}/") if context.package else owner.file)
     folders = (folder, str(metadata.get("namespace", "")), f"service_{metadata['name']}.yaml")
     return "/".join(folder for folder in folders if folder)
 
 
 def _report_changes(old_items: Sequence[Item], new_items: Sequence[Item]) -> Iterable[FunctionResult]:
-    """Yield one result for each service. Existing services come first."""
+    """Yield one result for each generated, changed or removed service. Services that already existed come first."""
     before, after = {item.name: item for item in old_items}, {item.name: item for item in new_items}
     for name, item in before.items():
         yield _create_service_result("recreated service" if name in after else "pruned service", after.get(name, item))
@@ -160,7 +163,7 @@ PROJECT_ID_SETTER = "project-id"
 _ANNOTATION = ("metadata", "annotations", "cnrm.cloud.google.com/project-id")
 _CONNECTOR = re2.compile(r"(\w+)\.cnrm\.cloud\.google\.com/\w+")
 _APPLY_SETTERS = "gcr.io/kpt-fn/apply-setters:v0.1"
-# Since this version, a newer version of apply-setters is added.
+# In this version and later, set-project-id adds apply-setters v0.2 to pipelines instead of v0.1.
 _NEW_SETTERS_VERSION = (0, 2, 0)
 _NEW_APPLY_SETTERS = "gcr.io/kpt-fn/apply-setters:v0.2"
 _MUTATORS = ("pipeline", "mutators")
@@ -168,7 +171,10 @@ _MUTATORS = ("pipeline", "mutators")
 
 @report_errors_as_failure
 def set_project_id(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
-    """Return the items with the project id as a setter of each package and as an annotation, where none is set."""
+    """Set the project ID as a setter in each Kptfile, and as an annotation on each Config Connector resource.
+
+    A project ID that is already set does not change.
+    """
     project = read_config_strings((config or {}).get("data"), "data").get(PROJECT_ID_SETTER, "")
     if not project:
         return create_failure(items, f"the configuration must be a ConfigMap with `data.{PROJECT_ID_SETTER}`")
@@ -180,14 +186,14 @@ def set_project_id(items: Sequence[Item], config: FunctionConfig | None, context
 
 def _add_project_annotation(item: Item, project: str, budget: FunctionBudget) -> Item:
     match = _CONNECTOR.fullmatch(item.api_version)
-    # The settings of Config Connector itself (group `core`) do not belong to a project.
+    # Skip the group `core`, because its resources configure Config Connector itself and belong to no project.
     if not match or match.group(1) == "core" or get_value_at(item.data, _ANNOTATION) is not None:
         return item
     return item.with_values(charge_values([(_ANNOTATION, project)], item, budget))
 
 
 def _set_setters(items: Sequence[Item], project: str, context: FunctionContext) -> list[Item] | str:
-    """Return the items with the setter in every package among them, or an error message."""
+    """Set the project ID as a setter in every package among the items. Return the items, or an error message."""
     changed_items = list(items)
     kptfiles = [number for number, item in enumerate(items) if item.kind == "Kptfile"]
     if not kptfiles:
@@ -201,7 +207,7 @@ def _set_setters(items: Sequence[Item], project: str, context: FunctionContext) 
 
 
 def _set_setter(items: Sequence[Item], kptfile: Item, project: str, context: FunctionContext) -> list[Item] | str:
-    """Return the items with the setter in one package's configuration of apply-setters, or an error message."""
+    """Set the project ID for apply-setters in one Kptfile or its configuration file. Return the items or an error."""
     mutators = get_value_at(kptfile.data, _MUTATORS)
     entries = mutators if isinstance(mutators, list) else []
     for index, entry in enumerate(entries):
@@ -223,14 +229,15 @@ def _set_in_config(
     project: str,
     context: FunctionContext,
 ) -> list[Item] | str:
-    """Return the items with the setter in the configuration of one function, or an error message."""
+    """Set the project ID in the configuration of one pipeline entry. Return the items, or an error message."""
     holder = kptfile
     path: DataPath = (*_MUTATORS, index, "configMap")
     if entry.get("configMap") is None:
         if not entry.get("configPath"):
             return "unable to find `ConfigMap` or `configPath` as the `functionConfig` for apply-setters"
         file = normpath(str(entry["configPath"]))
-        # kpt resolves the path in the package whose pipeline runs, even for the Kptfile of a subpackage.
+        # In the profile `compat`, resolve the path in the package whose pipeline runs, as kpt does. In `safe`, resolve
+        # the path in the package of the Kptfile, which can be a subpackage.
         package = kptfile.package if context.profile == "safe" else context.package
         config_item = next((item for item in items if item.file == "/".join(filter(None, (package, file)))), None)
         if config_item is None:
@@ -251,7 +258,7 @@ _ACTIONS = ("deny", "warn", "dryrun")
 def set_enforcement_action(
     items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext
 ) -> FunctionOutput:
-    """Return the items with the enforcement action in every Gatekeeper constraint."""
+    """Set the enforcement action of every Gatekeeper constraint."""
     data = read_config_strings((config or {}).get("data"), "data")
     if list(data) != ["enforcementAction"]:
         return create_failure(items, _format_error("expecting exactly 1 enforcementAction as part of the ConfigMap"))

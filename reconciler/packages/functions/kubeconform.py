@@ -1,7 +1,7 @@
-"""The functions `kubeconform` and `kubeval`: check resources against the schemas of their kinds.
+"""The functions `kubeconform` and `kubeval`: validate resources against the schemas of their kinds.
 
-Schemas are not downloaded. The installed schemas cover the built-in kinds of Kubernetes. kpt's images also contain the
-schemas of some cloud providers.
+The functions use installed schemas and download nothing. The installed schemas contain the built-in kinds of
+Kubernetes. The images of the original functions also contain schemas of some cloud providers.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from reconciler.packages.functions.function import (
 from reconciler.packages.kptfile import Profile
 
 _FieldMessage = tuple[str, str]
-"""The path of the field and the message."""
+"""A pair of strings: the path of a field, and the message about the field."""
 
 
 def format_kubeconform_violations(violations: Sequence[Violation], profile: Profile) -> Iterator[_FieldMessage]:
-    """Yield the messages of kubeconform.
+    """Yield the path and the message of each violation, with the texts of kubeconform.
 
-    `compat` reports only the outermost of several violations in one value, as kpt does.
+    If a value has several violations, the profile `compat` reports only "validation failed" for the value, as kpt does.
     """
     if not violations:
         return
@@ -55,7 +55,10 @@ def format_kubeconform_violations(violations: Sequence[Violation], profile: Prof
 
 
 def format_kubeval_violations(violations: Sequence[Violation], profile: Profile) -> Iterator[_FieldMessage]:
-    """Yield the messages of kubeval. In `compat`, the path of a missing or unknown field is the field name only."""
+    """Yield the path and the message of each violation, with the texts of kubeval.
+
+    In the profile `compat`, the path of a missing or unknown field is only the name of the field, as in kpt.
+    """
     for violation in violations:
         for path, message in _format_kubeval_messages(violation):
             field = path[-1:] if violation.rule in ("required", "unknown") and profile == "compat" else path
@@ -74,7 +77,7 @@ class _Group:
 
 
 def _group_violations(violations: Sequence[Violation], depth: int) -> Violation | _Group:
-    """Group violations by value, as kpt nests them. Unknown fields come after the violations in known fields."""
+    """Group the violations by the value in which they occur, as kpt does. Unknown fields of a value come last."""
     direct_violations = [violation for violation in violations if len(violation.path) == depth]
     deeper = (violation for violation in violations if len(violation.path) > depth)
     children = [
@@ -161,9 +164,9 @@ def _join_path(path: tuple[str | int, ...]) -> str:
     return ".".join(map(str, path))
 
 
-# Locations of the schemas in kpt's images.
+# The schema locations in the images of the original functions. They are replaced by the installed schemas.
 _INCLUDED_LOCATIONS = ("default", "/jsonschema", "file:///jsonschema")
-# Groups whose schemas are in kpt's kubeval image and not in the installed schemas.
+# API groups whose schemas are in the original kubeval image, and not in the installed schemas.
 _CLOUD_GROUPS = (".cloud.google.com", ".gke.io")
 _TRUE, _FALSE = ("true", "1"), ("", "false", "0")
 
@@ -184,9 +187,10 @@ class _ValidationConfig:
 
 @report_errors_as_failure
 def kubeconform(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
-    """Return the items and an error for every violation, with the messages of kubeconform.
+    """Validate the items. Return the items and an error for each violation, with the messages of kubeconform.
 
-    A kind without a schema gets a warning. In `compat` it gets none, because kpt loses that error.
+    A kind without a schema gets a warning. In the profile `compat`, it gets no result, because the function in kpt
+    discards this error.
     """
     return _validate(
         items, config, context, format_kubeconform_violations, "warning" if context.profile == "safe" else None
@@ -195,12 +199,12 @@ def kubeconform(items: Sequence[Item], config: FunctionConfig | None, context: F
 
 @report_errors_as_failure
 def kubeval(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
-    """Return the items and an error for every violation and every missing schema, with the messages of kubeval."""
+    """Validate the items. Return the items and an error for each violation and each missing schema, as kubeval does."""
     return _validate(items, config, context, format_kubeval_violations, "error")
 
 
 def describe_installed_schemas() -> str:
-    """Return the version of the installed schemas, which can change without a new version of this program."""
+    """Return the version of the installed schemas. It can change without a new version of this program."""
     return find_schemas_version() or "no schemas"
 
 
@@ -241,8 +245,8 @@ def _validate(
 
 
 def _read_validation_config(config: FunctionConfig | None) -> _ValidationConfig | str:
-    """Return the settings, or an error message."""
-    # The configuration is a ConfigMap. kpt's kubeconform also accepts fields at the top level.
+    """Return the configuration of the function, or an error message."""
+    # Read `data` of a ConfigMap, and fields at the top level, which the original kubeconform function accepts as well.
     values = read_config_strings((config or {}).get("data"), "data") | read_string_map(config)
     flags = {name: values.get(name, "").lower() for name in ("ignore_missing_schemas", "strict")}
     for name, value in flags.items():
@@ -267,7 +271,7 @@ def _format_unreadable_locations(locations: Sequence[str]) -> str:
 
 
 def _is_skipped(item: Item, settings: _ValidationConfig) -> bool:
-    # A Kptfile is validated when it is read.
+    # Skip Kptfiles, because they are validated when they are read.
     return (
         item.kind == "Kptfile" or item.kind in settings.skipped or f"{item.api_version}/{item.kind}" in settings.skipped
     )

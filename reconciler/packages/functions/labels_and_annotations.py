@@ -25,16 +25,17 @@ from reconciler.packages.functions.limits import estimate_value_bytes
 from reconciler.packages.kptfile import Profile, format_field_path
 
 _ACCEPTED = "`SetLabels.fn.kpt.dev` or `ConfigMap.v1`"
-# Since this version, labels are updated one by one. Before, kustomize added them to every existing mapping.
+# In this version and later, a label field such as `spec.selector.matchLabels` of a Job gets only labels whose keys it
+# already contains. Earlier versions use kustomize, which adds all labels to every existing label field.
 _PER_LABEL_VERSION = (0, 2, 0)
 _AFFINITY_TERMS = tuple(
     f"spec/affinity/{kind}/{when}DuringSchedulingIgnoredDuringExecution[]{term}"
     for kind in ("podAffinity", "podAntiAffinity")
     for when, term in (("preferred", "/podAffinityTerm"), ("required", ""))
 )
-# The labels of a resource do not depend on other resources, so that results are cached for each resource.
+# Results are cached by resource, because the labels of a resource do not depend on other resources.
 _MAX_CACHED_ITEMS = 4096
-# Nesting depth of labels in a pod template, for the size estimate.
+# The nesting depth of labels in a pod template. It is used to estimate the size of the YAML text.
 _TYPICAL_DEPTH = 4
 Kind = tuple[str | None, str]
 _REPLICAS: tuple[Kind, ...] = ((None, "Deployment"), (None, "ReplicaSet"), (None, "DaemonSet"), ("apps", "StatefulSet"))
@@ -45,7 +46,14 @@ _POLICY: tuple[Kind, ...] = (("networking.k8s.io", "NetworkPolicy"),)
 
 @dataclass(frozen=True)
 class _Rule:
-    """Labels at `labels` in every existing `container`. Without `create`, only existing labels change."""
+    """A label field in resources of some kinds.
+
+    Attributes:
+        kinds: The kinds as (group, kind). All kinds if empty.
+        container: The path of the mapping that contains the label field, as in FieldSpec. It must exist.
+        labels: The path of the label field in this mapping.
+        create: Whether to create missing labels. If false, only existing labels change.
+    """
 
     kinds: tuple[Kind, ...]
     container: str
@@ -72,13 +80,13 @@ _RULES = (
     _Rule(_POLICY, "spec/ingress[]/from[]", ("podSelector", "matchLabels")),
     _Rule(_POLICY, "spec/egress[]/to[]", ("podSelector", "matchLabels")),
 )
-# kpt contains these rules, but never applies them because of a defect. `safe` applies them.
+# Use these rules in the profile `safe` only. The original function contains them, but a defect prevents their use.
 _AFFINITY_RULES = tuple(
     _Rule(kinds, f"{template}/{term}", ("labelSelector", "matchLabels"))
     for kinds, template in ((_TEMPLATED, "spec/template"), (_CRON, "spec/jobTemplate/spec/template"))
     for term in _AFFINITY_TERMS
 )
-# Versions that use kustomize apply the rules to two kinds.
+# The affinity rules of the versions that use kustomize, which apply to Deployments and StatefulSets only.
 _OLD_AFFINITY_RULES = tuple(
     _Rule((("apps", "Deployment"), ("apps", "StatefulSet")), f"spec/template/{term}", ("labelSelector", "matchLabels"))
     for term in _AFFINITY_TERMS
@@ -87,7 +95,7 @@ _OLD_AFFINITY_RULES = tuple(
 
 @report_errors_as_failure
 def set_labels(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
-    """Return the items with the labels. The result counts the labels of all matching fields, as in kpt."""
+    """Set labels in all label fields of the items. The result contains the number of labels, as in kpt."""
     labels = _read_labels(config)
     labeled_items = [item for item in items if context.version < _PER_LABEL_VERSION or not item.is_local_config]
     if isinstance(labels, str):
@@ -104,7 +112,8 @@ def set_labels(items: Sequence[Item], config: FunctionConfig | None, context: Fu
     label_items = tuple(labels.items())
     size_per_field = estimate_value_bytes(labels, _TYPICAL_DEPTH)
     for item, paths in fields_by_item.items():
-        # Charge here, because the function below is cached.
+        # Subtract the cost from the budget here and not in `_set_item_labels`, because the results of that function are
+        # cached.
         context.budget.charge_steps(len(paths) * len(label_items))
         size = size_per_field * len(paths)
         context.budget.charge_output(size, f"{item.file}: {item.kind} {item.name}: all its labels", label_items[0][1])
@@ -116,7 +125,7 @@ def set_labels(items: Sequence[Item], config: FunctionConfig | None, context: Fu
 
 
 def _read_labels(config: FunctionConfig | None) -> dict[str, str] | str | None:
-    """Return the labels sorted by key, None without a configuration, or an error message."""
+    """Return the configured labels sorted by key, or an error message. Return None if there are no labels to read."""
     if not config:
         return None
     kind, api_version = config.get("kind"), str(config.get("apiVersion"))
@@ -134,7 +143,7 @@ def _set_item_labels(item: Item, labels: tuple[tuple[str, str], ...], context: F
 
 @cached(_MAX_CACHED_ITEMS)
 def _find_label_fields(item: Item, context: FunctionContext) -> tuple[tuple[DataPath, bool], ...]:
-    """Return the paths of label mappings, and whether labels are created there."""
+    """Return the path of each label field, and whether missing labels are created in this field."""
     return tuple(_iterate_label_fields(item, context))
 
 
@@ -153,7 +162,8 @@ def _select_rules(group: str, kind: str, profile: Profile, is_old: bool) -> tupl
 
 
 def _is_new_selector(item: Item, rule: _Rule, context: FunctionContext) -> bool:
-    # A Service without a selector may be headless or use its own Endpoints. kpt adds a selector, `safe` does not.
+    # In the profile `safe`, add no selector to a Service without a selector, because its Endpoints can be set manually.
+    # The original function adds a selector.
     return item.kind == "Service" and rule.labels == ("spec", "selector") and context.profile == "safe"
 
 
@@ -188,7 +198,7 @@ _ANNOTATION_FIELDS = (
 
 @report_errors_as_failure
 def set_annotations(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
-    """Return the items with the annotations, and one result for each annotation mapping, sorted by path."""
+    """Set annotations in all annotation fields of the items. Return one result for each field, sorted by path."""
     settings = _read_annotations(config)
     if isinstance(settings, str):
         return create_failure(items, f"failed to configure function: {settings}")
@@ -224,7 +234,7 @@ def _iterate_annotation_values(
 
 
 def _read_annotations(config: FunctionConfig | None) -> tuple[dict[str, str], tuple[FieldSpec, ...]] | str:
-    """Return the annotations sorted by key and their fields, or an error message."""
+    """Return the annotations sorted by key, with the fields to set, or return an error message."""
     config = config or {}
     kind, additional_fields = config.get("kind"), [config.get("additionalAnnotationFields"), config.get("fieldSpecs")]
     if all(additional_fields):
@@ -247,7 +257,7 @@ def _read_annotations(config: FunctionConfig | None) -> tuple[dict[str, str], tu
 def delete_annotations(
     items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext
 ) -> FunctionOutput:
-    """Return the items without these annotations. A mapping that becomes empty is removed."""
+    """Delete annotations from the items. If no annotation remains, the field `metadata.annotations` is removed."""
     text = read_config_strings((config or {}).get("data"), "data").get("annotationKeys", "")
     keys = _split_keys(text, context.profile)
     if not keys:
@@ -267,7 +277,7 @@ def delete_annotations(
 
 
 def _split_keys(text: str, profile: Profile) -> tuple[str, ...]:
-    """Return the annotation names of a comma-separated list. `compat` keeps blanks around names, as kpt does."""
+    """Split a comma-separated list of annotation names. The profile `compat` keeps spaces around names, as in kpt."""
     names = [name.strip() if profile == "safe" else name for name in text.strip().split(",")]
     return tuple(dict.fromkeys(name for name in names if name))
 

@@ -1,7 +1,8 @@
-"""Limits of function calls in one render, and the budget that functions charge before they allocate memory.
+"""The limits of all function calls in one render, and the budget that counts what the calls have used.
 
-Steps and bytes are counted and time is not measured, so that the result is the same on every machine. Only scripts have
-a limit in seconds of CPU time, because the interpreter cannot count the work of its built-in functions.
+Functions subtract steps and bytes from the budget before they allocate memory. Steps and bytes are counted, and time is
+not measured, so that the result is the same on every machine. Only scripts also have a limit of CPU time, because the
+work of the interpreter's built-in functions cannot be counted.
 """
 
 from __future__ import annotations
@@ -11,24 +12,27 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-# Bytes of a scalar or key in addition to its text: quotes, a colon, a dash, a line break.
+# The estimated bytes that YAML adds to each scalar or key, such as quotes, a colon, a dash and a line break.
 _NODE_BYTES = 8
 _MAX_QUOTED_CHARACTERS = 60
-# The nesting limit of the YAML parser and writer.
+# The maximum nesting depth that the YAML parser and writer support.
 MAX_LEVELS = 100
-# Characters that are compared, searched or copied in one step.
+# The number of characters that a function can compare, search or copy in one step.
 _CHARACTERS_PER_STEP = 64
-# Steps to parse one character of YAML.
+# The number of steps that parsing one character of YAML takes.
 _STEPS_PER_PARSED_CHARACTER = 2
 
 
 @dataclass(frozen=True)
 class FunctionLimits:
-    """Limits of the built-in functions (settings group `limits.functions`).
+    """The limits of the built-in functions, from the settings group `limits.functions`.
 
-    `steps` (about one microsecond each) and `output_bytes` (the text that functions create) are totals for all calls of
-    one render. `placeholders` is the limit of one pattern. `cpu_seconds` and `memory_bytes` are limits of one script
-    call.
+    Attributes:
+        steps: Maximum steps of all function calls in one render. A step takes about one microsecond.
+        output_bytes: Maximum bytes of text that all function calls in one render create.
+        placeholders: Maximum placeholders in one pattern.
+        cpu_seconds: Maximum CPU time of one script call.
+        memory_bytes: Maximum memory of one script call.
     """
 
     steps: int = 20_000_000
@@ -42,11 +46,11 @@ DEFAULT_LIMITS = FunctionLimits()
 
 
 class LimitError(ValueError):
-    """A call exceeds a limit. The message contains the limit, its setting and the next step."""
+    """A function exceeds a limit. The message contains the limit, its setting and the next step."""
 
 
 class FunctionBudget:
-    """The remaining steps and bytes of one render. Functions charge before they allocate."""
+    """The steps and bytes that functions can still use in one render. Subtract from it before allocating memory."""
 
     __slots__ = ("limits", "remaining_bytes", "remaining_steps")
 
@@ -56,28 +60,44 @@ class FunctionBudget:
         self.remaining_bytes = limits.output_bytes
 
     def charge_steps(self, steps: int) -> None:
-        """Charge `steps`. Raises LimitError if fewer steps remain."""
+        """Subtract `steps` from the budget.
+
+        Raises:
+            LimitError: Fewer steps remain.
+        """
         self.remaining_steps -= steps
         if self.remaining_steps < 0:
             raise LimitError(
                 f"the functions of a package must not take more than {self.limits.steps:,} steps in one render: "
-                "use fewer or simpler functions, or raise the setting limits.functions.steps"
+                "use fewer or simpler functions, or raise the setting `limits.functions.steps`"
             )
 
     def charge_scan(self, characters: int) -> None:
-        """Charge the steps to read this number of characters once. Raises LimitError."""
+        """Subtract the steps that reading this number of characters takes.
+
+        Raises:
+            LimitError: Fewer steps remain.
+        """
         self.charge_steps(1 + characters // _CHARACTERS_PER_STEP)
 
     def charge_parse(self, characters: int) -> None:
-        """Charge the steps to parse a YAML text of this number of characters once. Raises LimitError."""
+        """Subtract the steps that parsing a YAML text of this number of characters takes.
+
+        Raises:
+            LimitError: Fewer steps remain.
+        """
         self.charge_steps(1 + characters * _STEPS_PER_PARSED_CHARACTER)
 
     def charge_output(self, size: int, value_name: str = "this value", value: str = "") -> None:
-        """Charge `size` bytes for a new value. Raises LimitError if fewer bytes remain.
+        """Subtract `size` bytes for a new value from the budget.
 
         Args:
-            value_name: The name of the new value in the error message.
-            value: The text from which the value is created, for the error message.
+            size: The bytes of the new value.
+            value_name: The name of the new value for the error message.
+            value: The text from which the new value is created, for the error message.
+
+        Raises:
+            LimitError: Fewer bytes remain.
         """
         self.remaining_bytes -= size
         if self.remaining_bytes < 0:
@@ -85,31 +105,31 @@ class FunctionBudget:
             raise LimitError(
                 f"{value_name}{source} takes {size:,} bytes, and the functions of a package must not create more than "
                 f"{self.limits.output_bytes:,} bytes in one render: shorten the values, or raise the setting "
-                "limits.functions.output_bytes"
+                "`limits.functions.output_bytes`"
             )
 
     def require_few_placeholders(self, placeholders: int, pattern_name: str, pattern: str) -> None:
-        """Raise LimitError if a pattern has too many placeholders or groups."""
+        """Raise LimitError if a pattern has too many placeholders or regular expression groups."""
         if placeholders > self.limits.placeholders:
             raise LimitError(
                 f"{pattern_name} {quote_shortened(pattern)} has {placeholders:,} placeholders and must not have more"
-                f" than {self.limits.placeholders:,}: split it, or raise the setting limits.functions.placeholders"
+                f" than {self.limits.placeholders:,}: use fewer, or raise the setting `limits.functions.placeholders`"
             )
 
 
 def quote_shortened(text: str) -> str:
-    """Return text in double quotes, shortened for a message."""
+    """Return the text in double quotes for a message. A long text is truncated."""
     return f'"{text}"' if len(text) <= _MAX_QUOTED_CHARACTERS else f'"{text[:_MAX_QUOTED_CHARACTERS]}…"'
 
 
 def estimate_text_bytes(text: str, depth: int = 0) -> int:
-    """Return an upper bound of the UTF-8 size of a text at this nesting depth. Each of its lines is indented."""
+    """Return the maximum UTF-8 size of a text in YAML. Each line of the text is indented by the nesting depth."""
     size = len(text) if text.isascii() else 4 * len(text)
     return size + 2 * depth * text.count("\n")
 
 
 def estimate_value_bytes(value: Any, depth: int = 0) -> int:
-    """Return the approximate YAML size of plain data at this nesting depth, without creating the YAML text."""
+    """Return the approximate size of `value` in YAML at this nesting depth. The YAML text is not created."""
     total, level, indent = 0, [value], depth
     while level:
         total += (_NODE_BYTES + 2 * indent) * len(level)
@@ -124,7 +144,7 @@ def estimate_value_bytes(value: Any, depth: int = 0) -> int:
 
 
 def find_depth_error(value: Any, depth: int = 0) -> str:
-    """Return an error message if data at this depth is nested too deeply to be written, otherwise ""."""
+    """Return an error message if `value` at this nesting depth has too many levels to be written, or ""."""
     level = [value]
     for _ in range(MAX_LEVELS + 1 - depth):
         level = [child for node in level for child in _list_children(node)]
@@ -138,7 +158,7 @@ def _list_children(node: Any) -> Iterable[Any]:
 
 
 def find_items_error(returned: Any) -> str:
-    """Return an error message if the items of a returned document cannot be written to files, otherwise ""."""
+    """Return an error message if the items that a function returned cannot be written to files. Return "" otherwise."""
     entries = returned.get("items") if isinstance(returned, Mapping) else None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         return "the function must return a resource list whose items are mappings"
@@ -146,7 +166,6 @@ def find_items_error(returned: Any) -> str:
 
 
 def _find_entries_error(entries: list[Any]) -> str:
-    """Return an error message if returned items cannot be written to a file, otherwise ""."""
     level: list[Any] = entries
     for _ in range(MAX_LEVELS):
         keys = [key for value in level if isinstance(value, dict) for key in value]

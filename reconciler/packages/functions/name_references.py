@@ -1,6 +1,6 @@
-"""References between resources: fields with resource names, and the `depends-on` annotation.
+"""References to resource names: fields that contain the name of another resource, and the annotation `depends-on`.
 
-Functions that rename resources update them. The table of fields is that of kustomize.
+Functions that rename resources use this module to update the references. The list of fields is that of kustomize.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _DEFAULT_NAMESPACE = "default"
 
 @dataclass(frozen=True)
 class Dependency:
-    """One entry: `<group>/namespaces/<namespace>/<kind>/<name>`, or without the namespace for cluster-scoped kinds."""
+    """One entry of the annotation `depends-on`: `<group>/namespaces/<namespace>/<kind>/<name>`.
+
+    The entry of a cluster-scoped resource is `<group>/<kind>/<name>`.
+    """
 
     group: str
     namespace: str
@@ -33,18 +36,18 @@ class Dependency:
     name: str
 
     def __str__(self) -> str:
-        """Return the entry as text."""
+        """Return the entry in the format of the annotation."""
         namespace_part = f"namespaces/{self.namespace}/" if self.namespace else ""
         return f"{self.group}/{namespace_part}{self.kind}/{self.name}"
 
     def refers_to(self, resource: KrmResource) -> bool:
-        """Return whether the entry refers to this resource. A resource without a namespace is in `default`."""
+        """Return whether the entry refers to `resource`. A resource without a namespace is in `default`."""
         has_same_name = (self.group, self.kind, self.name) == (resource.group, resource.kind, resource.name)
         return has_same_name and self.namespace in ("", resource.namespace or _DEFAULT_NAMESPACE)
 
 
 def parse_dependency(entry: str) -> Dependency | None:
-    """Return the parsed entry, or None for invalid text."""
+    """Parse one entry of the annotation `depends-on`. Return None if the text is invalid."""
     if match := _NAMESPACED.fullmatch(entry.strip()):
         group, namespace, kind, name = match.groups()
         return Dependency(group, namespace, kind, name)
@@ -55,7 +58,11 @@ def parse_dependency(entry: str) -> Dependency | None:
 
 
 def rename_dependencies(annotation: str, renamed: Mapping[Item, str], budget: FunctionBudget) -> str:
-    """Return the annotation's comma-separated entries with the new names of renamed resources. Raises LimitError."""
+    """Replace the names of renamed resources in the annotation `depends-on`. Return the annotation.
+
+    Raises:
+        LimitError: The annotation exceeds the remaining budget.
+    """
     entries = annotation.split(",")
     budget.charge_steps(len(entries) * len(renamed))
     new_entries = []
@@ -78,7 +85,8 @@ _PODS: Mapping[str, str] = {
     **dict.fromkeys(("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet", "Job"), _TEMPLATE),
     "CronJob": _CRON,
 }
-# kustomize uses another list of kinds for service accounts, volume claims and priority classes.
+# The kinds whose pods are searched for service accounts, volume claims and priority classes. kustomize uses a different
+# list of kinds for these references.
 _RUNNING_PODS: Mapping[str, str] = {
     "Pod": "spec",
     **dict.fromkeys(("StatefulSet", "Deployment", "ReplicationController", "Job", "DaemonSet"), _TEMPLATE),
@@ -91,7 +99,7 @@ _INGRESS = "metadata/annotations/{}ingress.kubernetes.io\\/{}"
 
 @dataclass(frozen=True)
 class _Reference:
-    """A field with the name of a resource of one kind. A group of None matches every group."""
+    """A field that contains the name of a resource with this group and kind. A group of None matches every group."""
 
     group: str | None
     kind: str
@@ -101,12 +109,15 @@ class _Reference:
 def _iterate_references(
     group: str | None, kind: str, referrers: Sequence[str], *paths: str, referrer_group: str | None = None
 ) -> Iterator[_Reference]:
-    """Yield the references to a kind in these paths of the referring kinds, which are in the group `referrer_group`."""
+    """Yield a reference to (`group`, `kind`) for each path in each referring kind.
+
+    The referring kinds are in the group `referrer_group`.
+    """
     return (_Reference(group, kind, FieldSpec(path, name, referrer_group)) for name in referrers for path in paths)
 
 
 def _iterate_pod_references(group: str, kind: str, pods: Mapping[str, str], *paths: str) -> Iterator[_Reference]:
-    """Yield the references to a kind in these paths of pod specs."""
+    """Yield a reference to (`group`, `kind`) for each path in the pod spec of each kind in `pods`."""
     for name, spec in pods.items():
         yield from _iterate_references(group, kind, [name], *(f"{spec}/{path}" for path in paths))
 
@@ -213,7 +224,7 @@ _REFERENCES = (
 def find_renamed_references(
     items: Iterable[Item], renamed: Mapping[Item, str], budget: FunctionBudget
 ) -> dict[Item, list[tuple[DataPath, str]]]:
-    """Return the fields with the name of a renamed resource and their new values, by the item that contains them."""
+    """Find the fields that refer to renamed resources. Return their paths and new values by item."""
     by_name: dict[tuple[str, str], list[Item]] = {}
     for target in renamed:
         by_name.setdefault((target.kind, target.name), []).append(target)
@@ -240,7 +251,7 @@ def _find_item_references(
 
 
 def _iterate_name_paths(item: Item, field: FieldSpec) -> Iterator[DataPath]:
-    """Yield the paths of names: the field itself, its elements, or the `name` of the mappings in it."""
+    """Yield the paths of the names in a field: a name, a mapping with the key `name`, or a list of them."""
     for path in field.find_paths(item):
         value = get_value_at(item.data, path)
         elements = [((*path, index), inner) for index, inner in enumerate(value)] if isinstance(value, list) else []
@@ -249,7 +260,7 @@ def _iterate_name_paths(item: Item, field: FieldSpec) -> Iterator[DataPath]:
 
 
 def _refers_to(item: Item, path: DataPath, target: Item, reference: _Reference) -> bool:
-    """Return whether the name at a path refers to `target`, by group, kind and namespace."""
+    """Return whether the name at `path` refers to `target`. Group, kind and namespace are compared."""
     parent: Any = get_value_at(item.data, path[:-1])
     reference_fields = parent if isinstance(parent, dict) and path[-1] == "name" else {}
     if reference.group not in (None, target.group) or reference_fields.get("kind", target.kind) != target.kind:

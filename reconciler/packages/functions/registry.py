@@ -1,6 +1,6 @@
-"""The registry of built-in functions: it maps image names and versions to implementations.
+"""The registry of built-in functions, which selects a function by image name and version.
 
-The module also contains the keys under which render traces record external functions.
+The module also contains the keys of functions in render traces.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from reconciler.packages.kptfile import FunctionSpec
 
 _ANY_NUMBER = 1_000_000
 _VERSION = re2.compile(r"[=^~]?\s*v?(\d+)(?:\.(\d+|[x*]))?(?:\.(\d+|[x*]))?")
-# Large enough for the images and tags of all packages in progress.
+# Enough for the images and tags of all packages that are rendered at the same time.
 _MAX_CACHED_TEXTS = 1024
 _MOVING_TAGS = ("", "latest", "unstable")
 
 
 @dataclass(frozen=True)
 class FunctionRelease:
-    """An implementation for the versions from `since` (inclusive) to `until` (exclusive).
+    """An implementation of a function for the versions from `since` (inclusive) to `until` (exclusive).
 
-    `identity` returns the identity of FunctionMatch.
+    `identity` is a function that returns the value for `FunctionMatch.identity`.
     """
 
     function: KrmFunction
@@ -38,10 +38,14 @@ class FunctionRelease:
 
 @dataclass(frozen=True)
 class FunctionMatch:
-    """The function for a pipeline entry. `warning` is set if its version is a guess.
+    """The function for a pipeline entry.
 
-    `identity` is the digest of an external implementation. It is "" for built-in functions, which change only with the
-    version of this program.
+    Attributes:
+        function: The implementation of the function.
+        version: The version that the pipeline entry requests.
+        warning: A message if the version is unknown and the newest version is used. "" otherwise.
+        identity: The digest of an external function. "" for most built-in functions, because they change only with the
+            version of this program.
     """
 
     function: KrmFunction
@@ -54,7 +58,8 @@ class FunctionMatch:
 class FunctionUnavailable:
     """The reason why no function can run for a pipeline entry.
 
-    `identity` is set if the reason can disappear without a new version of this program, as in FunctionMatch.
+    `identity` is set if the reason can change without a new version of this program. It is then part of the render
+    trace.
     """
 
     reason: str
@@ -63,24 +68,24 @@ class FunctionUnavailable:
 
 @dataclass(frozen=True)
 class FunctionRegistry:
-    """Built-in functions by the base name of the image."""
+    """The built-in functions, by the base name of their image."""
 
     load: Callable[[], Mapping[str, tuple[FunctionRelease, ...]]]
     limits: FunctionLimits = DEFAULT_LIMITS
 
     @cached_property
     def releases(self) -> Mapping[str, tuple[FunctionRelease, ...]]:
-        """All implementations, loaded at the first access."""
+        """All implementations of functions. They are loaded at the first access."""
         return self.load()
 
     def find(self, spec: FunctionSpec) -> FunctionMatch | None:
-        """Return the built-in function for an image, or None if there is none.
+        """Return the built-in function for the image of a pipeline entry.
 
-        Commands (`exec`) have no built-in function.
+        Return None if there is no such function, or if the entry has a command (`exec`) instead of an image.
 
-        The registry and folder of the image are ignored. A tag such as `v0.4` or `latest` selects the newest such
-        release. For an unknown tag or a digest, the newest release is selected with a warning. The field `tag` of the
-        pipeline entry overrides the tag of the image.
+        The registry and folder of the image have no effect. The field `tag` of the pipeline entry overrides the tag of
+        the image. A tag such as `v0.4` or `latest` selects the newest matching release. An unknown tag or a digest
+        selects the newest release, with a warning.
         """
         name, tag, digest = _split_image(spec.image)
         releases = self.releases.get(name)
@@ -104,7 +109,7 @@ class FunctionRegistry:
 
 @cached(_MAX_CACHED_TEXTS)
 def _split_image(image: str) -> tuple[str, str, str]:
-    """Return (base name, tag, digest) of an image reference."""
+    """Return the base name, the tag and the digest of an image reference. A missing part is ""."""
     reference, _, digest = image.partition("@")
     name, _, tag = reference.rpartition("/")[2].partition(":")
     return name, tag, digest
@@ -135,7 +140,7 @@ def _get_lowest_version(version: FunctionVersion) -> FunctionVersion:
 
 
 def _load_builtin_releases() -> Mapping[str, tuple[FunctionRelease, ...]]:
-    # Imported late, because most passes render nothing and the functions are a tenth of all imports.
+    # Import the functions here and not at the top, because most passes do not render, and this import is slow.
     from reconciler.packages.functions.builtin import RELEASES
 
     return RELEASES
@@ -148,24 +153,27 @@ _FUNCTION = "function"
 
 
 def is_function_trace_key(key: str) -> bool:
-    """Return whether a key of a render trace stands for a function."""
+    """Return whether a key of a render trace identifies a function."""
     return key.startswith(f"{_FUNCTION} ")
 
 
 def format_function_trace_key(spec: FunctionSpec) -> str:
-    """Return the key under which a render trace records a function; `parse_function_trace_key` reads it."""
+    """Return the key of a function in a render trace. `parse_function_trace_key` converts it back."""
     kind, reference = ("exec", spec.exec) if spec.exec else ("image", spec.image)
     parts = (_FUNCTION, kind, reference, *([spec.tag] if spec.tag else []))
     return " ".join(part.replace("%", "%25").replace(" ", "%20") for part in parts)
 
 
 def parse_function_trace_key(key: str) -> FunctionSpec:
-    """Return the pipeline entry of a trace key. For other keys, return an entry for which no function exists."""
+    """Return the pipeline entry for the key of a function in a render trace.
+
+    If the key is invalid, return an entry without image and command, for which no function exists.
+    """
     match [part.replace("%20", " ").replace("%25", "%") for part in key.split(" ")]:
         case [_, "exec", command]:
             return FunctionSpec(exec=command)
         case [_, "image", image, *tag]:
             return FunctionSpec(image=image, tag="".join(tag))
         case _:
-            # The state is stored in a branch to which other programs can write.
+            # An invalid key is not an error, because other programs can write to the branch that contains the trace.
             return FunctionSpec()

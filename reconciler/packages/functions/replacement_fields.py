@@ -1,6 +1,6 @@
-"""The fields of `apply-replacements`: paths such as `spec.containers.[name=main].image`, and data in strings.
+"""Field paths of `apply-replacements`, e.g. `spec.containers.[name=main].image`, and JSON or YAML in string fields.
 
-Strings may contain JSON or YAML, for example the files in a ConfigMap.
+An example of a string field with YAML is a file in a ConfigMap.
 """
 
 from __future__ import annotations
@@ -17,24 +17,27 @@ from reconciler.memory import cached
 from reconciler.packages.functions.function import copy_plain_data, format_scalar
 from reconciler.packages.parsing import ParseFailure, edit_document, parse_cached
 
-# Large enough for the field paths of all packages in progress.
+# Enough for the field paths of all packages that are rendered at the same time.
 _MAX_CACHED_PATHS = 1024
 
 
 class ReplacementPathError(ValueError):
-    """The text is not a field path, or the path leads through a scalar."""
+    """A text is not a valid field path, or a regular expression in the path is invalid."""
 
 
 @dataclass(frozen=True)
 class NameSegment:
-    """A key of a mapping, or an index, `-` or `*` of a sequence."""
+    """A path segment that is the key of a mapping, the index of a list element, `-` (last) or `*` (every element)."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class MatchSegment:
-    """The elements whose field has a value. The field "" is the element itself."""
+    """A path segment that selects list elements whose field `field` has the value `value`, e.g. `[name=main]`.
+
+    If `field` is "", the element itself must have this value.
+    """
 
     field: str
     value: str
@@ -45,20 +48,23 @@ Segment = NameSegment | MatchSegment
 
 @dataclass(frozen=True)
 class FieldReference:
-    """A location in plain data. `holder` is a dict or a list that may lack the key."""
+    """A field in plain data: a key of a mapping, or an index of a list.
+
+    `holder` is the mapping or list. It can be without the key, if the field does not exist yet.
+    """
 
     holder: Any
     key: str | int
 
     def read(self) -> Any:
-        """Return the value, or None if there is none."""
+        """Return the value of the field. Return None if the field does not exist."""
         if isinstance(self.holder, dict):
             return self.holder.get(self.key)
         assert isinstance(self.key, int)
         return self.holder[self.key] if self.key < len(self.holder) else None
 
     def write(self, value: Any) -> None:
-        """Set the value. An index directly after the end appends it."""
+        """Set the value of the field. If the index is the length of the list, append the value."""
         if isinstance(self.holder, list) and self.key == len(self.holder):
             self.holder.append(value)
         else:
@@ -67,10 +73,12 @@ class FieldReference:
 
 @dataclass(frozen=True)
 class ElementMatching:
-    """How list elements are selected.
+    """The selection of list elements by a path segment.
 
-    `by_pattern`: by an unanchored regular expression instead of the exact value. `every`: all matches instead of the
-    first one.
+    Attributes:
+        by_pattern: Whether the value in the segment is a regular expression, which must match a part of the text. If
+            false, the value must be equal.
+        every: Whether all matching elements are selected. If false, only the first one is selected.
     """
 
     by_pattern: bool = False
@@ -82,9 +90,9 @@ EXACT = ElementMatching()
 
 @cached(_MAX_CACHED_PATHS)
 def parse_replacement_path(text: str) -> tuple[Segment, ...]:
-    r"""Return the segments of a path.
+    r"""Parse a field path. Return its segments.
 
-    Dots separate segments, `\.` is a dot, `[a.b/c]` is one key, `[k=v]` selects elements.
+    Dots separate segments, and `\.` is a dot in a key. `[a.b/c]` is one key. `[name=main]` selects list elements.
     """
     segments = tuple(_parse_segment(part) for part in _split_path(text))
     if not segments:
@@ -95,9 +103,9 @@ def parse_replacement_path(text: str) -> tuple[Segment, ...]:
 def find_references(
     root: Any, path: tuple[Segment, ...], *, create: bool = False, matching: ElementMatching = EXACT
 ) -> list[FieldReference]:
-    """Return the locations of a path, in document order.
+    """Return all fields that a path selects, in the order of the document.
 
-    With `create`, missing mappings and elements on the way are created in `root`.
+    If `create` is true, missing mappings and list elements on the path are created in `root`.
     """
     holders: list[Any] = [root]
     for segment, following in zip(path, (*path[1:], None), strict=True):
@@ -189,7 +197,7 @@ def _append_matching_element(holder: list[Any], segment: Segment, matching: Elem
 
 
 def _enter(reference: FieldReference, following: Segment, create: bool) -> Any:
-    """Return the mapping or sequence at a location. With `create`, a missing one is created."""
+    """Return the mapping or list in a field. If `create` is true, create a missing mapping or list."""
     value = reference.read()
     if value is None and create:
         is_sequence = isinstance(following, MatchSegment) or following.text == "-"
@@ -199,16 +207,16 @@ def _enter(reference: FieldReference, following: Segment, create: bool) -> Any:
 
 
 def parse_structured_text(text: str) -> Any:
-    """Return a copy of the mapping or list in a text, or None for other text."""
+    """Return a copy of the mapping or list in a JSON or YAML text. Return None for any other text."""
     document = _parse_document(text)
     data = document.data if document else None
     return copy_plain_data(data) if isinstance(data, dict | list) else None
 
 
 def format_structured_text(text: str, data: Any, *, keep_order: bool = True) -> str:
-    """Return the text changed to contain `data`. JSON keeps its line layout, and YAML keeps its comments.
+    """Return the JSON or YAML text changed to contain `data`. JSON keeps its indentation, and YAML keeps its comments.
 
-    Without `keep_order`, keys of JSON are sorted and YAML loses its last line break, as in kpt.
+    If `keep_order` is false, JSON keys are sorted and YAML has no line break at the end, as in kpt.
     """
     if text.lstrip()[:1] in ("{", "["):
         layout = {"indent": 2} if "\n" in text and "  " in text else {"separators": (",", ":")}

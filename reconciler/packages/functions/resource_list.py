@@ -1,6 +1,6 @@
-"""The ResourceList format: the input and output of functions that run outside of this process or in a script.
+"""The ResourceList format: the input and output of scripts, and of functions that run outside of this process.
 
-Starting such functions is in `reconciler.runners`.
+The code that starts these functions is in `reconciler.runners`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from reconciler.packages.resource import INDEX_ANNOTATIONS, PATH_ANNOTATIONS
 _MAX_LOG_LENGTH = 4_000
 _COLORS = re2.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _CONTROL = re2.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-# The timestamps of Go's log, klog and most other loggers at the beginning of a line.
+# Timestamps at the beginning of a line, in the formats of the Go package log, klog and other loggers.
 _TIMESTAMP = re2.compile(
     r"(?m)^(?:\d{4}[/-]\d\d[/-]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
     r"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+)[ \t]*"
@@ -37,9 +37,9 @@ _TIMESTAMP = re2.compile(
 
 
 def clean_log(text: str, folder: str = "") -> str:
-    """Return log text without control characters, timestamps at line starts, and the temporary folder of the call.
+    """Remove control characters, timestamps at the start of lines, and the path of the temporary folder from a log.
 
-    The text is written to status files, and equal inputs must produce equal bytes.
+    Status files contain the log. Equal input must give an equal status file, and therefore an equal log.
     """
     text = _CONTROL.sub("", _COLORS.sub("", text.replace("\r\n", "\n")))
     text = _TIMESTAMP.sub("", text.replace(folder, ".") if folder else text).strip()
@@ -56,15 +56,15 @@ _SEQUENCE_INDENT = "internal.config.kubernetes.io/seqindent"
 _INTERNAL_ANNOTATIONS = frozenset(
     (*PATH_ANNOTATIONS, *INDEX_ANNOTATIONS, *ID_ANNOTATIONS, _PACKAGE_PATH, _SEQUENCE_INDENT)
 )
-# No file has more than nine digits of documents.
+# Accept at most nine digits, because no file has more documents.
 _INDEX = re2.compile(r"[0-9]{1,9}")
 _SEVERITIES: Mapping[object, ResultSeverity] = {"error": "error", "warning": "warning"}
 
 
 def build_resource_list(items: Sequence[Item], config: FunctionConfig | None) -> dict[str, Any]:
-    """Return the ResourceList that a function reads. Every item has its path, index and id as annotations.
+    """Return the ResourceList that a function receives. Annotations of each item contain its path, index and id.
 
-    The result shares its values with the items and is read-only. Interpreters and processes get a copy of it.
+    Do not change the result, because it contains values of the items. Functions receive a serialized copy.
     """
     return {
         "apiVersion": "config.kubernetes.io/v1",
@@ -75,10 +75,15 @@ def build_resource_list(items: Sequence[Item], config: FunctionConfig | None) ->
 
 
 def read_returned_items(items: Sequence[Item], returned: Any, *, sort_new_keys: bool = True) -> tuple[Item, ...] | str:
-    """Return the items of the document that a function wrote, or an error message.
+    """Read the items of the ResourceList that a function returned. Return an error message if it is invalid.
 
-    Items are matched by id. Items without an id or with a repeated id are new. New keys are sorted, or keep the order
-    of the document without `sort_new_keys`.
+    A returned item with the id of a given item replaces it. Items without an id, or with a repeated id, are new.
+
+    Args:
+        items: The given items. Their positions are the ids.
+        returned: The returned ResourceList.
+        sort_new_keys: Whether to sort the keys that the function added to a mapping. If false, they keep the returned
+            order.
     """
     if error := find_items_error(returned):
         return error
@@ -88,7 +93,7 @@ def read_returned_items(items: Sequence[Item], returned: Any, *, sort_new_keys: 
 
 
 def read_returned_results(returned: Any) -> tuple[FunctionResult, ...]:
-    """Return the results of the document that a function wrote: a list, or a mapping with `items`, or legacy forms."""
+    """Read the results of the ResourceList that a function returned: a list, or a mapping with the list in `items`."""
     results = returned.get("results") if isinstance(returned, Mapping) else None
     entries = results.get("items") if isinstance(results, Mapping) else results
     return (
@@ -133,14 +138,14 @@ def _get_annotations(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _read_location(annotations: Mapping[str, Any], item: Item | None) -> tuple[str, int]:
-    """Return the path and index that an item requests.
+    """Return the file path and the index that the annotations of a returned item request.
 
-    Of the two annotation names, the one with a changed value counts.
+    Each value can be in two annotations. If one of them differs from the value of the given item, it is used.
     """
     path = _find_changed_text(annotations, PATH_ANNOTATIONS, item.path if item else "")
     index = _find_changed_text(annotations, INDEX_ANNOTATIONS, str(item.index) if item else "")
     normalized_path = normpath(path).lstrip("/") if path else ""
-    # A path out of the package is rejected later, with its original text.
+    # Keep a path outside of the package unchanged. It is rejected later, with the original path in the message.
     return path if normalized_path.startswith("../") else normalized_path, int(index) if _INDEX.fullmatch(index) else -1
 
 
@@ -155,7 +160,7 @@ def _remove_internal_annotations(entry: dict[str, Any], item: Item | None) -> di
     if not isinstance(metadata, Mapping) or not isinstance(annotations, Mapping):
         return entry
     original_annotations = item.annotations if item else {}
-    # Annotations that were in the package stay, even if they have the internal names.
+    # Keep an annotation with an internal name if the package already contained the annotation.
     remaining = {
         key: original_annotations.get(key) if key in _INTERNAL_ANNOTATIONS else value
         for key, value in annotations.items()
@@ -165,21 +170,21 @@ def _remove_internal_annotations(entry: dict[str, Any], item: Item | None) -> di
         for key, value in remaining.items()
         if key not in _INTERNAL_ANNOTATIONS or key in original_annotations
     }
-    # A mapping that only contained internal annotations is removed. A mapping that was empty before stays.
+    # Remove `annotations` if it contained only internal annotations. Keep it if it was empty in the given item.
     if remaining or (item and item.metadata.get("annotations") == {}):
         return {**entry, "metadata": {**metadata, "annotations": remaining}}
     other_metadata = {key: value for key, value in metadata.items() if key != "annotations"}
     if other_metadata or item is None or isinstance(item.data.get("metadata"), Mapping):
         return {**entry, "metadata": other_metadata}
-    # A resource without metadata, such as a Kustomization, got its metadata from `_add_internal_annotations`.
+    # Remove `metadata`, because the given item, e.g. a Kustomization, had none. It was added for internal annotations.
     other_fields = {key: value for key, value in entry.items() if key != "metadata"}
     return other_fields | ({"metadata": None} if "metadata" in item.data else {})
 
 
 def order_keys_like(new: Any, old: Any, *, sort_new_keys: bool = True) -> Any:
-    """Return data with the key order of `old`.
+    """Return `new` with its keys in the order of `old`. New keys follow the keys of `old`.
 
-    New keys follow, sorted as by kpt's functions or in the order of `new`.
+    If `sort_new_keys` is true, new keys are sorted as in kpt. If it is false, they have the order of `new`.
     """
     if isinstance(new, dict):
         old_mapping = old if isinstance(old, dict) else {}
@@ -225,15 +230,15 @@ def _get_mapping(value: Any) -> Mapping[str, Any]:
 
 
 _GROUP = "config.kubernetes.io/"
-_INVALID_OUTPUT = "its output must be a ResourceList of config.kubernetes.io/v1"
-# An item of a ResourceList is two levels deeper than in its file.
+_INVALID_OUTPUT = "the output of the function must be a ResourceList of config.kubernetes.io/v1"
+# Allow two more levels, because a resource is nested two levels deeper in a ResourceList than in its file.
 _MAX_DEPTH = YamlLimits().depth + 2
 _MAX_ERROR_LENGTH = 500
 
 
 @dataclass(frozen=True)
 class ProcessResponse:
-    """Exit code, standard output and cleaned error output of a function call."""
+    """The exit code, the standard output and the cleaned error output of an external function."""
 
     exit_code: int
     stdout: bytes
@@ -242,14 +247,14 @@ class ProcessResponse:
 
 @dataclass(frozen=True)
 class _ParsedOutput:
-    """The document that a function wrote, and its line comments by path."""
+    """The ResourceList that a function returned, and its line comments by the path of their field."""
 
     data: Mapping[str, Any]
     comments: Mapping[DataPath, str]
 
 
 def format_request(items: Sequence[Item], config: FunctionConfig | None) -> str:
-    """Return the ResourceList that a function reads as YAML. Line comments are kept."""
+    """Return the ResourceList that an external function receives as YAML text. Line comments of the items are kept."""
     resource_list = build_resource_list(items, config)
     entries = [_format_entry(item, data) for item, data in zip(items, resource_list["items"], strict=True)]
     header = emit({"apiVersion": resource_list["apiVersion"], "kind": resource_list["kind"]})
@@ -258,15 +263,15 @@ def format_request(items: Sequence[Item], config: FunctionConfig | None) -> str:
 
 
 def read_response(items: Sequence[Item], response: ProcessResponse, max_bytes: int) -> FunctionOutput:
-    """Return the output of a function from its response.
+    """Convert the response of an external function into a function output.
 
-    An exit code other than 0 is a failure; the results are kept. Output that is not a ResourceList, or cannot be
-    written to files, is rejected.
+    An exit code other than 0 is a failure. The results of the function are kept in this case. Output that is not a
+    ResourceList, or that cannot be written to files, is a failure too.
     """
     parsed = _parse_output(response.stdout, max_bytes)
     results = read_returned_results(parsed.data) if isinstance(parsed, _ParsedOutput) else ()
     if response.exit_code:
-        # Some functions write their error message to standard output.
+        # If the error output is empty, read the message from standard output, because some functions write it there.
         log = response.log or (clean_log(response.stdout.decode(errors="replace")) if isinstance(parsed, str) else "")
         return _create_failed_output(items, response, results, _describe_exit(response.exit_code, log))
     if isinstance(parsed, str):
@@ -278,7 +283,7 @@ def read_response(items: Sequence[Item], response: ProcessResponse, max_bytes: i
 
 
 def reject_response(items: Sequence[Item], log: str, reason: str) -> FunctionOutput:
-    """Return the failed output of a function whose response was rejected before it was read."""
+    """Return a failed output for a function whose response is rejected without being parsed."""
     return FunctionOutput(tuple(items), has_failed=True, log=log, exit_code=1, error=reason)
 
 
@@ -293,20 +298,21 @@ def _create_failed_output(
 def _describe_exit(code: int, log: str) -> str:
     message = "; ".join(message.strip() for message in log.splitlines() if message.strip())
     shortened = message if len(message) <= _MAX_ERROR_LENGTH else f"{message[:_MAX_ERROR_LENGTH]}…"
-    return f"it ended with exit code {code}" + (f": {shortened}" if shortened else "")
+    return f"the function ended with exit code {code}" + (f": {shortened}" if shortened else "")
 
 
 def _format_entry(item: Item, data: Any) -> str:
-    """Return one entry of the list: the text of its document, indented.
+    """Return the YAML text of one item of the list: the indented text of its document.
 
-    If that changes its meaning, format the data again.
+    If the indented text has another meaning, the data is formatted again.
     """
     text = _indent_as_entry(item.document.with_data(data).text)
     try:
         documents = parse_yaml(text).documents
     except YamlError:
         documents = ()
-    # YAML directives, and line breaks that only YAML defines, cannot be indented.
+    # Indented text can have another meaning or be invalid, because of YAML directives or of line breaks other than
+    # "\n".
     return text if [document.data for document in documents] == [[data]] else _indent_as_entry(emit(data))
 
 
@@ -316,7 +322,7 @@ def _indent_as_entry(text: str) -> str:
 
 
 def _parse_output(text: bytes, max_bytes: int) -> _ParsedOutput | str:
-    """Return the document that a function wrote, or an error message."""
+    """Return the ResourceList in the output of a function, or an error message."""
     parsed = _parse_json(text) or _parse_yaml(text, max_bytes)
     if isinstance(parsed, str):
         return f"{_INVALID_OUTPUT}: {parsed}"
@@ -327,12 +333,12 @@ def _parse_output(text: bytes, max_bytes: int) -> _ParsedOutput | str:
 
 
 def _parse_json(text: bytes) -> _ParsedOutput | str | None:
-    """Return a JSON document, or an error message; None if the text may be YAML."""
+    """Parse the text as JSON. Return an error message if it is invalid. Return None if the text may be YAML."""
     if not text.lstrip().startswith(b"{"):
         return None
     try:
         data = parse_strict_json(text)
-        # A file cannot contain half of a surrogate pair.
+        # Reject half of a surrogate pair, because a file cannot contain it.
         json.dumps(data, ensure_ascii=False).encode()
     except json.JSONDecodeError:
         return None
@@ -357,10 +363,9 @@ def _parse_yaml(text: bytes, max_bytes: int) -> _ParsedOutput | str:
 
 
 def _apply_comments(items: Iterable[Item], comments: Mapping[DataPath, str]) -> Iterator[Item]:
-    """Yield the items with the comments that the function wrote. Comments that it dropped are still in their documents.
+    """Set the line comments that a function returned. Comments that the function removed stay in their documents.
 
-    An item keeps its own text except for the changed values, so that a comment never moves to another resource (kpt
-    issue 4211).
+    Each comment is set in the document of its own item, so that it never moves to another resource (kpt issue 4211).
     """
     by_item: dict[Any, list[tuple[DataPath, str]]] = {}
     for path, comment in comments.items():
@@ -378,5 +383,5 @@ def _set_comment(item: Item, path: DataPath, comment: str) -> Item:
     try:
         return item.with_comment(path, comment)
     except YamlError:
-        # The comment belongs to an internal annotation, or its value is in flow style and has no place for a comment.
+        # Skip the comment if its field is an internal annotation, or is in flow style, where YAML allows no comment.
         return item

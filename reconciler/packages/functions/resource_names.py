@@ -50,7 +50,7 @@ class _SubstringConfig:
     fields: tuple[FieldSpec, ...] = ()
 
     def apply_to(self, name: str) -> str:
-        """Return the name with the substring."""
+        """Return the name with the substring added at its start or end."""
         return self.substring + name if self.mode == "prepend" else name + self.substring
 
 
@@ -58,9 +58,9 @@ class _SubstringConfig:
 def ensure_name_substring(
     items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext
 ) -> FunctionOutput:
-    """Return the items with the substring in their names and in all references to these names.
+    """Add the substring to the names of all items, and update the references to these names.
 
-    `compat` moves each resource to its own file, which is named after the resource, as kpt does.
+    In the profile `compat`, each resource moves to its own file, which is named after the resource, as in kpt.
     """
     settings = _read_substring_config(config)
     if isinstance(settings, str):
@@ -79,7 +79,7 @@ def ensure_name_substring(
 
 
 def _read_substring_config(config: FunctionConfig | None) -> _SubstringConfig | str:
-    """Return the settings, or an error message."""
+    """Return the configuration of the function, or an error message."""
     config = config or {}
     kind, api_version = config.get("kind"), config.get("apiVersion")
     if (api_version, kind) == ("v1", "ConfigMap"):
@@ -104,7 +104,7 @@ def _create_substring_config(mode: str, substring: str, fields: tuple[FieldSpec,
 
 
 def _find_names(item: Item, settings: _SubstringConfig) -> Iterator[tuple[DataPath, str]]:
-    """Yield the name fields without the substring, with their new values."""
+    """Yield the path and the new value of each name field that does not contain the substring."""
     if any(kind.matches(item) for kind in _UNCHANGED_KINDS):
         return
     additional_paths = (path for spec in settings.fields for path in spec.find_paths(item))
@@ -121,7 +121,7 @@ def _rename_depends_on(
     settings: _SubstringConfig,
     budget: FunctionBudget,
 ) -> Iterator[tuple[DataPath, str]]:
-    """Yield the depends-on annotation with the new names of all resources in it."""
+    """Yield the path and the new value of the annotation `depends-on`. Names of all renamed resources are replaced."""
     annotation = item.annotations.get(DEPENDS_ON)
     if isinstance(annotation, str):
         yield _DEPENDS_ON_PATH, rename_dependencies(annotation, renamed, budget)
@@ -134,8 +134,8 @@ def _rename_depends_on_like_kpt(
     settings: _SubstringConfig,
     budget: FunctionBudget,
 ) -> Iterator[tuple[DataPath, str]]:
-    # kpt changes the annotation only if the item's name changes, and reads only one entry. It does not check whether
-    # the name of the resource in that entry changes.
+    # Reproduce kpt: the annotation changes only if the name of its own resource changes, and only if it has one entry.
+    # kpt changes the name in this entry even if that resource is not renamed.
     annotation = item.annotations.get(DEPENDS_ON)
     budget.charge_steps(len(values))
     dependency = parse_dependency(annotation) if isinstance(annotation, str) and values[item] else None
@@ -148,7 +148,7 @@ def _has_name(item: Item, dependency: Dependency) -> bool:
 
 
 def _move_to_own_files(items: Sequence[Item]) -> Iterator[Item]:
-    """Yield the items, each in a file that is named after its kind and name, in the default YAML style."""
+    """Move each item to a file named after its kind and name, and write it in the default YAML style."""
     counts: dict[tuple[str, str], int] = {}
     for item in items:
         path = "/".join(filter(None, (item.namespace, f"{item.kind.lower()}_{item.name}.yaml")))
@@ -158,14 +158,14 @@ def _move_to_own_files(items: Sequence[Item]) -> Iterator[Item]:
 
 
 def _rebuild_document(item: Item) -> Item:
-    """Return the item with a new document and the line comments that have a place in it."""
+    """Write the item as a new document, with the line comments that YAML allows in this document."""
     comments = item.document.comments()
     rebuilt = replace(item, base=None)
     for path, comment in comments.items():
         try:
             rebuilt = rebuilt.with_comment(path, comment)
         except YamlError:
-            # A comment without a place is lost, as in kpt.
+            # Discard a comment that YAML does not allow here, as kpt does.
             continue
     return rebuilt
 
@@ -175,10 +175,13 @@ _PLACEHOLDER = "packagename"
 
 @report_errors_as_failure
 def set_name_prefix(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
-    """Return the items with a new prefix, if the name is the old prefix or starts with the old prefix and a dash.
+    """Replace the old prefix in resource names by the new prefix.
 
-    The prefix is the configured one, otherwise the name in the package context. Errors are error results without a
-    failure, because kpt's function exits with 0.
+    A name has the old prefix if it is the old prefix, or if it starts with the old prefix and a dash.
+
+    The new prefix is the configured prefix. If no prefix is configured, it is the package name from the package
+    context. An invalid configuration gives an error result, but no failed output, because the original function exits
+    with 0.
     """
     prefixes = _read_prefixes(items, config, context)
     if isinstance(prefixes, str):
@@ -204,7 +207,7 @@ def set_name_prefix(items: Sequence[Item], config: FunctionConfig | None, contex
 def _read_prefixes(
     items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext
 ) -> tuple[str, str] | str:
-    """Return the old and the new prefix, or an error message."""
+    """Return the old prefix and the new prefix, or an error message."""
     config = config or {}
     if config and (config.get("apiVersion"), config.get("kind")) != ("v1", "ConfigMap"):
         return f'the configuration must be a ConfigMap, not "{config.get("kind")}"'

@@ -30,9 +30,9 @@ _FUNCTION_ANNOTATIONS = ("config.kubernetes.io/function", "config.k8s.io/functio
 
 @report_errors_as_failure
 def upsert_resource(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
-    """Return the items with each configured resource in place of all items with the same identity.
+    """Replace all items that have the identity of a configured resource. Add the resource if there is no such item.
 
-    With a target path, only the item in that file is replaced. A resource without such an item is added.
+    If the resource has the annotation `config.kubernetes.io/target-path`, only an item in this file is replaced.
     """
     resources = _read_resources(config)
     if isinstance(resources, str):
@@ -50,7 +50,7 @@ def upsert_resource(items: Sequence[Item], config: FunctionConfig | None, contex
 
 
 def _read_resources(config: FunctionConfig | None) -> list[Item] | str:
-    """Return the configured resources, or an error message."""
+    """Return the resources in the configuration, or an error message."""
     data: Mapping[str, Any] = config or {}
     entries = data.get("items") if data.get("kind") == "List" else [data]
     if entries is None:
@@ -74,7 +74,7 @@ def _get_target_path(resource: Item) -> str:
 
 
 def _remove_function_annotations(resource: Item) -> Any:
-    """Return the resource's data without the annotations that configure the function."""
+    """Return the data of a configured resource without the annotations that are only for the function."""
     data = copy_plain_data(resource.data)
     annotations = data["metadata"].get("annotations")
     if isinstance(annotations, dict):
@@ -92,9 +92,9 @@ def _create_resource(resource: Item) -> Item:
 def remove_local_config_resources(
     items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext
 ) -> FunctionOutput:
-    """Return the items without those whose local-config annotation is `true` in any letter case.
+    """Remove items whose annotation `config.kubernetes.io/local-config` is `true`, in upper or lower case.
 
-    `safe` keeps Kptfiles, because a package without its Kptfile cannot be updated or rendered again.
+    The profile `safe` keeps Kptfiles, because a package without a Kptfile cannot be updated or rendered again.
     """
     removed = {
         item: None
@@ -115,10 +115,10 @@ def _is_local_config(item: Item) -> bool:
 
 @report_errors_as_failure
 def gen_pkg_context(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
-    """Return the items with a package context that contains the package's name.
+    """Set the name of the package in its package context. Create the package context if it does not exist.
 
-    `compat` first removes every context, including those of subpackages and all other keys, as kpt does. `safe` sets
-    the name in the package's own context and changes nothing else.
+    As in kpt, the profile `compat` first removes the package contexts of the package and of all subpackages. In the
+    profile `safe`, other keys and the package contexts of subpackages do not change.
     """
     kptfile = next((item for item in items if item.package == context.package and item.path == KPTFILE), None)
     if kptfile is None:

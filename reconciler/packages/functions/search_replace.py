@@ -1,4 +1,4 @@
-"""The function `search-replace`: finds fields by value, path or file, and sets their value or comment."""
+"""The function `search-replace`: find fields by value, path or file, and set their values or comments."""
 
 from __future__ import annotations
 
@@ -55,25 +55,35 @@ class _Search:
 
     @property
     def puts_by_path(self) -> bool:
-        """Whether the path is one exact field, which is created if it is missing."""
+        """Whether `path` selects exactly one field. Such a field is created if it is missing."""
         literal = bool(self.path) and all(part and "*" not in part and "[" not in part for part in self.path)
         return literal and bool(self.put_value) and not self.value and self.regex is None
 
     def charge(self, path: DataPath, text: str, budget: FunctionBudget) -> None:
-        """Subtract the cost of checking one field from the budget. Raises LimitError."""
+        """Subtract the cost of checking one field from the budget.
+
+        Raises:
+            LimitError: Fewer steps remain.
+        """
         size = self.regex.programsize if self.regex else 0
-        # In the worst case, RE2 executes every instruction of its program at every character.
+        # Multiply text length by program size, because RE2 executes each instruction at each character in the worst
+        # case.
         budget.charge_steps(10 + len(self.path) * len(path) + len(text) * size // 1024)
 
     def matches(self, path: DataPath, text: str) -> bool:
-        """Return whether the scalar at a path matches all given conditions."""
+        """Return whether the scalar `text` at `path` matches all configured conditions."""
         by_value = self.regex is not None or bool(self.value)
         value_holds = bool(self.value and text == self.value) or bool(self.regex and self.regex.search(text))
         path_holds = bool(self.path) and matches_path_pattern(format_field_path(path), self.path)
         return (by_value or bool(self.path)) and (value_holds or not by_value) and (path_holds or not self.path)
 
     def fill_groups(self, pattern: str, text: str, budget: FunctionBudget) -> str:
-        """Return a pattern with the capture groups of the value's match. Raises EditError, LimitError."""
+        """Replace `${1}`, `${2}` and so on in `pattern` by the groups that the regular expression captures in `text`.
+
+        Raises:
+            EditError: The pattern refers to a group that does not exist.
+            LimitError: The result exceeds the remaining budget.
+        """
         match = self.regex.search(text) if self.regex else None
         groups = enumerate(match.groups() if match else (), start=1)
         values = ((f"${{{number}}}", group or "") for number, group in groups)
@@ -85,19 +95,19 @@ class _Search:
 
 @dataclass(frozen=True)
 class _FieldChange:
-    """A matching field: its text after the change, its new value if any, and its comment."""
+    """The change of one field: its text after the change, its new value (empty if unchanged), and its new comment."""
 
     path: DataPath
     new_text: str
     value: tuple[Any, ...] = ()
     comment: str = ""
     result_field: str = ""
-    """The field of the result, if it differs from the path."""
+    """The field that the result message names. "" if it is the field at `path`."""
 
 
 @report_errors_as_failure
 def search_replace(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
-    """Return the items with all replacements, and one result for each match or for the absence of matches."""
+    """Search and replace fields. Return the items and one result for each match, or one result for no match."""
     try:
         search = _read_search(read_config_strings((config or {}).get("data"), "data"), context.budget)
         changed_items, results = edit_items(items, partial(_search_item, search, context.budget))
@@ -107,7 +117,10 @@ def search_replace(items: Sequence[Item], config: FunctionConfig | None, context
 
 
 def matches_path_pattern(path: str, pattern: Sequence[str]) -> bool:
-    """Return whether a field path matches: `*` is any element, `**` any number of them, `name[*]` any index."""
+    """Return whether a field path matches a pattern.
+
+    In the pattern, `*` matches any one element, `**` any number of elements, and `name[*]` any index of `name`.
+    """
     parts, positions = path.split("."), {0}
     for element in pattern:
         if element == "**":
@@ -152,13 +165,17 @@ def _compile_regex(pattern: str, budget: FunctionBudget) -> Any:
     except PatternError as error:
         raise EditError(f"{quote_as_json(pattern[:200])} must be a regular expression: {error}") from error
     if compiled:
-        # RE2 stores the position of each group for each instruction of its program.
+        # Limit the groups, because RE2 stores the position of each group for each instruction of its program.
         budget.require_few_placeholders(compiled.groups, "the regular expression", pattern)
     return compiled
 
 
 def _convert_glob(pattern: str) -> str:
-    """Return a doublestar glob as a regular expression. Raises EditError."""
+    """Convert a glob with `**` into a regular expression.
+
+    Raises:
+        EditError: The glob is too long.
+    """
     if len(pattern) > _MAX_GLOB_LENGTH:
         raise EditError(f"by-file-path must not have more than {_MAX_GLOB_LENGTH:,} characters, not {len(pattern):,}")
     wildcards = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
@@ -196,7 +213,7 @@ def _search_item(search: _Search, budget: FunctionBudget, item: Item) -> tuple[I
 
 
 def _find_fields(data: Any, search: _Search, budget: FunctionBudget) -> Iterator[tuple[DataPath, str | None]]:
-    """Yield the matching fields with their text; None for a list that gets a comment."""
+    """Yield the path and the text of each matching field. The text is None for a list, which can only get a comment."""
     for path, value in walk_fields(data):
         text = format_scalar(value)
         search.charge(path, text or "", budget)
@@ -209,7 +226,12 @@ def _find_fields(data: Any, search: _Search, budget: FunctionBudget) -> Iterator
 
 
 def _find_change(item: Item, path: DataPath, text: str | None, search: _Search, budget: FunctionBudget) -> _FieldChange:
-    """Return the change of a field. Raises EditError, LimitError; their messages contain the field."""
+    """Return the change of one field.
+
+    Raises:
+        EditError: The new value or comment is invalid.
+        LimitError: The change exceeds the remaining budget. The message contains the field.
+    """
     try:
         return _create_change(item, path, text, search, budget)
     except LimitError as error:
@@ -223,10 +245,11 @@ def _create_change(
         budget.charge_output(estimate_text_bytes(search.put_comment), "the comment", search.put_comment)
         new_text = ", ".join(format_scalar(value) or "" for value in get_value_at(item.data, path))
         comment = f"# {search.put_comment}"
-        # kpt reports the configured path and the comment.
+        # Report the configured path and the comment as the field, as kpt does.
         return _FieldChange(path, f"[{new_text}]", comment=comment, result_field=f"{'.'.join(search.path)} {comment}")
     new_text = search.fill_groups(search.put_value, text, budget) if search.put_value else text
-    # Charge before the next text is created. A field without a new value costs its result message.
+    # Check the budget before the comment is created. The size is also subtracted for an unchanged value, because the
+    # result message contains the value.
     budget.charge_output(estimate_text_bytes(new_text, len(path)), "the value", new_text)
     value = (convert_scalar_type(new_text, item.document, path),) if search.put_value else ()
     comment = f"# {search.fill_groups(search.put_comment, text, budget)}" if search.put_comment else ""

@@ -1,7 +1,7 @@
-"""The function `set-image`: sets the name, tag or digest of a container image.
+"""The function `set-image`: set the name, tag or digest of a container image.
 
-kpt skips init containers, Jobs and CronJobs, and joins the old tag to a new name without a colon. `safe` fixes these
-defects.
+The original function skips init containers, Jobs and CronJobs, and writes no colon between a new name and the old tag.
+The profile `safe` fixes these defects.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class _ImageConfig:
 
 @report_errors_as_failure
 def set_image(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
-    """Return the items with the image changed in all containers. One result counts the changes."""
+    """Set the image in all containers that use it. The result contains the number of changes."""
     settings = _read_image_config(config)
     if isinstance(settings, str):
         return create_failure(items, settings)
@@ -73,7 +73,7 @@ def set_image(items: Sequence[Item], config: FunctionConfig | None, context: Fun
 
 
 def _read_image_config(config: FunctionConfig | None) -> _ImageConfig | str:
-    """Return the settings, or an error message."""
+    """Return the configuration of the function, or an error message."""
     config = config or {}
     kind, api_version = config.get("kind"), str(config.get("apiVersion"))
     if (api_version, kind) == ("v1", "ConfigMap"):

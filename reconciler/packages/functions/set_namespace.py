@@ -1,7 +1,7 @@
-"""The function `set-namespace`: sets one namespace in all resources of a package.
+"""The function `set-namespace`: set one namespace in all resources of a package.
 
-Each version of the kpt image changes other fields. In `safe`, all versions up to v0.4.1 behave as v0.4.1 and newer ones
-as v0.4.2, both without kpt's defects.
+The versions of the original function change different fields. In the profile `safe`, versions up to v0.4.1 behave like
+v0.4.1, and later versions like v0.4.2. The profile `safe` also fixes defects of these versions.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ class _NamespaceConfig:
 
 @dataclass(frozen=True)
 class _Behavior:
-    """The fields that one version of the function changes."""
+    """The behavior of one version of the function: which resources and fields it changes."""
 
     local_config: bool = False
     custom_kinds: bool = False
-    """Whether resources with an unknown scope and without a namespace get one."""
+    """Whether the namespace is also set in resources of custom kinds that have no namespace."""
     subjects: str = "accounts"
-    """The subjects of role bindings that change: `default`, `package`, `namespaced`, `cluster` or `accounts`."""
+    """The rule that selects the subjects of role bindings to change (see `_matches_subject`)."""
     creates_service: bool = False
-    """Whether a missing service namespace of CRDs and APIServices is created."""
+    """Whether to create the namespace of the service in a CRD or APIService if it is missing."""
     one_namespace: bool = False
-    """Whether only one old namespace may be replaced."""
+    """Whether all replaced namespaces must be equal."""
     origins: bool = False
-    """Whether the upstream identity is matched, and depends-on annotations are updated."""
+    """Whether namespaces of upstream resources are compared too, and annotations `depends-on` are updated."""
     fills_in_default: bool = False
-    """Whether `default` is written to fields without a namespace that do not change."""
+    """Whether to write `default` to namespace fields that are empty and are not changed."""
 
 
 _SAFE_OLD = _Behavior()
@@ -75,7 +75,14 @@ _COMPAT: tuple[tuple[FunctionVersion, _Behavior], ...] = (
 
 @dataclass(frozen=True)
 class _Slot:
-    """A field that holds a namespace."""
+    """A field that contains a namespace.
+
+    Attributes:
+        item: The item with the field.
+        path: The path of the field.
+        current: The current namespace, or "" if the field is missing.
+        origin: The namespace of the upstream resource, or "" if it is unknown.
+    """
 
     item: Item
     path: DataPath
@@ -85,9 +92,9 @@ class _Slot:
 
 @report_errors_as_failure
 def set_namespace(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
-    """Return the items in the configured namespace.
+    """Set the configured namespace in the items.
 
-    A configuration error is an error result without a failure, because kpt's function exits with 0.
+    An invalid configuration gives an error result, but no failed output, because the original function exits with 0.
     """
     settings = _read_namespace_config(config)
     if isinstance(settings, str):
@@ -123,7 +130,7 @@ def _select_behavior(context: FunctionContext) -> _Behavior:
 
 
 def _read_namespace_config(config: FunctionConfig | None) -> _NamespaceConfig | str:
-    """Return the settings, or an error message."""
+    """Return the configuration of the function, or an error message."""
     if not config:
         return f"FunctionConfig is missing. Expect {_ACCEPTED}"
     kind, api_version = config.get("kind"), config.get("apiVersion")
@@ -209,7 +216,10 @@ def _matches_subject(subject: Mapping[str, Any], rule: str, accounts: set[str], 
 
 
 def _get_upstream_value(item: Item, path: DataPath) -> str:
-    """Return the namespace of the upstream resource according to its annotation, or ""."""
+    """Return the namespace (or the name of a Namespace) of the upstream resource. Return "" if it is unknown.
+
+    The annotation `internal.kpt.dev/upstream-identifier` contains this value.
+    """
     group_kind_ns_name = str(item.annotations.get(UPSTREAM_IDENTIFIER, "")).split("|")
     if len(group_kind_ns_name) != 4 or path[0] != "metadata":
         return ""
@@ -219,14 +229,14 @@ def _get_upstream_value(item: Item, path: DataPath) -> str:
 def _find_ambiguity(
     visible_items: Sequence[Item], slots: Sequence[_Slot], behavior: _Behavior, settings: _NamespaceConfig
 ) -> str:
-    """Return an error message if the old namespace is ambiguous, or ""."""
+    """Return an error message if it is not clear which old namespace is to be replaced. Return "" if it is clear."""
     if behavior.origins and not settings.matcher:
         origins = sorted({slot.origin for slot in slots if slot.path == ("metadata", "namespace") and slot.origin})
         if len(origins) > 1:
             return (
                 "unable to use origin `namespace` to match. expect a single upstream namespace, "
                 f"found [{' '.join(origins)}]. please switch to use `namespaceMatcher`"
-                "to specify the namespace value you want to change"  # kpt has no blank here either.
+                "to specify the namespace value you want to change"  # No space follows here, as in the message of kpt.
             )
     if behavior.one_namespace and len(_list_candidates(visible_items, slots, settings)) > 1:
         return f"more than one namespace is in use: {', '.join(_list_candidates(visible_items, slots, settings))}"
@@ -252,7 +262,7 @@ def _should_change(slot: _Slot, namespace: str, matcher: str, behavior: _Behavio
 def _find_depends_on_changes(
     visible_items: Sequence[Item], namespace: str, matcher: str, context: FunctionContext
 ) -> list[_Slot]:
-    """Return the depends-on annotations with resources whose namespace changes; `current` is the new text."""
+    """Return the annotations `depends-on` in which a namespace changes. `current` is the new text of the annotation."""
     namespaced_entries = {_format_entry(item) for item in visible_items if get_resource_scope(item) != "cluster"}
     slots = []
     for item in visible_items:
@@ -285,7 +295,7 @@ def _format_entry(item: Item) -> str:
 
 
 def _apply_slots(items: Sequence[Item], slots: Sequence[_Slot], budget: FunctionBudget) -> tuple[Item, ...]:
-    """Return the items with the value `current` in each slot."""
+    """Write the value `current` of each slot to its field. Return all items."""
     values: dict[Item, list[tuple[DataPath, str]]] = {}
     for slot in slots:
         values.setdefault(slot.item, []).append((slot.path, slot.current))

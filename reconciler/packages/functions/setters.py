@@ -1,6 +1,7 @@
 """The functions `apply-setters`, `create-setters` and `list-setters`, and the setter comments that they use.
 
-A setter comment such as `# kpt-set: nginx:${tag}` is on the line of the field that the setters define.
+A setter comment follows a field on the same line. For example, the comment `# kpt-set: nginx:${tag}` means that the
+setter `tag` determines a part of the field.
 """
 
 from __future__ import annotations
@@ -49,27 +50,30 @@ _PLACEHOLDER = re2.compile(r"\$\{([^}]*)\}")
 
 
 def parse_setter_comment(comment: str | None) -> str:
-    """Return the pattern of a setter comment, for example `nginx:${tag}`; "" for other comments."""
+    """Return the pattern of a setter comment, e.g. `nginx:${tag}`. Return "" for any other comment."""
     return comment.removeprefix(SETTER_COMMENT).strip() if comment and comment.startswith(SETTER_COMMENT) else ""
 
 
 def find_setter_names(pattern: str) -> list[str]:
-    """Return the setters of a pattern, in order."""
+    """Return the names of the setters in a pattern, in order."""
     return [match.group(1) for match in _PLACEHOLDER.finditer(pattern)]
 
 
 def get_single_setter(pattern: str) -> str | None:
-    """Return the setter if the pattern consists of one setter only, otherwise None."""
+    """Return the setter name if the pattern is a single setter, e.g. `${tag}`. Return None for any other pattern."""
     match = _PLACEHOLDER.fullmatch(pattern)
     return match.group(1) if match else None
 
 
 def extract_setter_values(pattern: str, text: str, budget: FunctionBudget) -> dict[str, str]:
-    """Return the values of a pattern's setters in a field's text; {} if a setter has no value.
+    """Extract the setter values from the text of a field, e.g. `nginx:${tag}` and `nginx:1.2` -> `{"tag": "1.2"}`.
 
-    The values are those of the pattern as a regular expression with one greedy single-line group per placeholder. They
-    are searched directly, because that expression would need memory for the product of its length and its groups.
-    Raises LimitError.
+    The result is empty if the text does not match the pattern, or if a value is empty. Each value is on one line and as
+    long as possible, as with a greedy regular expression. No regular expression is used, because it needs too much
+    memory for long patterns.
+
+    Raises:
+        LimitError: The pattern has too many placeholders, or the budget is too small.
     """
     budget.require_few_placeholders(pattern.count("${"), "the setter comment", pattern)
     names, parts = find_setter_names(pattern), _PLACEHOLDER.split(pattern)[::2]
@@ -79,16 +83,16 @@ def extract_setter_values(pattern: str, text: str, budget: FunctionBudget) -> di
 
 
 def _split_line(line: str, parts: list[str]) -> list[str] | None:
-    """Return the texts between the parts in a line.
+    """Return the texts between `parts` in a line. Return None if the line does not contain all parts in order.
 
-    Earlier texts are as long as possible. None if a part is missing.
+    The first texts are as long as possible.
     """
     start = line.find(parts[0])
     if start < 0:
         return None
     begin, end = start + len(parts[0]), len(line)
     spans = []
-    # The last part is as far right as possible, and each other part is as far right as the next part permits.
+    # Search from the end of the line, so that each part is as far to the right as possible.
     for part in reversed(parts[1:]):
         position = line.rfind(part, begin, end)
         if position < 0:
@@ -103,19 +107,22 @@ def _split_line(line: str, parts: list[str]) -> list[str] | None:
 
 
 def parse_list_value(text: str) -> list[str] | None:
-    """Return the elements of a YAML list as text, or None if the setter's value is not a list."""
+    """Return the elements of a YAML list as strings. Return None if `text` is not a YAML list."""
     parsed = parse_cached(text.encode())
     values = None if isinstance(parsed, ParseFailure) or len(parsed.documents) != 1 else parsed.documents[0].data
     return [format_scalar(value) or "" for value in values] if isinstance(values, list) else None
 
 
-# The result is cached, because most clusters set the same values in the same resources.
+# Results are cached by item, because most clusters set the same values in the same resources.
 _MAX_CACHED_ITEMS = 1024
 
 
 @report_errors_as_failure
 def apply_setters(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
-    """Return the items with the values of the setters, and one result for each field or for the absence of matches."""
+    """Set fields with setter comments to the configured values. Return the items and one result for each field.
+
+    If no field has one of the setters, return one result that reports this.
+    """
     setters = read_config_strings((config or {}).get("data"), "data")
     try:
         changed_items, results = edit_items(items, partial(_set_and_charge, tuple(setters.items()), context.budget))
@@ -137,13 +144,13 @@ def _set_and_charge(
 def _set_fields(
     item: Item, setter_items: tuple[tuple[str, str], ...], limits: FunctionLimits
 ) -> tuple[Item, tuple[FunctionResult, ...], int, int]:
-    """Return the item with the values of its setters, the results, and the charged steps and bytes."""
+    """Set the fields of one item. Return the item, the results, and the used steps and bytes."""
     setters, budget = dict(setter_items), FunctionBudget(limits)
     fields = list(_find_setter_fields(item, setters, budget))
     texts: list[str] = []
 
     def values() -> Iterator[tuple[DataPath, Any]]:
-        # The values are computed one after the other, so that each text is charged before the next one is created.
+        # Compute values one after the other, so that the budget is checked before the next value is created.
         for path, pattern, _ in fields:
             texts.append(_compute_text(item, path, pattern, setters, budget))
             is_list = isinstance(get_value_at(item.data, path), list)
@@ -152,7 +159,7 @@ def _set_fields(
 
     changed_item = item.with_values(charge_values(values(), item, budget))
     if changed_item is not item:
-        # The comment of a list may move when the list becomes empty or is filled.
+        # Set missing comments again, because a comment can move when its list becomes empty or gets its first element.
         lost_comments = {path: comment for path, _, comment in fields if changed_item.document.comment(path) != comment}
         changed_item = require_line_comments(changed_item, lost_comments, budget)
     messages = [
@@ -165,7 +172,7 @@ def _set_fields(
 def _find_setter_fields(
     item: Item, setters: Mapping[str, str], budget: FunctionBudget
 ) -> Iterator[tuple[DataPath, str, str]]:
-    """Yield (path, pattern, comment) of the fields whose pattern contains at least one given setter."""
+    """Yield path, pattern and comment of each field whose pattern contains at least one of the setters."""
     if item.base is None or SETTER_COMMENT not in item.base.text:
         return
     comments, lists = item.document.comments(), list[DataPath]()
@@ -176,7 +183,7 @@ def _find_setter_fields(
             continue
         budget.charge_steps(len(setters) * (1 + len(pattern) // 64))
         is_named = any(f"${{{name}}}" in pattern for name in setters)
-        # Fields in a list that is replaced are removed with it.
+        # Skip fields in a list that is replaced, because its elements are removed.
         if is_named and not any(path[: len(list_path)] == list_path for list_path in lists):
             lists += [path] if isinstance(value, list) else []
             yield path, pattern, comment
@@ -201,7 +208,7 @@ def _convert_text(item: Item, path: DataPath, text: str) -> Any:
 
 
 def _fill_pattern(pattern: str, old: Any, setters: Mapping[str, str], budget: FunctionBudget) -> str:
-    """Return the pattern with setter values: the given ones, otherwise the ones in the current text."""
+    """Fill a pattern with setter values. A setter that is not configured keeps its value from the current text."""
     current_values = extract_setter_values(pattern, format_scalar(old) or "", budget)
     values = ((f"${{{name}}}", value) for name, value in (*setters.items(), *current_values.items()))
     text = fill_placeholders(pattern, values, budget, "the value of its setter comment")
@@ -228,19 +235,22 @@ def _parse_list(text: str) -> list[Any]:
     return values
 
 
-# Large enough for the configurations and resources of all packages in progress.
+# Enough for the configurations and resources of all packages that are rendered at the same time.
 _MAX_CACHED_SETTERS = 256
 _MAX_CACHED_CREATED_ITEMS = 1024
 
 
 @dataclass(frozen=True, eq=False)
 class _SetterValues:
-    """The values that become setters. Equal configurations are the same object, because the cache uses identity."""
+    """The values for which `create-setters` creates setter comments, with the names of their setters.
+
+    Equal configurations share one Python object, because the cache compares these objects by identity.
+    """
 
     texts: Mapping[str, str]
-    """Setter by value. Longer values come first, because a shorter value may be part of them."""
+    """Names of setters by value. Longer values come first, because they can contain shorter values."""
     lists: Mapping[tuple[str, ...], str]
-    """Setter by sorted elements."""
+    """Names of setters by list value. The list elements are sorted."""
 
     @cached_property
     def _values(self) -> Any:
@@ -250,14 +260,18 @@ class _SetterValues:
             raise EditError(f"the values of the setters are too many or too long to search for: {error}") from error
 
     def build_pattern(self, text: str, budget: FunctionBudget) -> str:
-        """Return the text with each value replaced by its setter. Raises LimitError."""
+        """Replace each value in a text by its setter, e.g. `nginx:1.2` -> `nginx:${tag}`.
+
+        Raises:
+            LimitError: The result exceeds the remaining budget.
+        """
         if not self.texts:
             return text
         budget.charge_scan(len(text) * (1 + self._values.programsize // 64))
         matches = [(*match.span(), self.texts[match.group(0)]) for match in self._values.finditer(text)]
         if not matches:
             return text
-        # Counted twice, because the result message contains the pattern, too.
+        # Double the size, because the comment and the result message contain the pattern.
         size = 2 * (estimate_text_bytes(text) + sum(estimate_text_bytes(name) for _, _, name in matches))
         budget.charge_output(size, "the setter comment of this value", text)
         ends = [0, *(end for _, end, _ in matches)]
@@ -267,9 +281,9 @@ class _SetterValues:
 
 @report_errors_as_failure
 def create_setters(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
-    """Return the items with setter comments on the fields with the values.
+    """Add setter comments to all fields that contain a configured value.
 
-    If there is no such field, the function fails.
+    If no field contains such a value, the function fails.
     """
     try:
         setters = _read_setter_values(tuple(read_config_strings((config or {}).get("data"), "data").items()))
@@ -312,7 +326,7 @@ def _create_and_charge(
 def _create_comments(
     item: Item, setters: _SetterValues, limits: FunctionLimits
 ) -> tuple[Item, tuple[FunctionResult, ...], int, int]:
-    """Return the item with its setter comments, the results, and the charged steps and bytes."""
+    """Add setter comments to one item. Return the item, the results, and the used steps and bytes."""
     budget = FunctionBudget(limits)
     fields = list(_find_commented_fields(item.data, setters, budget))
     for path, _, _ in fields:
@@ -334,15 +348,18 @@ def _create_comment_result(item: Item, path: DataPath, comment: str, text: str, 
 
 
 def _split_list_lines(item: Item, path: DataPath, budget: FunctionBudget) -> Item:
-    """Return the item with the list of this field, or around it, written with one element per line."""
+    """Write a list with one element per line, so that its lines can have comments.
+
+    The list is the field at `path`, or contains this field.
+    """
     list_path = path if isinstance(get_value_at(item.data, path), list) else path[:-1]
     elements = get_value_at(item.data, list_path)
     on_one_line = item.document.find_line(list_path) == item.document.find_line((*list_path, 0))
     if not isinstance(elements, list) or not elements or not on_one_line:
         return item
-    # Both edits parse the whole document.
+    # Double the length, because each of the two edits parses the whole document.
     budget.charge_parse(2 * len(item.document.text))
-    # A list that was empty is written in the style of the file.
+    # Empty the list first, because a list that was empty is written in the style of the file.
     emptied = item.with_values([(list_path, [])]).document
     return replace(item, data=emptied.data, base=emptied).with_values([(list_path, elements)])
 
@@ -350,7 +367,7 @@ def _split_list_lines(item: Item, path: DataPath, budget: FunctionBudget) -> Ite
 def _find_commented_fields(
     data: Any, setters: _SetterValues, budget: FunctionBudget
 ) -> Iterator[tuple[DataPath, str, str]]:
-    """Yield (path, comment, text) of the fields that become setters. Multi-line texts never become setters."""
+    """Yield path, comment and text of each field that gets a setter comment. Texts with several lines are skipped."""
     for path, value in walk_fields(data):
         if isinstance(value, list):
             elements = sorted(format_scalar(element) or "" for element in value)
@@ -378,13 +395,13 @@ class _ListedSetter:
 
 @report_errors_as_failure
 def list_setters(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
-    """Return the unchanged items, and one result for each setter in the pipeline's configuration or in comments."""
+    """Return the unchanged items, and one result for each setter in the pipeline or in a setter comment."""
     setters: dict[tuple[str, bool], _ListedSetter] = {}
     uses = (use for item in items for use in _find_used_setters(item, context.budget))
     for setter in (*_find_configured_setters(items, context), *uses):
         listed = setters.get((setter.name, setter.type == _LIST))
         setters[setter.name, setter.type == _LIST] = _combine_uses(listed, setter) if listed else setter
-    # A setter may be a list in one field and a scalar in another. Lists come first.
+    # A setter can be a list in one field and a scalar in another field. Sort the list before the scalar.
     ordered = sorted(setters.values(), key=lambda setter: (setter.name, setter.type != _LIST))
     results = [
         FunctionResult(f"Name: {setter.name}, Value: {setter.value}, Type: {setter.type}, Count: {setter.count}")
@@ -394,12 +411,12 @@ def list_setters(items: Sequence[Item], config: FunctionConfig | None, context: 
 
 
 def _combine_uses(listed: _ListedSetter, use: _ListedSetter) -> _ListedSetter:
-    """Return a setter with one more use. It keeps its first value and gets the first type other than text."""
+    """Add one use to a listed setter. Its value does not change. The first type other than `str` becomes its type."""
     return replace(listed, count=listed.count + use.count, type=use.type if listed.type == _TEXT else listed.type)
 
 
 def _find_configured_setters(items: Sequence[Item], context: FunctionContext) -> Iterator[_ListedSetter]:
-    """Yield the setters in the configuration of the package's pipeline. Later functions override earlier ones."""
+    """Yield the setters in the pipeline of the package. Values of later functions override earlier values."""
     files = {item.path: item for item in reversed(items) if item.package == context.package}
     values: dict[str, str] = {}
     for function in _get_mutators(files.get(KPTFILE)):

@@ -1,6 +1,6 @@
-"""The function `starlark`: runs a script on the resource list.
+"""The function `starlark`: run a script on the resource list.
 
-A runner evaluates the script, possibly in another process. Its input and its output are one JSON text each.
+A script runner evaluates the script, possibly in another process. Its input and its output are one JSON text each.
 """
 
 from __future__ import annotations
@@ -26,48 +26,50 @@ from reconciler.packages.functions.starlark_script import evaluate_script
 
 
 class ScriptRunner(Protocol):
-    """Evaluates scripts."""
+    """Evaluates Starlark scripts."""
 
     def __call__(self, request: bytes, limits: FunctionLimits, max_bytes: int) -> bytes:
-        """Return the answer to a request of `evaluate_script`, with at most `max_bytes`.
+        """Evaluate a script. Return its answer, which has at most `max_bytes`. See `evaluate_script` for both formats.
 
-        Raises LimitError if the script exceeds a limit, InterruptedFunctionError if the environment failed.
+        Raises:
+            LimitError: The script exceeds a limit.
+            InterruptedFunctionError: The script process did not start, or was interrupted.
         """
         ...
 
 
 @dataclass(frozen=True)
 class StarlarkFunction:
-    """The function `starlark`, whose scripts are evaluated by `run`."""
+    """The function `starlark`. The script runner `run` evaluates its scripts."""
 
     run: ScriptRunner
 
     def __call__(
         self, items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext
     ) -> FunctionOutput:
-        """Return the items after the script. Errors, including `fail()`, are error results and a failure."""
+        """Run the script on the items. If the script raises an error or calls `fail()`, return a failed output."""
         return _run_function(self.run, items, config, context)
 
 
 def create_starlark_function(run: ScriptRunner) -> KrmFunction:
-    """Return the function `starlark` with this script runner."""
+    """Return the function `starlark` that evaluates scripts with the script runner `run`."""
     return report_errors_as_failure(StarlarkFunction(run))
 
 
 def run_in_process(request: bytes, limits: FunctionLimits, max_bytes: int) -> bytes:
-    """Evaluate a script in this process, which cannot limit its time and memory."""
+    """Evaluate a script in this process. The CPU time and the memory of the script are not limited."""
     answer = evaluate_script(request)
     check_answer_size(len(answer), max_bytes)
     return answer
 
 
 def check_answer_size(size: int, max_bytes: int) -> None:
-    """Raise LimitError if an answer is too large."""
+    """Raise LimitError if `size`, the bytes that a script returns, exceeds `max_bytes`."""
     if size > max_bytes:
         raise LimitError(
             f"the script returns {size:,} bytes and must not return more than {max_bytes:,}: the size of its "
             "input plus the remaining output of this render. Return less, or raise the setting "
-            "limits.functions.output_bytes"
+            "`limits.functions.output_bytes`"
         )
 
 
@@ -80,7 +82,7 @@ def _run_function(
             items, "the configuration must be a StarlarkRun with `source` or a ConfigMap with `data.source`"
         )
     request = {"name": _read_name(config), "source": source, "resourceList": build_resource_list(items, config)}
-    # JSON cannot represent infinity and NaN; Python reads and writes them as non-standard tokens.
+    # Use the JSON module of Python, because it can write and read infinity and NaN, which standard JSON does not allow.
     data = json.dumps(request).encode()
     context.budget.charge_scan(len(data))
     answer = run(data, context.budget.limits, len(data) + context.budget.remaining_bytes)
@@ -112,4 +114,4 @@ def _read_name(config: FunctionConfig | None) -> str:
 
 
 run_starlark = create_starlark_function(run_in_process)
-"""The function in this process, for tests and for tools with trusted scripts."""
+"""The function `starlark` without a script process, for tests and for tools with trusted scripts."""

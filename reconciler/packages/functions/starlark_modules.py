@@ -1,4 +1,7 @@
-"""The modules that scripts can load. Some exist only to fail, because they would need the network or random values."""
+"""The Starlark modules that scripts can load.
+
+Modules that need the network, or that are not supported for another reason, only report an error when they are used.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,8 @@ from reconciler.packages.functions.starlark_syntax import create_starlark_dialec
 from reconciler.packages.parsing import ParseFailure, parse_cached
 
 _REASONS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
-    # module: (exported name, reason, functions; empty if the exported name is a function)
+    # Module name: the name that the module exports, the reason, and the functions of the exported struct. Without
+    # functions, the exported name is itself a function.
     "bsoup.star": ("bsoup", "parsing HTML is not supported", ("parseHtml",)),
     "geo.star": (
         "geo",
@@ -41,7 +45,7 @@ _REASONS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
 
 
 def create_unsupported_modules() -> dict[str, str]:
-    """Return the source of each module that is not supported, by its name. Every call fails with the reason."""
+    """Return the Starlark source of each unsupported module by its name. Each function in it fails with the reason."""
     return {module: _format_unsupported_source(module, *parts) for module, parts in _REASONS.items()}
 
 
@@ -81,7 +85,7 @@ def _compile(pattern):
 re = struct(compile=_compile, findall=_findall, match=_match, search=_search, split=_split, sub=_sub)
 """
 _ENCODINGS: Mapping[str, tuple[bool, bool]] = {
-    # name: (the alphabet for URLs, padding)
+    # Encoding name: whether the alphabet is safe for URLs, and whether the text is padded with "=".
     "standard": (False, True),
     "standard_raw": (False, False),
     "url": (True, True),
@@ -131,7 +135,7 @@ def _group(match: Any, name: str) -> str:
     try:
         return match.group(int(name) if name.isdecimal() else name) or ""
     except (IndexError, KeyError):
-        return ""  # In Go, an unknown group is empty.
+        return ""  # An unknown group is replaced by an empty text, as in Go.
 
 
 def _loads(text: str) -> Any:
@@ -241,7 +245,7 @@ _ModuleSource = tuple[str, Mapping[str, Callable[..., Any]]]
 
 
 def _create_struct_module(name: str, functions: Mapping[str, Callable[..., Any]], constants: str = "") -> _ModuleSource:
-    """Return a module with one struct of functions and constants."""
+    """Return the source of a module that exports one struct with these functions and constants."""
     members = ", ".join(f"{function}=_{function}" for function in functions)
     return f"{name} = struct({members}{constants})\n", {f"_{key}": function for key, function in functions.items()}
 
@@ -271,7 +275,11 @@ _MODULES: Mapping[str, _ModuleSource] = {
 
 @cache
 def load_starlark_module(name: str) -> starlark.FrozenModule:
-    """Return a module by the name under which scripts load it. Raises FileNotFoundError for an unknown name."""
+    """Return the module that scripts load by `name`, e.g. "re.star".
+
+    Raises:
+        FileNotFoundError: No module has this name.
+    """
     if name not in _MODULES:
         raise FileNotFoundError(f"{name} is an unknown module; known modules are {', '.join(_MODULES)}")
     source, functions = _MODULES[name]

@@ -1,7 +1,6 @@
-"""Evaluation of a Starlark script. Input and output are one JSON text each, so that any process can evaluate it.
+"""Evaluate a Starlark script. Input and output are one JSON text each, so that any process can evaluate a script.
 
-A script process imports only this module and its direct imports when it starts. The modules that scripts can load are
-imported by the first script that loads one.
+A script process imports this module when it starts. It imports `starlark_modules` only when a script loads a module.
 """
 
 from __future__ import annotations
@@ -20,13 +19,14 @@ from reconciler.packages.functions.starlark_syntax import (
     find_nesting_error,
 )
 
-# The interpreter polls once per thousand loop iterations or calls. 10,000 polls are ten million iterations.
+# The interpreter calls a check function after each thousand loop iterations or calls. This limit stops a script after
+# ten million iterations or calls.
 _MAX_POLLS = 10_000
 _MAX_CALL_DEPTH = 200
 _MAX_LOG_CHARACTERS = 10_000
-# Large enough for the scripts of all packages in progress.
+# Enough for the scripts of all packages that are rendered at the same time.
 _MAX_CACHED_SCRIPTS = 256
-# set() returns a dictionary, because the interpreter has no sets.
+# Define set() as a function that returns a dictionary, because the interpreter has no sets.
 _PRELUDE = """
 def print(*args, sep=" "):
     _print(sep.join([str(arg) for arg in args]))
@@ -39,10 +39,13 @@ ctx = struct(resource_list=_resource_list, open_api={}, environment={})
 
 
 def evaluate_script(request: bytes) -> bytes:
-    """Return the answer to a request: the resource list after the script and its log, or an error.
+    """Evaluate the script in a JSON request. Return the new resource list and the log, or an error, as JSON.
 
-    Request and answer are JSON. Loops and calls are counted, so that an endless script stops at the same point on every
-    machine. Raises MemoryError.
+    Loop iterations and calls are counted and time is not measured, so that an endless script stops at the same point on
+    every machine.
+
+    Raises:
+        MemoryError: The script needs more memory than is available.
     """
     parsed_request = json.loads(request)
     name, source = parsed_request["name"], parsed_request["source"]
@@ -56,13 +59,14 @@ def evaluate_script(request: bytes) -> bytes:
     except (MemoryError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
-        # The interpreter panics at values of more than 4 GiB. The class of that exception cannot be imported.
+        # The interpreter panics at values of more than 4 GiB. Compare the name of the exception, because its class
+        # cannot be imported.
         if type(error).__name__ != "PanicException":
             raise
         if "out of memory" in str(error):
             raise MemoryError from error
         return _format_error(f"{name}: the interpreter failed: {error}")
-    # Check before the conversion to JSON, which converts every key to a string.
+    # Check the items before the conversion to JSON, because the conversion changes all keys to strings.
     if error_message := find_items_error(returned):
         return _format_error(error_message)
     answer = {"items": returned["items"], "results": returned.get("results"), "log": log.text}
@@ -77,26 +81,26 @@ def _format_error(message: str) -> bytes:
 
 
 class _Log:
-    """The beginning of the text that a script prints."""
+    """The text that a script prints, up to a maximum length."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._remaining_characters = _MAX_LOG_CHARACTERS
 
     def write(self, line: str) -> None:
-        """Store a line, or the part that fits the limit."""
+        """Store a line. If the log becomes too long, store only the beginning of the line."""
         if self._remaining_characters > 0:
             self._lines.append(line[: self._remaining_characters])
             self._remaining_characters -= len(line) + 1
 
     @property
     def text(self) -> str:
-        """The stored text."""
+        """The stored lines as one text."""
         return "\n".join(self._lines)
 
 
 def _run_script(name: str, source: str, resources: dict[str, Any], log: Callable[[str], None]) -> Any:
-    """Return the resource list after the script."""
+    """Run the script, and return the resource list that the script leaves in `ctx`."""
     module = interpreter.Module()
     module["_resource_list"] = resources
     module.add_callable("_print", log)
@@ -121,7 +125,7 @@ def _parse_script(name: str, source: str) -> interpreter.AstModule:
 
 
 def _format_reason(text: str, name: str) -> str:
-    """Return the interpreter's report in one line: the error and its position in the script."""
+    """Return the error report of the interpreter as one line, with the position in the script."""
     lines = text.splitlines()
     message = next((line.removeprefix("error: ") for line in lines if line.startswith("error: ")), text.strip())
     position = next((line.partition("--> ")[2] for line in lines if "--> " in line), "")
@@ -131,7 +135,7 @@ def _format_reason(text: str, name: str) -> str:
 
 
 def _load_module(name: str) -> interpreter.FrozenModule:
-    # Imported late, because most scripts load no module, and these imports take longer than that of the interpreter.
+    # Import the modules here and not at the top, because the import is slow, and most scripts load no module.
     from reconciler.packages.functions.starlark_modules import load_starlark_module
 
     return load_starlark_module(name)

@@ -1,7 +1,7 @@
-"""Starlark dialect and built-in names, and the check of script nesting before the interpreter parses a script.
+"""The Starlark dialect and its built-in names, and a check of the nesting depth of scripts.
 
-The interpreter's parser recurses without a limit. Ten thousand brackets or `not` operators end the whole process, and
-no `try` can catch that.
+The check runs before the interpreter parses a script, because the parser has no recursion limit. A script with ten
+thousand brackets or `not` operators would crash the process, and `try` cannot prevent this.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from reconciler.memory import cached
 
 
 def create_starlark_dialect() -> starlark.Dialect:
-    """Return the dialect of scripts and modules: top-level statements, functions, load, f-strings."""
+    """Return the dialect of scripts and modules. It allows top-level statements, functions, `load` and f-strings."""
     dialect = starlark.Dialect.extended()
     dialect.enable_top_level_stmt = True
     dialect.enable_f_strings = True
@@ -21,32 +21,34 @@ def create_starlark_dialect() -> starlark.Dialect:
 
 
 def create_starlark_globals() -> starlark.Globals:
-    """Return the built-in names of the language, without `print`, which the caller adds."""
+    """Return the built-in names of the dialect. They do not include `print`, which the caller must add."""
     extension = starlark.LibraryExtension
     return starlark.Globals.extended_by([extension.StructType, extension.Json, extension.Map, extension.Filter])
 
 
 MAX_EXPRESSION = 500
 MAX_BLOCKS = 50
-# Each of these is nested in the previous one, even with separators between them.
+# The maximum number of `elif` and `lambda` tokens. Each of these tokens is nested in the previous one, even if
+# separators are between them.
 MAX_CHAINED = 500
 _CHAINED = ("elif", "lambda")
-# Strings come first, so that their content does not match other tokens. The parser rejects an unterminated string.
+# Match strings first, so that the content of a string is not read as other tokens. The parser rejects an unterminated
+# string.
 _TOKENS = re2.compile(
     r'"""(?s:\\.|.)*?"""|' + r"'''(?s:\\.|.)*?'''|" + r'"(?:\\.|[^"\\\n])*"|' + r"'(?:\\.|[^'\\\n])*'"
     r"|#[^\n]*|\\\r?\n|\n[ \t]*|[ \t\r]+|[A-Za-z_0-9]+|[^\sA-Za-z_0-9]"
 )
-# Equal to the number of cached parsed scripts.
+# Equal to the number of parsed scripts in the cache of `starlark_script.py`.
 _MAX_CACHED_SCRIPTS = 256
 _OPEN, _CLOSE, _SEPARATORS = "([{", ")]}", ",;"
 
 
 @cached(_MAX_CACHED_SCRIPTS)
 def find_nesting_error(source: str) -> str | None:
-    """Return an error message if the script is nested too deeply, or None.
+    """Return an error message if the script is nested too deeply. Return None otherwise.
 
-    The check counts the tokens since the last separator, in the current brackets and in all brackets around them. That
-    is an upper bound of the depth of the parser's tree.
+    The check counts the tokens since the last separator, in the current brackets and in all brackets around them. This
+    number is never smaller than the depth of the syntax tree.
     """
     counts, total, chained, blocks = [0], 0, 0, [0]
     for match in _TOKENS.finditer(source):

@@ -1,4 +1,7 @@
-"""The module `time.star` for scripts: times and durations as numbers and in Go's layouts, without the current time."""
+"""The Starlark module `time.star`: times and durations as numbers, and texts in the time layouts of Go.
+
+Scripts cannot read the current time.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ from reconciler.krm.patterns import compile_pattern
 _MONTHS: tuple[str, ...] = ("January", "February", "March", "April", "May", "June")
 _MONTHS = (*_MONTHS, "July", "August", "September", "October", "November", "December")
 _DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
-# The elements of Go's reference time, longer ones first: a pattern to parse and a function to format each of them.
+# The elements of Go time layouts, each with a regular expression to parse it and a function to format it. Longer
+# elements come first, because "2006" starts with the element "2".
 _LAYOUT_ELEMENTS: Mapping[str, tuple[str, Callable[[Mapping[str, int]], str]]] = {
     "January": (rf"(?P<month_name>{'|'.join(_MONTHS)})", lambda fields: _MONTHS[fields["month"] - 1]),
     "Monday": ("|".join(_DAYS), lambda fields: _DAYS[fields["weekday"]]),
@@ -78,7 +82,7 @@ time = struct(
 
 
 def _to_nanoseconds(numbers: list[int], location: str) -> int:
-    """Return a time as nanoseconds since 1970."""
+    """Return the nanoseconds since 1970 for a time in UTC, given as year, month, day, hour, minute and second."""
     if location not in ("UTC", ""):
         raise ValueError(f"the location must be UTC, not {location!r}: the rules of time zones change")
     year, month, day, hour, minute, second = numbers
@@ -86,7 +90,7 @@ def _to_nanoseconds(numbers: list[int], location: str) -> int:
 
 
 def _read(text: str, layout: str, location: str) -> int:
-    """Return the time of a text in a Go layout, by default RFC 3339."""
+    """Parse a time in a Go layout, and return its nanoseconds since 1970. The default layout is RFC 3339."""
     if layout in ("", _RFC3339):
         return _parse_timestamp(text)
     match = _compile_layout(layout).fullmatch(text)
@@ -118,7 +122,7 @@ def _parse_offset(zone: str) -> int:
 
 
 def _parts(nanoseconds: int) -> dict[str, int]:
-    """Return the fields of a time in UTC."""
+    """Return the calendar fields of a time in UTC, and its seconds and nanoseconds since 1970."""
     fields = _compute_calendar_fields(nanoseconds)
     del fields["weekday"]
     return fields | {
@@ -129,13 +133,13 @@ def _parts(nanoseconds: int) -> dict[str, int]:
 
 
 def _format(nanoseconds: int, layout: str) -> str:
-    """Return a time in a Go layout."""
+    """Format a time in a Go layout."""
     fields = _compute_calendar_fields(nanoseconds)
     return str(_LAYOUT.sub(lambda match: _LAYOUT_ELEMENTS[match.group(0)][1](fields), layout))
 
 
 def _duration(text: str) -> dict[str, Any]:
-    """Parse a duration such as `1h30m` and return its total length in each unit."""
+    """Parse a duration such as `1h30m`. Return its total length in each unit."""
     total = _parse_nanoseconds(parse_duration, text)
     in_units = {
         "hours": total / (3600 * NANOSECONDS_PER_SECOND),
@@ -164,7 +168,11 @@ def _parse_timestamp(text: str) -> int:
 
 
 def _parse_nanoseconds(parse: Callable[[str], Timestamp | Duration], text: str) -> int:
-    """Parse a text and return its time or duration in nanoseconds. Raises ValueError, which scripts receive."""
+    """Parse a time or a duration, and return its nanoseconds.
+
+    Raises:
+        ValueError: The text is invalid. The script reports this error.
+    """
     try:
         return parse(text).nanoseconds
     except EvaluationError as fault:
@@ -178,4 +186,4 @@ TIME_MODULE_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "_format": _format,
     "_duration": _duration,
 }
-"""The Python functions that `TIME_MODULE_SOURCE` calls."""
+"""The Python functions that the Starlark source in `TIME_MODULE_SOURCE` calls, by name."""

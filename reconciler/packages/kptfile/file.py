@@ -189,7 +189,7 @@ def create_kptfile(name: str) -> Kptfile:
 
 def _find_identity_error(source: YamlFile) -> tuple[FindingCode, str] | None:
     if len(source.documents) != 1 or not isinstance(source.documents[0].data, dict):
-        return KPTFILE_SYNTAX, "a Kptfile must contain exactly one document, a mapping"
+        return KPTFILE_SYNTAX, "a Kptfile must contain exactly one YAML document, which must be a mapping"
     data = source.documents[0].data
     api_version, kind = data.get("apiVersion"), data.get("kind")
     if kind == KPTFILE and api_version in _DEPRECATED:
@@ -295,8 +295,8 @@ def find_credentials(kptfile: Kptfile, file: str = KPTFILE) -> Iterator[Finding]
         if has_credentials(repo):
             path = (name, "git", "repo")
             message = (
-                f"{format_field_path(path)} must not contain a user name, password or token; without them it is"
-                f' "{redact_url(repo)}"'
+                f"{format_field_path(path)} must not contain a user name, password or token; use"
+                f' "{redact_url(repo)}" instead'
             )
             location = SourceLocation(file, kptfile.document.find_line(path), pointer=format_field_path(path))
             yield CREDENTIAL_IN_URL.finding(message, location)

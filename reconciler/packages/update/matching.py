@@ -101,8 +101,8 @@ def match_resources(
 def match_by_position(groups: Sequence[ResourceGroup]) -> tuple[ResourceGroup, ...]:
     """Join an origin resource with an updated resource if only a function changed its name or its kind.
 
-    The documents of both resources must be at the same position in the same file, this file must have the same number
-    of documents on both sides, and the documents must have the same name or the same kind.
+    Both documents must be at the same position in the same file, and must have the same name or the same kind. The file
+    must have the same number of documents on both sides.
     """
     counts = {side: Counter(entry.path for group in groups if (entry := getattr(group, side))) for side in _SOURCES}
     updated = {

@@ -167,7 +167,7 @@ class ResourceFiles:
                 (), [code.finding(message, SourceLocation(path, line))]
             )
         result = merge_whole_file(self.sides, path, self._choose_winner(path), "D17")
-        text = f"{message}; one side's file was taken as a whole" if result.conflicts else message
+        text = f"{message}; the file was not merged, but taken from one side" if result.conflicts else message
         return result.with_details((), [downgrade_to_warning(code.finding(text, SourceLocation(path, line)))])
 
     def _choose_winner(self, path: str) -> ChosenSide:

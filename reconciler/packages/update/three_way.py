@@ -65,7 +65,8 @@ def _update_fetched(sides: MergeSides, package: str, options: MergeOptions) -> U
         return combine_results([kptfile, UpdateResult(sides.local.without_files(join_path(package, KPTFILE)))])
     if is_origin_unfetched and (options.profile == "compat" or list_changed_files(sides.origin, sides.local)):
         text = (
-            f'no origin available for subpackage "{package}": upstream had not fetched it when this package was cloned'
+            f'no origin available for subpackage "{package}": the upstream package did not contain its files when this '
+            "package was cloned"
         )
         return UpdateResult(sides.local, (), (NO_ORIGIN.finding(text, SourceLocation(join_path(package, KPTFILE))),))
     return update_unit(UpdateUnit(package, sides, options, is_root=False), _read_strategy(sides.local, package))

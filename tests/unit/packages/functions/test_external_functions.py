@@ -212,9 +212,9 @@ def test_response_that_is_not_utf8() -> None:
 @pytest.mark.parametrize(
     ("log", "error"),
     [
-        pytest.param("", "it ended with exit code 3", id="nothing-said"),
-        pytest.param("no\n\n  such thing\n", "it ended with exit code 3: no; such thing", id="words"),
-        pytest.param("x" * 600, f"it ended with exit code 3: {'x' * 500}…", id="many-words"),
+        pytest.param("", "the function ended with exit code 3", id="nothing-said"),
+        pytest.param("no\n\n  such thing\n", "the function ended with exit code 3: no; such thing", id="words"),
+        pytest.param("x" * 600, f"the function ended with exit code 3: {'x' * 500}…", id="many-words"),
     ],
 )
 def test_nonzero_exit_code_is_a_failure(log: str, error: str) -> None:
@@ -224,7 +224,10 @@ def test_nonzero_exit_code_is_a_failure(log: str, error: str) -> None:
 
 
 def test_error_message_from_the_output() -> None:
-    assert read_reply(ONE, "2024/05/06 07:08:09 unknown flag", 1).error == "it ended with exit code 1: unknown flag"
+    assert (
+        read_reply(ONE, "2024/05/06 07:08:09 unknown flag", 1).error
+        == "the function ended with exit code 1: unknown flag"
+    )
 
 
 def test_failed_function_keeps_its_results_and_not_its_items() -> None:

@@ -48,8 +48,8 @@ def parse_kptfile(text: str) -> Kptfile:
     ("text", "code", "part"),
     [
         pytest.param("a: [", "KptfileSyntax", "must be YAML", id="not-yaml"),
-        pytest.param("", "KptfileSyntax", "exactly one document", id="empty"),
-        pytest.param(f"{HEAD}---\n{HEAD}", "KptfileSyntax", "exactly one document", id="two-documents"),
+        pytest.param("", "KptfileSyntax", "exactly one YAML document", id="empty"),
+        pytest.param(f"{HEAD}---\n{HEAD}", "KptfileSyntax", "exactly one YAML document", id="two-documents"),
         pytest.param("- 1\n", "KptfileSyntax", "a mapping", id="a-list"),
         pytest.param("apiVersion: kpt.dev/v1alpha2\nkind: Kptfile\n", "KptfileDeprecated", '"v1alpha2"', id="v1alpha2"),
         pytest.param("apiVersion: kpt.dev/v1alpha1\nkind: Kptfile\n", "KptfileDeprecated", '"v1alpha1"', id="v1alpha1"),
