@@ -79,7 +79,7 @@ def _set_line_comment(document: Document, comment: str) -> Document:
     try:
         return document.with_comment(_METADATA, comment)
     except YamlError:
-        return document  # YAML allows no line comment after an alias or before a flow mapping.
+        return document  # A line comment cannot be written after an alias or flow mapping.
 
 
 def _set_identifier(document: Document, resource: PackageResource) -> Document:
@@ -103,7 +103,7 @@ def _create_skipped_file_finding(path: str, reason: ParseFailure) -> Finding:
     return MERGE_COMMENTS_SKIPPED.finding(text, SourceLocation(path, reason.line))
 
 
-# The number of clones in the cache. Clones are cached, because most clusters use the same clone of an upstream package.
+# Maximum number of cached clones. Clones are cached, because most clusters use the same clone of an upstream package.
 _MAX_CACHED_PACKAGES = 256
 
 

@@ -102,7 +102,7 @@ def _iterate_ignore_files(files: FileTree) -> Iterator[tuple[str, bytes]]:
     return ((path, files[path].data) for path in files if path.endswith(KRMIGNORE) and basename(path) == KRMIGNORE)
 
 
-# Equal to the number of parsed files in the cache of `packages/parsing.py`.
+# Maximum number of files whose resources are cached. It is the limit of parsed files in `packages/parsing.py`.
 _MAX_CACHED_FILES = 2048
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 

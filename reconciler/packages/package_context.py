@@ -17,7 +17,7 @@ from reconciler.packages.resource import LOCAL_CONFIG
 
 PACKAGE_CONTEXT_FILE = "package-context.yaml"
 PACKAGE_CONTEXT_NAME = "kptfile.kpt.dev"
-# The number of cached results. Results are cached, because many clusters have a package with the same name and path.
+# Maximum number of cached results. Results are cached, because many clusters have packages with equal names and paths.
 _MAX_CACHED_PACKAGES = 256
 
 

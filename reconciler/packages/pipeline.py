@@ -51,7 +51,8 @@ from reconciler.packages.write_back import write_back
 # Maximum numbers of characters: of one function result, and of all results of one function call.
 _MAX_RESULT_LENGTH = 4_000
 _MAX_RESULTS_LENGTH = 200_000
-# Twice the number of cached files. Items are cached, because functions cache their results by item.
+# Maximum number of cached items: twice the limit of cached files. Items are cached, because functions cache their
+# results by item.
 _MAX_CACHED_ITEMS = 4096
 # The basic number of steps that each function call takes from the budget of the render. A function takes more steps for
 # its own work.

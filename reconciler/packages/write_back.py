@@ -58,7 +58,7 @@ def _is_parsed_as(text: bytes, data: Any) -> bool:
         return False
 
 
-# The number of cached files. Results are cached, because clusters have most files in common.
+# Maximum number of cached results. Results are cached, because clusters have most files in common.
 _MAX_CACHED_FILES = 1024
 
 

@@ -44,10 +44,10 @@ from reconciler.packages.functions.replacement_fields import (
 # In this version and later, a missing target field is an error, the default target is `metadata.name`, and a target
 # field keeps its type.
 _STRICT = (0, 1, 2)
-# In this version and later, selectors of ids are patterns, `sourceValue` exists, and a path can continue in a string
-# that contains JSON or YAML.
+# In this version and later, fields of target selectors such as `name` are regular expressions, `sourceValue` exists,
+# and a path can continue in a string that contains JSON or YAML.
 _PATTERNS = (0, 1, 3)
-# Enough for all comparisons of a pattern with a text in the packages that are rendered at the same time.
+# Maximum number of cached pattern matches. It is sufficient for all packages that are rendered at the same time.
 _MAX_CACHED_MATCHES = 4096
 # The steps of the function budget that finding and writing one field takes.
 _WRITE_STEPS = 10

@@ -46,7 +46,7 @@ def set_line_comments(
 ) -> tuple[Item, Mapping[DataPath, str]]:
     """Set line comments in an item. Return the changed item and errors.
 
-    The errors are for comments at fields where YAML allows no line comment.
+    An error means that a line comment cannot be written at the field, e.g. because the field is in flow style.
 
     The caller must subtract the size of the comments from the budget before. This function subtracts the cost of
     parsing.
@@ -71,7 +71,7 @@ def require_line_comments(item: Item, comments: Mapping[DataPath, str], budget: 
     """Set line comments in an item, as `set_line_comments` does. Return the changed item.
 
     Raises:
-        EditError: YAML does not allow one of the comments at its field.
+        EditError: A comment cannot be written at its field.
         LimitError: The budget is too small.
     """
     changed_item, errors = set_line_comments(item, comments, budget)
@@ -93,7 +93,7 @@ def _find_comment_error(document: Document, path: DataPath, comment: str, budget
 
 @cached(4096)
 def parse_plain_scalar(text: str) -> Any:
-    """Return the YAML value of a text without quotes, e.g. "1" -> 1. Return the text if it is no valid scalar."""
+    """Return the YAML value of a text without quotes, e.g. "1" -> 1. Return the text if it is not a valid scalar."""
     parsed = parse_cached(text.encode())
     if isinstance(parsed, ParseFailure) or len(parsed.documents) != 1:
         return text

@@ -28,7 +28,7 @@ from reconciler.packages.resource import KrmResource
 ResultSeverity = Literal["error", "warning", "info"]
 FunctionConfig = Mapping[str, Any]
 FunctionVersion = tuple[int, int, int]
-# Enough for the changes that one function makes in all packages that are rendered at the same time.
+# Maximum number of cached changes. It is sufficient for all packages that are rendered at the same time.
 _MAX_CACHED_CHANGES = 4096
 
 

@@ -125,7 +125,7 @@ def set_labels(items: Sequence[Item], config: FunctionConfig | None, context: Fu
 
 
 def _read_labels(config: FunctionConfig | None) -> dict[str, str] | str | None:
-    """Return the configured labels sorted by key, or an error message. Return None if there are no labels to read."""
+    """Return the configured labels sorted by key, or an error message. Return None if nothing is configured."""
     if not config:
         return None
     kind, api_version = config.get("kind"), str(config.get("apiVersion"))

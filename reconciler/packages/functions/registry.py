@@ -18,7 +18,7 @@ from reconciler.packages.kptfile import FunctionSpec
 
 _ANY_NUMBER = 1_000_000
 _VERSION = re2.compile(r"[=^~]?\s*v?(\d+)(?:\.(\d+|[x*]))?(?:\.(\d+|[x*]))?")
-# Enough for the images and tags of all packages that are rendered at the same time.
+# Maximum number of cached images and versions. It is sufficient for all packages that are rendered at the same time.
 _MAX_CACHED_TEXTS = 1024
 _MOVING_TAGS = ("", "latest", "unstable")
 

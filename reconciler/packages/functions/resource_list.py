@@ -383,5 +383,5 @@ def _set_comment(item: Item, path: DataPath, comment: str) -> Item:
     try:
         return item.with_comment(path, comment)
     except YamlError:
-        # Skip the comment if its field is an internal annotation, or is in flow style, where YAML allows no comment.
+        # Skip the comment if its field is an internal annotation, or if the value allows no line comment.
         return item

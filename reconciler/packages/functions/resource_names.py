@@ -158,14 +158,14 @@ def _move_to_own_files(items: Sequence[Item]) -> Iterator[Item]:
 
 
 def _rebuild_document(item: Item) -> Item:
-    """Write the item as a new document, with the line comments that YAML allows in this document."""
+    """Write the item as a new document, with all line comments that can be written in this document."""
     comments = item.document.comments()
     rebuilt = replace(item, base=None)
     for path, comment in comments.items():
         try:
             rebuilt = rebuilt.with_comment(path, comment)
         except YamlError:
-            # Discard a comment that YAML does not allow here, as kpt does.
+            # Discard a comment that cannot be written in the new document, as kpt does.
             continue
     return rebuilt
 

@@ -235,7 +235,8 @@ def _parse_list(text: str) -> list[Any]:
     return values
 
 
-# Enough for the configurations and resources of all packages that are rendered at the same time.
+# Maximum numbers of cached configurations and resources. They are sufficient for all packages that are rendered at the
+# same time.
 _MAX_CACHED_SETTERS = 256
 _MAX_CACHED_CREATED_ITEMS = 1024
 

@@ -25,8 +25,8 @@ from reconciler.packages.functions.starlark_syntax import create_starlark_dialec
 from reconciler.packages.parsing import ParseFailure, parse_cached
 
 _REASONS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
-    # Module name: the name that the module exports, the reason, and the functions of the exported struct. Without
-    # functions, the exported name is itself a function.
+    # The keys are module names. Each value contains the exported name, the reason, and the functions of the exported
+    # struct. If there are no functions, the exported name is a function.
     "bsoup.star": ("bsoup", "parsing HTML is not supported", ("parseHtml",)),
     "geo.star": (
         "geo",

@@ -24,7 +24,7 @@ from reconciler.packages.functions.starlark_syntax import (
 _MAX_POLLS = 10_000
 _MAX_CALL_DEPTH = 200
 _MAX_LOG_CHARACTERS = 10_000
-# Enough for the scripts of all packages that are rendered at the same time.
+# Maximum number of cached scripts. It is sufficient for all packages that are rendered at the same time.
 _MAX_CACHED_SCRIPTS = 256
 # Define set() as a function that returns a dictionary, because the interpreter has no sets.
 _PRELUDE = """
@@ -100,7 +100,7 @@ class _Log:
 
 
 def _run_script(name: str, source: str, resources: dict[str, Any], log: Callable[[str], None]) -> Any:
-    """Run the script, and return the resource list that the script leaves in `ctx`."""
+    """Run the script on the resource list, and return the changed resource list."""
     module = interpreter.Module()
     module["_resource_list"] = resources
     module.add_callable("_print", log)

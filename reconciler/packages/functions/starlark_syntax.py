@@ -38,7 +38,7 @@ _TOKENS = re2.compile(
     r'"""(?s:\\.|.)*?"""|' + r"'''(?s:\\.|.)*?'''|" + r'"(?:\\.|[^"\\\n])*"|' + r"'(?:\\.|[^'\\\n])*'"
     r"|#[^\n]*|\\\r?\n|\n[ \t]*|[ \t\r]+|[A-Za-z_0-9]+|[^\sA-Za-z_0-9]"
 )
-# Equal to the number of parsed scripts in the cache of `starlark_script.py`.
+# Maximum number of cached check results. It is the limit of cached scripts in `starlark_script.py`.
 _MAX_CACHED_SCRIPTS = 256
 _OPEN, _CLOSE, _SEPARATORS = "([{", ")]}", ",;"
 

@@ -33,8 +33,8 @@ KPTFILE = "Kptfile"
 BFS_RENDERING = "kpt.dev/bfs-rendering"
 SAVE_ON_RENDER_FAILURE = "kpt.dev/save-on-render-failure"
 
-# The number of cached Kptfiles. Kptfiles are cached, because a render reads its Kptfile about twelve times, and many
-# clusters have equal Kptfiles.
+# Maximum number of cached Kptfiles. Kptfiles are cached, because a render reads its Kptfile about twelve times, and
+# many clusters have equal Kptfiles.
 _MAX_CACHED_KPTFILES = 1024
 _DEPRECATED = ("kpt.dev/v1alpha1", "kpt.dev/v1alpha2")
 

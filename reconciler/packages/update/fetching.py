@@ -29,7 +29,7 @@ class FetchedPackage:
     Attributes:
         files: The files of the package.
         commit: The commit from which the files were read.
-        ref: The branch, tag or commit that was requested.
+        ref: The requested branch, tag or commit, with the prefix that it has in the repository, e.g. `a/b/v1`.
     """
 
     files: FileTree

@@ -66,7 +66,7 @@ class ResourceGroup:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every side has the resource."""
+        """Whether the origin, updated and local side all have the resource."""
         return self.origin is not None and self.updated is not None and self.local is not None
 
     @property

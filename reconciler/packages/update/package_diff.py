@@ -29,7 +29,7 @@ def list_changed_files(old: FileTree, new: FileTree) -> tuple[str, ...]:
     These changes are ignored:
 
     - in a Kptfile: the name, `upstream`, `upstreamLock`, the render status, and formatting,
-    - in a resource file: merge comments, and the annotations that kpt and Config Connector add.
+    - in a resource file: merge comments, `config.kubernetes.io/merge-source` and other annotations of kpt.
     """
     return tuple(sorted(path for path in {*old, *new} if not _is_same_file(path, old.get(path), new.get(path))))
 

@@ -180,7 +180,7 @@ class ResourceFiles:
 
 
 def _find_file_error(path: str, content: bytes) -> _FileError | None:
-    """Return the error that prevents the merge of a file by resources. Return None if the file has no error."""
+    """Return the reason why a file cannot be merged resource by resource. Return None if it can be merged."""
     parsed = parse_cached(content)
     if isinstance(parsed, ParseFailure):
         return YAML_SYNTAX, f"the file must be YAML: {parsed.message}", parsed.line

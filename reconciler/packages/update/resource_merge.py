@@ -86,7 +86,7 @@ def _merge_files(resource_files: ResourceFiles) -> UpdateResult:
     outcomes = [_merge_resource(group, schemas, resource_files.options) for group in resource_files.groups]
     placed_resources = [outcome.placed for outcome in outcomes if outcome.placed]
     if not placed_resources and resource_files.options.profile == "compat":
-        # Keep the local resources if no resource remains, because kpt does not write files in this case.
+        # Reproduce kpt: keep the local resources if no resource remains, because kpt then writes no files.
         placed_resources = [
             PlacedResource(group, group.local.path, group.local.document)
             for group in resource_files.groups
