@@ -158,10 +158,9 @@ class CelProgram:
         """Evaluate the expression, and return a copy of the result.
 
         Args:
-            bindings: Values of the variables: None, bool, int, float, str, bytes, list, dict, or classes of `values.py`
-                and
-                `timestamps.py`. Subclasses of these types are not allowed.
-            budget: Limits the total cost of several evaluations. If it is None, only this evaluation uses the budget.
+            bindings: Values of the variables. The types are None, bool, int, float, str, bytes, list, dict, and the
+                classes of `values.py` and `timestamps.py`. Subclasses of these types are not allowed.
+            budget: Limits the total cost of several evaluations. If it is None, this evaluation gets a new budget.
 
         Returns:
             A value of one of the types that `bindings` can contain, or `OMIT`.

@@ -82,7 +82,7 @@ def find_entry(budget: ExpressionBudget, entries: dict[Any, Any], key: Any) -> A
         value = entries.get(key, MISSING)
     if value is MISSING:
         return MISSING
-    # Search for the stored key, because a map in the bindings can have the Python key True, which equals 1 in Python.
+    # Compare the types of the keys too. A map from the caller can have the key True, and True == 1 in Python.
     budget.spend(len(entries))
     stored_key = next(stored for stored in entries if type(stored) is not str and stored == key)
     return value if (type(stored_key) is bool) is (type(key) is bool) else MISSING
@@ -99,7 +99,8 @@ def convert_to_double(number: Any) -> float:
     try:
         return float(number)
     except OverflowError:
-        # Only a number in the bindings can be too large for a double, because CEL ints have 64 bits.
+        # A CEL int has 64 bits and fits into a double. Only a Python int that the caller binds to a variable can be too
+        # large.
         raise EvaluationError("CelArithmetic", "an integer is outside of the range of double") from None
 
 
@@ -240,7 +241,7 @@ BinaryOperator = Callable[[ExpressionBudget, Any, Any], Any]
 def add(budget: ExpressionBudget, left: Any, right: Any) -> Any:
     """Evaluate `left + right`."""
     if type(left) is str and type(right) is str:
-        # Subtract the size from the budget before the string is created.
+        # Subtract the size from the budget first, so that a string that exceeds the budget is not created.
         budget.allocate(sum(len(part) if part.isascii() else 4 * len(part) for part in (left, right)))
         return left + right
     match left, right:

@@ -222,8 +222,8 @@ def _load_zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
-        # Handle all these exceptions, because ZoneInfo raises different exceptions for an unknown name, an invalid
-        # name, and a folder of the time zone database.
+        # Catch three types, because ZoneInfo raises different exceptions for an unknown name, an invalid name, and a
+        # folder of the time zone database.
         raise EvaluationError("CelArgument", f"{_quote(name)} is not a time zone") from error
 
 

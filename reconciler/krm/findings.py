@@ -125,7 +125,7 @@ def downgrade_to_warning(finding: Finding) -> Finding:
 
 
 def upgrade_to_error(finding: Finding) -> Finding:
-    """Return a copy of the finding with severity error."""
+    """Return a copy of any finding with severity error."""
     return replace(finding, severity=Severity.ERROR)
 
 

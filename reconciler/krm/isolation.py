@@ -20,7 +20,7 @@ from reconciler.redaction import redact_urls
 _REFERENCE_LENGTH = 12
 # Keep only the end of a long traceback, because the end shows the cause of a deep recursion.
 _MAX_TRACEBACK_CHARACTERS = 20_000
-# Ignore where these exceptions were raised, because this depends on stack depth and free memory, and not on the input.
+# Ignore where a MemoryError or RecursionError was raised, because this depends on the free memory and the stack depth.
 _RESOURCE_ERRORS = (MemoryError, RecursionError)
 
 

@@ -11,7 +11,7 @@ import json
 import math
 from typing import Any, NoReturn
 
-# Reject larger integers, because Kubernetes converts them to floating point numbers and loses digits.
+# Reject integers of more than 64 bits, because Kubernetes converts them to floating point numbers and loses digits.
 _MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**64 - 1
 _MAX_DIGITS = 20
 _MAX_SHOWN_CHARACTERS = 40

@@ -22,7 +22,7 @@ _WORKSPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _QUALIFIED_NAME_RULE = 'letters, digits, "-", "_" and ".", and start and end with a letter or digit'
 _IGNORED_ON_MACOS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 _INVALID_IN_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{")
-# Cache the results, because the Git trees of most clusters contain the same paths.
+# Cache the validation of paths, because the Git trees of most clusters contain the same paths.
 _MAX_CACHED_PATHS = 4096
 
 

@@ -34,7 +34,7 @@ class ObjectKey(NamedTuple):
 
     @property
     def uid(self) -> str:
-        """A UUIDv5 computed from the key.
+        """A UUIDv5 computed from group, kind, namespace and name.
 
         It replaces the Kubernetes UID, because no API server assigns UIDs to config objects.
         """

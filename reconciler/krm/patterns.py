@@ -42,8 +42,7 @@ def compile_pattern(pattern: str, *, captures: bool = False) -> Any:
     except re2.error as error:
         reason = error.args[0] if error.args else ""
         detail = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-        # Truncate the reason, because RE2 repeats the rejected part of the pattern in it. This part can be the whole
-        # pattern.
+        # Truncate the message of RE2, because it contains the rejected part of the pattern, which can be very long.
         raise PatternError(
             detail if len(detail) <= _MAX_REASON_CHARACTERS else f"{detail[:_MAX_REASON_CHARACTERS]}…"
         ) from None

@@ -23,7 +23,7 @@ def make_range(budget: ExpressionBudget, count: int) -> list[int]:
     """Evaluate `lists.range(count)`: the numbers from 0 to count - 1."""
     if count < 0:
         raise EvaluationError("CelArgument", f"lists.range() requires a non-negative number, not {count}")
-    budget.make_list(5 * count)  # Count a pointer (8 bytes) and an int (32 bytes) for each element.
+    budget.make_list(5 * count)  # An element needs 40 bytes: a pointer (8 bytes) and an int (32 bytes).
     return list(range(count))
 
 

@@ -62,7 +62,7 @@ def _create_name(budget: ExpressionBudget, parts: tuple[str, ...], limit: int) -
     raw = "-".join(parts)
     digest = hashlib.sha256(raw.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_CHARACTERS]
     clean = [part for part in (_INVALID_IN_NAME.sub("-", part.lower()).strip("-.") for part in parts) if part]
-    remaining = limit - DIGEST_CHARACTERS - len(clean)  # Subtract one hyphen for each part.
+    remaining = limit - DIGEST_CHARACTERS - len(clean)  # The name contains one hyphen after each part.
     return "-".join((*_truncate_to_equal_shares(clean, remaining), digest))
 
 

@@ -65,7 +65,7 @@ def call_overload(
     """Call the first overload that accepts the arguments. Raise `EvaluationError` if no overload accepts them."""
     for argument in arguments:
         if type(argument) is int:
-            # Check the range, because a Python int in the bindings can have more than 64 bits.
+            # Check that an int has at most 64 bits, because the caller can bind a larger Python int to a variable.
             check_int_range(argument)
     for candidate in overloads:
         if candidate.accepts(arguments):

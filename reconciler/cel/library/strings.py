@@ -227,7 +227,7 @@ def _compile_cost(pattern: str) -> int:
 @cached(32)
 def _compile_pattern(pattern: str) -> tuple[Callable[[bytes], object], int]:
     """Return the search function of a pattern, and the number of instructions of the compiled pattern."""
-    # Import the library here, because this import takes longer than most commands.
+    # Import RE2 only when a pattern is compiled, because the import takes longer than most commands.
     import re2
 
     options = re2.Options()
@@ -361,7 +361,7 @@ def join(budget: ExpressionBudget, parts: list[Any], separator: str = "") -> str
             raise EvaluationError(
                 "CelNoOverload", f"join() requires a list of strings, but one element has type {get_type_name(part)}"
             )
-    # Subtract the size from the budget before the string is created.
+    # Subtract the size from the budget first, so that a string that exceeds the budget is not created.
     budget.allocate(sum(map(len, parts)) + len(separator) * max(0, len(parts) - 1))
     return budget.make_text(separator.join(parts))
 

@@ -267,7 +267,7 @@ def _format_value(value: Any) -> str:
 def _fill_missing_values(identities: list[_KeyValues]) -> list[_KeyValues]:
     """Fill in missing key values from other elements.
 
-    Two elements are treated as the same element if one key value is equal and no key value differs.
+    Two entries identify the same element if they have an equal key value, and no key value that exists in both differs.
     """
     filled = list(identities)
     for first in range(len(filled)):

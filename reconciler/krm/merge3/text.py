@@ -84,7 +84,7 @@ def _find_hunks(base: Sequence[str], side: Sequence[str]) -> list[_Hunk]:
 
 
 def _merge_hunks(ours: Sequence[_Hunk], theirs: Sequence[_Hunk]) -> Iterator[_Hunk]:
-    # Skip a hunk of `theirs` that `ours` contains too, so that the same change is applied once.
+    # Skip a hunk of `theirs` that `ours` contains too, so that a change that both sides made is applied once.
     yield from ours
     yield from (hunk for hunk in theirs if hunk not in ours and not any(_overlaps(hunk, other) for other in ours))
 
@@ -314,8 +314,8 @@ class _FormattingCollector:
             )
             self.leading_comments[path] = theirs_above if has_updated and ours_above == base_above else ours_above
         else:
-            # Use the comment of the side whose scalar is used, because kpt treats a comment after a scalar as a part of
-            # the scalar.
+            # Merge like kpt, which treats a comment after a scalar as a part of the scalar: use value and comment of
+            # the same side.
             is_part = not isinstance(data, dict | list) and self._is_from_upstream(data, sides)
             self.line_comments[path], self.leading_comments[path] = theirs if is_part else ours, ours_above
 

@@ -21,7 +21,7 @@ from reconciler.krm.schema.merge_schemas import (
 )
 
 _BY_NAME = MergeSchema(items=UNKNOWN_SCHEMA, keys=("name",))
-# Define merge keys for these two lists only, as kyaml does (openapi/kustomizationapi).
+# Merge keys of a Kustomization. As in kyaml (openapi/kustomizationapi), only the lists of generators have merge keys.
 _KUSTOMIZATION = MergeSchema({"configMapGenerator": _BY_NAME, "secretGenerator": _BY_NAME})
 
 

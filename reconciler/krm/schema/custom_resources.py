@@ -20,7 +20,7 @@ _API_VERSIONS = ("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1")
 # Limit the nesting and the number of nodes of a schema, because a CustomResourceDefinition is untrusted input.
 _MAX_DEPTH = 100
 _MAX_NODES = 200_000
-# Copy these keywords unchanged, because they have the same meaning in Kubernetes schemas and in JSON Schema.
+# Schema keywords that are copied unchanged, because they have the same meaning in Kubernetes and in JSON Schema.
 _SHARED_KEYWORDS = (
     "type", "enum", "required", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
     "minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "pattern",
@@ -131,8 +131,8 @@ class _SchemaConverter:
             converted["items"] = self.convert(schema["items"], depth + 1, is_closed=is_closed)
         for name in ("allOf", "anyOf", "oneOf"):
             if isinstance(schemas := schema.get(name), list) and schemas:
-                # Allow unknown fields here, because these keywords only restrict fields that other parts of the schema
-                # define.
+                # Allow unknown fields in `allOf`, `anyOf` and `oneOf`, because other parts of the schema define the
+                # fields.
                 converted[name] = [self.convert(part, depth + 1, is_closed=False) for part in schemas]
         if isinstance(schema.get("not"), Mapping):
             converted["not"] = self.convert(schema["not"], depth + 1, is_closed=False)

@@ -202,7 +202,7 @@ def _join_violations(violations: Iterable[Violation]) -> Iterator[Violation]:
 
 
 def _is_allowed_null(violation: Violation) -> bool:
-    # Ignore a null value that matches several alternatives of `oneOf`, because null is then a valid value.
+    # Ignore a violation of `oneOf` by null, because null is valid if several alternatives allow null.
     return violation.rule == "one-of" and violation.value is None
 
 

@@ -76,7 +76,7 @@ def find_comments(layout: TextLayout, root: YamlNode) -> Mapping[DataPath, TextS
         leaves: list[_Leaf] = []
         _add_leaves(leaves, root, (), ())
         for before, after in zip([None, *leaves], [*leaves, None], strict=True):
-            # Search for "#" first, because most leaves have no comment, and this check is fast.
+            # Search for "#" before the text is parsed further, because most scalars have no comment.
             if layout.text.find("#", before.start if before else 0, after.start if after else None) >= 0:
                 for path, span in _find_comments_between(layout, before, after):
                     spans.setdefault(path, span)

@@ -31,8 +31,8 @@ def is_equal_data(left: Any, right: Any) -> bool:
 
 
 def _have_equal_values(left: dict[str, Any], right: dict[str, Any]) -> bool:
-    # Compare the identity first, because edited data shares unchanged values with the original data. This avoids most
-    # calls.
+    # Compare the identity (`is`) first, because it is fast, and edited data shares its unchanged values with the old
+    # data.
     for key, value in left.items():
         other = right[key]
         if value is not other and not is_equal_data(value, other):
@@ -169,5 +169,6 @@ def compute_fingerprint(item: Any) -> str:
     try:
         return json.dumps(item, sort_keys=True)
     except (TypeError, ValueError):
-        # Return any text for a value that YAML does not support. The function that writes the value raises the error.
+        # Return a unique text for a value that YAML does not support. The error is raised later, when the value is
+        # written.
         return f"{id(item)}"

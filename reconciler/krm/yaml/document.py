@@ -32,7 +32,7 @@ from reconciler.krm.yaml.text_edits import TextSplices, UnsupportedEditError
 
 # Use higher limits for written documents, because an edit can make a document larger than the limits for user input.
 _LIMITS_OF_WRITTEN_DOCUMENTS = YamlLimits(file_bytes=64 * 1024 * 1024, aliases=10_000, expanded_nodes=1_000_000)
-# A text without a match has no leading comments. Such comments have only spaces and tabs before them on their line.
+# Match a line that contains only a comment. A text without such a line has no leading comments.
 _HAS_COMMENT_LINE = re.compile("(?:\\A|[\n\r\x85\u2028\u2029])[ \t]*#")
 _LARGE_MAPPING = 40
 _LINE_ENDS = ("\n", "\r", "\x85", "\u2028", "\u2029")
@@ -232,7 +232,7 @@ class Document:
             edited = None
         if edited is not None or len(line_comments) + len(above) < 2:
             return edited or self
-        # Find the comments that are not possible by bisection, because each attempt parses the whole document.
+        # Use bisection to find the comments that cannot be written, because each attempt parses the whole document.
         first_line_comments, second_line_comments = _split_in_half(line_comments)
         first_above, second_above = _split_in_half(above)
         if not (line_comments and above):
@@ -274,7 +274,7 @@ class Document:
             return None
 
     def at_line(self, line: int) -> Document:
-        """Return a copy of the document that begins at another line of its file."""
+        """Return a copy of the document with another `line`, which is the line in the file where its text begins."""
         return self if line == self.line else replace(self, line=line)
 
     def with_final_newline(self, newline: str) -> Document:

@@ -180,7 +180,7 @@ class _Editor:
         if first or slot.kind == "map":
             self.splices.add(slot.after, end, first + self.block_lines.format_below(body, slot.column + inner))
         else:
-            # Write a collection on the same line as its dash.
+            # Write the first line of a nested collection on the line of its dash, e.g. `- name: a`.
             self.splices.add(
                 slot.after, end, " " + self.block_lines.format_below(body, slot.column + 2).lstrip("\r\n ")
             )
@@ -372,7 +372,7 @@ class _Editor:
     def _format_item_lines(self, node: SequenceNode, removed: dict[str, int], path: DataPath, value: Any) -> list[str]:
         index = removed.get(compute_fingerprint(value)) if removed else None
         lines = None if index is None else copy_lines(self.layout, (node, index))
-        # Strip the blank lines above the item, because they stay at the old position.
+        # Strip the blank lines above a moved item, because they stay at the old position of the item.
         return strip_leading_blank_lines(lines) if lines else self.formatting.format_item_lines(path, value, self.style)
 
 

@@ -16,7 +16,8 @@ from typing import Any
 from reconciler.krm.yaml.errors import YamlError
 from reconciler.memory import cached
 
-# Write a longer key with `?`, because libyaml rejects a key of more than 1,024 characters without `?`.
+# Write a key of more than 1,000 characters with `?`, because libyaml otherwise rejects a key of more than 1,024
+# characters.
 MAX_SIMPLE_KEY_CHARACTERS = 1_000
 
 _AMBIGUOUS_WORD = re.compile(r"(?:y|n|yes|no|on|off|true|false|null|~|<<|=|[-+]?\.inf|\.nan|)\Z", re.IGNORECASE)
@@ -29,7 +30,8 @@ _AMBIGUOUS_NUMBER = re.compile(
     re.VERBOSE,
 )
 _AMBIGUOUS_DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:\Z|[Tt ])")
-# The first character of a scalar without quotes. `?`, `:` and `-` are valid if a character that is not a blank follows.
+# The first character of a scalar without quotes. `?`, `:` and `-` are valid only before a character that is not a
+# space.
 _PLAIN_START = re.compile(r"""(?:[^\s,\[\]{}#&*!|>'"%@`?:-]|[?:-][^\s,\[\]{}])""")
 _VISIBLE = "\\x20-\\x7e\\xa0-\\u2027\\u202a-\\ud7ff\\ue000-\\ufefe\\uff00-\\ufffd\\U00010000-\\U0010ffff"
 _NOT_PLAIN = re.compile(rf":(?=\s|\Z)|\s#|\s\Z|[^{_VISIBLE}]")
@@ -38,7 +40,7 @@ _MARKER = re.compile(r"(?:---|\.\.\.)")
 # Text that is valid in single quotes and in block scalars: one line with only printable characters and tabs.
 _PRINTABLE = re.compile(rf"[\t{_VISIBLE}]*\Z")
 _MUST_BE_ESCAPED = re.compile('[\x00-\x1f"\\\\\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]')
-# Cache the results, because the same keys, kinds and names occur in most documents.
+# Cache whether a string needs quotes, because the same keys, kinds and names occur in most documents.
 _MAX_CACHED_PLAIN_CHECKS = 8_192
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
@@ -120,9 +122,8 @@ def format_block_scalar(text: str, style: str = "|") -> tuple[str, list[str]] | 
     The style ">" (folded) is replaced by "|" (literal) if folding would change the text.
 
     Returns:
-        None if a block scalar would be unreliable or hard to read. Reasons are unusual characters, blanks at the end of
-            a
-            line or before the first character, or a text that contains only line ends.
+        None if a block scalar is not suitable. Reasons are unusual characters, spaces at the end of a line or before
+            the first character, or a text that contains only line ends.
     """
     body = text.rstrip("\n")
     lines = body.split("\n")
@@ -131,7 +132,8 @@ def format_block_scalar(text: str, style: str = "|") -> tuple[str, list[str]] | 
     missing = len(text) - len(body)
     chomp = "-" if not missing else "" if missing == 1 else "+"
     if style == ">" and all(line and line[0] not in " \t" for line in lines):
-        # Add an empty line after each line, because folding replaces a single line end by a space.
+        # Add an empty line after each line of a folded scalar, because a YAML parser replaces a single line end by a
+        # space.
         lines = [part for line in lines for part in (line, "")][:-1]
     else:
         style = "|"
@@ -212,7 +214,7 @@ def format_value_lines(value: Any, style: IndentStyle, scalar: str = "") -> tupl
     return "", lines
 
 
-# Cache the results, because the same keys occur in most documents.
+# Cache the text of each key, because the same keys occur in most documents.
 @cached(_MAX_CACHED_KEYS)
 def format_key_line(key: Any) -> str:
     """Return a mapping key and a colon, e.g. `name:`. A key that is too long for this form is written with `?`."""

@@ -165,7 +165,8 @@ def _split(text: str) -> Iterator[tuple[str, bool]]:
     for start, end in _find_markers(text):
         if start > begin:
             if text[start : start + 3] == "---" and _ONLY_DIRECTIVES.match(text, begin, start):
-                continue  # Do not split here, because directives belong to the next document and its `---` line.
+                # Do not split the text here, because directives such as `%YAML 1.2` belong to the next document.
+                continue
             yield text[begin:start], False
         is_separate = _SEPARATE_MARKER.match(text[start:end].rstrip(_BREAKS))
         if is_separate:
@@ -247,7 +248,7 @@ _NUMBER = re.compile(
     r"|(?P<float>[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)"
 )
 _BASES = {"decimal": 10, "octal": 8, "hexadecimal": 16}
-# Read a longer number as a string, because Python rejects it, and the user probably did not mean a number.
+# Read a number with more than 4,000 digits as a string, because Python rejects it, and it is probably not a number.
 _MAX_DIGITS = 4_000
 
 

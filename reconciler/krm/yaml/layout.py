@@ -154,7 +154,7 @@ class TextLayout:
         return match.end() if match and not prefix.endswith("?") else None
 
 
-# A pass edits about this number of documents with different values for each cluster.
+# Cache the indentation of 256 documents. A pass edits about as many documents with different values for each cluster.
 _MAX_CACHED_STYLES = 256
 
 
@@ -167,7 +167,7 @@ def is_json_document(root: YamlNode) -> bool:
 
 @cached(_MAX_CACHED_STYLES)
 def detect_indent_style(layout: TextLayout, root: YamlNode) -> IndentStyle:
-    """Return the indentation style of the first nested mapping and of the first nested sequence."""
+    """Return the indentation style that the first nested mapping and the first nested sequence of the document use."""
     step: int | None = None
     inner: int | None = None
     for key, value in _iterate_block_collections(root):

@@ -18,7 +18,7 @@ from reconciler.krm.yaml.emit import IndentStyle, is_ambiguous
 
 
 def rewrite_with_ruamel(text: str, data: Any, style: IndentStyle) -> str | None:
-    """Return the document `text` with changes after which it contains `data`. Return None if ruamel.yaml fails.
+    """Edit the document `text` so that it contains `data`. Return None if ruamel.yaml fails.
 
     The caller must parse the result and compare it with `data`. ruamel.yaml reads YAML 1.2, and this package reads YAML
     1.1.
@@ -31,7 +31,7 @@ def rewrite_with_ruamel(text: str, data: Any, style: IndentStyle) -> str | None:
     try:
         yaml.dump(_change(yaml.load(text), data), target)
     except (YAMLError, ValueError, AttributeError, TypeError, KeyError, IndexError, NotImplementedError):
-        # Return None for all these exceptions, because ruamel.yaml raises many different exceptions on unusual input.
+        # Catch many types of exceptions, because ruamel.yaml raises different exceptions on unusual input.
         return None
     return target.getvalue()
 

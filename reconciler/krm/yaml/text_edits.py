@@ -55,7 +55,7 @@ class BlockLineEditor:
     def __init__(self, layout: TextLayout, splices: TextSplices) -> None:
         self.layout = layout
         self.splices = splices
-        # All lines before this line have been removed.
+        # Number of the first line that no call has removed. All lines above this line were removed.
         self.first_remaining_line = 0
 
     def format_below(self, lines: Sequence[str], column: int) -> str:
@@ -92,7 +92,7 @@ class BlockLineEditor:
         if first > self.first_remaining_line:
             self.splices.add(ends[first - 1], ends[last], "")
         else:
-            # Remove the line break after these lines, because no line above them remains.
+            # Remove the line break after the removed lines, and not before them, because no line above them remains.
             self.first_remaining_line = last + 1
             self.splices.add(starts[first], starts[last + 1] if last + 1 < len(starts) else ends[last], "")
 
