@@ -1,4 +1,4 @@
-"""Clusters of the fleet and the selection of clusters by rules.
+"""Clusters of the fleet, and the selection of clusters by rules.
 
-All controllers share these modules. Controllers, and decisions about the content of packages, do not belong here.
+All controllers can use these modules. The modules do not decide about the content of packages.
 """

@@ -1,4 +1,4 @@
-"""The cluster inventory: every cluster of the fleet, from all config objects that describe one.
+"""The cluster inventory: all clusters of the fleet with their labels, read from Repositories and cluster objects.
 
 The module also reads the Kubernetes version of each cluster.
 """
@@ -23,23 +23,24 @@ CLUSTER_LABEL = "greenhouse.sap/cluster"
 _REPOSITORY = (PORCH_GROUP, "Repository")
 _FEDERATED = ("core.kubeadmiral.io", "FederatedCluster")
 _CLUSTER = ("greenhouse.sap", "Cluster")
-# In ascending precedence: labels of a Cluster override those of a FederatedCluster and of a Repository.
+# Merge labels in this order, so that labels of a Cluster override labels of a FederatedCluster or a Repository.
 CLUSTER_KINDS = (_REPOSITORY, _FEDERATED, _CLUSTER)
 
 
 @dataclass(frozen=True)
 class ClusterInventory:
-    """Clusters of the config, sorted by name.
+    """All clusters of the config, sorted by name.
 
     Attributes:
         clusters: Clusters by name.
-        target_keys: For each cluster, the object that defines the target of its packages: the Repository or, if it has
-            none, the cluster's own object. In the second case the target branch is in the fleet repository.
-        conflicts: Errors by cluster name. The reconciler must not write to these clusters.
-        findings: Findings about the cluster objects.
-        uncertain_names: Names that an unusable or duplicate object declares. These may be cluster names, so packages of
-            a cluster with such a name must not be deleted.
-        invalid_objects: Objects whose name is not a valid cluster name. The reconciler must not write to their targets.
+        target_keys: For each cluster name, the object that defines the target of its packages. It is the Repository. If
+            the cluster has no Repository, it is the Cluster or FederatedCluster, and the target branch is in the fleet
+            repository.
+        conflicts: Errors by cluster name. The daemon must not write to the targets of these clusters.
+        findings: Findings about the objects that define clusters.
+        uncertain_names: Names of invalid Repositories and of objects that are defined twice. A cluster may have such a
+            name. Therefore, the packages of a cluster with such a name must not be deleted.
+        invalid_objects: Objects whose name is not a valid cluster name. The daemon must not write to their targets.
     """
 
     clusters: Mapping[str, Cluster] = field(default_factory=dict)
@@ -51,10 +52,11 @@ class ClusterInventory:
 
 
 def read_inventory(catalog: Catalog, repositories: Repositories) -> ClusterInventory:
-    """Return all clusters with their merged labels.
+    """Return all clusters with their labels, which are merged from all objects that define the cluster.
 
-    An object that is declared twice and a Repository that is not usable make their cluster name uncertain. Such a
-    Repository may define the cluster's target, so the cluster is not moved to the fleet repository.
+    An invalid Repository may define the target of the cluster with its name. Therefore, the packages of this cluster
+    are not moved to the fleet repository. The name is in `uncertain_names`, and so is the name of an object defined
+    twice.
     """
     objects_by_name: dict[str, list[ConfigObject]] = {}
     findings: dict[ObjectKey, Finding] = {}
@@ -77,9 +79,9 @@ def read_inventory(catalog: Catalog, repositories: Repositories) -> ClusterInven
 
 
 def _list_cluster_objects(catalog: Catalog, repositories: Repositories) -> Iterator[ConfigObject]:
-    """Yield the objects that define clusters, in ascending precedence of their labels.
+    """Yield the objects that define clusters. Labels of a later object override labels of an earlier object.
 
-    Within a kind, the first object in the catalog has the highest precedence.
+    The order of objects of the same kind is reversed, so that the labels of the first object in the catalog are used.
     """
     for group, kind in CLUSTER_KINDS:
         for manifest in reversed(catalog.objects_of_kind(group, kind)):
@@ -93,7 +95,7 @@ def _is_deployment(manifest: ConfigObject, repositories: Repositories) -> bool:
 
 
 def _find_uncertain_repositories(catalog: Catalog, repositories: Repositories) -> Mapping[str, ObjectKey]:
-    """Return, by name, the Repositories that may or may not define a cluster's target."""
+    """Return the Repositories that are invalid or defined twice, by name. Each may define a cluster's target."""
     duplicates = [key for key in catalog.duplicates if (key.group, key.kind) == _REPOSITORY]
     unreadable = [
         manifest.key
@@ -107,7 +109,7 @@ def _merge_labels(name: str, objects: Iterable[ConfigObject]) -> Mapping[str, st
     labels: dict[str, str] = {}
     for manifest in objects:
         labels.update(manifest.labels)
-    # Greenhouse sets this label in the API server, so selectors use it although config files do not contain it.
+    # Add the label that Greenhouse sets in the API server, because selectors use the label and config files omit it.
     return {**labels, CLUSTER_LABEL: name}
 
 
@@ -123,9 +125,9 @@ def _filter_keys(objects: Iterable[ConfigObject], kind: tuple[str, str]) -> list
 
 
 def _find_conflict(name: str, objects: Sequence[ConfigObject]) -> Finding | None:
-    """Return an error if several objects of one kind define the cluster `name`.
+    """Return an error if two Clusters or two FederatedClusters define the cluster `name`. Otherwise, return None.
 
-    Planning reports conflicts between Repositories, because it knows their branches.
+    Planning reports conflicts between Repositories, because the inventory does not contain their branches.
     """
     for kind in (_CLUSTER, _FEDERATED):
         duplicates = sorted(
@@ -146,7 +148,7 @@ VERSION_ANNOTATION = "reconciler.dev/kubernetes-version"
 
 @dataclass(frozen=True)
 class ClusterVersions:
-    """Kubernetes versions by cluster name. Clusters without a declared version are absent."""
+    """Kubernetes versions by cluster name. A cluster without a valid version annotation is not included."""
 
     by_cluster: Mapping[str, KubernetesRelease] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
@@ -154,7 +156,7 @@ class ClusterVersions:
 
 @dataclass(frozen=True)
 class KnownClusters:
-    """All clusters, the locations of their objects, and their Kubernetes versions."""
+    """All clusters by name, the source location of each cluster's object, and the Kubernetes versions."""
 
     clusters: Mapping[str, Cluster]
     locations: Mapping[str, SourceLocation]
@@ -162,16 +164,16 @@ class KnownClusters:
 
 
 def read_known_clusters(catalog: Catalog, inventory: ClusterInventory) -> KnownClusters:
-    """Return the clusters with their locations and versions."""
+    """Return the clusters with the source locations of their objects and their Kubernetes versions."""
     manifests = ((name, catalog.objects.get(key)) for name, key in inventory.target_keys.items())
     locations = {name: manifest.location for name, manifest in manifests if manifest}
     return KnownClusters(inventory.clusters, locations, read_cluster_versions(catalog, inventory))
 
 
 def read_cluster_versions(catalog: Catalog, inventory: ClusterInventory) -> ClusterVersions:
-    """Return the Kubernetes versions that the version annotation of cluster objects declares.
+    """Return the Kubernetes version of each cluster from the annotation `reconciler.dev/kubernetes-version`.
 
-    A Cluster overrides a FederatedCluster, which overrides a Repository.
+    The annotation of a Cluster overrides that of a FederatedCluster, which overrides that of a Repository.
     """
     versions: dict[str, KubernetesRelease] = {}
     findings = []

@@ -1,6 +1,6 @@
-"""Selection of clusters by name, labels and affinity, as KubeAdmiral's `targetClusters` declares it.
+"""Selection of clusters by name, label and affinity, as in the field `targetClusters` of KubeAdmiral.
 
-The module contains the model, the reader, the evaluation, and the explanation of a selection without a match.
+The module reads and evaluates selections, and explains why a selection matches no cluster.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reconciler.krm.names import validate_label_key, validate_label_value
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster and its labels, merged from all objects that describe it."""
+    """A cluster and its labels, which are merged from all objects that define the cluster."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -24,7 +24,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class ClusterRequirement:
-    """One entry of `matchExpressions` or `matchFields`."""
+    """A requirement for a label or for the cluster name: one entry of `matchExpressions` or `matchFields`."""
 
     key: str
     operator: str
@@ -33,7 +33,7 @@ class ClusterRequirement:
 
 @dataclass(frozen=True)
 class ClusterAffinityTerm:
-    """Requirements on labels and on the cluster name. All of them must be met.
+    """Requirements for the labels and the name of a cluster. The term matches if the cluster meets all requirements.
 
     As in Kubernetes node affinity, a term without requirements matches no cluster.
     """
@@ -44,7 +44,7 @@ class ClusterAffinityTerm:
 
 @dataclass(frozen=True)
 class ClusterSelection:
-    """Clusters that a rule applies to. An empty part does not restrict the selection."""
+    """The clusters that a rule applies to. A cluster must match every field. An empty field matches every cluster."""
 
     clusters: tuple[str, ...] = ()
     excluded_clusters: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ _INT64_DIGITS = 300
 
 
 def parse_int64(text: str) -> int | None:
-    """Return the decimal integer that `text` contains, or None if it is not one or exceeds 64 bits."""
+    """Return the integer that `text` contains. Return None if `text` is not a decimal integer or exceeds 64 bits."""
     if not _DIGITS.fullmatch(text) or len(text) > _INT64_DIGITS:
         return None
     number = int(text)
@@ -81,7 +81,7 @@ def is_cluster_selected(selection: ClusterSelection, cluster: Cluster) -> bool:
 def _is_term_met(term: ClusterAffinityTerm, cluster: Cluster) -> bool:
     if not term.match_expressions and not term.match_fields:
         return False
-    # KubeAdmiral supports only metadata.name in matchFields.
+    # Compare only with the cluster name, because KubeAdmiral supports only `metadata.name` in `matchFields`.
     is_name_matched = all(
         (cluster.name in requirement.values) == (requirement.operator == "In") for requirement in term.match_fields
     )
@@ -121,12 +121,12 @@ _FIELD_OPERATORS = ("In", "NotIn")
 
 
 def read_target_clusters(rule: FieldReader) -> ClusterSelection:
-    """Return the `targetClusters` of a rule. Without this field, the rule applies to every cluster."""
+    """Return the clusters that `targetClusters` of a rule selects. If the field is absent, select all clusters."""
     return read_cluster_selection(rule.read_mapping("targetClusters", CLUSTER_SELECTION_FIELDS))
 
 
 def read_cluster_selection(targets: FieldReader) -> ClusterSelection:
-    """Return the selection that the CLUSTER_SELECTION_FIELDS of a mapping declare."""
+    """Return the cluster selection from a mapping with fields such as `clusters` and `clusterSelector`."""
     selector = targets.read_string_map("clusterSelector")
     for key, value in selector.items():
         if error := validate_label_key(key) or validate_label_value(value):
@@ -186,11 +186,11 @@ def _read_parts(fields: FieldReader, operators: tuple[str, ...]) -> tuple[str, s
 
 
 def explain_no_cluster(selection: ClusterSelection, clusters: Mapping[str, Cluster]) -> str:
-    """Return the reason why the selection matches no cluster, as the end of a sentence."""
+    """Return why the selection matches no cluster. The text is the end of a sentence."""
     unknown = [name for name in selection.clusters if name not in clusters]
     if selection.clusters and len(unknown) == len(selection.clusters):
         return f"no cluster is named {' or '.join(unknown)}{suggest_name(unknown[0], sorted(clusters))}"
-    # If some names exist, only the labels of these clusters matter.
+    # If at least one named cluster exists, explain only the labels of the named clusters, because no other can match.
     candidates = [clusters[name] for name in selection.clusters if name in clusters] or [*clusters.values()]
     label_sets = [cluster.labels for cluster in candidates if cluster.name not in selection.excluded_clusters]
     return explain_no_match(

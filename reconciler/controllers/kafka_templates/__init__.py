@@ -1,5 +1,5 @@
-"""Templates that a child resource inherits from its parent by property, for example a KafkaNodePool from its Kafka.
+"""Templates that a child inherits from its parent, for example a KafkaNodePool from its Kafka.
 
-This package reads the merge rules, finds parents and children on a cluster, and merges templates. Knowledge of Strimzi
-is in the subpackage `strimzi`.
+The package reads the merge rules, finds parents and children on a cluster, and merges their templates. The subpackage
+`strimzi` contains the code that depends on the Strimzi operator.
 """

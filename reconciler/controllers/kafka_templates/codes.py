@@ -1,4 +1,4 @@
-"""Finding codes of templates: pairing, merging, and the validation that the operator performs."""
+"""Finding codes about templates: missing parents, merges, and values that the Strimzi operator refuses or ignores."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ CODES = (
         "ShadowedTemplateFields",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "A property of a child replaces the parent's property completely, so that settings of the parent are lost.",
+        "A property of a child replaces the parent's property, so that settings of the parent have no effect.",
     ),
     TEMPLATE_MODE_INVALID := FindingCode(
         "TemplateModeInvalid",
@@ -206,7 +206,7 @@ CODES = (
         "A template has an unknown property, which is ignored in the merge.",
     ),
 )
-# Warnings where operators accept more than their documentation says, or silently drop values.
+# Codes of values that the operator accepts or silently drops, although its documentation forbids them.
 STRICT = frozenset(
     code.name
     for code in (
@@ -217,5 +217,5 @@ STRICT = frozenset(
         UNKNOWN_TEMPLATE_PROPERTY,
     )
 )
-# Codes that can occur as warnings about the templates of one package.
+# Codes that can be warnings. The setting `rules.strict` can contain each of these codes.
 WARNINGS = STRICT | {code.name for code in CODES if code.severity is Severity.WARNING}

@@ -1,6 +1,6 @@
-"""Merge of two templates by whole properties, the inherited settings that a property hides, and the complete template.
+"""Merge of the templates of a parent and a child, for example of a Kafka and a KafkaNodePool.
 
-The merge has one level: a property is taken from the parent or from the child, and nothing inside it is merged.
+Each property is taken completely from the parent or completely from the child. The content of a property is not merged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reconciler.krm.yaml.compare import is_equal_data
 
 PropertySource = Literal["parent", "child", "reset", "unset"]
 _UNQUOTED_KEY = re.compile(r"[^.\[\]\"]+")
-# Lists whose entries are identified by a name, and the field with the name.
+# Lists in which a field identifies each entry, with the name of this field.
 NAMED_LISTS: Mapping[str, str] = {
     "env": "name",
     "volumes": "name",
@@ -30,9 +30,10 @@ NAMED_LISTS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class TemplateProperty:
-    """One property of an effective template and its source; ABSENT values are missing or null.
+    """One property of an effective template, and whether its value comes from the parent or the child.
 
-    `inherited` is the parent's value, and `own` the child's. `is_null`: the child's value is null, which inherits.
+    `inherited` is the value of the parent, and `own` is the value of the child. Both are ABSENT if the value is missing
+    or null. `is_null` is True if the value of the child is null. Then the value of the parent is inherited.
     """
 
     name: str
@@ -43,22 +44,22 @@ class TemplateProperty:
 
     @property
     def value(self) -> Any:
-        """The effective value; ABSENT if the property is unset."""
+        """The effective value. ABSENT if neither the parent nor the child sets the property."""
         return self.inherited if self.source == "parent" else self.own
 
     @property
     def is_inherited(self) -> bool:
-        """Whether the effective value is the parent's."""
+        """Whether the effective value comes from the parent."""
         return self.source == "parent"
 
 
 def merge_templates(names: tuple[str, ...], parent: Any, child: Any) -> tuple[TemplateProperty, ...]:
-    """Return the named properties in order. A template is a mapping, absent, or null."""
+    """Return the merged properties with the given names. `parent` and `child` are templates or ABSENT or None."""
     return tuple(_merge_property(name, _get_field(parent, name), _get_field(child, name)) for name in names)
 
 
 def build_effective_template(properties: tuple[TemplateProperty, ...]) -> dict[str, Any]:
-    """Return the effective template in the order of the properties; a {} that resets a property is kept."""
+    """Return the effective template as data. A property that the child resets has the value {}."""
     return {
         template_property.name: template_property.value
         for template_property in properties
@@ -75,7 +76,7 @@ def _merge_property(name: str, inherited: Any, own: Any) -> TemplateProperty:
 def _get_source(inherited: Any, own: Any) -> PropertySource:
     if own is ABSENT:
         return "unset" if inherited is ABSENT else "parent"
-    # {} opts out of inheritance; it does not inherit.
+    # Return "reset" for {}, because the child removes the inherited value with it.
     return "reset" if own == {} and inherited is not ABSENT else "child"
 
 
@@ -85,14 +86,17 @@ def _get_field(template: Any, name: str) -> Any:
 
 @dataclass(frozen=True)
 class HiddenSettings:
-    """Paths of inherited settings that a property hides: `shadowed` are missing, `overridden` have other values."""
+    """Paths of inherited settings that have no effect, because the child sets the property that contains them.
+
+    `shadowed` settings are missing in the child's value. `overridden` settings have another value there.
+    """
 
     shadowed: tuple[str, ...] = ()
     overridden: tuple[str, ...] = ()
 
 
 def find_hidden_settings(inherited: Any, value: Any) -> HiddenSettings:
-    """Return the settings of an inherited property that are not effective when the property has this value."""
+    """Return the settings in the `inherited` value that have no effect if the child sets the property to `value`."""
     differences = [(path, has_value) for path, has_value in _find_differences(inherited, value, "")]
     shadowed = dict.fromkeys(path for path, has_value in differences if not has_value)
     overridden = dict.fromkeys(path for path, has_value in differences if has_value)
@@ -100,7 +104,7 @@ def find_hidden_settings(inherited: Any, value: Any) -> HiddenSettings:
 
 
 def group_named_entries(items: list[Any], field: str) -> dict[str, list[Any]]:
-    """Return the entries of a list by name; entries without a name are under ""."""
+    """Return the entries of a list by the value of `field`. An entry without this field is under ""."""
     entries_by_name: dict[str, list[Any]] = {}
     for item in items:
         name = item.get(field) if isinstance(item, Mapping) else None
@@ -109,12 +113,12 @@ def group_named_entries(items: list[Any], field: str) -> dict[str, list[Any]]:
 
 
 def _find_differences(inherited: Any, value: Any, path: str) -> Iterator[tuple[str, bool]]:
-    """Yield the path of every inherited setting that differs in the value, and whether the value has another one."""
+    """Yield the path of every setting in `inherited` that differs in `value`, and whether `value` contains it."""
     if is_equal_data(inherited, value):
         return
     if isinstance(inherited, dict):
         own_values = value if isinstance(value, dict) else {}
-        # An empty mapping sets nothing.
+        # Yield nothing for an empty mapping, because it contains no settings.
         for key, inherited_value in inherited.items():
             yield from _find_differences(inherited_value, own_values.get(key, ABSENT), _append_to_path(path, str(key)))
     elif isinstance(inherited, list) and inherited and (field := NAMED_LISTS.get(path.rpartition(".")[2])):
@@ -140,11 +144,11 @@ def _append_to_path(path: str, key: str) -> str:
 
 
 def build_complete_template(properties: tuple[TemplateProperty, ...], path: DataPath) -> Any:
-    """Return a template at its path with everything that the child would inherit, and the child's own values on top.
+    """Return a template with the inherited settings and the child's own settings, as data at `path`.
 
-    Mappings and lists with named entries are combined; for all other values, the child's own value is used.
-    Properties that the child does not set are inherited anyway and are omitted. Properties that it resets stay reset,
-    so that the result can replace the child's template.
+    Mappings and lists with named entries are merged. For other values, the value of the child is used. The result can
+    replace the template of the child. Therefore, properties that the child does not set are omitted, because the child
+    inherits them. Properties that the child resets are still {}.
     """
     template: Any = {
         template_property.name: template_property.own
@@ -171,7 +175,7 @@ def _merge_values(inherited: Any, own: Any, name: str) -> Any:
 
 
 def _contains_entry(items: list[Any], entry: Any, field: str) -> bool:
-    """Return whether a list contains an entry with the same name; entries without a name must be equal."""
+    """Return whether a list contains an entry with the same name. An entry without a name must be equal."""
     name = entry.get(field, ABSENT) if isinstance(entry, dict) else ABSENT
     if name is ABSENT:
         return any(is_equal_data(item, entry) for item in items)

@@ -1,4 +1,4 @@
-"""Values of template merges: operator settings, merge rules, parents and children, and descriptions of results."""
+"""Data types of template merges: merge rules, parents and children, options, and descriptions of the result."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ TemplateMode = Literal["materialise", "report"]
 
 @dataclass(frozen=True)
 class StrimziOperator:
-    """Settings of a Strimzi operator that affect the result of templates.
+    """Settings of a Strimzi operator that affect its pods.
 
-    `is_restricted`: its security provider is the restricted profile. `pod_labels` are added to all Kafka pods
-    (STRIMZI_CUSTOM_KAFKA_LABELS).
+    `is_restricted` is True if the operator uses the security provider `restricted`. `pod_labels` are the labels that
+    the operator adds to all Kafka pods (variable STRIMZI_CUSTOM_KAFKA_LABELS).
     """
 
     is_restricted: bool = False
@@ -33,7 +33,7 @@ class StrimziOperator:
 
 @dataclass(frozen=True)
 class RuleSide:
-    """The parent's or child's half of a rule: the kind, the path of its template, and its name in reports."""
+    """The parent or the child of a merge rule: its kind, the path of its template, and its name in reports."""
 
     group: str
     kind: str
@@ -42,20 +42,20 @@ class RuleSide:
     versions: tuple[str, ...] = ()
 
     def is_kind_of(self, resource: PackageResource) -> bool:
-        """Return whether a document has this kind, in any version."""
+        """Return whether a resource has this kind. The version of its API does not matter."""
         return (resource.group, resource.kind) == (self.group, self.kind)
 
     def can_merge_version_of(self, resource: PackageResource) -> bool:
-        """Return whether the rule supports the version of a document."""
+        """Return whether the merge rule supports the API version of a resource."""
         return not self.versions or resource.version in self.versions
 
 
 @dataclass(frozen=True)
 class TemplateMergeRule:
-    """How a child's template is merged from the parent's and its own.
+    """A rule to merge the template of a child, e.g. a KafkaNodePool, with the template of its parent, e.g. a Kafka.
 
-    The label `parent_label` of a child names its parent in the same namespace. `parent_only` are properties of the
-    parent's template that a child cannot have.
+    The label `parent_label` of a child contains the name of its parent in the same namespace. `parent_only` are
+    properties that only the template of a parent can have.
     """
 
     name: str
@@ -67,15 +67,18 @@ class TemplateMergeRule:
 
     @property
     def label(self) -> str:
-        """The rule's name in provenance."""
+        """The name of the rule in the provenance of a value."""
         return f"{TEMPLATE_RULE_KIND}/_cluster/{self.name}"
 
 
 @dataclass(frozen=True)
 class TemplateOptions:
-    """Settings of the operator: the mode of merging, and the setup of operators in the clusters.
+    """Options of template merges.
 
-    `strict` are codes of warnings that are upgraded to errors.
+    Attributes:
+        mode: Whether merged templates are written to the packages or only reported.
+        strict: Codes of warnings that become errors.
+        operator: Settings of the Strimzi operators in the clusters.
     """
 
     mode: TemplateMode = "materialise"
@@ -85,7 +88,7 @@ class TemplateOptions:
 
 @dataclass(frozen=True)
 class TemplateResource:
-    """A document of a package that is a parent or a child in a rule."""
+    """A resource of a package that is a parent or a child according to a merge rule."""
 
     rule: TemplateMergeRule
     package: str
@@ -93,15 +96,15 @@ class TemplateResource:
 
     @property
     def key(self) -> ObjectKey:
-        """The document's identity."""
+        """The object key of the resource."""
         return self.resource.key
 
 
 @dataclass(frozen=True)
 class TemplateRemark:
-    """An issue in a property of an effective template, or without a property, of the child itself.
+    """An issue in an effective template. If `property` is empty, the issue is in another field of the child.
 
-    With `is_warning`, it is reported as a warning, because operators accept it against their documentation.
+    `is_warning` is True if the operator accepts the value, although its documentation forbids it.
     """
 
     code: FindingCode
@@ -113,7 +116,7 @@ class TemplateRemark:
 
 @dataclass(frozen=True)
 class OperatorObjects:
-    """One or more equal objects that an operator creates: names, metadata, and fields of the pod."""
+    """Objects that the operator creates with equal content: names, metadata, and fields of their pods."""
 
     kind: str
     names: tuple[str, ...]
@@ -122,19 +125,19 @@ class OperatorObjects:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     def as_data(self) -> dict[str, Any]:
-        """Return the data for status files, without empty parts."""
+        """Return the objects in the format of status files. Omit empty labels, annotations and fields."""
         parts = {"labels": dict(self.labels), "annotations": dict(self.annotations), "fields": dict(self.fields)}
         return {"kind": self.kind, "names": [*self.names], **{name: part for name, part in parts.items() if part}}
 
 
 @dataclass(frozen=True)
 class TemplateDescription:
-    """The known results of an effective template.
+    """Effects of a child's effective template on the cluster.
 
     Attributes:
-        settings: Other settings with the same inheritance, each with its source.
-        restarting_properties: The properties whose change restarts pods; None if unknown.
-        affected_kinds: The kinds of objects that each property affects.
+        settings: Settings outside of the template that a child inherits in the same way, each with its source.
+        restarting_properties: The properties whose change restarts pods. None if they are unknown.
+        affected_kinds: For each property, the kinds of objects that it affects.
     """
 
     remarks: tuple[TemplateRemark, ...] = ()

@@ -1,4 +1,4 @@
-"""Merged templates of the children of a package: resulting files, findings, and provenance."""
+"""Template merges in one package: the changed files, findings and provenance."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ _MODES = get_args(TemplateMode)
 
 @dataclass(frozen=True)
 class TemplatedResource:
-    """A parent or child after the merge; after an error finding its package must not be published.
+    """A parent or child after the merge. If a finding is an error, the package must not be published.
 
     `dependencies` are the parents and children that affect the result. `effect` is the effective template of a child.
-    It is present despite other errors, so that it can be reviewed, and absent for parents and for children without one.
+    It is None for a parent, for a child without a parent, and for templates that cannot be merged.
     """
 
     resource: PackageResource
@@ -60,17 +60,17 @@ class TemplatedResource:
     effect: TemplateEffect | None = None
 
     def as_data(self) -> list[dict[str, Any]]:
-        """Return the changes as `layers` of a status file."""
+        """Return the provenance in the format of the field `layers` of a status file."""
         return format_steps(self.resource.file, str(self.resource.key), self.steps)
 
 
 @dataclass(frozen=True)
 class TemplatedPackage:
-    """A package with merged templates; after an error finding its files are unchanged and must not be used.
+    """A package after its templates are merged. If a finding is an error, the files are unchanged and unusable.
 
-    `resources` are its parents and children, in the order of the files. `dependencies` are all parents and children, in
-    this and other packages, that affect the result. It is unchanged while the files, the options and
-    `TemplatePairs.compute_digest` of each dependency are unchanged.
+    `resources` are the parents and children of the package, in the order of the files. `dependencies` are the parents
+    and children in all packages that affect the result. The result is unchanged if the files, the options and the
+    digest of each dependency (`TemplatePairs.compute_digest`) are unchanged.
     """
 
     files: FileTree
@@ -80,11 +80,11 @@ class TemplatedPackage:
 
     @property
     def effects(self) -> tuple[TemplateEffect, ...]:
-        """The effective templates of its children."""
+        """The effective templates of the children in this package."""
         return tuple(resource.effect for resource in self.resources if resource.effect)
 
     def as_data(self) -> list[dict[str, Any]]:
-        """Return the changes as `layers` of the status file."""
+        """Return the provenance in the format of the field `layers` of a status file."""
         return [*self._data]
 
     @cached_property
@@ -94,22 +94,22 @@ class TemplatedPackage:
 
 @dataclass
 class _DocumentFindings:
-    """The findings about one document."""
+    """Findings about one resource."""
 
     resource: PackageResource
     findings: list[Finding] = field(default_factory=list)
 
     def add(self, issues: Iterable[ResourceIssue]) -> None:
-        """Add issues of the document."""
+        """Add a finding for each issue of the resource."""
         self.findings += (create_finding(self.resource, issue) for issue in issues)
 
 
 def apply_templates(files: FileTree, pairs: TemplatePairs, options: TemplateOptions | None = None) -> TemplatedPackage:
-    """Return a package with the effective templates of its children instead of their own; other content is unchanged.
+    """Return a package in which each child has its effective template. All other content is unchanged.
 
-    With the mode `report`, by the options or by an annotation of the child, the child is unchanged and only its effect
-    is returned. `pairs` are those of all packages of the cluster before templates are merged, because inherited values
-    cannot be distinguished afterwards.
+    In the mode `report`, a child is not changed, and only its effective template is returned. The options or an
+    annotation of the child set this mode. `pairs` are the parents and children of all packages on the cluster before
+    the merge, because inherited values cannot be recognized after the merge.
     """
     options = options or TemplateOptions()
     resources = tuple(_apply_each(files, pairs, options))
@@ -202,17 +202,20 @@ def _read_mode(findings: _DocumentFindings, mode: TemplateMode) -> TemplateMode:
 
 
 def _check_not_merged(resource: PackageResource) -> Iterator[ResourceIssue]:
-    """Yield an error for a child that is already merged: a merge would keep values that the parent no longer has."""
+    """Yield an error for a child whose template is already merged.
+
+    Another merge would treat inherited values as values of the child, and keep them after the parent changes.
+    """
     if resource.annotations.get(MATERIALISED_ANNOTATION) == "true":
         message = (
-            f"{resource.key} must have only its own template: {MATERIALISED_ANNOTATION} marks a template that is"
-            " already merged"
+            f"{resource.key} must not have the annotation {MATERIALISED_ANNOTATION}, which marks a merged template;"
+            " remove the annotation and the inherited values"
         )
         yield ResourceIssue(MATERIALISED_INPUT, message, ("metadata", "annotations", MATERIALISED_ANNOTATION))
 
 
 def _check_template(resource: PackageResource, side: RuleSide, properties: tuple[str, ...]) -> Iterator[ResourceIssue]:
-    """Yield an error if a template, or a shared property of it, is not a mapping."""
+    """Yield an error if the template of a resource or one of its `properties` is not a mapping."""
     template = get_value(resource.data, side.path)
     if template is ABSENT or template is None:
         return
@@ -241,7 +244,7 @@ def _create_remark_finding(
     effect: TemplateEffect,
     remark: TemplateRemark,
 ) -> Finding:
-    """Return a remark as a finding about the child; for an inherited value, the message contains its location."""
+    """Return a finding about the child. If the value is inherited, the message contains its location in the parent."""
     path = (*rule.child.path, remark.property, *remark.path) if remark.property else remark.path
     subject = format_path(path)
     if remark.property in effect.inherited_names:
@@ -281,7 +284,7 @@ def _build_data(child: TemplateResource, effect: TemplateEffect) -> Any:
 
 
 def _copy_with_nested_value(data: Any, path: tuple[str | int, ...], value: Any) -> Any:
-    """Return the data with a value at a path; missing parents are created."""
+    """Return a copy with a value at a path. Create missing mappings on the path."""
     for length in range(1, len(path)):
         if not isinstance(get_value(data, path[:length]), dict):
             data = copy_with_value(data, path[:length], {})
@@ -289,7 +292,7 @@ def _copy_with_nested_value(data: Any, path: tuple[str | int, ...], value: Any) 
 
 
 def _build_document(child: TemplateResource, data: Any) -> Document:
-    """Return the child's document with other data; new properties are in the rule's order."""
+    """Return the document of the child with new data. New properties are in the order of the merge rule."""
     document, path = child.resource.document, child.rule.child.path
     own_template, new_template = get_value(document.data, path), get_value(data, path)
     if not (isinstance(own_template, dict) and isinstance(new_template, dict)):
@@ -307,7 +310,10 @@ def _build_document(child: TemplateResource, data: Any) -> Document:
 def build_template_steps(
     child: TemplateResource, parent: ObjectKey, properties: tuple[TemplateProperty, ...], result: Any
 ) -> tuple[ProvenanceStep, ...]:
-    """Return the provenance: values of the parent, own values that replace them, dropped values, and the annotation."""
+    """Return the provenance of the merged template and its annotation.
+
+    The steps are inherited values, values of the child that replace inherited values, and removed values.
+    """
     rule, path = child.rule, child.rule.child.path
     template = get_value(child.resource.data, path)
     steps: list[ProvenanceStep] = []
@@ -347,7 +353,7 @@ def build_template_steps(
 def _compute_value_steps(
     path: DataPath, before: Any, after: Any, source_name: str, source_item: str
 ) -> Iterator[ProvenanceStep]:
-    """Yield the steps of one value at its path."""
+    """Yield the provenance steps of one value at its path."""
     old, new = ({} if value is ABSENT else {"value": value} for value in (before, after))
     for step in compute_steps(old, new, source_name, source_item):
         yield ProvenanceStep((*path, *step.path[1:]), source_name, source_item, step.op, step.before, step.after)

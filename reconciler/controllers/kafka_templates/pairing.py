@@ -1,4 +1,7 @@
-"""Pairing of parents and children in all packages of a cluster, and kind-specific checks and descriptions."""
+"""Pairs of parents and children (e.g. Kafka and KafkaNodePool) in all packages of a cluster.
+
+The module also selects the checks and descriptions for the kinds of a pair.
+"""
 
 from __future__ import annotations
 
@@ -32,18 +35,18 @@ from reconciler.packages.package import Package, PackageResource
 
 PoolFamilies = Iterable[tuple[TemplateResource, tuple[TemplateResource, ...]]]
 Roles = tuple[tuple[TemplateMergeRule, RuleSide], ...]
-# Few packages contain parents or children, and clusters have mostly the same packages.
+# The limit is high enough, because few packages contain parents or children and most clusters have equal packages.
 _MAX_CACHED_PACKAGES = 4096
 
 
 @dataclass(frozen=True)
 class KindSupport:
-    """Support for one pair of kinds.
+    """Functions for one pair of kinds, such as Kafka and KafkaNodePool.
 
     Attributes:
-        describe_template: Describes an effective template, given parent, child and template.
-        check_families: Checks parents together with their children.
-        parent_field_paths: Fields of a parent, besides the template, that affect its children.
+        describe_template: Returns a description of an effective template.
+        check_families: Yields issues of parents together with their children.
+        parent_field_paths: Fields of a parent outside of its template that affect its children.
     """
 
     describe_template: Callable[
@@ -61,15 +64,15 @@ _KIND_SUPPORT: Mapping[tuple[str, str, str, str], KindSupport] = {
 
 
 def find_kind_support(rule: TemplateMergeRule) -> KindSupport | None:
-    """Return the support for the kinds of a rule, if there is any."""
+    """Return the functions for the kinds of a rule. Return None if there are no functions for these kinds."""
     return _KIND_SUPPORT.get((rule.parent.group, rule.parent.kind, rule.child.group, rule.child.kind))
 
 
 @dataclass(frozen=True)
 class TemplatePairs:
-    """The parents and children of one cluster by identity, without duplicates.
+    """The parents and children on one cluster by object key. Resources that exist twice are not included.
 
-    `issues` are issues of a parent or child that result from other resources on the cluster.
+    `issues` are the issues of a parent or child that are caused by other resources on the cluster.
     """
 
     rules: tuple[TemplateMergeRule, ...]
@@ -78,12 +81,12 @@ class TemplatePairs:
     issues: Mapping[ObjectKey, tuple[ResourceIssue, ...]]
 
     def find_parent(self, child: TemplateResource) -> TemplateResource | None:
-        """Return the parent that a child names, if it exists and is not a duplicate."""
+        """Return the parent that a child names. Return None if the parent does not exist or exists twice."""
         key = build_parent_key(child)
         return self.parents.get(key) if key else None
 
     def merge_properties(self, child: ObjectKey) -> tuple[TemplateProperty, ...]:
-        """Return the effective shared properties of a child; () for an unknown child."""
+        """Return the properties of a child's effective template. Return () if the child is unknown."""
         child_resource = self.children.get(child)
         return merge_child_template(child_resource, self.find_parent(child_resource)) if child_resource else ()
 
@@ -94,8 +97,8 @@ class TemplatePairs:
     def compute_digest(self, key: ObjectKey) -> str:
         """Return a digest of everything in a parent or child that other packages may depend on.
 
-        If the digests of all dependencies of a package are equal, its result is equal. Content that only concerns a
-        parent, such as its own labels or properties that no child can have, is not included.
+        If the digests of all dependencies of a package are unchanged, its result is unchanged. Fields of a parent that
+        do not affect its children, such as its labels, are not included.
         """
         issues = [[issue.code.name, issue.message] for issue in self.issues.get(key, ())]
         return compute_digest(
@@ -107,9 +110,9 @@ class TemplatePairs:
 
 
 def find_pairs(packages: Mapping[str, FileTree], rules: tuple[TemplateMergeRule, ...] | None = None) -> TemplatePairs:
-    """Return the pairs of all packages of one cluster; `packages` are by name.
+    """Return the parents and children in all packages of one cluster. `packages` contains the files by package name.
 
-    Parent and child have the same stated namespace, which may be none. Local config is ignored.
+    A parent and its children have the same namespace, or all of them have no namespace. Local config is ignored.
     """
     rules = (load_built_in_rule(),) if rules is None else rules
     members_by_key: dict[ObjectKey, list[TemplateResource]] = {}
@@ -131,10 +134,10 @@ def find_pairs(packages: Mapping[str, FileTree], rules: tuple[TemplateMergeRule,
 
 @cached(_MAX_CACHED_PACKAGES)
 def find_roles(files: FileTree, rules: tuple[TemplateMergeRule, ...]) -> tuple[tuple[PackageResource, Roles], ...]:
-    """Return the documents of a package that are parents or children, each with its rules and role.
+    """Return the resources of a package that are parents or children, each with its rules and roles.
 
-    The documents are in the order of their files. Local config is ignored. Several rules may have the same kind as
-    parent.
+    The resources are in the order of their files. Local config is ignored. A resource can be the parent in several
+    rules.
     """
     candidates = (
         (resource_candidate, _list_roles(resource_candidate, rules))
@@ -150,14 +153,14 @@ def _list_roles(resource: PackageResource, rules: tuple[TemplateMergeRule, ...])
 
 def _find_members(package: str, files: FileTree, rules: tuple[TemplateMergeRule, ...]) -> Iterator[TemplateResource]:
     for resource, roles in find_roles(files, rules):
-        # If a parent matches several rules, the first rule is sufficient: the document is the same.
+        # Yield a parent only for its first rule, because the resource is the same in all its rules.
         known = [rule for rule, side in roles if side.can_merge_version_of(resource)]
         if known:
             yield TemplateResource(known[0], package, resource)
 
 
 def build_parent_key(child: TemplateResource) -> ObjectKey | None:
-    """Return the identity of the parent that a child names, or None."""
+    """Return the object key of the parent that a child names. Return None if the child names no parent."""
     name = child.resource.labels.get(child.rule.parent_label)
     if not isinstance(name, str) or not name:
         return None
@@ -165,7 +168,7 @@ def build_parent_key(child: TemplateResource) -> ObjectKey | None:
 
 
 def merge_child_template(child: TemplateResource, parent: TemplateResource | None) -> tuple[TemplateProperty, ...]:
-    """Return the shared properties of a child; without a parent, all of them are its own."""
+    """Return the merged properties of a child. If it has no parent, all properties are from the child."""
     rule = child.rule
     inherited = get_value(parent.resource.data, rule.parent.path) if parent else ABSENT
     return merge_templates(rule.properties, inherited, get_value(child.resource.data, rule.child.path))
@@ -183,7 +186,7 @@ def _group_families(
 
 
 def _get_shared_values(rule: TemplateMergeRule, parent: Any) -> list[Any]:
-    """Return the values of a parent that affect its children according to one rule."""
+    """Return the values in a parent that affect its children according to one rule."""
     template, support = get_value(parent, rule.parent.path), find_kind_support(rule)
     if isinstance(template, dict):
         template = {name: template[name] for name in rule.properties if name in template}
@@ -231,7 +234,7 @@ def _check_unpaired(
 
 
 def _describe_other_parents(wanted_key: ObjectKey, parents: Iterable[ObjectKey]) -> str:
-    """Return where parents with the same name are instead: labels do not refer to other namespaces."""
+    """Return a hint about parents with the same name in other namespaces. A label cannot refer to another namespace."""
     keys = (
         key
         for key in parents

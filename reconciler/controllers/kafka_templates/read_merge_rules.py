@@ -1,4 +1,4 @@
-"""Reading of template merge rules: those of the config, and the built-in one, which is a YAML file."""
+"""Reader of template merge rules. It reads the rules in the config and the built-in rule for Kafka."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ _BUILT_IN = "kafka-node-pool.yaml"
 
 @dataclass(frozen=True)
 class TemplateMergeRules:
-    """The rules of one config, sorted by name; a rule of the config replaces the built-in one with the same name."""
+    """The merge rules of one config, sorted by name.
+
+    A rule in the config replaces the built-in rule if both have the same name.
+    """
 
     rules: tuple[TemplateMergeRule, ...]
     findings: tuple[Finding, ...] = ()
@@ -49,7 +52,10 @@ def load_built_in_rule() -> TemplateMergeRule:
 
 
 def read_merge_rules(catalog: Catalog) -> TemplateMergeRules:
-    """Return the built-in rule and those of the config; of contradicting rules, the first one by name is used."""
+    """Return the built-in rule and the rules in the config.
+
+    If two rules contradict each other, the built-in rule is used. If both are in the config, the first name is used.
+    """
     rules = {load_built_in_rule().name: load_built_in_rule()}
     findings: list[Finding] = []
     objects = catalog.objects_of_kind(TEMPLATE_RULE_GROUP, TEMPLATE_RULE_KIND)
@@ -60,7 +66,7 @@ def read_merge_rules(catalog: Catalog) -> TemplateMergeRules:
             rules[rule.name] = rule
     objects_by_name = {rule_object.key.name: rule_object for rule_object in objects}
     accepted: list[TemplateMergeRule] = []
-    # The built-in rule comes first: other rules must not contradict it.
+    # Check the built-in rule first, so that a contradicting rule of the config is rejected and not the built-in rule.
     for name in sorted(rules, key=lambda name: (name in objects_by_name, name)):
         contradictions = [*_find_contradictions(rules[name], accepted, objects_by_name)]
         findings += contradictions
@@ -69,7 +75,7 @@ def read_merge_rules(catalog: Catalog) -> TemplateMergeRules:
 
 
 def read_merge_rule(rule_object: ConfigObject) -> tuple[TemplateMergeRule | None, tuple[Finding, ...]]:
-    """Return the rule without findings, or None and an error for every fault."""
+    """Return a valid rule. Return None and all errors if the rule is invalid."""
     errors = FieldFindings(rule_object.location_of, TEMPLATE_RULE_INVALID)
     reader = FieldReader(rule_object.data, (), errors, _OBJECT_FIELDS)
     if rule_object.api_version != TEMPLATE_RULE_API_VERSION:
@@ -99,7 +105,7 @@ def _read_side(fields: FieldReader) -> RuleSide:
     group, kind = fields.read_text("apiGroup"), fields.read_text("kind", required=True)
     label = fields.read_text("called") or kind.lower()
     if (group, kind) == ("", "Secret"):
-        # Status files, plans and explanations contain the result of a template.
+        # Reject Secrets, because status files, plans and explanations show the result of a merge.
         fields.add_finding("kind", "must not be Secret, because its values must not be shown")
     return RuleSide(group, kind, _read_path(fields), label, fields.read_texts("versions"))
 
@@ -116,7 +122,7 @@ def _read_path(fields: FieldReader) -> DataPath:
 
 
 def _read_properties(spec: FieldReader) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the shared properties, and those that only the parent can have."""
+    """Return the properties that parent and child share, and the properties that only the parent can have."""
     properties, parent_only = _read_names(spec, "properties"), _read_names(spec, "parentOnly")
     if not properties:
         spec.add_finding("properties", "must contain the properties that parent and child share")
@@ -135,7 +141,10 @@ def _read_names(fields: FieldReader, name: str) -> tuple[str, ...]:
 def _find_contradictions(
     rule: TemplateMergeRule, others: Iterable[TemplateMergeRule], objects_by_name: dict[str, ConfigObject]
 ) -> Iterator[Finding]:
-    """Yield an error for each rule that contradicts the rule: a kind has one role, and a child has one rule."""
+    """Yield an error for each rule in `others` that contradicts `rule`.
+
+    A kind must be a child in only one rule, and must not be a child in one rule and a parent in another rule.
+    """
     child, parent = (rule.child.group, rule.child.kind), (rule.parent.group, rule.parent.kind)
     for other in others:
         children, parents = (other.child.group, other.child.kind), (other.parent.group, other.parent.kind)

@@ -1,4 +1,4 @@
-"""Effective template of one child: sources of properties, hidden settings, and changes between two states."""
+"""Effective templates of children, and the changes of effective templates between two states of a cluster."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from reconciler.krm.yaml.compare import is_equal_data
 
 @dataclass(frozen=True)
 class TemplateEffect:
-    """The effective template of a child of `parent`: its properties and a description of the result."""
+    """The effective template of a child: its properties with their sources, and a description of the effects."""
 
     child: TemplateResource
     parent: ObjectKey
@@ -50,19 +50,19 @@ class TemplateEffect:
 
     @cached_property
     def template(self) -> Mapping[str, Any]:
-        """The effective template."""
+        """The effective template as data."""
         return build_effective_template(self.properties)
 
     @property
     def inherited_names(self) -> frozenset[str]:
-        """The names of the properties whose value is the parent's."""
+        """The names of the properties whose value comes from the parent."""
         return frozenset(
             template_property.name for template_property in self.properties if template_property.is_inherited
         )
 
     @cached_property
     def issues(self) -> tuple[ResourceIssue, ...]:
-        """Issues of the merge of the child's template."""
+        """Issues of the merge, such as unknown properties and inherited settings that have no effect."""
         return (
             *_check_unknown_properties(self.child),
             *_check_properties(self.child.rule, self.parent, self.properties),
@@ -70,9 +70,10 @@ class TemplateEffect:
 
     @property
     def full_template_yaml(self) -> str:
-        """The child's template as YAML with all inherited and own settings; "" if no property hides inherited settings.
+        """The template that the child needs to keep all inherited settings besides its own, as YAML.
 
-        Nothing is added to inherited values: a child that needs inherited and own settings must contain both.
+        It is "" if the child sets no property that the parent also sets. A property of the child replaces the inherited
+        property completely. Therefore, the child must repeat the inherited settings that it needs.
         """
         return (
             emit(build_complete_template(self.properties, self.child.rule.child.path))
@@ -88,7 +89,10 @@ class TemplateEffect:
         )
 
     def as_data(self) -> dict[str, Any]:
-        """Return the data about the child for reports; the template only if the file does not contain it."""
+        """Return the data about the child for reports.
+
+        The template is included only in the mode `report`, because otherwise the file of the child contains it.
+        """
         rule, description = self.child.rule, self.description
         data = {
             "file": self.child.resource.file,
@@ -113,7 +117,7 @@ class TemplateEffect:
 def build_template_effect(
     child: TemplateResource, parent: TemplateResource, operator: StrimziOperator, mode: TemplateMode
 ) -> TemplateEffect:
-    """Return the effect of a child's template; the templates of both, and their properties, must be mappings."""
+    """Return the effective template of a child. Both templates and their properties must be mappings."""
     properties = merge_child_template(child, parent)
     support = find_kind_support(child.rule)
     description = (
@@ -125,7 +129,7 @@ def build_template_effect(
 
 
 def find_settings_hidden_by(template_property: TemplateProperty) -> HiddenSettings:
-    """Return the inherited settings that a property hides."""
+    """Return the inherited settings that have no effect, because the child sets the same property."""
     return (
         HiddenSettings()
         if template_property.inherited is ABSENT or template_property.own is ABSENT
@@ -160,7 +164,7 @@ def _check_unknown_properties(child: TemplateResource) -> Iterator[ResourceIssue
         if name in rule.parent_only:
             message = f"{format_path(path)} is ignored: {name} can only be set in the {rule.parent.kind} object"
         else:
-            message = f"{format_path(path)} is ignored: it must be one of {', '.join(rule.properties)}"
+            message = f"{format_path(path)} is ignored; allowed properties are {', '.join(rule.properties)}"
         yield ResourceIssue(UNKNOWN_TEMPLATE_PROPERTY, message, path)
 
 
@@ -170,12 +174,12 @@ def _check_properties(
     for template_property in properties:
         path = (*rule.child.path, template_property.name)
         if template_property.is_null:
-            message = f"{format_path(path)} is null, which inherits like a missing property; {{}} resets it"
+            message = f"{format_path(path)} is null and is treated as absent; use {{}} to reset an inherited value"
             yield ResourceIssue(NULL_TEMPLATE_PROPERTY, message, path)
         if template_property.own is ABSENT or template_property.inherited is ABSENT:
             continue
         if is_equal_data(template_property.own, template_property.inherited):
-            message = f"{format_path(path)} equals the value of {parent}, and will not follow its changes"
+            message = f"{format_path(path)} equals the value of {parent}, and does not change if that value changes"
             yield ResourceIssue(REDUNDANT_OVERRIDE, message, path)
         shadowed = find_settings_hidden_by(template_property).shadowed if template_property.source == "child" else ()
         if shadowed:
@@ -188,10 +192,10 @@ def _check_properties(
 
 @dataclass(frozen=True)
 class TemplateChange:
-    """The changed properties of a child's effective template, and the kinds of objects that they affect.
+    """A change of a child's effective template: the changed properties, and the kinds of objects that they affect.
 
-    `restarts_pods` is None if unknown. `previous_parent` is set if the child has another parent now, so that the
-    operator treats it as a new child.
+    `restarts_pods` is None if it is unknown. `previous_parent` is set if the child had another parent before. In this
+    case, the operator treats the child as a new object.
     """
 
     child: ObjectKey
@@ -201,7 +205,7 @@ class TemplateChange:
     previous_parent: ObjectKey | None = None
 
     def as_data(self) -> dict[str, Any]:
-        """Return the data for status files."""
+        """Return the change in the format of status files."""
         data = {"resource": str(self.child), "properties": [*self.properties], "objects": [*self.affected_kinds]}
         moved = {"movedFrom": str(self.previous_parent)} if self.previous_parent else {}
         return {**data, "rolls": self.restarts_pods, **moved}
@@ -213,10 +217,10 @@ def find_template_changes(
     options: TemplateOptions | None = None,
     children: Collection[ObjectKey] | None = None,
 ) -> tuple[TemplateChange, ...]:
-    """Return the existing children whose effective template or parent has changed, by name.
+    """Return the changes of children that exist in both states and whose effective template or parent is different.
 
-    The published content may be materialized or not; both have the same meaning. `children` are those to compare; None
-    compares all.
+    `before` is the published state. Its templates may be merged already, which has no effect on the comparison. If
+    `children` is None, all children are compared.
     """
     operator = (options or TemplateOptions()).operator
     changes: list[TemplateChange] = []

@@ -1,5 +1,5 @@
-"""Controller for plain resources of the config that go to clusters as they are.
+"""Controller that copies plain resources from the config to clusters without changes.
 
-It reads KubeAdmiral's PropagationPolicy and ClusterPropagationPolicy and the annotation `reconciler.dev/clusters`, and
-builds one package for each namespace and cluster. Resources that other controllers read are not placed.
+The controller reads PropagationPolicies, ClusterPropagationPolicies and the annotation `reconciler.dev/clusters`. It
+creates one package for each namespace and cluster. Resources that other controllers read are not copied.
 """

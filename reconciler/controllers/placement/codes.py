@@ -1,4 +1,4 @@
-"""Finding codes of placement: resources with a placement, and propagation policies."""
+"""Finding codes for the placement of resources on clusters and for propagation policies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ CODES = (
         "NotInEffect",
         Severity.WARNING,
         FindingScope.OBJECT,
-        "A field of a propagation policy has no effect here, because it is for KubeAdmiral's scheduler.",
+        "A field of a propagation policy has no effect, because only KubeAdmiral's scheduler uses it.",
     ),
     NOT_PLACED := FindingCode(
         "NotPlaced",

@@ -1,4 +1,4 @@
-"""Controller of placement: packages of plain resources per namespace and cluster, and statuses of policies."""
+"""Entry point of the placement controller: it creates the packages of placed resources and the policy statuses."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MAX_LISTED = 20
 
 @dataclass(frozen=True)
 class _Placement:
-    """The result for one namespace; `guard_result` is set while a policy places any of its resources."""
+    """The result for one namespace. `guard_result` is None if no valid policy places a resource of the namespace."""
 
     owner: ObjectKey
     packages: Sequence[Variant]
@@ -54,10 +54,10 @@ class _Placement:
 
 
 def place_resources(catalog: Catalog, inventory: ClusterInventory, inputs: PlacementInputs) -> ControllerResult:
-    """Return a package for each namespace and cluster to which resources go, with findings and policy statuses.
+    """Return one package for each namespace and cluster with placed resources, with findings and policy statuses.
 
-    A resource whose placement is uncertain stays where it is: its file is kept, or all packages of its owner if even
-    the files are unknown.
+    If the placement of a resource is uncertain, its existing files on clusters are kept. If the files of a package
+    cannot be read, all packages of the namespace are kept.
     """
     propagations = read_propagation_policies(catalog)
     clusters_by_policy = select_policy_clusters(propagations, inventory)
@@ -92,7 +92,10 @@ def place_resources(catalog: Catalog, inventory: ClusterInventory, inputs: Place
 def _group_by_namespace(
     resources: PlacementResources, decider: RetentionDecider
 ) -> list[tuple[str, list[PlacementResource]]]:
-    """Return the resources by namespace, sorted; includes namespaces that only have packages from earlier passes."""
+    """Return the resources by namespace, sorted by namespace.
+
+    A namespace without resources is included if an earlier pass created a package for it.
+    """
     resources_by_namespace: dict[str, list[PlacementResource]] = {name: [] for name in decider.list_namespaces()}
     for resource in resources.resources:
         resources_by_namespace.setdefault(resource.namespace, []).append(resource)
@@ -128,7 +131,9 @@ def _place_namespace(
 
 
 def _check_unknown_clusters(resources: Sequence[PlacementResource], retained: RetainedFiles) -> Iterator[Finding]:
-    """Yield an error for each resource that stays on a cluster because its placement names unknown clusters."""
+    """Yield an error for each resource that is kept on a cluster because its placement names a cluster that does not
+    exist.
+    """
     for resource in (candidate for candidate in resources if candidate.unknown_clusters):
         clusters = sorted(name for name, files in retained.files.items() if resource.key in files)
         clusters += sorted(retained.unreadable_clusters)
@@ -142,7 +147,7 @@ def _check_unknown_clusters(resources: Sequence[PlacementResource], retained: Re
 
 
 def _group_held_deletions(guard_results: Collection[PlacementGuardResult]) -> Mapping[ObjectKey, list[str]]:
-    """Return the messages of held deletions by policy, in the order of the namespaces."""
+    """Return the messages about blocked deletions by policy, in the order of the namespaces."""
     messages: dict[ObjectKey, list[str]] = {}
     for result in guard_results:
         for policy in result.holding_policies:
@@ -177,7 +182,7 @@ def _build_statuses(
 
 
 def build_invalid_policy_status(config_object: ConfigObject, finding: Finding) -> ConfigStatus:
-    """Return the status of an invalid policy, with the first of its findings."""
+    """Return the status of an invalid policy. Its condition contains the first finding about the policy."""
     return ConfigStatus(
         config_object.key, config_object.api_version, (Condition("Ready", "False", finding.code, finding.message),)
     )
@@ -186,7 +191,7 @@ def build_invalid_policy_status(config_object: ConfigObject, finding: Finding) -
 def build_policy_status(
     config_object: ConfigObject, clusters: Collection[str], resources: int, held_messages: Collection[str]
 ) -> ConfigStatus:
-    """Return the status of a valid policy: the clusters that it selects, and the number of resources that it places."""
+    """Return the status of a valid policy, with the selected clusters and the number of placed resources."""
     fields = {"clusters": sorted(clusters)[:_MAX_LISTED], "clusterCount": len(clusters), "resources": resources}
     message = f"places {resources} resource(s) on {len(clusters)} cluster(s)"
     ready = Condition("Ready", "True", "Placed", message)

@@ -1,4 +1,7 @@
-"""Protection against deletions: files that stay while their removal is uncertain, and the guard of mass deletions."""
+"""Protection of placed resources against wrong deletions.
+
+If it is uncertain whether a file must be deleted, the file is kept. A guard blocks the deletion of many packages.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,10 @@ from reconciler.krm.objects import ObjectKey
 
 @dataclass(frozen=True)
 class RetainedFiles:
-    """The files of one package that stay, by cluster and resource.
+    """The files of a namespace's packages that must be kept, by cluster and resource.
 
-    `unreadable_clusters` are clusters whose package content is unknown, so that the package stays as a whole.
+    `unreadable_clusters` are the clusters on which the content of the package is unknown. There, the whole package is
+    kept.
     """
 
     files: Mapping[str, Mapping[ObjectKey, File]] = field(default_factory=dict)
@@ -34,7 +38,7 @@ class RetainedFiles:
 
 
 class RetentionDecider:
-    """Decides which files stay because something about this pass is uncertain."""
+    """Decides which files are kept because it is uncertain whether they must be deleted."""
 
     def __init__(
         self, catalog: Catalog, inventory: ClusterInventory, ambiguous: frozenset[ObjectKey], state: PlacementState
@@ -46,23 +50,23 @@ class RetentionDecider:
         for key in ambiguous:
             self._ambiguous_by_namespace.setdefault(get_package_namespace(key), set()).add(key)
         self._clusters_by_owner = state.find_clusters_by_owner()
-        # Many clusters have the same package; each distinct tree is read once.
+        # Cache the files of each tree, because many clusters have the same package with the same tree.
         self._files_by_tree: dict[str, Mapping[ObjectKey, File] | None] = {}
 
     def list_current_clusters(self, namespace: str) -> tuple[str, ...]:
-        """Return the clusters that have the package of a namespace now, and can be written."""
+        """Return the clusters that have the package of a namespace now and whose target is known."""
         return tuple(name for name in self._list_clusters(namespace) if name in self._inventory.target_keys)
 
     def list_namespaces(self) -> Iterator[str]:
-        """Yield the namespaces that have a package on any cluster now."""
+        """Yield the namespaces that have a package on at least one cluster now."""
         return (owner.name for owner in sorted(self._clusters_by_owner))
 
     def select_retained(self, namespace: str, resources: Sequence[PlacementResource]) -> RetainedFiles:
-        """Return the files of a namespace's package that stay; `resources` are all its resources in the config.
+        """Return the files of a namespace's packages that must be kept. `resources` are its resources in the config.
 
-        - A resource whose clusters are unknown stays on its current clusters, with its new content.
-        - A resource that is ambiguous, or whose placement names an unknown cluster, stays with its earlier content.
-        - While files of the config are unreadable, all files stay.
+        - A resource whose clusters are unknown is kept on its current clusters, with its new content.
+        - A resource is kept with its earlier content if it is ambiguous, or if its placement names an unknown cluster.
+        - If a file of the config is unreadable, all files of the packages are kept.
         """
         undecided = {resource.key: resource.file for resource in resources if resource.clusters is None}
         requested = {resource.key: resource.clusters for resource in resources if resource.clusters is not None}
@@ -71,8 +75,8 @@ class RetentionDecider:
         files: dict[str, Mapping[ObjectKey, File]] = {}
         unreadable_clusters: set[str] = set()
         current_clusters = self._list_clusters(namespace)
-        # A package that is being removed is requested again if any resource goes to its cluster, and may still exist
-        # there.
+        # Include clusters that the resources request and that have no current package in the state. Such a cluster may
+        # still have files of a package whose removal is not published yet.
         new_clusters = {cluster for clusters in requested.values() for cluster in clusters}.difference(current_clusters)
         for cluster in sorted({*current_clusters, *new_clusters}):
             keep_all = not self._is_config_complete or cluster in self._inventory.uncertain_names
@@ -120,7 +124,10 @@ def _read_files_by_identity(tree: FileTree) -> Mapping[ObjectKey, File] | None:
 
 @dataclass(frozen=True)
 class PlacementGuardResult:
-    """The deletion guard of a namespace; `holding_policies` hold deletions that are not acknowledged."""
+    """The deletion guard of a namespace.
+
+    `holding_policies` are the policies that can acknowledge the blocked deletions. It is empty if nothing is blocked.
+    """
 
     guard: DeletionGuard
     holding_policies: tuple[PropagationPolicy, ...] = ()
@@ -134,10 +141,10 @@ def guard_packages(
     inventory: ClusterInventory,
     inputs: PlacementInputs,
 ) -> PlacementGuardResult:
-    """Return which packages of a namespace may be deleted from clusters that no longer request them.
+    """Return which packages of a namespace may be deleted from clusters that no longer request the package.
 
-    One of the policies must acknowledge the deletion. A policy for many namespaces may contain several hashes,
-    separated by commas.
+    One of the policies must acknowledge a deletion of many packages with a hash. A policy for several namespaces may
+    contain several hashes, separated by commas.
     """
     package = build_package_path(namespace)
     deletions = [(cluster, package) for cluster in current_clusters if cluster not in requested_clusters]

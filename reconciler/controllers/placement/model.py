@@ -1,4 +1,4 @@
-"""Values of placement: propagation policies, resources that go to clusters, and the controller's inputs."""
+"""Data types of the placement controller: propagation policies, placed resources and the controller's inputs."""
 
 from __future__ import annotations
 
@@ -25,23 +25,28 @@ CLUSTER_SCOPED_NAMESPACE = "_cluster"
 
 
 class PlacementState(Protocol):
-    """The placed resources on clusters, according to the recorded state of the targets."""
+    """Access to the recorded state of the targets: which clusters have packages of placed resources."""
 
     def find_clusters_by_owner(self) -> Mapping[ObjectKey, Collection[str]]:
-        """Return for each owner of placed resources the clusters that have its package now."""
+        """Return for each owner of placed resources the clusters on which its package exists now."""
         ...
 
     def read_last_draft(self, cluster: str, package: str) -> FileTree | None:
-        """Return the source files of the last draft of a package before local changes; None if they are unknown."""
+        """Return the files of the last draft of a package as they were rendered, without later local changes.
+
+        Return None if the files are unknown.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class PlacementInputs:
-    """Inputs of the controller in addition to the catalog and the clusters.
+    """Inputs of the controller besides the catalog and the clusters.
 
-    `held_counts` is, by owner of packages whose deletion was held before, their number at that time. `engine` changes
-    when the rendering may change.
+    Attributes:
+        engine: Identifier of the rendering code. If it changes, all packages are rendered again.
+        held_counts: For each owner, the packages whose deletion was blocked in earlier passes. Each has the number of
+            packages that existed when the deletion was blocked.
     """
 
     state: PlacementState
@@ -52,7 +57,7 @@ class PlacementInputs:
 
 @dataclass(frozen=True)
 class PropagationPolicy:
-    """A valid policy: the clusters that it selects, and the deletions that it acknowledges."""
+    """A valid propagation policy: the clusters that it selects, and the deletions that it acknowledges."""
 
     config_object: ConfigObject
     targets: ClusterSelection
@@ -60,20 +65,22 @@ class PropagationPolicy:
 
     @property
     def key(self) -> ObjectKey:
-        """The policy's identity."""
+        """The object key of the policy."""
         return self.config_object.key
 
 
 @dataclass(frozen=True)
 class PlacementResource:
-    """A resource with a placement, and the file that is written for it.
+    """A resource with a placement, and the file that is written to its clusters.
 
     Attributes:
-        namespace: The namespace of its package.
-        clusters: None while the clusters cannot be determined; the resource then stays where it is.
-        policy: The policy that it names, if any; the policy is valid if `clusters` is known.
-        unknown_clusters: Names without a cluster in its placement; one of them may mean a cluster that has the
-            resource.
+        namespace: The namespace of the package that contains the resource.
+        clusters: The clusters of the placement. It is None if they cannot be determined. Then the resource is kept on
+            its current clusters.
+        policy: The policy that the resource names, or None. If `clusters` is known, the policy is valid.
+        unknown_clusters: Names in the placement for which no cluster exists. A name may be a wrong spelling of a
+            cluster
+            that has the resource now.
     """
 
     config_object: ConfigObject
@@ -85,16 +92,16 @@ class PlacementResource:
 
     @property
     def key(self) -> ObjectKey:
-        """The resource's identity."""
+        """The object key of the resource."""
         return self.config_object.key
 
 
 @dataclass(frozen=True)
 class PlacementResources:
-    """The resources of a config that go to clusters, in the order of their identities, and findings about others.
+    """The resources of the config that are placed on clusters, sorted by key, and findings about all resources.
 
-    `ambiguous` are objects that are defined twice or would share a file; existing files of them are kept unchanged.
-    `named_policies` are all policies that a resource names.
+    `ambiguous` are the keys of objects that are defined twice or would share a file. Their existing files are kept.
+    `named_policies` are all policies that at least one resource names.
     """
 
     resources: tuple[PlacementResource, ...] = ()
@@ -104,10 +111,10 @@ class PlacementResources:
 
 
 def build_placement_owner(namespace: str) -> PackageOwner:
-    """Return the owner of the resources of a namespace, which is equal on all clusters."""
+    """Return the owner of the packages of a namespace. It is the same for all clusters."""
     return PackageOwner(ObjectKey(OWNER_GROUP, OWNER_KIND, "", namespace), OWNER_API_VERSION)
 
 
 def build_package_path(namespace: str) -> str:
-    """Return the path of the package of a namespace."""
+    """Return the path of a namespace's package, for example `resources/default`."""
     return f"resources/{namespace}"

@@ -1,4 +1,7 @@
-"""Packages of placed resources: one per namespace and cluster, with one mutation that records dependencies."""
+"""Packages of placed resources: one package for each namespace and cluster.
+
+The mutation of such a package changes no files. It only records the dependencies of the package.
+"""
 
 from __future__ import annotations
 
@@ -30,22 +33,21 @@ ResourceFiles = Mapping[ObjectKey, File]
 
 @dataclass(frozen=True)
 class RecordDependencies:
-    """Reads the objects from which the files were written, so that the trace contains them; does not change files."""
+    """Mutation that reads the objects of a package and changes no files. The trace then contains these objects."""
 
     objects: tuple[NamedObject, ...]
 
     def __call__(self, files: FileTree, view: CatalogView, earlier: PreviousRender | None = None) -> MutationResult:
-        """Return the files unchanged."""
+        """Read the objects, and return the files unchanged."""
         for object_reference in self.objects:
             view.find_object(*object_reference)
         return MutationResult(files)
 
 
 def build_dependency_recorder(resources: Iterable[PlacementResource]) -> RecordDependencies:
-    """Return the mutation for a package of these resources.
+    """Return the mutation that records the given resources as dependencies.
 
-    A catalog view finds objects without a namespace in the default namespace, although their package is a different
-    one.
+    Objects without a namespace are looked up in the default namespace, because a catalog view finds them there.
     """
     keys = ((resource.config_object.api_version, resource.key) for resource in resources)
     references = ((api_version, key.kind, key.namespace or DEFAULT_NAMESPACE, key.name) for api_version, key in keys)
@@ -59,14 +61,14 @@ def build_packages(
     inventory: ClusterInventory,
     engine: str,
 ) -> list[Variant]:
-    """Return the package of a namespace for every cluster; a package that stays as a whole is not included."""
+    """Return one package of a namespace for each cluster. Omit clusters whose package is kept unchanged."""
     resources_by_cluster: dict[str, list[PlacementResource]] = {cluster: [] for cluster in retained.files}
-    # Resources that may stay on clusters that their placement does not contain.
+    # Collect the resources that can be kept on clusters outside of their placement.
     uncertain = [resource for resource in resources if resource.clusters is None or resource.unknown_clusters]
     for resource in resources:
         for cluster in resource.clusters or ():
             resources_by_cluster.setdefault(cluster, []).append(resource)
-    # Most clusters have the same content, which is built once.
+    # Build each distinct content only once, because most clusters have the same content.
     packages_by_content: dict[tuple[object, ...], Variant] = {}
     packages = []
     for cluster in sorted(resources_by_cluster.keys() - retained.unreadable_clusters):
@@ -74,7 +76,8 @@ def build_packages(
         target = PackageTarget(inventory.target_keys[cluster].namespace, cluster, build_package_path(namespace))
         content = (*map(id, cluster_resources), *((key, file.id) for key, file in retained_files.items()))
         if content not in packages_by_content:
-            # The placement of these resources is uncertain, but they are inputs of this package.
+            # Include resources whose file is kept because of an uncertain placement, because the package depends on
+            # them.
             inputs = [
                 *cluster_resources,
                 *(
@@ -114,6 +117,6 @@ def _build_package(
 
 
 def _get_adoption_policy(resources: Sequence[PlacementResource]) -> AdoptionPolicy:
-    """Return whether existing files without an owner are adopted: only if all resources have the annotation."""
+    """Return `adoptExisting` only if all resources have the annotation `reconciler.dev/adopt` with the value "true"."""
     annotated = [resource.config_object.annotations.get(ADOPT_ANNOTATION) == "true" for resource in resources]
     return "adoptExisting" if annotated and all(annotated) else "adoptNone"

@@ -1,4 +1,4 @@
-"""Propagation policies: reading with all findings, and the selection of clusters."""
+"""Propagation policies: reading, validation, and the selection of their clusters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _SELECTION_FIELDS = ("placement", "clusterSelector", "clusterAffinity")
 _SCHEDULING_MODE = "schedulingMode"
 _SCHEDULING_MODES = ("Duplicate", "Divide")
 _RESCHEDULING = {"avoidDisruption": None}
-# KubeAdmiral's API: fields for its scheduler, with their subfields.
+# List the fields of KubeAdmiral's scheduler with their subfields, so that unknown fields can be reported. The fields
+# have no effect on the reconciler.
 _FieldTree = Mapping[str, "_FieldTree | None"]
 _INEFFECTIVE_FIELDS: _FieldTree = {
     "autoMigration": {"when": {"podUnschedulableFor": None}, "keepUnschedulableReplicas": None},
@@ -64,9 +65,10 @@ SelectedClusters = Mapping[ObjectKey, frozenset[str]]
 
 @dataclass(frozen=True)
 class PropagationPolicies:
-    """All propagation policies of a catalog by identity: valid, invalid, and duplicate ones.
+    """All propagation policies of a catalog by object key: valid, invalid and duplicate policies.
 
-    `findings` are errors of invalid policies and warnings of others. `is_complete`: every other policy does not exist.
+    `findings` are the errors of invalid policies and the warnings about valid policies. If `is_complete` is False, an
+    unreadable file may contain more policies.
     """
 
     valid: Mapping[ObjectKey, PropagationPolicy] = field(default_factory=dict)
@@ -77,12 +79,12 @@ class PropagationPolicies:
 
 
 def build_propagation_policy_key(kind: str, namespace: str, name: str) -> ObjectKey:
-    """Return the identity of a policy; a ClusterPropagationPolicy has no namespace."""
+    """Return the object key of a policy. The key of a ClusterPropagationPolicy has no namespace."""
     return ObjectKey(KUBEADMIRAL_GROUP, kind, namespace if kind == PROPAGATION_POLICY_KIND else "", name)
 
 
 def read_propagation_policies(catalog: Catalog) -> PropagationPolicies:
-    """Return all propagation policies of the config. The catalog has already reported duplicates."""
+    """Return all propagation policies of the config. Do not report duplicates, because the catalog already does."""
     sound: dict[ObjectKey, PropagationPolicy] = {}
     invalid: dict[ObjectKey, Finding] = {}
     findings: list[Finding] = []
@@ -96,13 +98,13 @@ def read_propagation_policies(catalog: Catalog) -> PropagationPolicies:
             else:
                 invalid.setdefault(key, policy_findings[0])
     duplicates = frozenset(key for key in catalog.duplicates if key.group == KUBEADMIRAL_GROUP)
-    # If a valid and an invalid policy have the same name, it is unknown which one applies.
+    # Omit a valid policy if an invalid policy has the same name, because it is unknown which of the policies applies.
     unambiguous = {key: policy for key, policy in sound.items() if key not in invalid}
     return PropagationPolicies(unambiguous, invalid, duplicates, tuple(findings), catalog.is_complete)
 
 
 def read_propagation_policy(config_object: ConfigObject) -> tuple[PropagationPolicy | None, tuple[Finding, ...]]:
-    """Return the policy with warnings, or None and an error for every fault."""
+    """Return a valid policy with its warnings. Return None and all errors if the policy is invalid."""
     errors = FieldFindings(config_object.location_of, PROPAGATION_POLICY_INVALID)
     reader = FieldReader(config_object.data, (), errors, _OBJECT_FIELDS)
     if config_object.api_version != KUBEADMIRAL_API_VERSION:
@@ -137,7 +139,7 @@ def _check_namespace(config_object: ConfigObject, errors: FieldFindings) -> None
 
 
 def _check_field_names(fields: FieldReader, name: str, subfields: _FieldTree | None) -> None:
-    """Report unknown fields inside a field; values are not checked, because they have no effect."""
+    """Report unknown subfields of a field. Do not check values, because the field has no effect."""
     if subfields is None:
         return
     readers = (
@@ -159,18 +161,19 @@ def _check_ineffective_fields(
     ineffective += [(placement, "preferences") for placement in placements if placement.has_value("preferences")]
     for fields, name in ineffective:
         path = (*fields.path, name)
-        message = f"{format_path(path)} is {quote_value(fields.data[name])} and has no effect here"
+        value = quote_value(fields.data[name])
+        message = f"{format_path(path)} is {value} and has no effect, because only KubeAdmiral uses it"
         yield NOT_IN_EFFECT.finding(message, config_object.location_of(path))
 
 
 def select_policy_clusters(propagations: PropagationPolicies, inventory: ClusterInventory) -> SelectedClusters:
-    """Return the clusters that each valid policy selects: those that match all of its fields."""
+    """Return for each valid policy the clusters that match all fields of the policy."""
     return {key: _select_clusters(policy, inventory) for key, policy in propagations.valid.items()}
 
 
 def _select_clusters(policy: PropagationPolicy, inventory: ClusterInventory) -> frozenset[str]:
     clusters, names = inventory.clusters, policy.targets.clusters
-    # Names are looked up directly; iterating over the whole fleet for each name would be slow.
+    # Look up named clusters directly, because a search in the whole fleet is slow.
     candidates = [clusters[name] for name in names if name in clusters] if names else clusters.values()
     targets = replace(policy.targets, clusters=())
     return frozenset(cluster.name for cluster in candidates if is_cluster_selected(targets, cluster))
@@ -182,7 +185,7 @@ def check_propagation_policies(
     named_policies: Collection[ObjectKey],
     inventory: ClusterInventory,
 ) -> Iterator[Finding]:
-    """Yield findings about valid policies: unknown cluster names, no selected cluster, no resource."""
+    """Yield findings about valid policies: unknown cluster names, no selected cluster, or no resource that names it."""
     for key, policy in propagations.valid.items():
         yield from _check_cluster_names(policy, inventory)
         if not selected[key]:

@@ -1,4 +1,4 @@
-"""Resources of the config that go to clusters: their placement by labels and annotation, and their files."""
+"""Resources of the config that are placed on clusters: their labels, their annotation and their files."""
 
 from __future__ import annotations
 
@@ -40,8 +40,7 @@ PROPAGATION_POLICY_LABEL = "kubeadmiral.io/propagation-policy-name"
 CLUSTER_PROPAGATION_POLICY_LABEL = "kubeadmiral.io/cluster-propagation-policy-name"
 CLUSTERS_ANNOTATION = "reconciler.dev/clusters"
 ALL_CLUSTERS = "*"
-# Groups whose objects other controllers read: packages and package sets, plugins, component types and components, and
-# the kinds of this project.
+# API groups whose objects are inputs of other controllers, such as package variants, plugins and components.
 _CONTROLLER_GROUPS = (PORCH_GROUP, "greenhouse.sap", "platform", "reconciler.dev")
 _PLACEMENT_METADATA = (
     ("labels", PROPAGATION_POLICY_LABEL),
@@ -53,19 +52,22 @@ _MAX_LISTED = 8
 
 @dataclass(frozen=True)
 class PlacementRequest:
-    """The clusters (`*` for all) and the policy that a resource names, each optional."""
+    """The placement that a resource requests: cluster names (`*` means all clusters), a policy, or both."""
 
     clusters: tuple[str, ...] = ()
     policy: ObjectKey | None = None
 
 
 def has_placement(config_object: ConfigObject) -> bool:
-    """Return whether an object has a label or annotation for its placement."""
+    """Return whether an object has a propagation policy label or the annotation `reconciler.dev/clusters`."""
     return any(key in _get_metadata_entries(config_object, field) for field, key in _PLACEMENT_METADATA)
 
 
 def check_placeable(config_object: ConfigObject) -> Finding | None:
-    """Return a warning for an object that has a placement, but is of a kind that is not placed."""
+    """Return a warning if an object has a placement, but objects of its kind are not copied to clusters.
+
+    Return None if the object can be copied.
+    """
     if is_controller_input(config_object.key):
         reason = (
             f"a controller reads {config_object.key.kind} of {config_object.key.group}, which is not copied to clusters"
@@ -83,7 +85,7 @@ def check_placeable(config_object: ConfigObject) -> Finding | None:
 
 
 def is_controller_input(key: ObjectKey) -> bool:
-    """Return whether controllers build packages from objects of this kind."""
+    """Return whether a controller reads objects of this kind. Such objects are not copied to clusters."""
     is_kubeadmiral_input = key.group == KUBEADMIRAL_GROUP and (
         key.kind.endswith("Policy") or key.kind == "FederatedCluster"
     )
@@ -91,22 +93,22 @@ def is_controller_input(key: ObjectKey) -> bool:
 
 
 def read_placement_request(config_object: ConfigObject) -> tuple[PlacementRequest, tuple[Finding, ...]]:
-    """Return the placement of a resource and its findings; after an error its clusters are unknown."""
+    """Return the placement that a resource requests, and findings. After an error, its clusters are unknown."""
     clusters, cluster_findings = _read_clusters_annotation(config_object)
     policy, policy_findings = _read_policy_label(config_object)
     return PlacementRequest(clusters, policy), (*cluster_findings, *policy_findings)
 
 
 def get_package_namespace(key: ObjectKey) -> str:
-    """Return the namespace of a resource's package; `_cluster` for cluster-scoped kinds."""
+    """Return the namespace in the path of a resource's package. It is `_cluster` for cluster-scoped kinds."""
     return (key.namespace if find_kind_scope(key.group, key.kind) != "cluster" else "") or CLUSTER_SCOPED_NAMESPACE
 
 
 def _read_policy_label(config_object: ConfigObject) -> tuple[ObjectKey | None, tuple[Finding, ...]]:
-    """Return the effective policy of at most two named ones.
+    """Return the policy that applies to a resource. The resource can name two policies in two labels.
 
-    KubeAdmiral's scheduler (GetMatchedPolicyKey) uses the namespaced policy for a resource with a namespace, and then
-    ignores the other one.
+    As in KubeAdmiral's scheduler (GetMatchedPolicyKey), a resource with a namespace uses its PropagationPolicy, and a
+    ClusterPropagationPolicy is ignored.
     """
     namespace = get_package_namespace(config_object.key)
     effective_label, ignored_label, kind = (
@@ -155,7 +157,7 @@ def _read_clusters_annotation(config_object: ConfigObject) -> tuple[tuple[str, .
         return tuple(dict.fromkeys(names)), ()
     message = (
         f"metadata.annotations.{CLUSTERS_ANNOTATION} must contain cluster names separated by commas, or"
-        f' "{ALL_CLUSTERS}" for all, not {quote_value(value)}; to place it nowhere, leave the annotation out'
+        f' "{ALL_CLUSTERS}" for all, not {quote_value(value)}; to place the resource on no cluster, omit the annotation'
     )
     location = config_object.location_of(("metadata", "annotations", CLUSTERS_ANNOTATION))
     return (), (PLACEMENT_INVALID.finding(message, location),)
@@ -175,7 +177,7 @@ def _is_list(config_object: ConfigObject) -> bool:
 
 
 def build_resource_file(config_object: ConfigObject) -> File:
-    """Return the file of a resource: the bytes of its YAML document, or generated YAML if it is in a JSON file."""
+    """Return the file of a resource: its unchanged YAML document, or generated YAML if the source is JSON."""
     text = (
         emit(config_object.data)
         if config_object.file.endswith(".json")
@@ -190,9 +192,9 @@ def read_placed_resources(
     propagations: PropagationPolicies,
     clusters_by_policy: Mapping[ObjectKey, frozenset[str]],
 ) -> PlacementResources:
-    """Return all objects with a placement that can go to clusters.
+    """Return all objects of the config that are placed on clusters.
 
-    `clusters_by_policy` are the clusters of each valid policy.
+    `clusters_by_policy` contains the clusters that each valid policy selects.
     """
     resources: list[PlacementResource] = []
     findings: list[Finding] = []
@@ -223,7 +225,10 @@ def _resolve_placement(
     propagations: PropagationPolicies,
     clusters_by_policy: Mapping[ObjectKey, frozenset[str]],
 ) -> tuple[PlacementResource, tuple[Finding, ...]]:
-    """Return the resource with the clusters of its annotation and of its policy, if both are valid."""
+    """Return the resource with its clusters, from its annotation and its policy.
+
+    If the annotation or the policy is invalid, the clusters are unknown.
+    """
     request, findings = read_placement_request(resource.config_object)
     resource = replace(resource, policy=request.policy)
     findings = (
@@ -252,7 +257,7 @@ def _check_path(config_object: ConfigObject) -> Finding | None:
         message = f"metadata.namespace must be valid as the name of a folder on a branch: {error}"
         return RESOURCE_PATH_NOT_USABLE.finding(message, config_object.location_of(("metadata", "namespace")))
     if len(name := format_full_file_name(config_object.key)) > MAX_FILE_NAME_LENGTH:
-        message = f"metadata.name must be short enough for {name} to have at most {MAX_FILE_NAME_LENGTH} characters"
+        message = f"metadata.name is too long: the file name {name} must have at most {MAX_FILE_NAME_LENGTH} characters"
         return RESOURCE_PATH_NOT_USABLE.finding(message, config_object.location_of(("metadata", "name")))
     return None
 
@@ -270,7 +275,7 @@ def _check_cluster_names(
 
 
 def _check_policy(resource: PlacementResource, propagations: PropagationPolicies) -> Iterator[Finding]:
-    """Yield an error if a resource names a policy that is missing, invalid or duplicate."""
+    """Yield an error if a resource names a policy that does not exist, is invalid or is defined twice."""
     config_object, key = resource.config_object, resource.policy
     if key is None or (key in propagations.valid and key not in propagations.duplicates):
         return
@@ -298,7 +303,7 @@ def _list_existing_policies(key: ObjectKey, propagations: PropagationPolicies) -
 
 
 def _find_shared_files(resources: Sequence[PlacementResource]) -> tuple[frozenset[ObjectKey], list[Finding]]:
-    """Return the resources that would have the same file in a package, and an error for each of them."""
+    """Return the resources that would be written to the same file of a package, and an error for each of them."""
     resources_by_file: dict[tuple[str, str], list[PlacementResource]] = {}
     for resource in resources:
         resources_by_file.setdefault((resource.namespace, format_full_file_name(resource.key)), []).append(resource)

@@ -1,4 +1,4 @@
-"""Behavior of the Strimzi operator: validation of a KafkaNodePool's template, and the objects that result from it.
+"""Behavior of the Strimzi operator: checks of KafkaNodePools, and the objects that the operator creates for them.
 
-The merge of templates is not part of this package.
+This subpackage does not merge templates.
 """

@@ -1,4 +1,4 @@
-"""Checks of containers in a pod template: variables, security contexts, additional volumes and mounts."""
+"""Checks of pod and container templates: environment variables, security contexts, volumes and mounts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SOURCES: Mapping[str, tuple[str, ...]] = {
     "templatedVolumes": ("secret", "configMap", "persistentVolumeClaim"),
 }
 _MOUNT_FOLDER = "/mnt"
-# Suffixes of the names of secrets; KEYSTORE_PATH and MAX_TOKENS do not match.
+# Match the end of a name, so that names such as KEYSTORE_PATH and MAX_TOKENS are not treated as names of secrets.
 _SECRET_NAME = re.compile(r"(?:PASSWORD|PASSWD|PASSPHRASE|TOKEN|SECRET|(?:\A|[_.-])KEY)\Z", re.IGNORECASE)
 _REFERENCES = ("secretKeyRef", "configMapKeyRef")
 _SET_ALWAYS = ("KAFKA_JMX_EXPORTER_ENABLED", "STRIMZI_KAFKA_GC_LOG_ENABLED", "KAFKA_CLUSTER_NAME")
@@ -55,14 +55,14 @@ _SET_SOMETIMES_ANYWHERE = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "FIPS_MODE")
 
 
 def list_entries(value: Any, field: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the mappings of a list in a property, with their indexes."""
+    """Yield the index and the content of each mapping in the list at `field`."""
     items = as_mapping(value).get(field)
     if isinstance(items, list):
         yield from ((number, item) for number, item in enumerate(items) if isinstance(item, Mapping))
 
 
 def check_volumes(pod: Any, pool: NodePool) -> Iterator[TemplateRemark]:
-    """Yield issues of the volumes of a pod template."""
+    """Yield issues about the volumes in a pod template."""
     owners = dict.fromkeys(_list_operator_volumes(pool), "the operator")
     for field, sources in _SOURCES.items():
         for number, volume in list_entries(pod, field):
@@ -79,7 +79,7 @@ def check_volumes(pod: Any, pool: NodePool) -> Iterator[TemplateRemark]:
 
 
 def check_mounts(name: str, container: Any, pod: Any, pool: NodePool) -> Iterator[TemplateRemark]:
-    """Yield issues of the mounts of a container template; volumes are those of the effective pod template."""
+    """Yield issues about the volume mounts in a container template. `pod` is the effective pod template."""
     volume_names = [
         *_list_operator_volumes(pool),
         *(mount.get("name") for field in _SOURCES for _, mount in list_entries(pod, field)),
@@ -122,12 +122,14 @@ def _check_mount_path(mount_path: Any, name: str, path: DataPath) -> Iterator[Te
             FORBIDDEN_MOUNT_PATH, f"must be a path below {_MOUNT_FOLDER}, not {quote_value(mount_path)}", name, path
         )
     elif mount_path.removeprefix(_MOUNT_FOLDER)[:1] not in ("", "/"):
-        message = f"should be below {_MOUNT_FOLDER}/, not {mount_path}; the operator only checks the first letters"
+        message = (
+            f"should be below {_MOUNT_FOLDER}/, not {mount_path}; the operator checks only the prefix {_MOUNT_FOLDER}"
+        )
         yield TemplateRemark(FORBIDDEN_MOUNT_PATH, message, name, path, is_warning=True)
 
 
 def build_effective_env(name: str, container: Any, pool: NodePool) -> list[dict[str, Any]]:
-    """Return the variables that follow the operator's variables, with masked secrets."""
+    """Return the variables of a container template that the operator uses. Values that may be secrets are masked."""
     reserved, _ = _list_reserved_names(name, pool)
     usable = (
         variable
@@ -138,7 +140,7 @@ def build_effective_env(name: str, container: Any, pool: NodePool) -> list[dict[
 
 
 def check_container(name: str, container: Any, pool: NodePool, operator: StrimziOperator) -> Iterator[TemplateRemark]:
-    """Yield issues of the variables of a container template, and of its security context."""
+    """Yield issues about the environment variables and the security context of a container template."""
     names: list[Any] = []
     for number, variable in list_entries(container, "env"):
         yield from (TemplateRemark(code, message, name, ("env", number)) for code, message in _check_env(variable))
@@ -149,7 +151,8 @@ def check_container(name: str, container: Any, pool: NodePool, operator: Strimzi
         names.append(variable.get("name"))
     if operator.is_restricted and as_mapping(container).get("securityContext") is not None:
         message = (
-            "replaces the complete security context of the restricted profile, including fields that it does not set"
+            "replaces the complete security context of the restricted profile, including fields that the template"
+            " does not set"
         )
         yield TemplateRemark(SECURITY_CONTEXT_REPLACED, message, name, ("securityContext",))
 
@@ -191,7 +194,7 @@ def _check_env_name(
 
 
 def _list_reserved_names(container: str, pool: NodePool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names that the operator always sets in a container, and those that it may set."""
+    """Return the variable names that the operator always sets in a container, and those that it may set."""
     if container == "kafkaContainer":
         return _SET_ALWAYS, (*_SET_SOMETIMES, *_SET_SOMETIMES_ANYWHERE)
     rack = ("RACK_TOPOLOGY_KEY",) if pool.topology_key else ()
@@ -201,7 +204,7 @@ def _list_reserved_names(container: str, pool: NodePool) -> tuple[tuple[str, ...
 
 def _has_value(variable: Mapping[str, Any]) -> bool:
     source = as_mapping(variable.get("valueFrom"))
-    # An empty string is a value.
+    # Accept an empty string, because it is a valid value of a variable.
     return variable.get("value") is not None or any(source.get(key) is not None for key in _REFERENCES)
 
 

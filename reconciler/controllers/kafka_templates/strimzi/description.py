@@ -1,4 +1,4 @@
-"""Description of a pool's effective template: the objects that the operator creates, and issues of the template."""
+"""Description of a KafkaNodePool's effective template: the objects that the operator creates, and issues."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _KINDS_BY_PROPERTY: Mapping[str, tuple[str, ...]] = {
 def describe_pool(
     kafka: PackageResource, resource: PackageResource, template: Mapping[str, Any], operator: StrimziOperator
 ) -> TemplateDescription:
-    """Return the description of a pool's effective template."""
+    """Return the description of a KafkaNodePool's effective template."""
     pool = read_pool(kafka, resource)
     objects = tuple(describe_objects(pool, template, operator))
     remarks = tuple(_check_template(pool, resource, template, operator))
@@ -113,7 +113,7 @@ def _check_roles(resource: PackageResource) -> Iterator[TemplateRemark]:
 
 
 def _find_idle_properties(pool: NodePool) -> Mapping[str, str]:
-    """Return the properties that affect no object, with the condition under which they would."""
+    """Return the template properties that have no effect on this pool, each with the condition that is not met."""
     types = {listener.type for listener in pool.listeners} if pool.is_broker else set()
     needs = {
         "perPodService": (bool(types), "the role broker and an external listener"),
@@ -136,7 +136,7 @@ def _filter_kinds(
 
 
 def _describe_settings(kafka: PackageResource, pool: PackageResource) -> Mapping[str, Mapping[str, Any]]:
-    """Return other settings that are taken completely from the pool or from the Kafka."""
+    """Return the effective `jvmOptions`, which are taken completely from the KafkaNodePool or from the Kafka."""
     kafka_spec, pool_spec = (
         as_mapping(get_value(kafka.data, ("spec", "kafka"))),
         as_mapping(get_value(pool.data, ("spec",))),
@@ -150,7 +150,10 @@ def _describe_settings(kafka: PackageResource, pool: PackageResource) -> Mapping
 def describe_objects(
     pool: NodePool, template: Mapping[str, Any], operator: StrimziOperator
 ) -> Iterator[OperatorObjects]:
-    """Yield the objects of a pool. Annotations that the operator derives from the running cluster are not included."""
+    """Yield the objects that the operator creates for a pool.
+
+    Annotations that the operator derives from the running cluster are not included.
+    """
     yield _describe_object(pool, template, "podSet", "StrimziPodSet", (pool.component_name,))
     yield _describe_pod(pool, template, operator)
     if pool.claim_names:
@@ -210,7 +213,10 @@ def _build_pod_fields(pool: NodePool, template: Mapping[str, Any]) -> dict[str, 
 
 
 def _add_rack_requirement(affinity: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return an affinity that requires the label of the rack in every term, because terms are alternatives."""
+    """Return an affinity in which every node selector term also requires the label of the rack.
+
+    The requirement is added to every term, because a node must match only one of the terms.
+    """
     requirement = {"key": key, "operator": "Exists"}
     nodes = as_mapping(affinity.get("nodeAffinity"))
     required = as_mapping(nodes.get("requiredDuringSchedulingIgnoredDuringExecution"))
@@ -229,9 +235,9 @@ def _as_list(value: Any) -> list[Any]:
 def _describe_per_pod_objects(
     pool: NodePool, template: Mapping[str, Any], name: str, kind: str, listener: Listener
 ) -> Iterator[OperatorObjects]:
-    """Yield the objects of one listener: one entry for nodes without own settings, and one for each other node.
+    """Yield the objects for one listener: one entry for each node with its own settings, and one for all other nodes.
 
-    If the ids of the nodes are unknown, every broker in the listener may be a node of the pool.
+    If the IDs of the nodes are unknown, every broker in the listener's configuration may be a node of the pool.
     """
     listener_suffix = "" if listener.has_legacy_name else f"-{listener.name}"
     individual_ids = [node_id for node_id in listener.brokers if not pool.node_ids or node_id in pool.node_ids]

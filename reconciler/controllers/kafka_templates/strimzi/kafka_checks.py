@@ -1,4 +1,4 @@
-"""Checks of a Kafka together with its KafkaNodePools, and of API versions and fields that Strimzi has removed."""
+"""Checks of a Kafka together with its KafkaNodePools, and checks for deprecated API versions and fields."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _REQUIRED_ROLES: tuple[tuple[str, FindingCode], ...] = ((CONTROLLER, NO_CONTROLL
 _GROUP: Final = "kafka.strimzi.io"
 _VERSION: Final = "v1"
 _KINDS: Final = ("Kafka", "KafkaNodePool")
-# Fields of a Kafka for all of its nodes, from before there were pools.
+# Deprecated fields of a Kafka. Before KafkaNodePools existed, they applied to all nodes.
 _POOL_FIELDS: Final = ("replicas", "storage", "resources")
 
 
 def check_pool_families(
     families: Iterable[tuple[TemplateResource, tuple[TemplateResource, ...]]],
 ) -> Iterator[tuple[ObjectKey, ResourceIssue]]:
-    """Yield errors of a Kafka because of its pools, and of pools because of other pools."""
+    """Yield errors about Kafkas without suitable pools, and about pools whose objects would have equal names."""
     pools_by_component: dict[tuple[str, str], list[tuple[ObjectKey, ObjectKey]]] = {}
     for kafka, pools in families:
         for issue in _check_kafka(kafka.resource, [pool.resource for pool in pools]):
@@ -52,10 +52,11 @@ def check_pool_families(
 def _check_kafka(kafka: PackageResource, pools: list[PackageResource]) -> Iterator[ResourceIssue]:
     usable = [pool for pool in pools if _has_replicas(pool)]
     if not usable:
-        # In v1beta2, a Kafka can have nodes without pools.
+        # Report no error for a v1beta2 Kafka with `replicas` and without pools, because it has nodes without a pool.
         if pools or not _has_own_nodes(kafka):
             yield ResourceIssue(
-                NO_USABLE_POOL, f"{kafka.key} must have a KafkaNodePool with replicas; it has {len(pools)} without"
+                NO_USABLE_POOL,
+                f"{kafka.key} must have a KafkaNodePool with replicas; it has {len(pools)} without replicas",
             )
         return
     for role, code in _REQUIRED_ROLES:
@@ -79,7 +80,7 @@ def _is_positive(count: Any) -> bool:
 
 
 def find_deprecated_fields(resource: PackageResource) -> Iterator[ResourceIssue]:
-    """Yield a warning for each deprecated version or field of a Kafka or KafkaNodePool, with its replacement."""
+    """Yield a warning for each deprecated API version or field of a Kafka or KafkaNodePool, with its replacement."""
     if resource.group != _GROUP or resource.kind not in _KINDS:
         return
     if resource.version != _VERSION:

@@ -1,4 +1,7 @@
-"""A KafkaNodePool and its Kafka, as far as they affect the result of templates; malformed values count as absent."""
+"""The fields of a KafkaNodePool and its Kafka that affect the result of templates.
+
+A value with a wrong type is treated as absent.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,15 @@ from reconciler.packages.package import PackageResource
 BROKER, CONTROLLER = "broker", "controller"
 ROLES = (BROKER, CONTROLLER)
 NODE_ID_PLACEHOLDER = "{nodeId}"
-# Listener types for which every broker has its own Service.
+# Types of listeners for which the operator creates a Service for each broker.
 _EXTERNAL_TYPES = frozenset({"nodeport", "loadbalancer", "ingress", "route", "cluster-ip", "tlsroute"})
-# Objects of this listener do not contain its name, because it is older than multiple listeners.
+# Omit the name of this listener from the names of its objects, as Strimzi does for compatibility with old versions.
 _LEGACY_NAME, _LEGACY_PORT = "external", 9094
 
 
 @dataclass(frozen=True)
 class Listener:
-    """An external listener; `brokers` are labels and annotations for the objects of single brokers, by id."""
+    """An external listener. `brokers` contains labels and annotations for objects of single brokers, by broker ID."""
 
     name: str
     port: int
@@ -31,18 +34,18 @@ class Listener:
 
     @property
     def has_legacy_name(self) -> bool:
-        """Whether the names of its objects do not contain the listener's name."""
+        """Whether the names of the listener's objects do not contain the name of the listener."""
         return (self.name, self.port) == (_LEGACY_NAME, _LEGACY_PORT)
 
 
 @dataclass(frozen=True)
 class NodePool:
-    """A pool as the operator interprets it.
+    """A KafkaNodePool as the operator interprets it.
 
     Attributes:
-        topology_key: The node label that gives brokers their rack; "" for none.
-        claim_names: Names of the volume claims of every pod, without the pod's name.
-        node_ids: Ids of the nodes, as far as they are known.
+        topology_key: The node label that determines the rack of a broker. "" if the Kafka has no rack awareness.
+        claim_names: Names of the volume claims of each pod, without the name of the pod.
+        node_ids: IDs of the nodes from the status of the KafkaNodePool. Empty if they are unknown.
     """
 
     kafka: str
@@ -57,29 +60,29 @@ class NodePool:
 
     @property
     def component_name(self) -> str:
-        """The prefix of the names of all its objects."""
+        """The prefix of the names of all objects that the operator creates for the pool."""
         return f"{self.kafka}-{self.name}"
 
     @property
     def is_broker(self) -> bool:
-        """Whether its nodes are brokers."""
+        """Whether the nodes of the pool are brokers."""
         return BROKER in self.roles
 
     @property
     def has_init_container(self) -> bool:
-        """Whether its pods have the init container."""
+        """Whether the pods of the pool have an init container."""
         return self.is_broker and (
             bool(self.topology_key) or any(listener.type == "nodeport" for listener in self.listeners)
         )
 
     @property
     def pod_names(self) -> tuple[str, ...]:
-        """The names of its pods."""
+        """The names of the pods. If the node IDs are unknown, there is one name with a placeholder."""
         return tuple(f"{self.component_name}-{node_id}" for node_id in self.node_ids or (NODE_ID_PLACEHOLDER,))
 
 
 def read_pool(kafka: PackageResource, pool: PackageResource) -> NodePool:
-    """Return a pool with the relevant fields of its Kafka."""
+    """Return a pool from a KafkaNodePool and the fields of its Kafka that affect the pool."""
     storage = as_mapping(get_value(pool.data, ("spec", "storage")))
     labels = {key: value for key, value in pool.labels.items() if isinstance(value, str)}
     return NodePool(
@@ -100,18 +103,18 @@ def read_pool(kafka: PackageResource, pool: PackageResource) -> NodePool:
 
 
 def read_roles(pool: PackageResource) -> tuple[str, ...]:
-    """Return the valid roles of a pool."""
+    """Return the roles of a KafkaNodePool. Unknown roles are omitted."""
     roles = get_value(pool.data, ("spec", "roles"))
     return tuple(role for role in ROLES if role in roles) if isinstance(roles, list) else ()
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
-    """Return the value if it is a mapping, otherwise an empty mapping."""
+    """Return the value if it is a mapping. Otherwise, return an empty mapping."""
     return value if isinstance(value, Mapping) else {}
 
 
 def filter_strings(value: Any) -> Mapping[str, str]:
-    """Return the entries of a mapping whose values are strings."""
+    """Return the entries of a mapping whose values are strings. Return {} if the value is not a mapping."""
     return {key: text for key, text in as_mapping(value).items() if isinstance(text, str)}
 
 
@@ -136,7 +139,7 @@ def _read_topology_key(rack: Mapping[str, Any]) -> str:
 
 
 def _list_data_volumes(storage: Mapping[str, Any]) -> list[tuple[str, bool]]:
-    """Return the names of data volumes, and whether each is a claim."""
+    """Return the names of the data volumes, and for each volume whether it is a persistent volume claim."""
     if storage.get("type") != "jbod":
         return [("data", storage.get("type") == "persistent-claim")]
     return [

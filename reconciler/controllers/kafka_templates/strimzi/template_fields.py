@@ -1,4 +1,4 @@
-"""Fields of the template properties: types, unknown fields, and the filters for labels and annotations."""
+"""Checks of the fields in a template: types, unknown fields, labels and annotations."""
 
 from __future__ import annotations
 
@@ -28,18 +28,20 @@ _EXCLUDED_PREFIXES, _INCLUDED_PREFIX = (
 )
 _OPERATOR_LABELS = frozenset(f"{_KUBERNETES_PREFIX}{name}" for name in ("name", "instance", "part-of", "managed-by"))
 
-# strict: keys are copied, and only strimzi.io is refused. filtered: app.kubernetes.io keys are dropped as well. free:
-# no check, because the operator adds its own keys to those of the template.
+# How the operator treats keys of labels or annotations in a template:
+# - strict: it refuses keys that start with strimzi.io/ and copies all other keys.
+# - filtered: it also drops keys that start with app.kubernetes.io/.
+# - free: it copies all keys.
 MetadataFilter = Literal["strict", "filtered", "free"]
 _QUANTITY = re.compile(r"([0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
 _DNS_POLICIES = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")
-# Returns "" for a valid value, otherwise a description of the allowed values.
+# A function that returns "" for a valid value. For an invalid value, it returns a description of the allowed values.
 ValueCheck = Callable[[Any], str]
 
 
 @dataclass(frozen=True)
 class MetadataFilters:
-    """The filters for the labels and the annotations of one property."""
+    """How the operator filters the labels and the annotations of one template property."""
 
     labels: MetadataFilter
     annotations: MetadataFilter
@@ -56,7 +58,7 @@ METADATA_FILTERS: Mapping[str, MetadataFilters] = {
 
 
 def build_base_labels(pool: NodePool) -> dict[str, str]:
-    """Return the labels of all objects of a pool: those of the KafkaNodePool and those of the operator."""
+    """Return the labels of all objects of a pool: labels of the KafkaNodePool, and labels that the operator adds."""
     own = {key: value for key, value in pool.labels.items() if not _is_excluded(key)}
     return {
         **own,
@@ -73,7 +75,7 @@ def build_base_labels(pool: NodePool) -> dict[str, str]:
 
 
 def filter_entries(entries: Any, metadata_filter: MetadataFilter) -> dict[str, str]:
-    """Return the labels or annotations of a template or listener that the filter keeps."""
+    """Return the labels or annotations that are left after the operator has applied a filter."""
     return {
         key: value
         for key, value in filter_strings(entries).items()
@@ -82,7 +84,7 @@ def filter_entries(entries: Any, metadata_filter: MetadataFilter) -> dict[str, s
 
 
 def check_pool_labels(pool: NodePool) -> Iterator[TemplateRemark]:
-    """Yield issues of the labels of the KafkaNodePool, which all its objects inherit."""
+    """Yield issues about the labels of a KafkaNodePool. All objects of the pool inherit these labels."""
     for key in pool.labels:
         if key.startswith(_STRIMZI_PREFIX) and not key.startswith(_CLUSTER_LABEL):
             message = (
@@ -93,7 +95,7 @@ def check_pool_labels(pool: NodePool) -> Iterator[TemplateRemark]:
 
 
 def check_metadata_types(name: str, metadata: Any) -> Iterator[TemplateRemark]:
-    """Yield an error if labels or annotations of a property are not strings."""
+    """Yield an error for each label or annotation of a property that is not a string."""
     for field in ("labels", "annotations"):
         entries = as_mapping(metadata).get(field)
         if entries is not None and not isinstance(entries, Mapping):
@@ -108,7 +110,7 @@ def check_metadata_types(name: str, metadata: Any) -> Iterator[TemplateRemark]:
 
 
 def check_metadata(name: str, metadata: Any) -> Iterator[TemplateRemark]:
-    """Yield issues of labels and annotations that the operator refuses or drops, or that are discouraged."""
+    """Yield issues about labels and annotations that the operator refuses or drops, or that users should not set."""
     filters, entries = METADATA_FILTERS[name], as_mapping(metadata)
     for key in as_mapping(entries.get("labels")):
         yield from _check_key(key, filters.labels, RESERVED_LABEL, name, "labels")
@@ -124,7 +126,7 @@ def _check_key(
         if metadata_filter == "free" or (metadata_filter == "strict" and key.startswith(_CLUSTER_LABEL)):
             yield TemplateRemark(
                 reserved,
-                f"{_STRIMZI_PREFIX} is reserved for the operator, although it accepts {key} here",
+                f"{key} should be absent: {_STRIMZI_PREFIX} is reserved, although the operator accepts it here",
                 name,
                 path,
                 True,
@@ -211,7 +213,7 @@ _FIELDS: Mapping[str, Mapping[str, ValueCheck]] = {
 
 
 def check_template_fields(name: str, value: Mapping[str, Any]) -> Iterator[TemplateRemark]:
-    """Yield an issue for every field of a property with an invalid type or an unknown name; null counts as absent."""
+    """Yield an issue for each field with an invalid type or an unknown name. A null value is treated as absent."""
     fields = _FIELDS.get(name, _METADATA)
     for key, field_value in value.items():
         if key not in fields:

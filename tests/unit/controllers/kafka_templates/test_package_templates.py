@@ -193,7 +193,7 @@ def test_unknown_properties_are_reported(unknown: str) -> None:
 
     assert format_codes(package.findings) == ["W UnknownTemplateProperty"] * 3
     assert f"spec.kafka.template.{unknown} is unknown" in package.findings[0].message
-    assert f"spec.template.{unknown} is ignored: it must be one of podSet, pod, " in package.findings[1].message
+    assert f"spec.template.{unknown} is ignored; allowed properties are podSet, pod, " in package.findings[1].message
     assert "podDisruptionBudget can only be set in the Kafka object" in package.findings[2].message
     assert template_of(package) is MISSING
 

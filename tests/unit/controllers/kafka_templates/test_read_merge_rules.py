@@ -223,8 +223,8 @@ def test_findings_name_the_kinds_of_the_rule() -> None:
 
     assert [finding.message for finding in package.findings] == [
         "spec.build.fence is ignored: fence can only be set in the Farm object",
-        "spec.build.gate is ignored: it must be one of roof, walls",
-        "spec.build.roof is null, which inherits like a missing property; {} resets it",
+        "spec.build.gate is ignored; allowed properties are roof, walls",
+        "spec.build.roof is null and is treated as absent; use {} to reset an inherited value",
         "farm.example.org/of names Farm/_cluster/dale, which is not on this cluster",
     ]
 
