@@ -175,7 +175,7 @@ class GitHub:
         try:
             self._client.send("POST", f"{self._root}/issues/{request.number}/labels", {"labels": list(labels)})
         except (ForgeRefusedError, ForgeMissingError) as error:
-            message = f"pull request {request.number} is open, but without its labels: {error.message}"
+            message = f"the labels of the open pull request {request.number} could not be set: {error.message}"
             raise ForgeRefusedError(message) from None
 
     def _run_mutation(self, mutation: str, node: str) -> ResponseFields:
@@ -208,7 +208,9 @@ def is_name(name: str) -> bool:
 
 def _check_name(name: str) -> None:
     if not is_name(name):
-        raise ValueError(f"the owner and the name of a GitHub repository must be letters, digits and -_., not {name!r}")
+        raise ValueError(
+            f"the owner and the name of a GitHub repository must consist of letters, digits, -, _ and ., not {name!r}"
+        )
 
 
 def _get_graphql_url(api: str) -> str:

@@ -90,7 +90,9 @@ class AppToken:
         except ImportError:
             has_crypto = False
         if not has_crypto:
-            raise ForgeCredentialsError("tokens of a GitHub App require the extra: pip install 'reconciler[forge-app]'")
+            raise ForgeCredentialsError(
+                "tokens of a GitHub App require more Python packages: run pip install 'reconciler[forge-app]'"
+            )
         now = int(self._clock())
         claims = {"iat": now - _BACK_SECONDS, "exp": now + _SIGNATURE_SECONDS, "iss": self._app}
         try:

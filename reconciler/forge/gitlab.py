@@ -125,7 +125,7 @@ class GitLab:
         """
         if method == "rebase":
             raise ForgeRefusedError(
-                "GitLab's API does not rebase and merge at once: the method must be merge or squash"
+                "the API of GitLab cannot rebase and merge in one request: the method must be merge or squash"
             )
         key = "squash_commit_message" if method == "squash" else "merge_commit_message"
         texts = {key: message} if message else {}
@@ -136,7 +136,9 @@ class GitLab:
             # Send a read request, because GitLab also responds with 401 if a valid account has no permission to push to
             # the base. The read request raises an error if the credentials are invalid.
             self.get_request(request.number)
-            raise ForgeRefusedError(f"{error.message}: this account may not merge into {request.base}") from None
+            raise ForgeRefusedError(
+                f"{error.message}: this account has no permission to merge into {request.base}"
+            ) from None
         except ForgeRefusedError as error:
             raise HeadMovedError(error.message, error.status) if error.status == 409 else error from None
 

@@ -170,7 +170,9 @@ class ForgeClient:
                 f"{call}: {request.url.host} cannot be reached: {to_one_line(str(error))}"
             ) from None
         except httpx.HTTPError as error:
-            raise ForgeUnreachableError(f"{call}: no answer of {request.url.host} ({type(error).__name__})") from None
+            raise ForgeUnreachableError(
+                f"{call}: no valid response from {request.url.host} ({type(error).__name__})"
+            ) from None
         return _Answer(answer.status_code, answer.headers, content, _get_next_page(answer, request.url))
 
     def _read_content(self, answer: httpx.Response, call: str) -> bytes:
@@ -178,9 +180,9 @@ class ForgeClient:
         for chunk in answer.iter_bytes():
             size += len(chunk)
             if size > MAX_RESPONSE_BYTES:
-                raise ForgeAnswerError(f"{call}: the answer is larger than {MAX_RESPONSE_BYTES} bytes")
+                raise ForgeAnswerError(f"{call}: the response is larger than {MAX_RESPONSE_BYTES} bytes")
             if self.clock() - started > _MAX_RESPONSE_SECONDS:
-                raise ForgeUnreachableError(f"{call}: the answer took more than {_MAX_RESPONSE_SECONDS} seconds")
+                raise ForgeUnreachableError(f"{call}: the response took more than {_MAX_RESPONSE_SECONDS} seconds")
             chunks.append(chunk)
         return b"".join(chunks)
 
@@ -228,7 +230,9 @@ def _parse_root(api: str) -> str:
     except httpx.InvalidURL:
         raise ValueError("the address of a forge's API must be a URL") from None
     if root.scheme not in {"https", "http"} or not root.host or root.userinfo or root.query or root.fragment:
-        raise ValueError(f"the address of the API at {root.host!r} must be https://HOST/PATH and nothing else")
+        raise ValueError(
+            f"the address of the API at {root.host!r} must be https://HOST/PATH without credentials, query and fragment"
+        )
     return api.rstrip("/")
 
 

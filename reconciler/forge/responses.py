@@ -135,21 +135,21 @@ class ResponseFields:
             raise ForgeAnswerError(f"{call}: the response must be an object, not {_describe_type(value)}")
 
     def find(self, *path: str) -> object:
-        """Return the value at a path. Return None if the value is null or missing."""
+        """Return the value at a path of field names. Return None if the value is null or missing."""
         value: object = self._value
         for name in path:
             value = value.get(name) if isinstance(value, Mapping) else None
         return value
 
     def get_text(self, *path: str, default: str | None = None) -> str:
-        """Return the text at a path."""
+        """Return the text at a path of field names."""
         value = self._get_value(path, default)
         if not isinstance(value, str):
             raise self._create_error(path, "text", value)
         return value
 
     def get_number(self, *path: str) -> int:
-        """Return the whole number at a path."""
+        """Return the integer at a path of field names."""
         value = self.find(*path)
         # Reject bool as well, because bool is a subclass of int in Python.
         if not isinstance(value, int) or isinstance(value, bool):
@@ -157,14 +157,14 @@ class ResponseFields:
         return value
 
     def get_bool(self, *path: str, default: bool | None = None) -> bool:
-        """Return the boolean at a path."""
+        """Return the boolean at a path of field names."""
         value = self._get_value(path, default)
         if not isinstance(value, bool):
             raise self._create_error(path, "true or false", value)
         return value
 
     def get_names(self, *path: str, field: str = "") -> tuple[str, ...]:
-        """Return the sorted texts of a list at a path. Return () if the list is missing.
+        """Return the sorted texts of a list at a path of field names. Return () if the list is missing.
 
         If the items are objects, return the values of their field `field`.
         """
@@ -179,14 +179,14 @@ class ResponseFields:
         return tuple(sorted(map(str, names)))
 
     def get_commit(self, *path: str) -> CommitId:
-        """Return the commit id at a path."""
+        """Return the commit ID at a path of field names."""
         text = self.get_text(*path)
         if not _COMMIT.fullmatch(text):
             raise self._create_error(path, "a commit", text)
         return CommitId(text)
 
     def get_time(self, *path: str) -> int:
-        """Return the RFC 3339 time at a path, converted to seconds since 1970."""
+        """Return the RFC 3339 time at a path of field names, converted to seconds since 1970."""
         text = self.get_text(*path)
         try:
             time = datetime.fromisoformat(text)

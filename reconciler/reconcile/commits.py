@@ -438,7 +438,7 @@ class RevisionTagger:
     def _find_tag(self, remote: Remote, request: _TagRequest) -> _TagStatus:
         """Return the existing tag, or the reason why the tag cannot be created. Return None if it can be created."""
         if not is_ref_name(request.ref):
-            return _TagFailure(TAG_REFUSED, "Git does not allow such a name")
+            return _TagFailure(TAG_REFUSED, "Git does not allow this tag name")
         existing = remote.refs.get(request.ref)
         if existing is not None:
             has_commit = remote.mirror.peel_ref(request.ref) == request.tag.revision.commit
@@ -514,5 +514,5 @@ def _format_failure(failure: _TagFailure, names: Sequence[str]) -> str:
     more = f" and {len(names) - _MAX_TAGS_IN_MESSAGE} more" if len(names) > _MAX_TAGS_IN_MESSAGE else ""
     tags = f"{'tag' if len(names) == 1 else 'tags'} {', '.join(names[:_MAX_TAGS_IN_MESSAGE])}{more}"
     if failure.code == TAG_TAKEN:
-        return f"{tags} existed on another commit before the revision was published; existing tags are not changed"
+        return f"{tags} could not be created: tags with the same name exist on other commits and are not changed"
     return f"{tags} could not be created: {failure.message}"

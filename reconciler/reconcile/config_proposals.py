@@ -156,16 +156,17 @@ class RepositoryConfigProposals:
             return _propose_nothing(
                 PROPOSAL_BRANCH_TAKEN,
                 f"the branch {self._branch} cannot be created, because the branch {nested[0]} exists;"
-                " set drafts.config_branch to another name",
+                " set `drafts.config_branch` to another name",
             )
         try:
             with self._mirror.open_reader() as reader:
                 return self._plan(pins, config, is_complete, reader)
         except EngineTooOldError as error:
-            return _propose_nothing(ENGINE_TOO_OLD, f"proposals to the config: {error}; the branch is not changed")
+            return _propose_nothing(ENGINE_TOO_OLD, f"config proposals: {error}; the proposal branch is not changed")
         except StateUnreadableError as error:
             return _propose_nothing(
-                STATE_UNREADABLE, f"proposals to the config: {error}; delete {self._state_ref} to create it again"
+                STATE_UNREADABLE,
+                f"config proposals: {error}; delete the ref {self._state_ref}, so that the next pass creates it again",
             )
         except GitError as error:
             return _propose_nothing(PROPOSAL_FAILED, error.full_message)

@@ -298,7 +298,7 @@ class RepositoryConfigSource:
         head = self._mirror.refs().get(f"refs/heads/{self._branch}")
         if head is None:
             raise RepositoryMissingError(
-                f"{self._mirror.url} must have the branch {self._branch}, named by config.branch"
+                f"{self._mirror.url} must have the branch {self._branch}; set `config.branch` to an existing branch"
             )
         snapshot = self._reader.read(head)
         maintain_mirror(self._mirror)
@@ -350,7 +350,7 @@ class ConfigHistory:
         try:
             return self.find_commit(branch)
         except ObjectMissingError as error:
-            raise ObjectMissingError(f"{error.message}; config.branch names it") from error
+            raise ObjectMissingError(f"{error.message}; set `config.branch` to an existing branch") from error
 
     def merge_base(self, first: CommitId, second: CommitId) -> CommitId | None:
         """Return the last common commit of two histories. Return None if they have no common commit."""

@@ -350,7 +350,7 @@ class PassCache:
         claims: TargetClaims,
         read_requests: Callable[[CachedTarget], TargetRequests],
     ) -> TargetPlan | None:
-        """Return the cached plan of a target. Return None if an input of the plan has changed."""
+        """Return the cached plan of a target. Return None if there is none, or if an input of the plan has changed."""
         cached = self._targets.get(target.key)
         if cached is None or not _has_same_refs(cached, target, refs):
             return None

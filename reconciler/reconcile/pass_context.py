@@ -89,7 +89,7 @@ from reconciler.reconcile.remotes.targets import (
 from reconciler.reconcile.render_batches import RenderBatches
 from reconciler.reconcile.services import PassServices
 
-_NOT_READ = "; the result is based on its last known content, and reconciler sync would not change it"
+_NOT_READ = "; the result uses its last fetched content, and `reconciler sync` would not change the target"
 
 _KINDS = ("Repository", "PackageVariant", "PackageVariantSet")
 _OWNERS = {(PORCH_GROUP, "PackageVariant"), (PORCH_GROUP, "PackageVariantSet")}
@@ -399,7 +399,7 @@ class PassContext:
     def survey_target(self, target: Target, others: Iterable[Target]) -> PreparedTarget | TargetPlan:
         """Return the inputs for the decision about one target, or an error plan.
 
-        The targets `others` are read only during a rollout, because their clusters affect its progress."""
+        During a rollout, read `others` as well, because the progress of a rollout depends on all clusters."""
         prepared = self._prepare(target)
         if self._renderer.cluster_overrides.rollouts:
             for other in others:
@@ -546,8 +546,8 @@ class PassContext:
             return None
         if self._services.known_heads.find(target):
             return self._check_acknowledged_reset(target)
-        # Also check the other targets, because a new commit would make it more difficult to restore an emptied
-        # repository.
+        # Report an error if another target of the empty repository had a branch, because a new commit in an emptied
+        # repository would make its restore more difficult.
         is_emptied = not remote.refs and any(
             self._check_acknowledged_reset(other)
             for other in self._services.list_targets(self._catalog)

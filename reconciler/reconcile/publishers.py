@@ -192,7 +192,7 @@ class PushPublisher:
         if not remote.refs and _is_reset(plan, self._status_url):
             return PushFailed(
                 RepositoryMissingError(
-                    f"{remote.mirror.url} is empty; restore it, or acknowledge the reset of its targets"
+                    f"{remote.mirror.url} is empty; restore the repository, or acknowledge the reset of its targets"
                 )
             )
         before = self._read_status(remote, head)
@@ -234,7 +234,7 @@ def status_branch_errors(branch: str) -> Iterator[None]:
     try:
         yield
     except (ObjectMissingError, TooLargeError, TreeMalformedError) as error:
-        raise StatusBranchError(f"{branch} must be a branch that a pass wrote: {error.message}") from error
+        raise StatusBranchError(f"{branch} is not a status branch that a pass can read: {error.message}") from error
 
 
 def check_status_paths(paths: Collection[str], branch: str) -> None:

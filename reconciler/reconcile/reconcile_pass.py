@@ -120,7 +120,7 @@ def _push(publisher: PlanPublisher, remote: Remote, plans: Sequence[WrittenPlan]
 MAX_PUSH_ATTEMPTS = 5
 # The seconds until the next pass if a proposal, tag, approval or pull request could not be written.
 PROPOSAL_RETRY_SECONDS = 300
-_STATUS_INTERRUPTED: PushOutcome = PushPostponed("an unexpected exception ended the writing of the status")
+_STATUS_INTERRUPTED: PushOutcome = PushPostponed("the status was not written, because an unexpected exception occurred")
 _Item = TypeVar("_Item")
 
 

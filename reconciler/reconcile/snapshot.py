@@ -85,7 +85,7 @@ def check_config_is_not_empty(catalog: Catalog, config: ConfigSnapshot, has_targ
     """Yield an error if the config directory is missing, or if the config has no targets."""
     if not config.has_directory:
         yield CONFIG_DIRECTORY_MISSING.finding(
-            f'the config repository has no directory "{config.directory}": nothing is removed. Set config.directory'
+            f'the config repository has no directory "{config.directory}": nothing is removed. Set `config.directory`'
             " to an existing directory",
             SourceLocation(config.directory),
         )
@@ -93,7 +93,7 @@ def check_config_is_not_empty(catalog: Catalog, config: ConfigSnapshot, has_targ
         # Accept component types without a cluster, because their schemas are published with the status.
         yield CONFIG_EMPTY.finding(
             f"the config has no Repository and no cluster, {_describe_content(catalog, config)}: nothing is reconciled"
-            " or removed. Correct the config branch, config.directory or .krmignore. To remove all packages, keep the"
+            " or removed. Correct the config branch, `config.directory` or .krmignore. To remove all packages, keep the"
             " Repository objects and delete the files of all other objects",
             SourceLocation(config.directory),
         )
@@ -191,7 +191,10 @@ def _list_recorded_sources(states: Iterable[TargetState]) -> Iterator[tuple[str,
 def _find_by_source(
     conflict: DefinitionConflict, config: ConfigSnapshot, recorded: Collection[tuple[str, str]]
 ) -> ConfigObject | None:
-    """Return the definition that a state records with its file. Return None if this is not exactly one definition."""
+    """Return the definition that a state records with its file.
+
+    Return None if there is no such definition, or more than one.
+    """
     to_path = ConfigOrigin(config.directory).get_repository_path
     return _select_only(
         claim for claim in conflict.claims if (to_path(claim.file), format_object_id(claim.key)) in recorded
@@ -201,7 +204,7 @@ def _find_by_source(
 def _find_by_package(conflict: DefinitionConflict, states: Iterable[TargetState]) -> ConfigObject | None:
     """Return the definition that a state records as a source of the package in conflict.
 
-    Return None if this is not exactly one definition.
+    Return None if there is no such definition, or more than one.
     """
     if not conflict.package:
         return None
@@ -221,7 +224,7 @@ def _find_by_target(
 ) -> ConfigObject | None:
     """Return the definition of a target whose state records the branch and directory of the definition.
 
-    Return None if this is not exactly one definition.
+    Return None if there is no such definition, or more than one.
     """
     claimed = {claim: targets[claim] for claim in conflict.claims if claim in targets}
     if any(target.url in remotes.failures for target in claimed.values()):

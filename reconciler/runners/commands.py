@@ -61,7 +61,8 @@ class CommandFunctions:
             return FunctionUnavailable(f"the command cannot be split into shell words: {error}")
         if not command or not self._is_allowed(command[0]):
             return FunctionUnavailable(
-                f'the setting functions.exec does not allow the program "{"".join(command[:1])}": add its absolute path'
+                f'the setting `functions.exec` does not allow the program "{"".join(command[:1])}":'
+                " add its absolute path"
             )
         if not (Path(command[0]).is_file() and os.access(command[0], os.X_OK)):
             return FunctionUnavailable(f"{command[0]} is not an executable file", ABSENT_FINGERPRINT)
@@ -128,7 +129,7 @@ def run_limited(name: str, spec: ProcessSpec, stdin: bytes, limits: ProcessLimit
     try:
         return run_process(spec, stdin, limits)
     except ProcessTimeoutError as error:
-        raise InterruptedFunctionError(f"{name} took longer than {limits.seconds:g} seconds and was ended") from error
+        raise InterruptedFunctionError(f"{name} took longer than {limits.seconds:g} seconds and was killed") from error
     except OSError as error:
         raise InterruptedFunctionError(f"{name} cannot be started: {error.strerror}") from error
 

@@ -90,7 +90,7 @@ class ContainerEngine:
             image_id = self._find_image_id(reference)
         if image_id is None:
             raise InterruptedFunctionError(
-                f"{reference} is not on this machine, and the setting functions.pull is Never"
+                f"{reference} is not on this machine, and the setting `functions.pull` is Never: pull the image"
             )
         return image_id
 
@@ -117,7 +117,7 @@ class ContainerEngine:
         program = next((name for name in candidates if shutil.which(name)), None)
         if program is None:
             raise InterruptedFunctionError(
-                f"the setting functions.containers requires {' or '.join(candidates)} on the PATH"
+                f"the setting `functions.containers` requires {' or '.join(candidates)} on the PATH"
             )
         return program
 
@@ -178,10 +178,12 @@ class ContainerFunctions:
         reference = resolve_image_reference(spec, self._prefix)
         if reference is None:
             return FunctionUnavailable(
-                f'the tag "{spec.tag}" is a version range, which is not supported: set a tag of the image'
+                f'the tag "{spec.tag}" is a version range, which is not supported: set an exact tag'
             )
         if not self.is_allowed(spec):
-            return FunctionUnavailable(f"the setting functions.containers does not allow the image {reference}: add it")
+            return FunctionUnavailable(
+                f"the setting `functions.containers` does not allow the image {reference}: add it"
+            )
         container = _Container(reference, self._engine, self._limits, self._interrupted_calls)
         identity = f"{container.image_id()} {self._limits.memory_bytes} {self._limits.output_bytes}"
         return FunctionMatch(container, (0, 0, 0), identity=identity)

@@ -110,7 +110,7 @@ class ScriptProcess:
         deadline = time.monotonic() + self._timeout_seconds
         if not self._lock.acquire(timeout=self._timeout_seconds):
             raise InterruptedFunctionError(
-                f"other scripts used the script process for more than {self._timeout_seconds:g} seconds"
+                f"the script did not start, because other scripts ran for more than {self._timeout_seconds:g} seconds"
             )
         try:
             return self._evaluate(request, limits, max_bytes, deadline)
@@ -216,7 +216,9 @@ def _start_worker(memory_bytes: int) -> _ScriptWorker:
         raise InterruptedFunctionError(f"the process for scripts did not start in {_START_SECONDS:g} seconds") from None
     except _ProcessEndedError:
         code = worker.end()
-        raise InterruptedFunctionError(f"the process for scripts does not start: it ended with {code}") from None
+        raise InterruptedFunctionError(
+            f"the process for scripts ended with exit code {code} before it was ready"
+        ) from None
     return worker
 
 
@@ -228,14 +230,14 @@ def _create_exit_error(code: int, limits: FunctionLimits) -> Exception:
     if -code in _CPU_SIGNALS:
         return LimitError(
             f"the script must not take more than {limits.cpu_seconds} seconds of CPU time in one call: make it faster, "
-            "or raise the setting limits.functions.cpu_seconds"
+            "or raise the setting `limits.functions.cpu_seconds`"
         )
     if -code in KILL_SIGNALS or (code >= 0 and code != OUT_OF_MEMORY):
         ending = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         return InterruptedFunctionError(f"the process that evaluates scripts {ending}")
     return LimitError(
         f"the script must not take more than {limits.memory_bytes:,} bytes of memory or make the interpreter crash: "
-        "use smaller values, or raise the setting limits.functions.memory_bytes"
+        "use smaller values, or raise the setting `limits.functions.memory_bytes`"
     )
 
 

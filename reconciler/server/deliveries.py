@@ -63,7 +63,7 @@ class WebhookDeliveries:
 
     def _find_replay_reason(self, claim: SignatureClaim) -> str:
         if claim.signed_at is not None and abs(self._clock() - claim.signed_at) > MAX_AGE_SECONDS:
-            return f"signed more than {MAX_AGE_SECONDS} seconds from now"
+            return f"signed more than {MAX_AGE_SECONDS} seconds before or after now"
         return "seen before" if claim.identity and self._is_known(hashlib.sha256(claim.identity).digest()) else ""
 
     def _is_known(self, digest: bytes) -> bool:

@@ -129,7 +129,7 @@ def test_labels_are_given_by_a_second_call(world: World) -> None:
 
 def test_labels_that_are_refused_leave_the_pull_request_and_the_error_says_so(world: World) -> None:
     github = world.driver()
-    with pytest.raises(ForgeRefusedError, match=r"pull request 1 is open, but without its labels: .* 422"):
+    with pytest.raises(ForgeRefusedError, match=r"the labels of the open pull request 1 could not be set: .* 422"):
         github.create(NewRequest(HEAD, BASE, "t", "b", labels=("",)))
 
     assert [pull_request.number for pull_request in github.list_open_requests()] == [1]

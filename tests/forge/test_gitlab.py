@@ -196,7 +196,7 @@ def test_an_account_that_may_not_merge(scene: Scene) -> None:
     pull_request = scene.driver.create(READY)
     wire_of(scene).may_merge = False
 
-    with pytest.raises(ForgeRefusedError, match=f"401 .*may not merge into {BASE}"):
+    with pytest.raises(ForgeRefusedError, match=f"401 .*has no permission to merge into {BASE}"):
         scene.driver.merge(pull_request, "merge", "m")
 
     scene.token_file.write_text("another")

@@ -389,10 +389,10 @@ def test_an_answer_that_is_not_json_is_no_forge_s(answer: dict[str, object]) -> 
         pytest.param(httpx.ReadError(""), "cannot be reached", id="broken"),
         pytest.param(httpx.ConnectTimeout("x"), "took too long (ConnectTimeout)", id="connect-time-out"),
         pytest.param(httpx.ReadTimeout("x"), "took too long (ReadTimeout)", id="read-time-out"),
-        pytest.param(httpx.RemoteProtocolError(SECRET), "no answer of forge.example", id="not-http"),
-        pytest.param(httpx.LocalProtocolError(f"Illegal header value {SECRET}"), "no answer of", id="header"),
-        pytest.param(httpx.DecodingError("bad gzip"), "no answer of", id="decoding"),
-        pytest.param(httpx.ProxyError("407"), "no answer of", id="proxy"),
+        pytest.param(httpx.RemoteProtocolError(SECRET), "no valid response from forge.example", id="not-http"),
+        pytest.param(httpx.LocalProtocolError(f"Illegal header value {SECRET}"), "no valid response from", id="header"),
+        pytest.param(httpx.DecodingError("bad gzip"), "no valid response from", id="decoding"),
+        pytest.param(httpx.ProxyError("407"), "no valid response from", id="proxy"),
     ],
 )
 def test_a_forge_that_cannot_be_heard_is_unreachable(error: httpx.HTTPError, words: str) -> None:
@@ -535,7 +535,7 @@ def test_a_forge_that_talks_nonsense_is_unreachable() -> None:
         speaker.start()
         clock = Clock()
         client = ForgeClient(f"http://127.0.0.1:{server.getsockname()[1]}", dict, RateLimiter(0, 0, clock), clock)
-        with pytest.raises(ForgeUnreachableError, match=r"no answer of 127\.0\.0\.1"):
+        with pytest.raises(ForgeUnreachableError, match=r"no valid response from 127\.0\.0\.1"):
             client.get("/a")
         client.close()
         speaker.join()

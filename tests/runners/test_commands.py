@@ -61,12 +61,12 @@ def test_what_is_listed(tmp_path: Path, pattern: str, written: str, *, runs: boo
     [
         pytest.param(
             "touch pwned",
-            'the setting functions.exec does not allow the program "touch": add its absolute path',
+            'the setting `functions.exec` does not allow the program "touch": add its absolute path',
             id="unlisted",
         ),
         pytest.param("'open", "the command cannot be split into shell words: No closing quotation", id="quotes"),
         pytest.param(
-            "''", 'the setting functions.exec does not allow the program "": add its absolute path', id="nothing"
+            "''", 'the setting `functions.exec` does not allow the program "": add its absolute path', id="nothing"
         ),
         pytest.param("{}/none", "{}/none is not an executable file", id="not-there"),
         pytest.param("{}/plain", "{}/plain is not an executable file", id="not-executable"),
@@ -136,7 +136,7 @@ def test_what_is_the_functions_own_fault(tmp_path: Path, source: str, fields: di
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        pytest.param("import time; time.sleep(60)", "took longer than 0.5 seconds and was ended", id="time-out"),
+        pytest.param("import time; time.sleep(60)", "took longer than 0.5 seconds and was killed", id="time-out"),
         pytest.param("import os; os.kill(os.getpid(), 9)", "was killed by SIGKILL", id="kill"),
         pytest.param("import os; os.kill(os.getpid(), 15)", "was killed by SIGTERM", id="term"),
     ],

@@ -84,7 +84,7 @@ def test_pulling(machine: Path, pull: PullPolicy, places: list[str], text: str) 
     [
         pytest.param("IfNotPresent", [], "failed: manifest unknown", id="it-is-nowhere"),
         pytest.param("Always", ["images"], "failed: manifest unknown", id="always-and-it-is-gone"),
-        pytest.param("Never", ["registry"], "functions.pull is Never", id="never-and-it-is-not-here"),
+        pytest.param("Never", ["registry"], "`functions.pull` is Never", id="never-and-it-is-not-here"),
     ],
 )
 def test_an_image_that_cannot_be_had(machine: Path, pull: PullPolicy, places: list[str], words: str) -> None:
@@ -118,25 +118,25 @@ def test_full_references(spec: dict[str, str], reference: str | None) -> None:
         pytest.param(
             (),
             {"image": "a/x:v1"},
-            "the setting functions.containers does not allow the image a/x:v1: add it",
+            "the setting `functions.containers` does not allow the image a/x:v1: add it",
             id="nothing-listed",
         ),
         pytest.param(
             ("a/x:v2",),
             {"image": "a/x:v1"},
-            "the setting functions.containers does not allow the image a/x:v1: add it",
+            "the setting `functions.containers` does not allow the image a/x:v1: add it",
             id="another-tag",
         ),
         pytest.param(
             ("a/x",),
             {"image": "a/x"},
-            "the setting functions.containers does not allow the image a/x:latest: add it",
+            "the setting `functions.containers` does not allow the image a/x:latest: add it",
             id="no-tag-is-latest",
         ),
         pytest.param(
             ("a/*",),
             {"image": "a/x", "tag": ">=1"},
-            "is a version range, which is not supported: set a tag of the image",
+            "is a version range, which is not supported: set an exact tag",
             id="a-range",
         ),
         pytest.param(("a/x:*",), {"image": "a/x:v1"}, "", id="any-tag"),

@@ -97,7 +97,7 @@ def test_program_that_is_not_allowed_does_not_run(program_world: ProgramWorld) -
 
     assert first.codes == {"FunctionUnavailable"}
     assert [
-        str(program_world.program) in finding.message and "functions.exec does not allow" in finding.message
+        str(program_world.program) in finding.message and "`functions.exec` does not allow" in finding.message
         for finding in first.findings
     ]
     assert "replicas: 2" in program_world.read_draft()

@@ -407,7 +407,9 @@ def test_missing_branch_from_the_settings_names_the_setting(tmp_path: Path) -> N
 
     result = run_impact(world, "..trunk")
 
-    assert (result.returncode, "; config.branch names it" in result.stderr) == (3, True), result.stderr
+    assert (result.returncode, "; set `config.branch` to an existing branch" in result.stderr) == (3, True), (
+        result.stderr
+    )
 
 
 @pytest.mark.parametrize("text", ["main~1..main", "main~1..", "..refs/pull/7/head"])

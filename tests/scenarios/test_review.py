@@ -739,7 +739,7 @@ def test_a_draft_without_recorded_state_is_not_approved_before_a_pass(world: Wor
     results = world.run_review_action("approve", "berlin", should_approve_unproposed=True)
 
     assert summarize_results(results) == {"berlin": "failed"}
-    assert "run sync" in results[0].message
+    assert "run `reconciler sync`" in results[0].message
     world.sync()
     assert summarize_results(world.run_review_action("approve", "berlin", should_approve_unproposed=True)) == {
         "drafts/berlin": "published"

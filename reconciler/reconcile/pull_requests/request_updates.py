@@ -168,7 +168,7 @@ class PullRequestUpdater:
         """Update the pull requests of one repository. The result contains the errors of the forge."""
         update = RepositoryUpdate(url)
         try:
-            with forge_boundary(f"the pull requests without a draft of {url}"):
+            with forge_boundary(f"the pull requests of deleted draft branches in {url}"):
                 self._close_without_branch(url, forge, tasks, remote)
         except InternalForgeError as error:
             # Continue after the exception, because the pull requests of existing drafts do not depend on this step.
@@ -201,7 +201,7 @@ class PullRequestUpdater:
     def _record_forge_error(self, update: RepositoryUpdate, result: PullRequestResult, error: ForgeError) -> None:
         """Record an error of one pull request. After several errors, end the update of the repository."""
         if isinstance(error, ForgeUnreachableError):
-            message = f"the forge failed at the pull request of {result.task.branch}: {error.message}"
+            message = f"the forge could not process the pull request of {result.task.branch}: {error.message}"
             self._backoff.record_error(result, message)
             update.error_count += 1
             if update.error_count < _MAX_FAILED_REQUESTS:

@@ -200,7 +200,9 @@ class PullRequests:
             raise self.cache.failures.get(url) or unread
         request = self.cache.find_by_branches(url, branch, target.branch)
         if request is None:
-            raise ForgeMissingError(f"no pull request is open from {branch} into {target.branch}; run sync to open it")
+            raise ForgeMissingError(
+                f"no pull request is open from {branch} into {target.branch}; run `reconciler sync` to open it"
+            )
         if request.draft:
             forge.set_draft(request, draft=False)
         forge.merge(replace(request, commit=head), method, message)
@@ -323,7 +325,11 @@ class PullRequests:
         if findings or has_unfinished or any(target.url in self.cache.failures for target in draft_targets):
             times.append(retry_at)
         if waiting := sum(result.is_waiting for result in results):
-            findings.append(REQUESTS_WAIT.finding(f"{waiting} drafts wait for their pull request"))
+            findings.append(
+                REQUESTS_WAIT.finding(
+                    f"{waiting} drafts have no pull request yet; a later pass opens the missing pull requests"
+                )
+            )
         return PullRequestSummary(
             tuple(findings), min(times, default=None), sum(result.is_opened for result in results)
         )

@@ -340,4 +340,4 @@ class Remotes:
 
 
 def _create_late_error(mirror: Mirror, activity: str) -> RemoteBusyError:
-    return RemoteBusyError(f"{mirror.url} is still being {activity}; it is not used until that has ended")
+    return RemoteBusyError(f"{mirror.url} is still being {activity}; a later pass uses the repository again")

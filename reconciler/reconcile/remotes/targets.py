@@ -244,7 +244,7 @@ def read_target_state(target: Target, remote: Remote, state_ref: str) -> TargetS
     except GitError as error:
         # This happens, for example, if the ref points to a blob, or to a commit that exceeds a limit.
         message = (
-            f"{target.title}: its state cannot be read: {error.full_message};"
+            f"{target.title}: the state of the target cannot be read: {error.full_message};"
             f" the target is not changed until {ref} is repaired"
         )
         return STATE_UNREADABLE.finding(message, target.location)
@@ -367,7 +367,10 @@ class DraftReader:
         branch = format_draft_branch(self._templates.draft, target, "")
         if BRANCH_PREFIX + branch not in remote.refs:
             return ""
-        return f"{target.title}: the branch {branch} exists, but no state records it; run sync, which records it again"
+        return (
+            f"{target.title}: the branch {branch} exists, but no state records it;"
+            " run `reconciler sync` to record it again"
+        )
 
     def _read_heads(self, target: Target, remote: Remote, state: TargetState) -> TargetHeads:
         refs = remote.refs

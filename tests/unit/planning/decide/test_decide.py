@@ -456,7 +456,7 @@ def test_too_large_package_blocks_only_itself() -> None:
 
 
 def test_interrupted_function_is_retried() -> None:
-    kitchen = FakeRenderer(interrupted="/bin/x took longer than 5 seconds and was ended")
+    kitchen = FakeRenderer(interrupted="/bin/x took longer than 5 seconds and was killed")
     outcome = decide_package(DecisionInput(GW, None, ObservedPackage()), ANSWERS, kitchen, kitchen.render)
 
     assert isinstance(outcome, Blocked)
@@ -464,7 +464,7 @@ def test_interrupted_function_is_retried() -> None:
     assert [(finding.code, finding.message) for finding in outcome.findings] == [
         (
             "FunctionInterrupted",
-            f"package {GW.target} was not changed: /bin/x took longer than 5 seconds and was ended (next step: retry)",
+            f"package {GW.target} was not changed: /bin/x took longer than 5 seconds and was killed (next step: retry)",
         )
     ]
     assert {condition.type: condition.reason for condition in outcome.conditions} == {
