@@ -274,8 +274,8 @@ class PastExplainer:
             reason = "; ".join(finding.message for finding in re_rendered.rendered.findings)
             return replace(explained, blocked_reason=reason)
         is_reproduced = re_rendered.rendered.files.id == recorded.rendered
-        # Without a removed layer, add local changes only if the re-render equals the recorded output. Local changes
-        # were made on the recorded output and do not apply to a different one.
+        # Add local changes only to the recorded output, or to a re-render without a layer. Otherwise, differences of
+        # the re-render would appear as local changes.
         has_edits = bool(removed_layer) or is_reproduced
         rendered = self._add_local_changes(re_rendered, removed_layer) if has_edits else re_rendered.rendered
         return replace(explained, rendered=rendered, is_reproduced=is_reproduced)

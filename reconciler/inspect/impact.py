@@ -45,8 +45,7 @@ class CommitRange:
     Attributes:
         base: The name of the first commit. An empty name selects the config branch of the settings.
         head: The name of the second commit. An empty name selects the current config: the files on disk, or the branch
-            of
-            the config URL.
+            of the config URL.
         is_from_merge_base: Whether the merge base of the two commits replaces the first commit, as with `...` in Git.
     """
 

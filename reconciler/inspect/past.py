@@ -234,8 +234,7 @@ class PastReader:
 
         Args:
             select_targets: Receives all targets and returns the selected targets. Exceptions of this function propagate
-                to
-                the caller.
+                to the caller.
 
         Raises:
             GitError: The config cannot be read.
@@ -317,16 +316,16 @@ class PastReader:
     ) -> PastConfig | ReRenderFailure:
         """Read the config of a commit, and run the controllers on this config.
 
-        The controllers receive the refs of the time of the packages: the branch of each target points to the commit of
-        its package. An upstream ref that was deleted since points to the recorded upstream commit.
+        The controllers receive past refs: the branch of each target points to the commit of its package. A deleted
+        upstream ref points to the recorded upstream commit.
 
         Args:
             config: The ID of a commit, or `tree:<id>` for a config that was a plain folder.
             current_config: The current config. The controllers receive its target states.
-            packages: The packages whose commits replace the refs.
+            packages: The packages whose commits and recorded upstreams replace the current refs.
             has_original_refs: Whether upstream refs that still exist also point to the recorded upstream commit, and
-                whether
-                the branch of the target points to the commit before the package. Set this for a single package only.
+                whether the branch of the target points to the commit before the package. Set this for a single package
+                only.
 
         Returns:
             The config with the result of the controllers, or the reason why the config cannot be read.
@@ -403,7 +402,7 @@ class PastReader:
     def _find_past_refs(
         self, catalog: Catalog, packages: Collection[CommittedPackage], *, has_original_refs: bool
     ) -> dict[str, dict[str, CommitId | None]]:
-        """Return the refs to replace, as `{URL: {ref: commit}}`. The commit None removes a ref."""
+        """Return the replacement commits of refs, as `{URL: {ref: commit}}`. The commit None removes a ref."""
         refs: dict[str, dict[str, CommitId | None]] = {}
         for package in packages:
             commit = self.find_commit_before(package) if has_original_refs else package.commit
@@ -608,7 +607,7 @@ class PastReader:
         """Return the possible trees of the other packages with Kafka templates at the time of the render of a package.
 
         The candidates are the trees at three commits: the commit of the package, the commit that added its status file,
-        and the parent of that second commit.
+        and the parent of the commit that added its status file.
         """
         commits = (package.commit, self.find_introducing_commit(package), self.find_commit_before(package))
         candidates = [
@@ -619,7 +618,7 @@ class PastReader:
     def read_related_packages(
         self, package: CommittedPackage, past_config: PastConfig, commit: CommitId
     ) -> PackageTrees:
-        """Return the trees of the other packages of the target at a commit that contain or inherit Kafka templates."""
+        """At a commit, return the trees of the other packages that contain or inherit Kafka templates."""
         target, remote, template_merger = package.target, package.remote, past_config.renderer.template_merger
         names = (name for name in self.list_packages(target, remote, commit) if name != package.package)
         trees = {name: tree for name in names if (tree := remote.find_tree_at(commit, target.get_package_path(name)))}
@@ -658,7 +657,7 @@ def shorten_id(name: Any) -> str:
 def _find_recorded_refs(
     recorded: RecordedRender, remote: Remote, *, has_original_refs: bool
 ) -> dict[str, CommitId | None]:
-    """Return the refs of an upstream repository to replace, so that the recorded ref resolves to the recorded commit.
+    """Return replacements for refs of an upstream repository: the recorded ref resolves to the recorded commit.
 
     If `has_original_refs` is False, return no refs if the recorded ref still exists. If it is True, replace existing
     refs too, and remove the other tags of the package, because they can be newer than the render.

@@ -20,8 +20,8 @@ def read_fleet(
 ) -> Iterator[ReportCluster]:
     """Yield the report data of each target, in the order of `targets`.
 
-    A repository with `deployment: false` is included only if it contains packages that the reconciler manages or cannot
-    be read. Most repositories with `deployment: false` only provide upstream packages.
+    A repository with `deployment: false` is included only if it cannot be read or contains managed packages. Most
+    repositories with `deployment: false` only provide upstream packages.
     """
     reported = tuple(
         open_target

@@ -83,8 +83,8 @@ class ConformanceOptions:
 
     Attributes:
         schemas: The source of the API schemas.
-        release: The Kubernetes release of clusters whose config object has no release. None selects the
-            newest release with schemas.
+        release: The Kubernetes release of clusters whose config object has no release. If the value is None, the newest
+            release with schemas is used.
     """
 
     schemas: SchemaSource

@@ -51,8 +51,7 @@ class VerifyOptions:
     Attributes:
         references: The targets and packages to verify. If the list is empty, all packages are verified.
         at: The name of a commit to verify. This requires references to exactly one target. If the name is "", the head
-            of
-            the branch is verified.
+            of the branch is verified.
         should_verify_drafts: Whether the draft branches are verified instead of the target branches.
         max_diff_lines: The maximum number of lines of a diff. The value 0 omits diffs.
     """
@@ -64,7 +63,7 @@ class VerifyOptions:
 
 
 CommitResolver = Callable[[Mirror, str], CommitId]
-"""Resolves the name of a commit in a mirror, for example a branch or an abbreviated id. Raises GitError."""
+"""Resolves a commit name in a mirror, for example a branch or an abbreviated ID. Raises GitError."""
 
 
 @dataclass(frozen=True)
@@ -350,9 +349,9 @@ class _Verification:
 
 
 def _find_unknowable_reason(package: CommittedPackage, re_rendered: ReRenderedPackage, past_config: PastConfig) -> str:
-    """Return the reason why a different output can have another cause than different code or data.
+    """Return the reason why the new output cannot be compared with the recorded output.
 
-    Return "" if there is no such reason, so that the different output is a verification error.
+    Return "" if the outputs can be compared.
     """
     if errors := select_errors(re_rendered.rendered.findings):
         return f"a re-render with the recorded config fails: {errors[0].message}"

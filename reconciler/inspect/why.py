@@ -168,8 +168,8 @@ class _ValueHistory:
         return self._values[tree]
 
     def _read_value_in_tree(self, commit: CommitId, tree: TreeId | None) -> FoundValue:
-        # Read only the file of the last found value first. This is faster than to read the whole package, and a value
-        # seldom moves to another file.
+        # First read only the file that contained the last found value, because a value seldom moves to another file.
+        # Reading the whole package is slower.
         blob = self.remote.find_blob_at(commit, f"{self.path}/{self._last_file}") if self._last_file else None
         if blob and (value := self.query.find_in_file(self._last_file, self.remote.read_file(blob))):
             return value
@@ -359,7 +359,7 @@ class _CauseSearch:
             return config
 
     def _build_config_reason_in_merges(self, before: CommitId, candidates: Sequence[CommitId]) -> ChangeReason:
-        """Return the reason for config commits that set the value. Continue in the merged branch of a merge."""
+        """Return the reason for config commits that set the value. If a merge set it, search the merged commits."""
         merges: list[CommitInfo] = []
         while len(candidates) == 1 and len(merges) < _MAX_NESTED_MERGES:
             commit = self._past.history.read_commit(candidates[0])
@@ -509,7 +509,7 @@ class _CauseSearch:
         return sorted(name for name in {*new, *old} if new.get(name) != old.get(name))
 
     def _has_new_value(self, config: str, upstreams: Sequence[RecordedRender] = ()) -> bool | None:
-        """Return whether a render with another config gives the new value. Return None if it cannot be rendered."""
+        """Return whether a render with another config gives the new value. Return None if no render is possible."""
         if not config:
             return self._change.after.value is ABSENT
         key = (config, upstreams[0].upstream["commit"] if upstreams else "")

@@ -73,7 +73,7 @@ def _format_cause(cause: str, draft: Draft, target: Target) -> str:
         case ["cluster", name]:
             return f"the labels of cluster {name} changed"
         case ["selectors", _]:
-            return "the set of policies that select its resources changed"
+            return "the set of policies that select resources of this package changed"
         case ["rollout", text, _]:
             rule = parse_rule_id(text)
             name = f"{rule.rule} of {format_object(rule.policy)}" if rule else text
@@ -84,7 +84,7 @@ def _format_cause(cause: str, draft: Draft, target: Target) -> str:
         case [dependency, *_] if dependency == TEMPLATE_DEPENDENCY:
             return f"the template parents or children on {target.name} changed"
         case [dependency, *_] if dependency == TEMPLATE_RULES_DEPENDENCY:
-            return "the template merge rules for its kinds changed"
+            return "the template merge rules for the kinds of this package changed"
         case ["repository"]:
             return f"{target.title} changed"
         case ["engine"]:

@@ -297,7 +297,7 @@ def _format_summary(draft: OpenDraft, packages: tuple[DraftedPackage, ...]) -> s
 
 
 def _describe_package(package: DraftedPackage) -> str:
-    return "delete it" if package.is_removed else format_task(package.status) or "local changes"
+    return "delete the package" if package.is_removed else format_task(package.status) or "local changes"
 
 
 def _list_review_trailers(task: str, draft: OpenDraft, packages: tuple[DraftedPackage, ...]) -> Iterator[str]:

@@ -259,7 +259,7 @@ def test_an_edit_that_comes_while_many_refs_are_pushed_is_kept(journey: Journey)
 
 def test_merged_is_published_and_removed_though_kallithea_never_notices(journey: Journey) -> None:
     assert "drafts/rome" not in journey.moved.open
-    assert journey.moved.open["removals/rome"].title == "rome/web: remove it"
+    assert journey.moved.open["removals/rome"].title == "rome/web: remove the package"
     assert journey.world.paths(journey.world.fleet, "clusters/rome", "web") == []
 
 

@@ -310,7 +310,7 @@ def test_deleted_package_is_drafted_again_with_a_conflict(world: World, has_upda
     (conflict,) = world.package_status("drafts/berlin", "metrics")["conflicts"]
     assert (conflict["kind"], conflict["rule"], "local" in conflict) == ("package", "not-kept", False)
     (proposed,) = world.run_review_action("propose", "berlin/metrics")
-    assert "whole package: deleted on the cluster branch, and this draft adds it again" in str(proposed)
+    assert "whole package: deleted on the target branch, and this draft adds the package again" in str(proposed)
     assert world.sync().is_unchanged
     world.merge("berlin", "squash")
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"

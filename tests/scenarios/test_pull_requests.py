@@ -243,7 +243,7 @@ def test_removal_drafts_have_separate_pull_requests(tmp_path: Path) -> None:
         world.write({"web-lisbon.yaml": None})
         world.sync_until_unchanged()
         pull_request = world.open_requests["removals/lisbon"]
-        assert pull_request.title == "lisbon/web: remove it"
+        assert pull_request.title == "lisbon/web: remove the package"
         assert "to delete these packages" in pull_request.body
         world.on_forge.close(pull_request)
         world.sync_until_unchanged()

@@ -107,7 +107,7 @@ def test_an_invalid_value_is_reported_with_the_line_of_its_policy(tmp_path: Path
     assert (
         'spec.replicas must be integer, not "many", according to Kubernetes 1.31; ClusterOverridePolicy site ' in line
     )
-    assert line.endswith(" sets it in deployment.yaml")
+    assert line.endswith(" sets this value in deployment.yaml")
 
 
 def test_a_process_executor_reports_the_same_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +207,7 @@ def test_the_same_error_on_several_clusters_is_reported_once(tmp_path: Path) -> 
     (line,) = format_findings(validate_rendered_config(tmp_path))
 
     assert line.startswith("lisbon/web ")
-    assert line.endswith("; the same in oslo/web")
+    assert line.endswith("; same violation in oslo/web")
 
 
 def test_a_cluster_without_a_known_release_is_reported(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_a_cluster_without_a_known_release_is_reported(tmp_path: Path) -> None:
     (line,) = format_findings(validate_rendered_config(tmp_path, None))
 
     assert line.startswith(
-        "lisbon.yaml:1: info KubernetesVersionUnknown: the Kubernetes version of lisbon is unknown, so packages there are validated"
+        "lisbon.yaml:1: info KubernetesVersionUnknown: the Kubernetes version of lisbon is unknown, so validation uses Kubernetes"
     )
 
 

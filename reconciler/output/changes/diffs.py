@@ -48,7 +48,7 @@ def _diff(path: str, old: File | None, new: File | None) -> list[str]:
         return [*map(_escape_line, header), f"({reason})"]
     before, after = _mask_contents(path, *contents)
     if before is None or after is None:
-        return [*map(_escape_line, header), "(not shown: it may contain a Secret)"]
+        return [*map(_escape_line, header), "(not shown, because the file may contain a Secret)"]
     lines = list(unified_diff(before.splitlines(), after.splitlines(), lineterm=""))[2:]
     return [*map(_escape_line, [*header, *lines]), *([] if lines else ["(only line endings differ)"])]
 

@@ -20,8 +20,8 @@ from reconciler.packages.parsing import ParseFailure
 from reconciler.packages.resource import KrmResource
 from reconciler.redaction import MASK, contains_secret, is_secret_path
 
-# Cache parsed objects, because most files are equal on all clusters. The cache of parsed files has the same size,
-# because these objects share its data.
+# Cache parsed objects, because most files are equal on all clusters. The size equals the size of the cache of parsed
+# files, because the objects share the parsed data.
 _CACHED_FILES = 2048
 
 
@@ -82,7 +82,7 @@ _NO_OBJECTS = FileContent()
 
 
 def read_file_objects(path: str, content: bytes) -> FileContent:
-    """Return the KRM objects of a file. Return none for a Kptfile, an invalid file or a file without KRM."""
+    """Return the KRM objects of a file. A Kptfile, an invalid file and a file without KRM have no objects."""
     return _NO_OBJECTS if is_kptfile(path) or not is_krm_file(path) else _parse_objects(path, content)
 
 

@@ -30,7 +30,7 @@ FileChangeType = Literal[
 
 @dataclass(frozen=True)
 class FileChange:
-    """One changed file. The changes of KRM objects do not describe this change.
+    """One changed file, for changes that are not changes of KRM objects or Kptfiles.
 
     Attributes:
         change_type: The type of the change. The type "reformatted" means that the file changed but its objects did not.
@@ -201,11 +201,11 @@ class PackageChanges:
         ]
 
     def format_summary_lines(self, limit: int = 10) -> tuple[str, ...]:
-        """Return lines for the changed objects, the most important first. `limit` is the maximum, and at least 1."""
+        """Return at most `limit` lines for changed objects, the most important first. The limit must be positive."""
         return limit_lines([line for change_type in CHANGE_TYPE_ORDER for line in self._format(change_type)], limit)
 
     def format_file_lines(self, limit: int = 10) -> tuple[str, ...]:
-        """Return lines for changed Kptfiles and other files. `limit` is the maximum number of lines, and at least 1."""
+        """Return at most `limit` lines for changed Kptfiles and other files. The limit must be positive."""
         kptfiles = [change.format_line() for change in self.kptfiles]
         return limit_lines([*kptfiles, *(change.format_line() for change in self.files)], limit)
 

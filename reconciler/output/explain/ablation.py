@@ -24,7 +24,7 @@ from reconciler.planning.attribution.re_render import ConfigField, RemovableLaye
 # Limit the number of values, because each layer of each value requires a render.
 MAX_ABLATED_VALUES = 10
 RenderWithoutLayer = Callable[[RemovableLayer], ExplainedPackage | str]
-"""Renders the package without a layer. Returns the reason as text if there is no package without the layer."""
+"""Renders the package without a layer. Returns the reason as text if no object requests the package then."""
 
 
 def add_ablations(explanation: PackageExplanation, render_without_layer: RenderWithoutLayer) -> PackageExplanation:

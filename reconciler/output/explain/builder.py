@@ -40,7 +40,7 @@ from reconciler.planning.render.templates import TEMPLATE_DEPENDENCY
 from reconciler.redaction import MASK
 
 ProvenanceEntry = Mapping[str, Any]
-"""A value with its steps, as a controller records it and as status files contain it."""
+"""A value with its steps, in the form of controller results and status files."""
 # Mask all options of Plugins, because the pointer of an option does not show whether the option is a secret.
 _OPTIONS: DataPath = ("spec", "optionValues")
 _MAX_NAMES = 20

@@ -253,7 +253,7 @@ def _list_unchanged_values(explanation: PackageExplanation) -> Iterator[Iterable
 
 
 def _format_unchanged(step: ValueStep, package: ExplainedPackage) -> str:
-    """Return the origin of a value that is equal to the source. Many values have the same text."""
+    """Return the origin of a value that is equal to the source of the package."""
     if step.layer == RESOURCE_LAYER:
         return f"unchanged from {step.set_by}{_format_file(step.file)}"
     if step.layer in SOURCE_LAYERS:

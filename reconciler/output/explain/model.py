@@ -20,7 +20,7 @@ from reconciler.planning.attribution.re_render import RemovableLayer
 from reconciler.planning.model.outcomes import PackageRender
 
 ResourceLocation: TypeAlias = tuple[str, str]
-"""File of a resource, and its name as `Kind/namespace/name`."""
+"""The file of a resource, and the name of the resource as `Kind/namespace/name`."""
 
 
 class ValueNotFoundError(ExpectedError):
@@ -151,7 +151,7 @@ class ExplainedValue:
 
 UPSTREAM_LAYER, GENERATED_LAYER, RESOURCE_LAYER = "upstream", "generated", "resource"
 SOURCE_LAYERS = frozenset({UPSTREAM_LAYER, GENERATED_LAYER, RESOURCE_LAYER})
-"""Layers of the source: an upstream package, a package that a controller generated, a resource of the config."""
+"""The layers of a package source: an upstream package, a generated package, or a resource of the config."""
 
 
 @dataclass(frozen=True)

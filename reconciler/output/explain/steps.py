@@ -67,7 +67,7 @@ class StepBuilder:
 
     @cached_property
     def config_fields(self) -> ConfigFieldLocator:
-        """Finds the file and line of fields in the config."""
+        """The locator that finds the file and line of fields in the config."""
         return ConfigFieldLocator(self.explained.objects.values())
 
     @cached_property
@@ -279,7 +279,7 @@ class StepBuilder:
         return replace(step, expression_inputs=tuple(inputs))
 
     def narrow_step(self, step: ValueStep, nested_path: DataPath) -> ValueStep:
-        """Return a step with the location of a nested value. Without this field in the config, keep the step."""
+        """Return a step with the location of a nested value. Return the same step if the location is unknown."""
         location = self.config_fields.find_field(step.set_by, step.field, step.file)
         if location is None or get_value(location[0].data, (*location[1], *nested_path)) is ABSENT:
             return step
@@ -301,7 +301,7 @@ def _is_injected_object(key: ObjectKey, injection: ConfigInjection) -> bool:
 
 
 def _list_author_paths(path: DataPath) -> Iterator[DataPath]:
-    """Yield the paths in the parent where its author can have set a field of a generated object.
+    """Yield the paths in a parent object at which a person can have set a field of the generated object.
 
     Greenhouse: a PluginPreset contains the spec of its Plugins in `spec.plugin`.
     """

@@ -177,7 +177,7 @@ class CommitInfo:
 
 @dataclass(frozen=True)
 class RerenderResult:
-    """The result of the comparison of a re-render with the recorded tree. Later local changes are ignored.
+    """The result of comparing a re-render with the recorded tree. Later local changes are ignored.
 
     Attributes:
         reason: A sentence that explains the verdict. The verdict `reproduced` has no reason.
@@ -206,7 +206,7 @@ class VerificationResult:
 
     @property
     def verdict(self) -> VerificationVerdict:
-        """The verdict of the package: `differs` before `edited` before the other verdicts of the re-render."""
+        """The verdict of the package, in this order of precedence: `differs`, `edited`, the re-render verdict."""
         if self.is_edited and self.rerender.verdict != "differs":
             return "edited"
         return self.rerender.verdict
@@ -305,7 +305,7 @@ def _list_edit_lines(result: VerificationResult) -> Iterator[str]:
     if len(result.edit_commits) > _MAX_EDITS:
         yield f"  and {format_count(len(result.edit_commits) - _MAX_EDITS, 'earlier edit')}"
     if not result.edit_commits:
-        yield "  edit: its commits no longer exist"
+        yield "  edit: the commits of the edit no longer exist"
     difference = _list_difference_lines(result.edit_difference, "diff from the rendered package to the edited package")
     yield from (f"  {line}" for line in difference)
     yield f"  before the edit: {result.rerender.verdict}"

@@ -249,7 +249,7 @@ def _is_input(key: ObjectKey, package: ReRenderedPackage) -> bool:
 
 def _build_object_change(old: ConfigObject | None, new: ConfigObject | None) -> ConfigObjectChange:
     manifest = new or old
-    assert manifest, "one of the two configs has the object"
+    assert manifest, "a changed object must exist in at least one of the two configs"
     if old is None or new is None:
         line = manifest.location.line
         return ConfigObjectChange(str(manifest.key), "added" if new else "removed", manifest.file, line)
@@ -294,8 +294,7 @@ class ChangeReason:
 
     Attributes:
         commits: The commits of the config, of an upstream or of a person. There are several commits if the search
-            cannot
-            determine which of them changed the value.
+            cannot determine which of them changed the value.
         merges: The merge commits that contain `commits`.
         objects: The config objects that the commits changed.
         upstream: The upstream commit that the config selected.

@@ -1,4 +1,4 @@
-"""Findings as text, JSON, SARIF and GitLab Code Quality reports.
+"""Formats findings as text, JSON, SARIF and GitLab Code Quality reports.
 
-The findings themselves, with codes and locations, are defined in `krm/findings.py` and created by all other folders.
+The module `krm/findings.py` defines findings, with codes and locations. All other packages create findings.
 """

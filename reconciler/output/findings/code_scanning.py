@@ -1,4 +1,4 @@
-"""Findings with positions in the config, and reports for code scanners: SARIF (GitHub) and Code Quality (GitLab)."""
+"""Locates findings in the config, and builds reports for code scanners: SARIF (GitHub) and Code Quality (GitLab)."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from reconciler.output.status.config_statuses import encode_percent
 from reconciler.output.text import format_object_reference, to_one_line
 
 MAX_RESULTS: Final = 25_000
-"""The limit of results per run on GitHub, which rejects files with more results."""
+"""The maximum number of results per run. GitHub rejects files with more results."""
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
-# GitLab's severities are info, minor, major, critical and blocker. An error blocks output, but does not stop GitLab.
+# Do not use GitLab's highest severity "blocker" for errors, because an error blocks output but does not stop GitLab.
 _GITLAB_SEVERITIES = {Severity.ERROR: "critical", Severity.WARNING: "minor", Severity.INFO: "info"}
 _UNSAFE_IN_URI = re.compile(r"[^A-Za-z0-9/._~-]")
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-# GitHub recognizes a known result only by a fingerprint with this name.
+# Use this name for the fingerprint, because GitHub recognizes a known result only by a fingerprint with this name.
 _FINGERPRINT = "primaryLocationLineHash"
 _EFFECTS = {
-    FindingScope.FILE: "nothing is read from the file, and no objects are treated as deleted meanwhile",
-    FindingScope.OBJECT: "the object creates nothing new, and its existing packages stay as they are",
-    FindingScope.PACKAGE: "the package on that cluster stays as it is",
+    FindingScope.FILE: "nothing is read from the file, and no object is treated as deleted while the error exists",
+    FindingScope.OBJECT: "the object creates no packages, and its existing packages do not change",
+    FindingScope.PACKAGE: "the package on this cluster does not change",
     FindingScope.DESTINATION: "nothing is written to the target",
     FindingScope.CONFIG: "no change of the config itself is proposed",
     FindingScope.CLUSTER: "nothing is blocked, but the cluster would refuse the resource",
@@ -51,11 +51,11 @@ class LocatedFinding:
     """A finding with its location in the repository.
 
     Attributes:
-        path: Path from the root of the repository.
-        line: Line number from 1, 0 if it is unknown.
-        column: Column number from 1, 0 if it is unknown.
-        fingerprint: Digest that does not depend on line numbers and messages.
-        is_exact: Whether `path` is the file that the finding names, and not that of the owner.
+        path: The path from the root of the repository.
+        line: The line number from 1. The number is 0 if the line is unknown.
+        column: The column number from 1. The number is 0 if the column is unknown.
+        fingerprint: A digest that does not change if line numbers or messages change.
+        is_exact: Whether the finding is located in `path`. If False, `path` is the file of the owner of the package.
     """
 
     finding: Finding
@@ -68,7 +68,7 @@ class LocatedFinding:
 
 @dataclass(frozen=True)
 class ConfigPosition:
-    """A position in the config: a file by its path in the config folder, line and column."""
+    """A position in the config: the path of a file in the config folder, line and column."""
 
     file: str
     line: int = 0
@@ -77,15 +77,15 @@ class ConfigPosition:
 
 
 class FindingLocator:
-    """Finds positions of findings in the config, down to the column of a field."""
+    """Finds the positions of findings in the config: file, line, and the column of a field."""
 
     def __init__(self, objects: Iterable[ConfigObject], parents: Mapping[str, str] | None = None) -> None:
-        """Index the objects.
+        """Index the objects of the config.
 
         Args:
             objects: All objects of the config.
-            parents: The object that created an owner, such as the set of a PackageVariant. Keys and values have the
-                form `Kind/namespace/name`.
+            parents: The parent of each owner, such as the PackageVariantSet that created a PackageVariant. Keys and
+                values have the form `Kind/namespace/name`.
         """
         self._parents = parents or {}
         self._by_file: dict[tuple[str, str], list[ConfigObject]] = {}
@@ -95,12 +95,12 @@ class FindingLocator:
             self._by_name.setdefault(str(manifest.key), manifest)
 
     def find_location(self, location: SourceLocation) -> ConfigPosition | None:
-        """Return the position of a finding: in its own object, or else at the object that requests the package."""
+        """Return the position of a finding: in its object or, if this is unknown, in the owner of the package."""
         if manifests := self._by_file.get((location.file, location.object)):
             return _find_in_object(manifests, location)
         if location.file and not location.package:
             return ConfigPosition(location.file, location.line)
-        # Files of a package have no lines in the config. The owner is shown instead.
+        # Return the position of the owner, because the files of a package have no lines in the config.
         name = location.owner if location.package else location.object
         owner = self._by_name.get(self._parents.get(name, name))
         return ConfigPosition(owner.file, *owner.find_line_and_column(()), is_exact=False) if owner else None
@@ -109,11 +109,13 @@ class FindingLocator:
 def locate_findings(
     findings: Iterable[Finding], locator: FindingLocator, root: str, fallback_path: str
 ) -> list[LocatedFinding]:
-    """Return the findings in their order, each with a path in the repository.
+    """Return the findings, sorted, each with a path in the repository.
 
     Args:
-        root: Path of the config folder in the repository.
-        fallback_path: Path for findings without a file in the config, for example about a URL in the settings.
+        findings: The findings.
+        locator: Finds the positions of the findings.
+        root: The path of the config folder in the repository.
+        fallback_path: The path for findings without a config file, for example about a URL in the settings.
     """
     counts: Counter[tuple[str, ...]] = Counter()
     located: list[LocatedFinding] = []
@@ -122,7 +124,7 @@ def locate_findings(
         path = posixpath.join(root, position.file) if position else fallback_path
         identity = (finding.code, path, location.object, location.pointer, location.package, location.owner)
         counts[identity] += 1
-        # The number keeps several equal findings of one field apart.
+        # Add a number to the fingerprint, so that several equal findings of one field have different fingerprints.
         fingerprint = compute_digest([*identity, counts[identity]]).removeprefix("sha256:")
         line, column, is_exact = (position.line, position.column, position.is_exact) if position else (0, 0, False)
         located.append(LocatedFinding(finding, path, line, column, fingerprint, is_exact))
@@ -130,12 +132,12 @@ def locate_findings(
 
 
 def format_located_findings(located: Iterable[LocatedFinding]) -> list[str]:
-    """Return the findings as text lines, with the lines of their fields."""
+    """Return the findings as text lines. The locations contain the line of each field."""
     return format_findings(map(_set_line, located))
 
 
 def build_located_findings_data(located: Iterable[LocatedFinding]) -> list[dict[str, Any]]:
-    """Return the findings as JSON data, with the lines of their fields. `line` and `column` count from 1."""
+    """Return the findings as JSON data. The fields `line` and `column` start from 1."""
     entries = list(located)
     findings = {entry.finding: _set_line(entry) for entry in entries}
     causes = map_root_causes(findings)
@@ -157,11 +159,11 @@ def _set_line(located: LocatedFinding) -> Finding:
 
 
 def _find_in_object(manifests: list[ConfigObject], location: SourceLocation) -> ConfigPosition:
-    # If a file has several copies of the object, the last one that begins above the line is used.
+    # Select the last copy of the object that begins above the line, because a file can contain several copies.
     above = [manifest for manifest in manifests if manifest.line <= location.line] or manifests[:1]
     manifest = max(above, key=lambda candidate: candidate.line)
     line, column = manifest.find_line_and_column(_resolve_path(manifest.data, location.pointer))
-    # An object begins with the comments above it, so the finding's line can be the better one.
+    # Prefer the line of the finding, because the position of an object can be the comment above the object.
     has_better_line = location.line > manifest.line and not location.pointer
     return (
         ConfigPosition(location.file, location.line, 1)
@@ -171,7 +173,7 @@ def _find_in_object(manifests: list[ConfigObject], location: SourceLocation) -> 
 
 
 def _resolve_path(data: Any, pointer: str) -> DataPath:
-    """Return the path of a JSON pointer or of a dotted field path, up to the last existing segment."""
+    """Return the path of a JSON pointer or dotted field path, up to the last segment that exists in the data."""
     if not pointer.startswith("/"):
         return parse_field_path(data, pointer) or ()
     path: list[str | int] = []
@@ -204,12 +206,14 @@ def build_sarif_log(
 ) -> dict[str, Any]:
     """Return a SARIF 2.1.0 log with one run, in the form that GitHub code scanning accepts.
 
-    If there are more than MAX_RESULTS findings, errors are kept first, and a notification has the number of the others.
+    If there are more than `MAX_RESULTS` findings, the log contains errors first, then other findings. A notification
+    has the number of the omitted findings.
 
     Args:
-        version: Version of this program.
-        codes: All finding codes, for the descriptions of the rules.
-        category: Name of the analysis. Uploads of different categories do not replace each other.
+        located: The findings with their locations.
+        version: The version of the reconciler.
+        codes: All finding codes. The log describes the codes that occur.
+        category: The name of the analysis. On GitHub, an upload replaces only uploads with the same category.
     """
     selected, codes_by_name = _select_results(located), index_codes_by_name(codes)
     names = sorted({entry.finding.code for entry in selected})
@@ -272,9 +276,9 @@ def _build_result(located: LocatedFinding, rule: int) -> dict[str, Any]:
 
 
 def _format_message(located: LocatedFinding) -> str:
-    """Return the message. For a finding in a package, the location in the package comes first.
+    """Return the message of a finding. For a finding in a package, add the location in the package before the message.
 
-    The physical location of such a finding is that of the owner.
+    The SARIF location of a finding in a package is the location of the owner.
     """
     location, message = located.finding.location, located.finding.message
     if not location.package:
@@ -287,7 +291,7 @@ def _format_message(located: LocatedFinding) -> str:
 
 
 def _build_location(located: LocatedFinding) -> dict[str, Any]:
-    # SARIF requires a line. A finding about a whole file is shown at line 1.
+    # Use line 1 for a finding about a whole file, because SARIF requires a line.
     region = {"startLine": located.line or 1, **({"startColumn": located.column} if located.column else {})}
     place: dict[str, Any] = {"artifactLocation": {"uri": quote_uri_path(located.path)}, "region": region}
     names = _list_logical_names(located.finding.location)
@@ -301,7 +305,7 @@ def _list_logical_names(location: SourceLocation) -> list[str]:
 
 
 def build_code_quality_report(located: Iterable[LocatedFinding]) -> list[dict[str, Any]]:
-    """Return a GitLab Code Quality report: a list of issues, each with path and line."""
+    """Return a GitLab Code Quality report: a list of issues, each with a path and a line."""
     return [
         {
             "description": to_one_line(_describe(entry)),

@@ -12,7 +12,7 @@ from reconciler.output.findings.grouping import FindingGroup, find_root_causes, 
 from reconciler.output.text import format_count, format_object_reference, shorten, to_one_line
 
 MAX_LINE_CHARACTERS = 1_000
-"""The limit of characters per finding in text output. JSON output has the whole message."""
+"""The maximum number of characters per finding in text output. JSON output has the whole message."""
 _MAX_CONSEQUENCES = 5
 _SEVERITY_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 _PAGE_HEAD = """\
@@ -50,9 +50,9 @@ If an error blocks nothing in its context, it has the severity `warning`. Exampl
 
 
 def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings without duplicates: those of the config by file and line, then those of each package.
+    """Return the findings without duplicates, sorted. Findings about the config come before findings in packages.
 
-    At the same location, errors come first.
+    Findings with the same location are sorted by severity, errors first.
     """
     return sorted(
         set(findings),
@@ -66,22 +66,22 @@ def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
 def format_findings(findings: Iterable[Finding]) -> list[str]:
     """Return `location: severity Code: message` for each finding. More than five similar findings share one line.
 
-    Consequences of a root cause are indented below it, and counted after the first ones. See `format_location`,
-    `group_findings` and `find_root_causes`.
+    The first consequences of a root cause are indented below the root cause, and one more line counts the others. See
+    `format_location`, `group_findings` and `find_root_causes`.
     """
     return [line for group in group_root_causes(sort_findings(findings)) for line in group.lines]
 
 
 @dataclass(frozen=True)
 class RootCauseGroup:
-    """Similar root causes, with the consequences of all of them."""
+    """Similar root causes, with the consequences of all these root causes."""
 
     group: FindingGroup
     consequences: tuple[Finding, ...]
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """All findings that the group lists."""
+        """All findings of the group: the root causes and their consequences."""
         return (*self.group.findings, *self.consequences)
 
     @property
@@ -95,7 +95,7 @@ class RootCauseGroup:
 
 
 def group_root_causes(findings: Sequence[Finding]) -> list[RootCauseGroup]:
-    """Return the root causes of findings, similar ones together, in the order of the findings."""
+    """Return the root causes among the findings. Similar root causes form one group."""
     consequences = {cause.finding: cause.consequences for cause in find_root_causes(findings)}
     return [
         RootCauseGroup(group, tuple(chain.from_iterable(consequences[finding] for finding in group.findings)))
@@ -108,9 +108,9 @@ def _format_group(group: FindingGroup) -> str:
 
 
 def format_location(finding: Mapping[str, Any]) -> str:
-    """Return the location of a finding, given as JSON data.
+    """Return the location of a finding that is given as JSON data.
 
-    The location is `file:line`, or the object if there is no file, or "". In a package, it is
+    The location is `file:line`, or the object if there is no file. The location of a finding in a package is
     `repository/package file:line (owner)`.
     """
     file, owner, name = (finding.get(field, "") for field in ("file", "owner", "object"))
@@ -121,9 +121,9 @@ def format_location(finding: Mapping[str, Any]) -> str:
 
 
 def build_findings_data(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Return the findings as JSON data without unknown fields. `line` counts from 1.
+    """Return the findings as JSON data. Unknown fields are omitted, and `line` starts from 1.
 
-    `causedBy` has code and location of the root cause of a finding.
+    The field `causedBy` has the code and the location of the root cause of a finding.
     """
     ordered = sort_findings(findings)
     causes = map_root_causes(ordered)
@@ -131,7 +131,7 @@ def build_findings_data(findings: Iterable[Finding]) -> list[dict[str, Any]]:
 
 
 def build_cause_data(cause: Finding | None) -> dict[str, Any]:
-    """Return the reference to a root cause as JSON data, or {} without a root cause."""
+    """Return the field `causedBy` for a root cause. Return {} if there is no root cause."""
     if cause is None:
         return {}
     location = {name: value for name in ("file", "line", "object") if (value := getattr(cause.location, name))}
@@ -145,7 +145,7 @@ def build_finding_data(finding: Finding) -> dict[str, Any]:
 
 
 def format_findings_page(codes: Iterable[FindingCode]) -> str:
-    """Return the Markdown page with severity, scope and description of every finding code."""
+    """Return the Markdown page with the severity, scope and description of each finding code."""
     rows = [
         f"| `{code.name}` | {code.severity} | {code.scope} | {code.description} |"
         for code in sorted(codes, key=lambda code: code.name)
@@ -155,6 +155,7 @@ def format_findings_page(codes: Iterable[FindingCode]) -> str:
 
 def _format_finding(finding: Finding) -> str:
     location = format_location(build_finding_data(finding))
-    # A parser's message begins with the location, because some callers show messages only.
+    # Remove the location from the message. Parser messages begin with their location, because some callers show only
+    # the message.
     text = f"{finding.severity.value} {finding.code}: {finding.message.removeprefix(f'{location}: ')}"
     return to_one_line(shorten(f"{location}: {text}" if location else text, MAX_LINE_CHARACTERS))

@@ -1,7 +1,7 @@
-"""Order in many findings: root causes with their consequences, and groups of similar findings.
+"""Finds the root causes of findings with their consequences, and groups similar findings.
 
-A finding is a consequence of an error about an object that its message names. Examples are a set that names a
-Repository with an error, and a resource that names an invalid policy.
+A finding is a consequence if its message names an object that has an error. For example, the finding of a set names a
+Repository with an error, or the finding of a resource names an invalid policy.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from reconciler.krm.findings import MAX_EXAMPLES, Finding, select_errors
 from reconciler.output.text import format_object_reference
 
-# An object in a message: `Kind namespace/name` or `Kind/namespace/name`, or the kind with a name without namespace.
+# Matches an object in a message, as `Kind namespace/name` or `Kind/namespace/name`.
 _OBJECT = re.compile(r"\b([A-Z][A-Za-z]*)[ /]([a-z0-9_.-]+/[a-z0-9.-]*[a-z0-9])")
 _CLUSTER_SCOPED_OBJECT = re.compile(r"\b([A-Z][A-Za-z]*) ([a-z0-9.-]*[a-z0-9])(?![a-z0-9/])")
 _REPOSITORY = re.compile(r"\b(?:Repository ['\"]?|repo(?:sitory)? ['\"])([a-z0-9.-]*[a-z0-9])")
@@ -22,7 +22,7 @@ _WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 @dataclass(frozen=True)
 class RootCause:
-    """A finding that is not a consequence of another finding, with its consequences."""
+    """A finding that is not a consequence of another finding, with its own consequences."""
 
     finding: Finding
     consequences: tuple[Finding, ...] = ()
@@ -55,11 +55,12 @@ def map_root_causes(findings: Iterable[Finding]) -> Mapping[Finding, Finding]:
 def _find_direct_cause(
     finding: Finding, errors: Mapping[str, Finding], repositories: Mapping[str, Finding]
 ) -> Finding | None:
-    """Return the error about the first object in the message that is not the finding's own object.
+    """Return the error about the first object in the message that is not the object of the finding itself.
 
     Args:
-        errors: Errors by object, as `Kind/namespace/name`.
-        repositories: Errors about Repositories by name.
+        finding: The finding with the message.
+        errors: The error of each object, by `Kind/namespace/name`.
+        repositories: The error of each Repository, by name.
     """
     location, message = finding.location, finding.message
     own_objects = {location.object, location.owner} if not location.package else set()
@@ -73,7 +74,7 @@ def _find_direct_cause(
 
 
 def _follow_causes(finding: Finding, causes: Mapping[Finding, Finding]) -> Finding:
-    """Return the last cause of the chain. If the chain is a cycle, return the finding of the cycle that sorts first."""
+    """Return the last finding in the chain of causes. For a cycle, return the finding that sorts first."""
     chain = [finding]
     while (cause := causes.get(chain[-1])) is not None:
         if cause in chain:
@@ -84,21 +85,21 @@ def _follow_causes(finding: Finding, causes: Mapping[Finding, Finding]) -> Findi
 
 @dataclass(frozen=True)
 class FindingGroup:
-    """Findings with the same code and severity whose messages differ only in the names of objects and packages.
+    """Findings with equal code and severity whose messages differ only in the names of objects and packages.
 
-    A group has one finding or more than five, because up to five similar findings are shown one by one.
+    A group contains one finding or more than five findings. Up to five similar findings are separate groups.
     """
 
     findings: tuple[Finding, ...]
 
     @property
     def first(self) -> Finding:
-        """The finding that is shown in full."""
+        """The finding whose message is shown for the whole group."""
         return self.findings[0]
 
     @property
     def examples(self) -> tuple[str, ...]:
-        """Up to five different locations, including that of the first finding; () for a single finding."""
+        """Up to five different locations of the findings, starting with the first finding. () for a single finding."""
         if len(self.findings) == 1:
             return ()
         locations = dict.fromkeys(_format_short_location(finding) for finding in self.findings)
@@ -106,7 +107,7 @@ class FindingGroup:
 
     @property
     def summary(self) -> str:
-        """The number of similar findings and examples: `the same at 100 locations: a, b, c, d, e and 95 more`."""
+        """The number of findings and examples, such as `the same at 100 locations: a, b, c, d, e and 95 more`."""
         if len(self.findings) == 1:
             return ""
         rest = len(self.findings) - len(self.examples)
@@ -115,7 +116,10 @@ class FindingGroup:
 
 
 def group_findings(findings: Sequence[Finding]) -> Iterator[FindingGroup]:
-    """Yield the findings in their order. More than five similar findings form one group, in place of the first."""
+    """Yield groups of similar findings, in the order of the first finding of each group.
+
+    More than five similar findings form one group. Other findings form groups of one finding.
+    """
     by_code: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
         by_code.setdefault((finding.code, finding.severity.value), []).append(finding)

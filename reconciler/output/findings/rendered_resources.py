@@ -1,4 +1,4 @@
-"""Findings about rendered resources that violate a schema, at the config line that set the value if there is one."""
+"""Findings about rendered resources that violate a schema, with the config line that set the value."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ViolationKey = tuple[str, str, str, str, str]
 
 @dataclass(frozen=True)
 class UnknownVersionClusters:
-    """Clusters without a Kubernetes version, and the version that was assumed for them."""
+    """Clusters without a Kubernetes version, and the version that validation assumes for these clusters."""
 
     clusters: Sequence[str]
     assumed_version: str
@@ -33,7 +33,7 @@ class UnknownVersionClusters:
 
 
 def build_rendered_findings(checked: Iterable[CheckedPackage], objects: ConfigObjects) -> Iterator[Finding]:
-    """Yield the findings about rendered resources. Equal violations of several packages form one finding."""
+    """Yield the findings about rendered resources. Equal violations in several packages form one finding."""
     violations: dict[_ViolationKey, list[tuple[CheckedPackage, ResourceViolation]]] = {}
     unchecked: dict[tuple[str, str], list[tuple[CheckedPackage, UncheckedResources]]] = {}
     for package in checked:
@@ -53,14 +53,13 @@ def build_rendered_findings(checked: Iterable[CheckedPackage], objects: ConfigOb
 
 
 def build_unknown_version_findings(unknown: UnknownVersionClusters) -> Iterator[Finding]:
-    """Yield an info if clusters have no Kubernetes version."""
+    """Yield an info finding if there are clusters without a Kubernetes version."""
     if unknown.clusters:
         first = unknown.clusters[0]
         names = format_names(unknown.clusters, _MAX_NAMES)
         message = (
-            f"the Kubernetes version of {names} is unknown, so packages there are validated for"
-            f" {unknown.assumed_version}; next step: set the annotation reconciler.dev/kubernetes-version on the"
-            " cluster"
+            f"the Kubernetes version of {names} is unknown, so validation uses {unknown.assumed_version}; next step:"
+            " set the annotation reconciler.dev/kubernetes-version on the cluster"
         )
         yield KUBERNETES_VERSION_UNKNOWN.finding(message, unknown.locations.get(first, SourceLocation()))
 
@@ -69,7 +68,7 @@ def _build_violation_finding(
     package: CheckedPackage, violation: ResourceViolation, others: Sequence[str], objects: ConfigObjects
 ) -> Finding:
     resource = violation.resource
-    more = f"; the same in {format_names(others, _MAX_NAMES)}" if others else ""
+    more = f"; same violation in {format_names(others, _MAX_NAMES)}" if others else ""
     path = format_path_text(violation.path)
     text = f"{format_object(resource.key)}: {f'{path} ' if path else ''}{violation.message}"
     step = _find_config_step(package, violation, objects)
@@ -80,7 +79,7 @@ def _build_violation_finding(
     name = next(map(str, keys), step.set_by)
     variant = package.variant
     location = SourceLocation(step.file, step.line, name, "", str(variant.target), str(variant.owner.key))
-    origin = f"{format_object_reference(step.set_by)} {step.field} sets it in {resource.file}"
+    origin = f"{format_object_reference(step.set_by)} {step.field} sets this value in {resource.file}"
     return violation.code.finding(f"{text}; {origin}{more}", location)
 
 
@@ -91,13 +90,13 @@ def _has_name(key: ObjectKey, name: str) -> bool:
 def _get_location(
     package: CheckedPackage, resource: PackageResource, path: DataPath, objects: ConfigObjects
 ) -> SourceLocation:
-    """Return the location in the config if the resource is copied from there, else the location in the package."""
+    """Return the location of the config object that the resource is a copy of, or the location in the package."""
     variant = package.variant
     target, owner, pointer = str(variant.target), str(variant.owner.key), format_pointer(path)
     manifest = objects.get(resource.key)
     if manifest is not None and variant.upstream is None:
         return SourceLocation(manifest.file, manifest.location_of(path).line, str(manifest.key), pointer, target, owner)
-    # JSON files are parsed without line numbers.
+    # Use line 0 for JSON files, because the JSON parser has no line numbers.
     line = 0 if resource.file.endswith(".json") else resource.document.find_line(path)
     return SourceLocation(resource.file, line, str(resource.key), pointer, target, owner)
 
@@ -105,7 +104,7 @@ def _get_location(
 def _find_config_step(
     package: CheckedPackage, violation: ResourceViolation, objects: ConfigObjects
 ) -> ValueStep | None:
-    """Return the last step that set the value, or a value around it, if a config object did it."""
+    """Return the last step that set the value or a value that contains it. Return None if no config object set it."""
     variant, pointer = package.variant, format_pointer(violation.path)
     explained = ExplainedPackage(str(variant.target), "", objects, variant.owner, variant, package.rendered)
     try:

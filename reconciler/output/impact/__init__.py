@@ -1,4 +1,4 @@
 """The impact of a config change on the fleet as text, Markdown and JSON data.
 
-The two plans are compared in `planning/attribution/`. This folder groups, explains and formats the differences.
+The package `planning/attribution` compares the two plans. This package groups and formats the differences.
 """

@@ -1,4 +1,4 @@
-"""Differences between two configs by object, and their attribution to the packages that differ."""
+"""Finds the config objects that differ between two configs, and the packages that each difference affects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reconciler.planning.model.outcomes import Draft, PackageOutcome
 
 _CLUSTER_KINDS = frozenset({"Repository", "Cluster", "FederatedCluster"})
 _POLICY_KINDS = frozenset({"OverridePolicy", "ClusterOverridePolicy", "PropagationPolicy", "ClusterPropagationPolicy"})
-# Kind, namespace and name of an object. Lookups of cluster-scoped objects use the default namespace.
+# Kind, namespace and name of an object. Cluster-scoped objects have the default namespace here.
 _LookupKey = tuple[str, str, str]
 
 
@@ -28,7 +28,7 @@ class ConfigChange:
     """One config object that was added, removed or changed.
 
     Attributes:
-        file: The file that contains the object, or contained it before.
+        file: The file that contains the object. For a removed object, the file that contained it.
     """
 
     key: ObjectKey
@@ -37,7 +37,7 @@ class ConfigChange:
 
     @property
     def summary(self) -> str:
-        """The change on one line: `Addon metrics changed (addons.yaml)`."""
+        """The change on one line, e.g. `Addon metrics changed (addons.yaml)`."""
         return to_one_line(f"{format_object(self.key)} {self.change_type} ({self.file})")
 
     def as_data(self) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class ConfigChange:
 def compare_configs(
     before: Mapping[ObjectKey, ConfigObject], after: Mapping[ObjectKey, ConfigObject]
 ) -> tuple[ConfigChange, ...]:
-    """Return the objects that differ, sorted by key. An object that only moved to another place does not differ."""
+    """Return the config objects that differ, sorted by key. Ignore moves to another file or line."""
     changes = (_compare_objects(before.get(key), after.get(key)) for key in sorted({*before, *after}))
     return tuple(change for change in changes if change)
 
@@ -58,14 +58,14 @@ def _compare_objects(before: ConfigObject | None, after: ConfigObject | None) ->
         return ConfigChange(after.key, "added", after.file) if after else None
     if after is None:
         return ConfigChange(before.key, "removed", before.file)
-    # Both configs share the objects of unchanged files.
+    # Compare identities first, because both configs share the Python objects of unchanged files.
     if before is after or before.digest == after.digest:
         return None
     return ConfigChange(after.key, "changed", after.file)
 
 
 class ConfigChangeAttribution:
-    """Finds the config changes that cause a package to differ."""
+    """Finds the config changes that change a package."""
 
     def __init__(self, changes: Iterable[ConfigChange]) -> None:
         self._by_key = {change.key: change for change in changes}
@@ -75,9 +75,9 @@ class ConfigChangeAttribution:
             self._by_lookup.setdefault(_build_lookup_key(key.kind, key.namespace, key.name), []).append(change)
 
     def find_causes(self, effect: PackageImpact, changes: PackageChanges | None) -> tuple[ConfigChange, ...]:
-        """Return the changes behind the changed dependencies of the render.
+        """Return the config changes that changed a dependency of the render.
 
-        If there are none, return the changes of all objects that the package depends on.
+        If there are none, return the config changes of all objects that the package depends on.
         """
         if not self._by_key:
             return ()
@@ -114,14 +114,14 @@ class ConfigChangeAttribution:
                     yield self._by_key[key]
 
     def _find_related(self, effect: PackageImpact, changes: PackageChanges | None) -> Iterator[ConfigChange]:
-        """Yield the changes of the owner, the cluster, the upstream, the resources and the sources of a package."""
+        """Yield the config changes of the owner, cluster, upstream, resources and inputs of a package."""
         yield from self._find_owners(effect)
         if effect.target:
             yield from self._find_cluster(effect.target.name)
         for outcome in (effect.before.outcome, effect.after.outcome):
             if outcome:
                 yield from self._find_sources(outcome)
-        # A resource that is placed without a change has the key of the config object.
+        # Look up the changed resources too, because a config resource that is placed on a cluster keeps its key.
         keys = (change.key for change in (changes.objects if changes else ()))
         yield from (self._by_key[key] for key in keys if key in self._by_key)
 

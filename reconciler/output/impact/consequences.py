@@ -1,6 +1,7 @@
-"""Consequences of resource changes on a cluster, such as a restart of pods, according to the Kubernetes API.
+"""Finds the consequences of resource changes on a cluster, such as a restart of pods, from the Kubernetes API rules.
 
-Rules of operators and admission webhooks are not included, except those of Strimzi about deleted brokers.
+Operators and admission webhooks have additional rules. This module contains only one of these rules: deleted Strimzi
+brokers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from reconciler.output.changes.package_changes import PackageChanges
 
 ConsequenceLevel = Literal["destroys", "recreates", "stops", "restarts"]
 CONSEQUENCE_LEVELS: tuple[ConsequenceLevel, ...] = ("destroys", "recreates", "stops", "restarts")
-"""The levels, the worst first: data is lost, the cluster refuses the change, pods stop, pods restart."""
+"""The levels of consequences, the worst first. "recreates" means that the cluster refuses the change."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,12 @@ class Consequence:
 
 @dataclass(frozen=True)
 class _Rule:
-    """A consequence of changes of some fields of a kind.
+    """The consequence that changes of some fields of a kind have.
 
     Attributes:
         fields: The fields whose changes have the consequence.
-        exceptions: Fields below `fields` whose changes do not have it.
-        is_defaulted: Whether the cluster sets the fields, so that removing them changes nothing.
+        exceptions: Fields below `fields` whose changes do not have the consequence.
+        is_defaulted: Whether the cluster sets the fields. If True, the removal of a field changes nothing.
     """
 
     level: ConsequenceLevel
@@ -61,7 +62,6 @@ _IMMUTABLE = "{field} is immutable: the cluster refuses the change until the res
 _NEXT_RUN = "its next runs have new pods: {field} changed"
 _REPLACED_PODS = "its pods are replaced: {field} changed"
 
-# The rules by group and kind.
 _RULES: dict[tuple[str, str], tuple[_Rule, ...]] = {
     ("apps", "Deployment"): (_Rule("recreates", _IMMUTABLE, _SELECTOR), _Rule("restarts", _REPLACED_PODS, _POD)),
     ("apps", "DaemonSet"): (_Rule("recreates", _IMMUTABLE, _SELECTOR), _Rule("restarts", _REPLACED_PODS, _POD)),
@@ -98,7 +98,7 @@ _RULES: dict[tuple[str, str], tuple[_Rule, ...]] = {
     ),
 }  # fmt: skip
 
-# The loss when a resource is removed, by group and kind.
+# The data that is deleted when a resource is removed, for each group and kind.
 _LOSSES: dict[tuple[str, str], str] = {
     ("", "Namespace"): "everything in the namespace is deleted",
     ("", "PersistentVolumeClaim"): "the data of its volume can be deleted, depending on the volume's reclaim policy",
@@ -115,7 +115,7 @@ _VERSIONS_PATH = ("spec", "versions")
 
 
 def find_consequences(changes: PackageChanges) -> tuple[Consequence, ...]:
-    """Return the consequences of all changed resources, the worst first."""
+    """Return the consequences of all changed resources, the most severe first."""
     consequences = [
         consequence
         for change in changes.objects
@@ -163,7 +163,7 @@ def _find_removed_versions(change: ObjectChange) -> Iterator[Consequence]:
 
 
 def _is_affected(change: FieldChange, field: FieldPath) -> bool:
-    """Return whether a change is inside of a field, or changes a value that contains the field."""
+    """Return whether a change is at or below a field, or changes a value that contains the field."""
     path = change.path
     if len(path) >= len(field):
         return path[: len(field)] == field

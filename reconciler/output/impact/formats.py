@@ -1,4 +1,4 @@
-"""The impact of a config change as text, Markdown for a comment, and JSON data, with its risks."""
+"""The impact of a config change as text, Markdown and JSON data, with its risks."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from reconciler.output.status.package_sections import format_children
 from reconciler.output.text import format_code, format_count, format_folded_diffs, format_names, shorten, to_one_line
 
 COMMENT_MARKER = "<!-- reconciler impact -->"
-"""The first line of the Markdown, which is invisible. A pipeline finds its own comment by it."""
+"""The first line of the Markdown. A pipeline finds its own comment by this invisible line."""
 MAX_COMMENT_CHARACTERS = 65_000
-"""The limit of the Markdown. A comment on GitHub has at most 65,536 characters."""
+"""The maximum length of the Markdown. A comment on GitHub has at most 65,536 characters."""
 _MAX_RISK_NAMES = 3
 _MAX_LINES = 20
 _MAX_ROWS = 30
@@ -35,7 +35,7 @@ _LEVEL_LABELS: dict[ConsequenceLevel, str] = {
     "stops": "stops pods",
     "restarts": "restarts pods",
 }
-# The kind of a risk is part of the JSON output. Text has a clearer label for one kind.
+# Use a clearer label in text for this kind of risk. The JSON output has the kind itself.
 _RISK_LABELS = {"holds up": "blocked"}
 _KIND_LABELS: dict[ImpactKind, str] = {
     "removed": "proposed for removal",
@@ -57,7 +57,7 @@ _LINE_LABELS = frozenset({"conflict", "templates", "child", "overridden", "block
 
 @dataclass(frozen=True)
 class Risk:
-    """One risk of an impact: its kind, the packages, and the reason."""
+    """One risk of a config change: the kind, the packages and the reason."""
 
     kind: str
     packages: str
@@ -69,9 +69,9 @@ class Risk:
 
 
 def find_risks(overview: ImpactOverview) -> tuple[Risk, ...]:
-    """Return all risks, the worst kind first."""
+    """Return all risks of a config change, the most severe kind first."""
     groups = [(format_group_location(group, overview.clusters), group[0]) for group in overview.groups]
-    # An error in a package blocks the package, which is a risk of its own.
+    # Omit errors in packages, because an error in a package blocks the package, and this is a separate risk.
     config_errors = (error for error in overview.new_errors if not error.location.package)
     return (
         *(Risk("removes", packages, _format_removal(first)) for packages, first in groups if first.kind == "removed"),
@@ -99,11 +99,11 @@ def find_risks(overview: ImpactOverview) -> tuple[Risk, ...]:
 
 
 def format_group_location(group: ImpactGroup, clusters: FleetClusters) -> str:
-    """Return the packages and clusters of a group: `gateway on all 40 clusters with region=eu`."""
+    """Return the packages and clusters of a group, e.g. `gateway on all 40 clusters with region=eu`."""
     if len(group) == 1:
         return to_one_line(group[0].target)
     packages = list(dict.fromkeys(package.effect.package or package.owner for package in group))
-    # The name of a Plugin contains the name of its cluster.
+    # Replace the cluster name in package names by "*", because the name of a Plugin contains the name of its cluster.
     masked = {package.effect.package.replace(package.cluster, "*") for package in group if package.cluster}
     packages = sorted(masked) if len(masked) == 1 and len(packages) > 1 else packages
     names = {package.cluster for package in group if package.cluster}
@@ -136,19 +136,22 @@ def _find_consequences(packages: str, package: AffectedPackage, level: Consequen
 
 
 def _list_template_risks(package: AffectedPackage) -> Iterator[str]:
-    """Yield the lines on template changes that can restart pods."""
+    """Yield the lines about template changes that can restart pods."""
     if package.draft:
         changes = package.draft.draft.rendered.template_changes
         risky = sum(change.restarts_pods is not False or change.previous_parent is not None for change in changes)
-        # The lines are sorted by risk.
+        # Take the first lines, because the lines are sorted by risk.
         yield from package.draft.templates[:risky]
 
 
 def format_impact_text(overview: ImpactOverview, max_diff_lines: int = 0) -> str:
-    """Return the impact as plain text: counts, risks, findings, config changes, and each change of packages once.
+    """Return the impact as plain text: counts, risks, findings, config changes and changes of packages.
+
+    Equal changes of several packages are shown once.
 
     Args:
-        max_diff_lines: Limit of lines per file; 0 for no diffs.
+        overview: The overview of the impact.
+        max_diff_lines: The maximum number of diff lines per file. The value 0 omits the diffs.
     """
     risks = (f"{_format_risk_kind(risk)}: {risk.packages}: {risk.reason}" for risk in find_risks(overview))
     sections = [
@@ -164,9 +167,9 @@ def format_impact_text(overview: ImpactOverview, max_diff_lines: int = 0) -> str
 
 
 def format_impact_markdown(overview: ImpactOverview, max_diff_lines: int = 0) -> str:
-    """Return the impact as Markdown for a comment. It begins with COMMENT_MARKER.
+    """Return the impact as Markdown for a comment. The Markdown begins with `COMMENT_MARKER`.
 
-    User input is formatted as code. Groups that exceed the limit of a comment are counted.
+    User input is formatted as code. If the comment is too long, groups of changes are replaced by their number.
     """
     sections = [
         f"{COMMENT_MARKER}\n# {_format_headline(overview)}",
@@ -181,10 +184,10 @@ def format_impact_markdown(overview: ImpactOverview, max_diff_lines: int = 0) ->
 
 
 def build_impact_data(overview: ImpactOverview, max_diff_lines: int = 0) -> dict[str, Any]:
-    """Return the impact as JSON data without limits. Values of Secrets are masked.
+    """Return the complete impact as JSON data. Values of Secrets are masked.
 
-    Each entry of `packages` has the index of its group in `groups`. Changes are part of the group, except those of a
-    package whose names differ from those of the group.
+    Each entry of `packages` has the index of its group in `groups`. The group contains the changes. An entry has its
+    own changes if names in its changes differ from the group.
     """
     return {
         "base": overview.base,
@@ -258,7 +261,7 @@ def _format_group_markdown(group: ImpactGroup, overview: ImpactOverview, max_dif
 
 
 def _format_item(line: str) -> str:
-    """Return a line as a Markdown list item. A label at its beginning is text, and the rest is code."""
+    """Return a line as a Markdown list item. A known label at its start is plain text, and the rest is code."""
     label, colon, text = line.partition(": ")
     if colon and label in _LINE_LABELS:
         return f"- {label}: {format_code(shorten(text, _MAX_LINE_CHARACTERS))}"
@@ -288,7 +291,7 @@ def _format_details(group: ImpactGroup) -> Iterator[str]:
 
 
 def _format_by_code(findings: Iterable[Finding]) -> list[str]:
-    """Return the first lines for each finding code, because a fleet can have thousands of equal findings."""
+    """Return the first lines per finding code, because a fleet can have thousands of equal findings."""
     by_code: dict[str, list[Finding]] = {}
     for finding in findings:
         by_code.setdefault(finding.code, []).append(finding)
@@ -301,7 +304,7 @@ def _format_by_code(findings: Iterable[Finding]) -> list[str]:
 
 
 def _list_causes(group: ImpactGroup) -> list[str]:
-    """Return the config changes that cause a group, or the causes of the draft if there are none."""
+    """Return the config changes that cause a group of changes. If there are none, return the causes of the draft."""
     changes = {change.key: change for package in group for change in package.config_changes}
     return [changes[key].summary for key in sorted(changes)] or list(group[0].causes)
 
@@ -346,12 +349,12 @@ def _format_risk_table(risks: Sequence[Risk]) -> str:
 
 
 def _format_cell(text: str) -> str:
-    # A vertical bar ends a table cell, also in code.
+    # Escape vertical bars, because a vertical bar ends a table cell, even inside code.
     return format_code(shorten(text, _MAX_LINE_CHARACTERS)).replace("|", "\\|")
 
 
 def _join_within_limit(sections: Sequence[str], groups: Sequence[str]) -> str:
-    """Return the sections with as many groups as the limit allows, and the number of the other groups."""
+    """Return the sections and as many groups as a comment can contain, with the number of the omitted groups."""
     space = MAX_COMMENT_CHARACTERS - sum(len(section) + 2 for section in sections) - _MAX_LINE_CHARACTERS
     included: list[str] = []
     for group in groups:
@@ -361,12 +364,12 @@ def _join_within_limit(sections: Sequence[str], groups: Sequence[str]) -> str:
         included.append(group)
     dropped = len(groups) - len(included)
     count = format_count(dropped, "more group")
-    note = f"{count} of equal changes exceeded the limit of a comment. Text and JSON output have all groups."
+    note = f"{count} of equal changes did not fit into this comment. Text and JSON output have all groups."
     return "\n\n".join([*sections, *included, *([note] if dropped else [])]) + "\n"
 
 
 def _build_package_data(package: AffectedPackage, group: int, first: AffectedPackage) -> dict[str, Any]:
-    # Changes of a group are equal except for names. A package with other names has its own changes.
+    # Include the changes of a package only if they differ from the changes of its group, for example in names.
     changes, group_changes = package.changes, first.changes
     has_own_changes = changes and group_changes and changes.comparison_key != group_changes.comparison_key
     effect, owner = package.effect, package.effect.owner

@@ -1,6 +1,6 @@
-"""The overview of the impact of a config change: affected packages grouped by equal changes, as values.
+"""The overview of the impact of a config change: packages with equal changes form groups.
 
-`FleetClusters` describes sets of clusters by a common label.
+The class `FleetClusters` describes a set of clusters by a label that the clusters have in common.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from reconciler.planning.model.outcomes import Draft
 from reconciler.planning.model.sources import locate_conflict
 
 ClusterLabels = Mapping[str, Mapping[str, str]]
-"""The labels of each cluster, by name."""
+"""The labels of each cluster, by the name of the cluster."""
 ImpactKind = Literal["new", "changed", "removed", "orphaned", "unmade", "kept", "heldUp", "mended"]
 """The kinds of impact on a package. The JSON output has these values.
 
@@ -38,14 +38,14 @@ ImpactKind = Literal["new", "changed", "removed", "orphaned", "unmade", "kept", 
 - `mended`: the package is no longer blocked.
 """
 IMPACT_KINDS: tuple[ImpactKind, ...] = ("removed", "heldUp", "changed", "new", "unmade", "orphaned", "kept", "mended")
-"""The kinds, the riskiest first."""
+"""The kinds of impact, the riskiest first."""
 _KINDS_OF_REMOVALS: Mapping[str, ImpactKind] = {
     "proposed": "removed",
     "orphaned": "orphaned",
     "declined": "kept",
     "recalled": "kept",
 }
-# For these kinds, the content of a package does not distinguish groups.
+# Compare only the names of changed resources for these kinds, so that packages with different content form one group.
 _KINDS_WITHOUT_CONTENT: frozenset[ImpactKind] = frozenset({"new", "removed", "unmade"})
 _MAX_LABEL_VALUES = 3
 _MAX_CONFLICTS = 20
@@ -71,9 +71,10 @@ class FleetClusters:
         }
 
     def find_common_label(self, names: Collection[str]) -> str:
-        """Return a label that exactly these clusters have, such as `region=eu`, or "" if there is none.
+        """Return a label that these clusters have and no other cluster has, such as `region=eu`. Return "" if there is
+        none.
 
-        A label with up to three values can also describe the clusters: `region=eu or region=us`.
+        A label with two or three values can also describe the clusters, such as `region=eu or region=us`.
         """
         selected = frozenset(names)
         labels = (self._describe(key, selected) for key in self._names_by_label) if len(selected) > 1 else iter(())
@@ -81,7 +82,8 @@ class FleetClusters:
 
     def _describe(self, key: str, selected: frozenset[str]) -> str:
         values = {self.labels[name].get(key) for name in selected if name in self.labels}
-        # A label whose value differs on nearly every cluster is only another name of the cluster.
+        # Reject labels with a different value on nearly every cluster, because such a label does not describe the
+        # clusters.
         if None in values or len(values) > min(_MAX_LABEL_VALUES, len(selected) // 2):
             return ""
         clusters = [self._names_by_label[key][value] for value in values if value is not None]
@@ -89,7 +91,7 @@ class FleetClusters:
         return to_one_line(label) if frozenset().union(*clusters) == selected else ""
 
     def format_clusters(self, names: Collection[str]) -> str:
-        """Return the number of clusters, with a common label if there is one: `all 40 clusters with region=eu`."""
+        """Return the number of clusters and, if there is one, a common label: `all 40 clusters with region=eu`."""
         existing = {*names} & self.labels.keys()
         if len(existing) > 1 and existing == self.labels.keys() == {*names}:
             return _format_all(len(existing))
@@ -103,7 +105,7 @@ def _format_all(number: int) -> str:
 
 @dataclass(frozen=True)
 class FleetImpact:
-    """The plans of a fleet for two configs, and the packages that differ.
+    """The plans of a fleet for two configs, and the packages that differ between these plans.
 
     Attributes:
         unknown: The clusters whose impact is unknown, with the reasons.
@@ -118,13 +120,13 @@ class FleetImpact:
 
 @dataclass(frozen=True)
 class AffectedPackage:
-    """One package that differs between both configs.
+    """One package that differs between the plans of the first and the second config.
 
     Attributes:
-        changes: The differences of the package, None if it is too large to compare.
+        changes: The differences of the package. None if the package is too large to compare.
         config_changes: The changed config objects that the package depends on.
-        causes: The causes as text, for packages without `config_changes`.
-        conflicts: The conflicts that only the second config has.
+        causes: The causes of the draft as text.
+        conflicts: The conflicts that only exist with the second config.
     """
 
     effect: PackageImpact
@@ -138,35 +140,35 @@ class AffectedPackage:
 
     @property
     def target(self) -> str:
-        """The target as `<repository>/<package>`, or the owner if it has no target."""
+        """The package as `<repository>/<package>`, or the name of the owner if the target is unknown."""
         return self.effect.target_name or self.owner
 
     @property
     def cluster(self) -> str:
-        """The name of the target, "" if it is unknown."""
+        """The name of the cluster. "" if the target is unknown."""
         return self.effect.target.name if self.effect.target else ""
 
     @property
     def owner(self) -> str:
-        """The owner as `Kind namespace/name`."""
+        """The name of the owner, as `Kind namespace/name`."""
         return format_object(self.effect.owner.key) if self.effect.owner else ""
 
     def mask_names(self, text: str) -> str:
-        """Return the text with `*` for the names of the cluster, the package and its owner."""
+        """Replace the names of the cluster, the package and its owner by "*"."""
         return self._names.sub("*", text) if self._names else text
 
     @cached_property
     def _names(self) -> re.Pattern[str] | None:
         owner, package = self.effect.owner, self.effect.package.rpartition("/")[2]
         names = {self.cluster, package, owner.key.name if owner else ""}
-        # Short names and numbers also occur in other texts. Longer names come first in the pattern.
+        # Do not mask short names and numbers, because these also occur in other texts. Mask longer names first.
         masked = [name for name in names if len(name) >= _MIN_MASKED_CHARACTERS and not name.isdigit()]
         alternatives = "|".join(map(re.escape, sorted(masked, key=len, reverse=True)))
         return re.compile(rf"(?<![0-9A-Za-z])(?:{alternatives})(?![0-9A-Za-z])") if masked else None
 
     @property
     def blocked_reason(self) -> str:
-        """The reason and message if the package is blocked now, else ""."""
+        """The reason and message if the second config blocks the package. "" if the package is not blocked."""
         after = self.effect.after
         return f"{after.reason}: {after.message}" if after.kind in BLOCKED_KINDS else ""
 
@@ -176,14 +178,15 @@ ImpactGroup = tuple[AffectedPackage, ...]
 
 @dataclass(frozen=True)
 class ImpactOverview:
-    """An impact in the form that all output formats use. Packages with equal changes form a group.
+    """The impact of a config change, as all output formats show it. Packages with equal changes form a group.
 
     Attributes:
         config: The config objects that differ.
-        new_findings: Findings of the second config only.
-        fixed_findings: Findings of the first config only.
-        existing_error_count: Number of errors that both configs have.
-        unknown: The clusters whose impact is unknown. For them, a missing group does not prove that nothing changes.
+        groups: The groups of affected packages.
+        new_findings: The findings that only exist with the second config.
+        fixed_findings: The findings that only exist with the first config.
+        existing_error_count: The number of errors that exist with both configs.
+        unknown: The clusters whose impact is unknown. Packages of these clusters can change although no group has them.
     """
 
     base: str
@@ -198,22 +201,22 @@ class ImpactOverview:
 
     @cached_property
     def affected(self) -> tuple[AffectedPackage, ...]:
-        """All packages, group by group."""
+        """All affected packages, in the order of their groups."""
         return tuple(package for group in self.groups for package in group)
 
     @property
     def new_errors(self) -> tuple[Finding, ...]:
-        """The new errors."""
+        """The new findings that are errors."""
         return tuple(finding for finding in self.new_findings if finding.severity is Severity.ERROR)
 
     @property
     def new_non_errors(self) -> tuple[Finding, ...]:
-        """The new warnings and infos, which block nothing."""
+        """The new findings that are warnings or infos and block nothing."""
         return tuple(finding for finding in self.new_findings if finding.severity is not Severity.ERROR)
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """The numbers of packages by kind and risk, of clusters and of findings."""
+        """The numbers of affected packages by kind and risk, of clusters and of findings."""
         kinds = [package.kind for package in self.affected]
         levels = [{consequence.level for consequence in package.consequences} for package in self.affected]
         return {
@@ -240,7 +243,7 @@ def _count_removed(package: AffectedPackage) -> int:
 
 
 def build_impact_overview(impact: FleetImpact) -> ImpactOverview:
-    """Return the overview of an impact."""
+    """Return the overview of the impact of a config change."""
     config = compare_configs(impact.base.objects, impact.head.objects)
     attribution = ConfigChangeAttribution(config)
     affected = [_build_affected(effect, attribution) for effect in impact.effects]
@@ -268,7 +271,7 @@ def _build_affected(effect: PackageImpact, attribution: ConfigChangeAttribution)
 
 
 def _build_draft(effect: PackageImpact) -> DraftOverview | None:
-    """Return the draft of the second config, compared with the package of the first config."""
+    """Return the overview of the draft for the second config, compared with the package for the first config."""
     draft = effect.after.outcome
     if not isinstance(draft, Draft) or effect.target is None:
         return None
@@ -303,7 +306,7 @@ def _format_new_conflicts(effect: PackageImpact) -> tuple[str, ...]:
 def _compare_findings(
     before: Iterable[Finding], after: Iterable[Finding]
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...], int]:
-    """Return new findings, fixed findings, and the number of errors that did not change.
+    """Return the new findings, the fixed findings, and the number of errors in both configs.
 
     Findings that differ only in line numbers are equal.
     """
@@ -320,7 +323,7 @@ def _build_identity(finding: Finding) -> tuple[Finding, str]:
 
 
 def _group_packages(affected: Iterable[AffectedPackage]) -> tuple[ImpactGroup, ...]:
-    """Return the packages grouped by equal changes: the riskiest kind first, then the largest group."""
+    """Group packages with equal changes. Sort the groups by risk of their kind, then the largest group first."""
     groups: dict[str, list[AffectedPackage]] = {}
     for package in affected:
         groups.setdefault(_build_group_key(package), []).append(package)
@@ -329,7 +332,7 @@ def _group_packages(affected: Iterable[AffectedPackage]) -> tuple[ImpactGroup, .
 
 
 def _build_group_key(package: AffectedPackage) -> str:
-    """Return a text that is equal for equal changes, with masked names of the cluster, the package and its owner."""
+    """Return a key to group packages with equal changes. Names of the cluster, the package and the owner are masked."""
     draft = package.draft
     details = [draft.waiting, draft.overrides, draft.templates, draft.children] if draft else []
     has_content = package.kind not in _KINDS_WITHOUT_CONTENT
@@ -340,7 +343,7 @@ def _build_group_key(package: AffectedPackage) -> str:
 
 
 def _build_changes_key(changes: PackageChanges, *, has_content: bool) -> list[Any]:
-    """Return data that is equal for equal changes. The former content of removed objects does not count."""
+    """Return data to compare the changes of packages. The former content of removed objects is ignored."""
     objects = [
         [
             *change.key, change.change_type,

@@ -1,4 +1,4 @@
-"""The plan as text, Markdown and JSON data. It shows the drafts, removals and findings of a pass without side effects.
+"""The plan of a pass as text, Markdown and JSON data: drafts, removals and findings.
 
-The decisions themselves are in `planning/`.
+The package `planning` makes the decisions. This package only formats the decisions.
 """

@@ -1,4 +1,4 @@
-"""The plan, and the proposal to the config in it, as text, Markdown and JSON data."""
+"""The plan as text, Markdown and JSON data, with the proposal of config changes in the plan."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ DraftGroup = tuple[DraftOverview, ...]
 
 
 def format_proposal_message(proposal: ConfigProposal, config: str) -> str:
-    """Return the message of the commit that proposes the revisions.
+    """Return the message of the commit that proposes new package revisions in the config.
 
     Args:
-        config: The parent of the commit on the config branch.
+        proposal: The proposed config changes.
+        config: The ID of the config commit before the proposed commit.
     """
     lines = [f"- {line}" for line in format_edits(proposal)]
     more = [f"- and {len(lines) - _MAX_EDIT_LINES} more"] if len(lines) > _MAX_EDIT_LINES else []
@@ -52,7 +53,7 @@ def format_config_state_message() -> str:
 
 
 def format_edits(proposal: ConfigProposal) -> Iterator[str]:
-    """Yield `file:line: Kind namespace/name: package v1 → v2 (tag stable)` for each edited revision."""
+    """Yield `file:line: Kind namespace/name: package v1 → v2 (tag stable)` for each proposed revision."""
     for edit in proposal.edits:
         pin = edit.pin
         location = f"{pin.location.file}:{pin.location.line}"
@@ -61,7 +62,7 @@ def format_edits(proposal: ConfigProposal) -> Iterator[str]:
 
 
 def build_proposal_data(proposal: ConfigProposal, max_diff_lines: int) -> dict[str, Any] | None:
-    """Return the proposal as JSON data, or None if there is no new proposal."""
+    """Return the proposal as JSON data. Return None if this pass has no new proposal."""
     if proposal.action == "keep":
         return None
     return {
@@ -73,7 +74,7 @@ def build_proposal_data(proposal: ConfigProposal, max_diff_lines: int) -> dict[s
 
 
 def format_proposal_title(proposal: ConfigProposal) -> str:
-    """Return the title of a new proposal, or "" if there is none."""
+    """Return the title of a new proposal. Return "" if this pass has no new proposal."""
     place = (
         f" on {proposal.branch}" if proposal.branch else " (apply it manually, because the config is a plain folder)"
     )
@@ -81,13 +82,13 @@ def format_proposal_title(proposal: ConfigProposal) -> str:
         case "write":
             return f"propose a config change{place}: {_format_edit_summary(proposal.edits)}"
         case "end":
-            return f"delete {proposal.branch}: the config already has the revisions of its tags"
+            return f"delete {proposal.branch}: the config already contains the revisions that the tags point to"
         case "keep":
             return ""
 
 
 def format_proposal_diffs(proposal: ConfigProposal, max_lines: int) -> Iterator[tuple[str, str]]:
-    """Yield (path, unified diff) for each config file that the proposal changes."""
+    """Yield the path and the unified diff of each config file that the proposal changes."""
     return format_file_diffs(proposal.files_before, proposal.files_after, "", max_lines) if max_lines else iter(())
 
 
@@ -121,10 +122,13 @@ def _build_edit_data(edit: RevisionEdit) -> Mapping[str, Any]:
 
 
 def format_plan_text(plan: FleetPlan, max_diff_lines: int = MAX_DIFF_LINES) -> str:
-    """Return the plan as plain text: counts, findings and blocked items, removals, and each change once with its diffs.
+    """Return the plan as plain text: counts, findings, blocked items, removals, and changes with their diffs.
+
+    Equal changes of several targets are shown once.
 
     Args:
-        max_diff_lines: Limit of lines per file; 0 for no diffs.
+        plan: The plan.
+        max_diff_lines: The maximum number of diff lines per file. The value 0 omits the diffs.
     """
     overview = build_plan_overview(plan)
     sections = [
@@ -158,8 +162,8 @@ def format_plan_markdown(plan: FleetPlan, max_diff_lines: int = MAX_DIFF_LINES) 
 def build_plan_data(plan: FleetPlan, max_diff_lines: int = MAX_DIFF_LINES) -> dict[str, Any]:
     """Return the plan as JSON data. Values of Secrets are masked.
 
-    Each entry of `drafts` has the index of its group in `groups`, which has changes and diffs. `removals` has the
-    packages that are no longer requested. `proposal` is the new proposal to the config, or null.
+    Each entry of `drafts` has the index of its group in `groups`. A group contains changes and diffs. `removals` lists
+    the packages that no object requests any more. `proposal` is the new proposal of config changes, or null.
     """
     overview = build_plan_overview(plan)
     return {
@@ -193,7 +197,9 @@ def _format_headline(overview: PlanOverview) -> str:
     counts = overview.counts
     drafts = f"{format_count(counts['drafts'], 'draft')} for {format_count(counts['destinations'], 'target')}"
     is_complete = not any(finding.code in UNREADABLE_CODES for finding in overview.findings)
-    nothing = "nothing to draft" if is_complete else "nothing to draft, but not everything could be read"
+    nothing = (
+        "nothing to draft" if is_complete else "nothing to draft, but some files or repositories could not be read"
+    )
     parts = [drafts if counts["drafts"] else nothing]
     parts += [format_count(counts["removals"], "removal")] if counts["removals"] else []
     parts += [f"{counts[kind]} {kind}" for kind in ("unchanged", "blocked", "stalled", "held") if counts[kind]]
@@ -202,9 +208,9 @@ def _format_headline(overview: PlanOverview) -> str:
 
 
 def _format_findings(overview: PlanOverview) -> Iterator[str]:
-    """Yield each root cause, and indented below it the other findings and the blocked items with this cause.
+    """Yield each root cause. Indent the other findings and the blocked items of a root cause below it.
 
-    Blocked items without an error finding come last. An example is a package whose draft is proposed.
+    Blocked items without an error come last, for example a package that cannot change because its draft is proposed.
     """
     causes = group_root_causes(overview.findings)
     index_by_finding = {finding: index for index, cause in enumerate(causes) for finding in cause.findings}
@@ -275,7 +281,7 @@ def _format_list(title: str, lines: Iterable[str]) -> str:
 
 
 def _format_item(line: str) -> str:
-    """Return a line as a Markdown list item; an indented line becomes an item of a nested list."""
+    """Return a line as a Markdown list item. An indented line becomes an item of a nested list."""
     text = line.lstrip(" ")
     return f"{' ' * (len(line) - len(text))}- {format_code(text)}"
 

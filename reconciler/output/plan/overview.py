@@ -1,4 +1,4 @@
-"""The overview of a plan: drafts grouped by equal changes, blocked items, removals and findings, as values."""
+"""The overview of a plan: groups of drafts with equal changes, blocked items, removals and findings."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class DraftOverview:
     """One draft of a plan.
 
     Attributes:
-        waiting: Conditions that block publication.
-        overrides: Fields that policies change; only for a new package.
-        templates: Effects of changed templates on child resources and their pods.
-        children: Data of the children whose templates changed.
+        waiting: The conditions that block the publication.
+        overrides: The fields of a new package that override policies change. () for other packages.
+        templates: The effects of changed templates on child resources and on their pods.
+        children: The data of the children whose templates changed.
     """
 
     draft: Draft
@@ -54,7 +54,7 @@ class DraftOverview:
 
     @property
     def target_name(self) -> str:
-        """The target as `<repository>/<package>`."""
+        """The package as `<repository>/<package>`."""
         return str(self.draft.variant.target)
 
     @property
@@ -68,8 +68,8 @@ class BlockedItem:
     """One blocked package, stalled owner or held removal.
 
     Attributes:
-        place: The package as `<repository>/<package>`, "" if it is unknown.
-        findings: The errors with the same reason, as the plan lists them.
+        place: The package as `<repository>/<package>`. "" if the package is unknown.
+        findings: The errors in the plan that explain why the item is blocked.
     """
 
     kind: BlockedKind
@@ -82,7 +82,7 @@ class BlockedItem:
 
 @dataclass(frozen=True)
 class PlanOverview:
-    """A plan in the form that all output formats use. Drafts with equal changes form a group, largest group first."""
+    """The plan, as all output formats show it. Drafts with equal changes form a group, the largest group first."""
 
     config: str
     groups: tuple[tuple[DraftOverview, ...], ...]
@@ -93,17 +93,17 @@ class PlanOverview:
 
     @property
     def removals(self) -> tuple[PackageRemoval, ...]:
-        """The removals for which this pass does something."""
+        """The removals that this pass acts on. An earlier pass already proposed the other removals."""
         return tuple(removal for removal in self.all_removals if removal.has_action)
 
     @property
     def drafts(self) -> tuple[DraftOverview, ...]:
-        """All drafts, group by group."""
+        """All drafts, in the order of their groups."""
         return tuple(draft for group in self.groups for draft in group)
 
     @property
     def counts(self) -> dict[str, int]:
-        """The numbers of drafts, targets, removals, blocked items by kind, and errors."""
+        """The numbers of drafts, targets, removals and errors, and of blocked items by kind."""
         kinds = [item.kind for item in self.blocked_items]
         return {
             "drafts": len(self.drafts),
@@ -129,7 +129,7 @@ def _build_drafts(plan: TargetPlan) -> Iterator[DraftOverview]:
 
 
 def build_draft_overview(draft: Draft, target: Target) -> DraftOverview:
-    """Return the overview of a draft, compared with the version that it replaces."""
+    """Return the overview of a draft, compared with the version that the draft replaces."""
     return DraftOverview(
         draft,
         target,
@@ -147,7 +147,7 @@ def _group_drafts(drafts: list[DraftOverview]) -> tuple[tuple[DraftOverview, ...
     groups: dict[str, list[DraftOverview]] = {}
     for draft in sorted(drafts, key=lambda draft: draft.draft.variant.target):
         groups.setdefault(_build_group_key(draft), []).append(draft)
-    # Sorting is stable, so equally large groups stay in the order of their first targets.
+    # Keep groups of equal size in the order of their first targets. Python sorts are stable.
     return tuple(tuple(group) for group in sorted(groups.values(), key=len, reverse=True))
 
 
@@ -165,9 +165,10 @@ def _build_group_key(draft: DraftOverview) -> str:
 
 
 def build_comparison_key(content: object, owner: str) -> str:
-    """Return a text that is equal for equal changes.
+    """Return a text to compare changes. The text is equal for equal changes of different owners.
 
-    Functions in a Kptfile have names with the PackageVariant that added them. These names are masked.
+    The names of functions in a Kptfile contain the PackageVariant that added them. The text does not contain these
+    names.
     """
     return json.dumps(content, default=str).replace(f"PackageVariant.{owner}.", "PackageVariant.*.")
 
@@ -177,13 +178,13 @@ def _rank(item: BlockedItem) -> tuple[int, str, str]:
 
 
 class _ListedErrors:
-    """The errors of a plan. They equal the errors of an outcome except for file and line, which the plan adds."""
+    """Finds the errors of a plan for the errors of an outcome. Only the errors of a plan have file and line."""
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self._errors = {_get_identity(error): error for error in select_errors(list(findings))}
 
     def find(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-        """Return the listed versions of the findings."""
+        """Return the errors of the plan that equal the findings, except for file and line."""
         return tuple(error for finding in findings if (error := self._errors.get(_get_identity(finding))))
 
 

@@ -1,1 +1,1 @@
-"""Reports about the whole fleet as values, JSON data and one HTML page."""
+"""Reports about the whole fleet as JSON data and as an HTML page."""

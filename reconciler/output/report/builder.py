@@ -1,7 +1,7 @@
-"""Build the report about the fleet: matrix rows, pending work, conflicts, and changes of drafts.
+"""Builds the report about the fleet: matrix rows, pending work, conflicts, and changes of drafts.
 
-The builder reads one cluster after the other, and stores only the data that the report contains. Equal items of several
-targets become one item. The explanations are in `explanations`.
+The builder reads one cluster after the other, and stores only data that the report contains. Equal items of several
+targets become one item. The module `explanations` builds the explanations.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from reconciler.planning.lifecycle.open_drafts import BlockingReason, TargetPack
 from reconciler.planning.model.sources import filter_recorded_conflicts
 
 _MAX_SUMMARY_LINES = 50
-# A browser must be able to open the report of a large fleet. `reconciler show` prints the diffs that are omitted.
+# Limit the diffs, so that a browser can open the report of a large fleet. `reconciler show` prints omitted diffs.
 _MAX_DIFF_LINES = 40_000
 
 
 @dataclass
 class _ChangeGroup:
-    """Drafts with an equal change. The first draft provides all fields except the last three.
+    """Drafts with an equal change. The files, details and command are those of the first draft.
 
     Attributes:
-        digest: Digest of the change with all names.
+        digest: The digest of the change, with all names.
         since: The earliest date of all drafts.
         has_target_names: Whether the changes differ in the names of their targets.
     """
@@ -64,7 +64,7 @@ class _ChangeGroup:
 
 
 class ChangeGroups:
-    """Groups of drafts with an equal change. Stores the files of the first draft of each group only."""
+    """Groups drafts with equal changes. Only the files of the first draft of each group are stored."""
 
     def __init__(self) -> None:
         self._groups: dict[str, _ChangeGroup] = {}
@@ -93,7 +93,7 @@ class ChangeGroups:
         return key
 
     def _compute_key(self, identity: list[str], before: FileTree, after: FileTree, target_names: TargetNames) -> str:
-        """Return the key of a change. It is equal for files that differ only in the names of their targets."""
+        """Return the key of a change. Files that differ only in the names of their targets have the same key."""
         masked_before, masked_after = target_names.mask_file_names(before), target_names.mask_file_names(after)
         digest = compute_digest([*identity, masked_before.id, masked_after.id])
         if digest not in self._keys:
@@ -103,8 +103,8 @@ class ChangeGroups:
         return self._keys[digest]
 
     def list_changes(self) -> tuple[ReportedChange, ...]:
-        """Return every change, those with the most targets first. The size limit applies to diffs in this order."""
-        # The sort is stable: groups of equal size keep the order of their first targets.
+        """Return all changes, those with the most targets first. Omit diffs that exceed the size limit."""
+        # Keep groups of equal size in the order of their first targets. Python sorts are stable.
         groups = sorted(self._groups.items(), key=lambda item: len(item[1].targets), reverse=True)
         return tuple(_build_changes(groups))
 
@@ -145,7 +145,7 @@ _MAX_DATE = 2**63
 
 
 class PendingGroups:
-    """Groups of packages with equal pending work, and groups of equal conflicts."""
+    """Groups packages with equal pending work, and groups equal conflicts."""
 
     def __init__(self) -> None:
         self._items: dict[tuple[str, ...], PendingItem] = {}
@@ -162,11 +162,11 @@ class PendingGroups:
         target_names: TargetNames,
         change_key: str,
     ) -> None:
-        """Add a package to its group if it has pending work."""
+        """Add a package to its group if the package has pending work."""
         item = _build_pending_item(package, draft)
         if item is None:
             return
-        # Reviews are equal if their changes are equal. Other items are equal if their messages are equal.
+        # Group drafts to review by their change, and other pending work by its message.
         group = change_key or target.package if item.kind in _REVIEWED_KINDS else ""
         message = replace(target_names, package=target.package).mask_names(item.message)
         key = (item.kind, message, group)
@@ -188,7 +188,7 @@ class PendingGroups:
             self._conflict_targets.setdefault(key, []).append(target)
 
     def list_items(self) -> tuple[PendingItem, ...]:
-        """Return the pending work by kind; the oldest items of each kind come first."""
+        """Return the pending work, sorted by kind. Within a kind, the oldest item comes first."""
         items = [
             replace(item, targets=tuple(self._item_targets[key]), change_keys=tuple(self._change_keys.get(key, ())))
             for key, item in self._items.items()
@@ -196,7 +196,7 @@ class PendingGroups:
         return tuple(sorted(items, key=_build_item_sort_key))
 
     def list_conflicts(self) -> tuple[ReportedConflict, ...]:
-        """Return the conflicts of open drafts, by package and by location in the package."""
+        """Return the conflicts of open drafts, sorted by package and location in the package."""
         conflicts = [
             replace(conflict, targets=tuple(self._conflict_targets[key])) for key, conflict in self._conflicts.items()
         ]
@@ -213,19 +213,20 @@ def _build_item_sort_key(item: PendingItem) -> tuple[int, int, tuple[str, ...], 
 
 
 def _build_pending_item(package: ReportPackage, draft: DraftDetails | None) -> PendingItem | None:
-    """Return the pending work without its targets; None if the package has no pending work."""
+    """Return the pending work of a package, without targets. Return None if the package has no pending work."""
     state = package.package_state
     parts = _describe_without_draft(state) if draft is None else _describe_draft(package, draft)
     if parts is None:
         return None
     kind, responsible, message = parts
-    # Without a draft, `since` is the date of publication. The start of the pending work is unknown.
+    # Set no date if there is no draft. `package.since` is then the date of the publication, not the start of the
+    # pending work.
     since = package.since if state.drafted_package else None
     return PendingItem(kind, responsible, to_one_line(message), (), since)
 
 
 def _describe_without_draft(package: TargetPackage) -> tuple[PendingKind, str, str] | None:
-    """Return the kind, the responsible role and the message for a package that is on no draft."""
+    """Return the kind, the responsible role and the message for a package that has no draft."""
     match package.state:
         case "blocked" | "held" as kind:
             return kind, _MAINTAINERS, _join_reasons(package.reasons)
@@ -235,7 +236,7 @@ def _describe_without_draft(package: TargetPackage) -> tuple[PendingKind, str, s
 
 
 def _describe_draft(package: ReportPackage, draft: DraftDetails) -> tuple[PendingKind, str, str]:
-    """Return the kind, the responsible role and the message for a package on a draft."""
+    """Return the kind, the responsible role and the message for a package that has a draft."""
     state = package.package_state
     if state.state in ("blocked", "held"):
         kind: PendingKind = "blocked" if state.state == "blocked" else "held"
@@ -294,8 +295,8 @@ def build_fleet_report(clusters: Iterable[ReportCluster], config: str, summary: 
 
     Args:
         clusters: The clusters, sorted by name.
-        config: Identity of the config, such as its commit.
-        summary: The summary of the status branch; {} without one.
+        config: The ID of the config, such as its commit.
+        summary: The content of `summary.yaml` on the status branch. {} if there is no such file.
     """
     builder = _ReportBuilder()
     rows, latest = [], 0

@@ -1,6 +1,6 @@
-"""Explanations of a report: the inputs and the provenance of each package, from its status file.
+"""Explanations in a report: the inputs and the provenance of each package, from its status file.
 
-Anyone can edit a status file. So the functions in this module skip invalid entries, and never fail.
+The functions in this module skip invalid entries, because anyone can edit a status file.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from reconciler.output.text import format_both_values, format_value, to_one_line
 from reconciler.planning.lifecycle.open_drafts import parse_package_status
 
 _MAX_VALUES_PER_PACKAGE = 60
-# Limits the size of the report of a large fleet. `reconciler explain` prints the values that are omitted.
+# Limit the number of values in the report of a large fleet. `reconciler explain` prints omitted values.
 _MAX_VALUES = 60_000
 _MAX_LIST_ENTRIES = 20
 _COMMIT_CHARACTERS = 12
-# Tree ids, digests and hashes in a status file. They differ between clusters, and the report does not contain them.
+# Ignore tree IDs, digests and hashes, because they differ between clusters and the report does not contain them.
 _IGNORED_FIELDS = re.compile(
     r"^  trees:\n(?:    .*\n)+|(?<=^  inputs:\n)(?:    (?:config|digest): .*\n)+|^ {4,6}hash: .*\n", re.MULTILINE
 )
 
 
 class ExplanationGroups:
-    """Groups of packages with an equal explanation."""
+    """Groups packages with equal explanations."""
 
     def __init__(self) -> None:
         self._explanations: dict[str, ReportedExplanation] = {}
@@ -56,11 +56,14 @@ class ExplanationGroups:
         """Add a status file to its group, and return the key of the group.
 
         Args:
-            is_unmodified: Whether the content is exactly as the reconciler wrote it.
+            target: The package.
+            content: The status file.
+            target_names: The names that can differ between equal files.
+            is_unmodified: Whether the reconciler wrote the file and no person changed it.
         """
         if not is_unmodified:
             return self.add(target, parse_package_status(content) or {}, target_names)
-        # Most status files of a fleet are equal, and YAML parsing is the slowest step. So equal files are parsed once.
+        # Parse equal files once. Most status files of a fleet are equal, and YAML parsing is the slowest step.
         text = _IGNORED_FIELDS.sub("", content.decode(errors="replace"))
         file_key = (target.package, target_names.mask_names(text))
         first_text, key = self._files.get(file_key, ("", ""))
@@ -72,7 +75,7 @@ class ExplanationGroups:
         return key
 
     def add(self, target: ReportTarget, status: Mapping[str, Any], target_names: TargetNames) -> str:
-        """Add a parsed status to its group, and return the key of the group; "" for an empty status."""
+        """Add a parsed status to its group, and return the key of the group. Return "" if the status is empty."""
         if not status:
             return ""
         explanation = _build_explanation(target, status)
@@ -96,7 +99,7 @@ class ExplanationGroups:
         return replace(explanation, values=values, omitted_value_count=len(explanation.values) - len(values))
 
     def list_explanations(self) -> tuple[ReportedExplanation, ...]:
-        """Return every explanation by package; for each package, those with the most targets come first."""
+        """Return all explanations by package. In a package, those with the most targets come first."""
         explanations = [
             replace(explanation, targets=tuple(self._targets[key])) for key, explanation in self._explanations.items()
         ]
@@ -104,7 +107,7 @@ class ExplanationGroups:
 
 
 def _format_explanation(explanation: ReportedExplanation) -> str:
-    """Return a text that is equal for equal explanations."""
+    """Return a text to compare explanations. Equal explanations have equal texts."""
     values = [
         [value.resource, value.pointer, [list(vars(step).values()) for step in value.steps]]
         for value in explanation.values
@@ -122,7 +125,7 @@ def _build_explanation(target: ReportTarget, status: Mapping[str, Any]) -> Repor
 
 
 def _list_facts(status: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of a label and a text."""
+    """Yield the facts about a package, each as a label and a text."""
     if owner := format_recorded_owner(status):
         yield "owner", owner
     if source := _format_source(read_upstream(status, "to")):

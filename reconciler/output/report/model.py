@@ -1,7 +1,7 @@
-"""Values of a report: the data that is read from the fleet, the report itself, and its JSON data.
+"""Data classes of a report, and the JSON data of the report.
 
-Also the comparison of texts without the names of their targets. The module `builder` creates the report, and the module
-`page` formats it as HTML.
+The class `TargetNames` compares texts without the names of their targets. The module `builder` creates the report, and
+the module `page` formats it as HTML.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetai
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES, PackageState, TargetPackage
 from reconciler.planning.model.targets import Target
 
-# Private-use characters of Unicode, because valid names do not contain them.
+# Use private-use characters of Unicode as marks, because valid names do not contain them.
 _CLUSTER_MARK, _OWNER_MARK, _PACKAGE_MARK = "\ue000", "\ue001", "\ue002"
 
 
 @dataclass(frozen=True)
 class TargetNames:
-    """Names that differ between targets: the cluster, the owner of the package and, if it is set, the package.
+    """The names that differ between equal items of several targets: cluster, owner of the package and package.
 
-    Two texts that become equal by `mask_names` differ only in these names.
+    Two texts are equal except for these names if `mask_names` returns the same text for both. `package` can be "".
     """
 
     cluster: str
@@ -34,13 +34,13 @@ class TargetNames:
     package: str = ""
 
     def mask_names(self, text: str) -> str:
-        """Return the text with a mark in place of each of these names."""
+        """Replace the names of the cluster, the owner and the package in a text by marks."""
         if any(mark in text for mark in (_CLUSTER_MARK, _OWNER_MARK, _PACKAGE_MARK)):
-            # A text that already contains a mark must not equal the masked text of another target. In a masked text,
-            # no letter follows a mark, so this prefix makes the result unique.
+            # Return a unique text if the text already contains a mark, so that the result does not equal the masked
+            # text of another target. The prefix makes it unique, because no letter follows a mark in a masked text.
             return f"{_CLUSTER_MARK}{self.cluster}{_CLUSTER_MARK}{text}"
         marks = {self.package: _PACKAGE_MARK, self.owner: _OWNER_MARK, self.cluster: _CLUSTER_MARK}
-        # Longer names first, because a name can contain another name.
+        # Replace longer names first, because a name can contain another name.
         for name in sorted(filter(None, marks), key=len, reverse=True):
             text = _replace_name(text, name, marks[name])
         return text
@@ -57,13 +57,13 @@ class TargetNames:
 
 
 def _replace_name(text: str, name: str, mark: str) -> str:
-    """Replace the name where no letter and no digit is next to it."""
-    # A compiled pattern for each of 10,000 owners would be slower than all other steps of the report together.
+    """Replace the name if no letter and no digit is directly before or after it."""
+    # Do not use regular expressions. A pattern for each of 10,000 owners would take longer than the rest of the report.
     return "".join(_split_at_name(text, name, mark)) if name in text else text
 
 
 def _split_at_name(text: str, name: str, mark: str) -> Iterator[str]:
-    """Yield the parts of the text between the names, and the mark for each name."""
+    """Yield the parts of the text between the names, and the mark in place of each name."""
     start, position = 0, text.find(name)
     while position >= 0:
         end = position + len(name)
@@ -92,9 +92,9 @@ class ReportPackage:
     """One package of one target, with the data that the report shows.
 
     Attributes:
-        since: Date of the first commit with the current content, in seconds since 1970; None if it is unknown.
-        details: Files and causes of the draft; None without a draft.
-        status_file: Content of the status file on the target branch; b"" without one.
+        since: The date of the first commit with the current content, in seconds since 1970. None if it is unknown.
+        details: The files and causes of the draft. None if there is no draft.
+        status_file: The content of the status file on the target branch. b"" if there is no such file.
     """
 
     package_state: TargetPackage
@@ -104,18 +104,18 @@ class ReportPackage:
 
     @property
     def draft_status(self) -> Mapping[str, Any]:
-        """The content of the status file on the draft branch; {} without a draft, or if the file is invalid."""
+        """The content of the status file on the draft branch. {} if there is no draft, or if the file is invalid."""
         return self.package_state.drafted_package.status if self.package_state.drafted_package else {}
 
 
 @dataclass(frozen=True)
 class ReportCluster:
-    """One target with its packages and drafts, or the reason why it cannot be read.
+    """One target with its packages and drafts, or the reason why the target cannot be read.
 
     Attributes:
-        drafts: Draft details by name of the draft branch.
-        seconds: Date of the latest commit, in seconds since 1970; 0 without a commit.
-        read_error: The error that prevented the read, or "".
+        drafts: The draft details by name of the draft branch.
+        seconds: The date of the latest commit, in seconds since 1970. 0 if there is no commit.
+        read_error: The error message if the target cannot be read. "" if the target was read.
     """
 
     target: Target
@@ -126,13 +126,13 @@ class ReportCluster:
     read_error: str = ""
 
     def get_target_names(self, package: ReportPackage) -> TargetNames:
-        """Return the names of this cluster and of the package's owner."""
+        """Return the names of this cluster and of the owner of the package."""
         return TargetNames(self.target.name, package.package_state.record.owner.key.name)
 
 
 @dataclass(frozen=True, order=True)
 class ReportTarget:
-    """The name of a package on a cluster, `CLUSTER/PACKAGE`."""
+    """The name of a package on a cluster, as `CLUSTER/PACKAGE`."""
 
     cluster: str
     package: str
@@ -143,16 +143,16 @@ class ReportTarget:
 
 @dataclass(frozen=True)
 class MatrixEntry:
-    """One cell of the matrix: a package on a cluster.
+    """One cell of the matrix of clusters and packages: a package on a cluster.
 
     Attributes:
-        version: Number of the published revision; 0 if the published content has no revision number.
-        since: Date of the first commit with the current content, in seconds since 1970; None if it is unknown.
-        conflict_count: Number of conflicts in the open draft.
-        refusal_count: Number of other reasons that block publication of the draft.
-        notes: Phrases about facts that the state does not include.
-        change_key: Key of the change in `FleetReport.changes`, or "".
-        explanation_key: Key of the explanation in `FleetReport.explanations`, or "".
+        version: The number of the published revision. 0 if the published content has no revision number.
+        since: The date of the first commit with the current content, in seconds since 1970. None if it is unknown.
+        conflict_count: The number of conflicts in the open draft.
+        refusal_count: The number of other reasons that block publication of the draft.
+        notes: Phrases about the package that the state does not contain.
+        change_key: The key of the change in `FleetReport.changes`. "" if there is no change.
+        explanation_key: The key of the explanation in `FleetReport.explanations`. "" if there is no explanation.
     """
 
     target: ReportTarget
@@ -173,7 +173,7 @@ class MatrixEntry:
 
 @dataclass(frozen=True)
 class ClusterRow:
-    """A cluster with its matrix entries by package, or the error that prevented the read."""
+    """A cluster with its matrix entries by package, or the error message if the cluster cannot be read."""
 
     cluster: str
     labels: Mapping[str, str]
@@ -188,14 +188,14 @@ class ClusterRow:
 
 @dataclass(frozen=True)
 class PendingItem:
-    """Work of one kind that is pending for the same reason on one or more targets.
+    """One kind of work that is pending for the same reason on one or more targets.
 
     Attributes:
-        responsible: The role that handles the item.
-        message: The reason, with the names of the first target.
-        since: The earliest date on all targets, in seconds since 1970; None if it is unknown.
+        responsible: The role of the people who handle the item.
+        message: The reason. Names in the message are the names of the first target.
+        since: The earliest date of the work on all targets, in seconds since 1970. None if it is unknown.
         has_target_names: Whether the message contains names that differ on the other targets.
-        change_keys: Keys of the changes of the drafts.
+        change_keys: The keys of the changes of the drafts.
     """
 
     kind: PendingKind
@@ -217,14 +217,14 @@ class PendingItem:
         return self.kind in _BULK_KINDS
 
     def format_command(self, targets: Iterable[ReportTarget]) -> str:
-        """Return the command for the next step on these targets."""
+        """Return the command that a person runs next for these targets."""
         verb, options = _COMMANDS[self.kind]
         return " ".join((f"reconciler {verb}", *(quote(str(target)) for target in targets), *options))
 
 
 @dataclass(frozen=True)
 class ReportedConflict:
-    """A conflict of open drafts with its targets. The text of a side without a value is "nothing"."""
+    """A conflict in open drafts, and its targets. The text of a side without a value is "nothing"."""
 
     package: str
     file: str
@@ -240,16 +240,16 @@ class ReportedConflict:
 
 @dataclass(frozen=True)
 class ReportedChange:
-    """An equal change of drafts on one or more targets. The texts and diffs are those of the first target.
+    """An equal change of drafts on one or more targets. Texts and diffs are those of the first target.
 
     Attributes:
         action: The effect of the draft on the package, such as `update v1 → v2` or `remove`.
         summary_lines: The changed fields and files.
-        causes: Causes of the draft.
-        template_effects: Effects of template changes.
+        causes: The causes of the draft.
+        template_effects: The effects of template changes.
         diffs: Pairs of path and unified diff.
         has_target_names: Whether the texts contain names that differ on the other targets.
-        is_diff_omitted: Whether the diffs are missing because of the size limit of the report.
+        is_diff_omitted: Whether the report omits the diffs because of its size limit.
     """
 
     key: str
@@ -274,8 +274,8 @@ class ReportedStep:
 
     Attributes:
         source: The layer and the object that changed the value.
-        location: The file and the field of that object.
-        change: The values before and after.
+        location: The file and the field of this object.
+        change: The values before and after the change.
     """
 
     source: str
@@ -285,7 +285,7 @@ class ReportedStep:
 
 @dataclass(frozen=True)
 class ReportedValue:
-    """A field that rules set, with its provenance. The last step determines the value."""
+    """A field with its provenance: the steps that set its value. The last step determines the value."""
 
     resource: str
     pointer: str
@@ -294,13 +294,13 @@ class ReportedValue:
 
 @dataclass(frozen=True)
 class ReportedExplanation:
-    """The inputs and the provenance of a package, from its status file, with all targets that have the same ones.
+    """The inputs and provenance of a package, and all targets whose status files contain the same.
 
     Attributes:
         facts: Pairs of a label and a text, such as `owner` and `PackageVariant default/web`.
-        omitted_value_count: Number of values that the report does not contain because of its size limit.
-        conflicts: One line for each recorded conflict.
-        children: One line for each child resource of templates.
+        omitted_value_count: The number of values that the report omits because of its size limit.
+        conflicts: One line per recorded conflict.
+        children: One line per child resource of templates.
         has_target_names: Whether the texts contain names that differ on the other targets.
     """
 
@@ -317,7 +317,7 @@ class ReportedExplanation:
 
 
 def find_earlier_date(first: int | None, second: int | None) -> int | None:
-    """Return the earlier of two dates, or the known date if only one is known."""
+    """Return the earlier of two dates. An unknown date is None and is ignored."""
     return min((date for date in (first, second) if date is not None), default=None)
 
 
@@ -326,11 +326,11 @@ class FleetReport:
     """The report about the whole fleet.
 
     Attributes:
-        config: Identity of the config, such as its commit.
-        seconds: Date of the latest commit that the report contains, in seconds since 1970; 0 without a commit.
-        rows: One row for each cluster.
-        packages: Names of all packages, sorted.
-        summary: The summary of the status branch; {} without one.
+        config: The ID of the config, such as its commit.
+        seconds: The date of the latest commit in the report, in seconds since 1970. 0 if there is no commit.
+        rows: One row per cluster.
+        packages: The names of all packages, sorted.
+        summary: The content of `summary.yaml` on the status branch. {} if there is no such file.
     """
 
     config: str
@@ -345,18 +345,18 @@ class FleetReport:
 
     @property
     def counts(self) -> Mapping[PackageState, int]:
-        """The number of packages by state, without states that no package has."""
+        """The number of packages by state. States without packages are omitted."""
         states = [entry.state for row in self.rows for entry in row.entries.values()]
         return {state: states.count(state) for state in PACKAGE_STATES if state in states}
 
     @property
     def unread_rows(self) -> tuple[ClusterRow, ...]:
-        """The clusters that cannot be read."""
+        """The rows of clusters that cannot be read."""
         return tuple(row for row in self.rows if row.read_error)
 
 
 def build_report_data(report: FleetReport) -> dict[str, Any]:
-    """Return the report as JSON data without empty fields.
+    """Return the report as JSON data, and omit empty fields.
 
     The fields `change` and `explanation` of a package contain keys of the lists `changes` and `explanations`.
     """

@@ -1,4 +1,4 @@
-"""The report as one HTML page, and the matrix of clusters and packages in it.
+"""The report as one HTML page, and the matrix of clusters and packages on the page.
 
 The page loads no other file, is readable without its script, and escapes all user input.
 """
@@ -32,21 +32,22 @@ from reconciler.output.status.summary import format_problem_counts, format_summa
 from reconciler.output.text import format_count, shorten, to_one_line
 from reconciler.planning.lifecycle.open_drafts import PackageState
 
-# More columns do not fit on a screen. A wider matrix has packages as lines if it has fewer clusters than packages.
+# Show packages as lines if a matrix has more packages than this and fewer clusters than packages, because more columns
+# do not fit on a screen.
 _MAX_PACKAGE_COLUMNS = 12
-# A browser renders this many cells without a visible delay. In a larger matrix, equal lines become one line.
+# Merge equal lines if the matrix has more cells, so that a browser renders the matrix without a visible delay.
 _MAX_CELLS = 20_000
 
 
 @dataclass(frozen=True)
 class MatrixLine:
-    """One line of the matrix, or several equal lines in one.
+    """One line of the matrix, or several equal lines as one.
 
     Attributes:
-        names: Names of the clusters or packages.
-        entries: One entry for each column; None if the cluster does not have the package.
-        search_text: Names and labels in lower case, for the filter of the page.
-        read_error: The error that prevented the read of the cluster, or "".
+        names: The names of the clusters or packages.
+        entries: One entry per column. None if the cluster does not have the package.
+        search_text: The names and labels in lower case, for the filter of the page.
+        read_error: The error message if the cluster cannot be read. "" if the cluster was read.
     """
 
     names: tuple[str, ...]
@@ -65,10 +66,10 @@ class Matrix:
     """The matrix of clusters and packages.
 
     Attributes:
-        axis: The meaning of a line: `cluster` or `package`.
-        columns: Names of the columns.
-        pending_lines: Lines with pending work.
-        completed_lines: Lines without pending work.
+        axis: The kind of the lines: "cluster" or "package".
+        columns: The names of the columns.
+        pending_lines: The lines with pending work.
+        completed_lines: The lines without pending work.
     """
 
     axis: str
@@ -83,7 +84,7 @@ class Matrix:
 
 
 def build_matrix(rows: Sequence[ClusterRow], packages: tuple[str, ...]) -> Matrix:
-    """Return the matrix, with lines in the order of the arguments."""
+    """Return the matrix of clusters and packages. The lines have the order of the arguments."""
     if len(packages) > _MAX_PACKAGE_COLUMNS and len(packages) > len(rows):
         clusters = tuple(row.cluster for row in rows)
         lines = [_build_package_line(package, rows) for package in packages]
@@ -107,7 +108,9 @@ def _build_matrix(axis: str, columns: tuple[str, ...], lines: Sequence[tuple[Mat
     """Return the matrix.
 
     Args:
-        lines: Pairs of a line and whether it has pending work.
+        axis: The kind of the lines: "cluster" or "package".
+        columns: The names of the columns.
+        lines: Each line, with True if the line has pending work.
     """
     pending = tuple(line for line, has_pending_work in lines if has_pending_work)
     completed = tuple(line for line, has_pending_work in lines if not has_pending_work)
@@ -171,7 +174,8 @@ def format_report_page(report: FleetReport, options: str = "") -> str:
     """Return the report as HTML. Equal arguments give equal pages.
 
     Args:
-        options: Options that select the same fleet in the commands on the page; each option starts with a space.
+        report: The report.
+        options: The options that select the same fleet in the commands on the page. Each option starts with a space.
     """
     style, script = _build_style(), _read_asset("page.js")
     problems = list_summary_problems(report.summary)
@@ -194,9 +198,10 @@ def format_report_page(report: FleetReport, options: str = "") -> str:
 
 
 def _build_style() -> str:
-    """Return the style sheet.
+    """Return the style sheet of the page.
 
-    It draws the symbols of the matrix, because a browser needs more time for one element per symbol.
+    The style sheet contains the symbols of the matrix, because a browser renders an HTML element per symbol more
+    slowly.
     """
     rules = (
         f'.matrix td.{state}::before {{ content: "{symbol} " / "" }}'
@@ -207,7 +212,7 @@ def _build_style() -> str:
 
 
 def _build_links(report: FleetReport) -> dict[str, Any]:
-    """Return the ids of all sections that links lead to, and the texts of these links."""
+    """Return the HTML IDs of all linked sections, and the texts of these links."""
     ids = {change.key: f"change-{number}" for number, change in enumerate(report.changes, 1)}
     ids |= {explanation.key: f"explanation-{number}" for number, explanation in enumerate(report.explanations, 1)}
     item_ids = {item: f"pending-{number}" for number, item in enumerate(report.pending_items, 1)}
@@ -247,7 +252,7 @@ def _format_first_target(explanation: ReportedExplanation) -> str:
 
 
 def _build_content_policy(style: str, script: str) -> str:
-    """Return the content security policy. It permits only this style and this script, by their hashes."""
+    """Return the content security policy, which allows only this style sheet and this script, by their hashes."""
     hashes = (f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in (style, script))
     allowed = " ".join(f"{kind}-src {value};" for kind, value in zip(("style", "script"), hashes, strict=True))
     return f"default-src 'none'; {allowed} base-uri 'none'; form-action 'none'"
@@ -273,7 +278,7 @@ def _load_template() -> Template:
 
 
 def _sanitize_output(value: object) -> object:
-    # A direction character in a name would reverse the text after it.
+    # Escape direction characters, because a direction character in a name would reverse the text after the name.
     return value if isinstance(value, Markup) or not isinstance(value, str) else to_one_line(value)
 
 
@@ -282,12 +287,12 @@ def _format_date(seconds: int) -> str:
 
 
 def _allow_line_breaks(name: str) -> Markup:
-    """Return the name as HTML that a browser can break after each slash."""
+    """Return the name as HTML. A browser can break the name after each slash."""
     return Markup("/<wbr>").join(escape(to_one_line(part)) for part in name.split("/"))
 
 
 def _highlight_diff(diff: str) -> Markup:
-    """Return the diff as HTML with a class for each line."""
+    """Return the diff as HTML with a CSS class for each line."""
     lines = diff.removesuffix("\n").split("\n")
     classes = (
         "header" if index < _DIFF_HEADER_LINES else _DIFF_LINE_CLASSES.get(line[:1], "context")

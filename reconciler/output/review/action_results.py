@@ -1,4 +1,4 @@
-"""Results of review actions (propose, approve, reject, drop) as text and JSON data."""
+"""Results of review actions as text and JSON data. The actions are propose, approve, reject and drop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ActionOutcome = Literal["done", "unchanged", "refused", "failed", "lost"]
 _LABELS = {"propose": "proposed", "approve": "published", "reject": "rejected", "drop": "dropped"}
 _COMMIT_CHARACTERS = 12
 PersonIdentity = tuple[str, str]
-"""Name and email address."""
+"""The name and email address of a person."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,10 @@ class ReviewActionResult:
     """The result of a review action for one draft branch.
 
     Attributes:
-        branch: The draft branch, "" for a cluster without a draft.
-        packages: The packages that the action was requested for.
+        branch: The draft branch. "" if the cluster has no draft.
+        packages: The packages that the user requested the action for.
         commit: The commit that was published or proposed.
-        conflicts: A line for each conflict of the packages that are proposed or approved.
+        conflicts: One line per conflict of the packages that were proposed or approved.
     """
 
     repository: str
@@ -42,23 +42,24 @@ class ReviewActionResult:
 
     @property
     def is_successful(self) -> bool:
-        """Whether the requested state is reached."""
+        """Whether the draft has the state that the user requested."""
         return self.outcome in ("done", "unchanged")
 
     @property
     def status_label(self) -> str:
-        """The completed action, such as "published", or else the outcome."""
+        """The completed action, such as "published". If the action was not completed, the outcome."""
         return _LABELS[self.action] if self.outcome == "done" else self.outcome
 
 
 def format_action_results(results: Iterable[ReviewActionResult], person: PersonIdentity | None) -> str:
-    """Return the results as text: all conflicts, then a line for each result and for each of its reasons.
+    """Return the results as text: all conflicts, then one line per result, and one line per reason of a result.
 
     Args:
-        person: The author of the action, None if it is unknown.
+        results: The results.
+        person: The person who performed the action. None if the person is unknown.
     """
     listed = tuple(results)
-    # A reviewer must see the conflicts first.
+    # List the conflicts first, so that a reviewer reads them before the results.
     lines = [f"conflict   {result.repository}/{line}" for result in listed for line in result.conflicts]
     lines += [line for result in listed for line in _format_result(result)]
     completed = sum(result.outcome == "done" for result in listed)
@@ -70,7 +71,7 @@ def format_action_results(results: Iterable[ReviewActionResult], person: PersonI
 
 
 def format_draft_conflicts(packages: Iterable[DraftedPackage]) -> tuple[str, ...]:
-    """Return a line for each conflict of the packages."""
+    """Return one line for each conflict of the packages."""
     return tuple(
         f"{package.package}: {line}"
         for package in packages
@@ -89,7 +90,7 @@ def _format_result(result: ReviewActionResult) -> Iterator[str]:
 
 
 def build_action_results_data(results: Iterable[ReviewActionResult], person: PersonIdentity | None) -> dict[str, Any]:
-    """Return the results as JSON data without empty fields."""
+    """Return the results as JSON data, and omit empty fields."""
     return {
         **({"by": _format_person(person)} if person else {}),
         "results": [_build_data(result) for result in results],

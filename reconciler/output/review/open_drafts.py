@@ -37,7 +37,7 @@ _LIFECYCLE_LABELS = {"Draft": "Draft", "Proposed": "Proposed", "Stale": "Draft (
 
 @dataclass(frozen=True)
 class Rejection:
-    """The rejection of the current version of a draft; the reason can be ""."""
+    """The rejection of the current version of a draft. The reason can be ""."""
 
     by: str
     reason: str
@@ -49,14 +49,14 @@ class Rejection:
 
 @dataclass(frozen=True)
 class DraftPackageDetails:
-    """A package of a draft with its files on both branches.
+    """A package of a draft, with its files on the target branch and on the draft branch.
 
     Attributes:
-        before: Files on the cluster branch.
-        after: Files on the draft branch.
-        causes: Causes of the draft, from the message of the draft commit.
-        templates: Effects of template changes, from the message of the draft commit.
-        since: Date of the first commit on the draft for this package, in seconds since 1970; None if it is unknown.
+        before: The files on the target branch.
+        after: The files on the draft branch.
+        causes: The causes of the draft, from the message of the draft commit.
+        templates: The effects of template changes, from the message of the draft commit.
+        since: The date of the first draft commit for this package, in seconds since 1970. None if the date is unknown.
     """
 
     package: DraftedPackage
@@ -68,7 +68,7 @@ class DraftPackageDetails:
 
     @cached_property
     def changes(self) -> PackageChanges:
-        """The differences between both branches."""
+        """The differences between the target branch and the draft branch."""
         return compare_packages(self.before, self.after)
 
 
@@ -77,10 +77,10 @@ class DraftDetails:
     """A draft with data from its Git history.
 
     Attributes:
-        base_seconds: Date of the base commit, in seconds since 1970; None if nothing is published yet.
-        behind_count: Number of commits on the cluster branch after the base.
-        editors: Authors of commits on the draft, other than the reconciler.
-        packages: The packages that are shown with all details.
+        base_seconds: The date of the base commit, in seconds since 1970. None if nothing is published yet.
+        behind_count: The number of commits on the target branch after the base commit.
+        editors: The authors of commits on the draft branch, without the reconciler.
+        packages: The packages to show with all details.
     """
 
     draft: OpenDraft
@@ -92,16 +92,17 @@ class DraftDetails:
 
     @property
     def extra_paths(self) -> tuple[str, ...]:
-        """The paths of files outside of packages."""
+        """The paths of files outside packages that have local changes on the draft branch."""
         return tuple(file.path for file in self.draft.files_outside_packages)
 
 
 def format_drafts_text(drafts: Iterable[DraftDetails], current_seconds: int, unread_count: int = 0) -> str:
-    """Return a few lines for each draft: its lifecycle, its packages, and everything that blocks publication.
+    """Return a few lines per draft: its lifecycle, its packages, and the reasons that block its publication.
 
     Args:
-        current_seconds: The current time in seconds since 1970, for ages.
-        unread_count: Number of targets whose drafts are unknown.
+        drafts: The drafts.
+        current_seconds: The current time in seconds since 1970, to compute ages.
+        unread_count: The number of targets whose drafts are unknown.
     """
     listed = tuple(drafts)
     lines = [
@@ -158,7 +159,7 @@ def _format_packages(details: DraftDetails) -> Iterator[str]:
 
 
 def format_package_title(package: DraftedPackage) -> str:
-    """Return the package with the result of the draft and the owner: `web update v1 → v2 (PackageVariant shop/web)`."""
+    """Return the package, the task of the draft and the owner, e.g. `web update v1 → v2 (PackageVariant shop/web)`."""
     result = "removed" if package.is_removed else format_task(package.status)
     owner = format_recorded_owner(package.status)
     parts = (package.package, result, f"({owner})" if owner else "", "edited" if package.is_edited else "")
@@ -166,14 +167,14 @@ def format_package_title(package: DraftedPackage) -> str:
 
 
 def format_package_conflicts(package: DraftedPackage) -> tuple[str, ...]:
-    """Return a line for each recorded conflict of the package."""
+    """Return one line for each recorded conflict of the package."""
     return tuple(f"conflict: {line}" for line in format_recorded_conflicts(list(package.conflicts)))
 
 
 def format_package_gates(draft: OpenDraft, package: DraftedPackage) -> Iterator[str]:
     """Yield the reasons that block publication of a package, and warnings.
 
-    An unmet gate blocks publication only in a deployment repository. In other repositories, it is a warning.
+    An unmet readiness gate blocks publication only in a deployment repository. In other repositories, it is a warning.
     """
     is_deployment = draft.target.is_deployment
     blocking = (*package.errors, *package.unmet_gates) if is_deployment else package.errors
@@ -187,7 +188,7 @@ def _format_reason(reason: BlockingReason) -> str:
 
 
 def format_draft_lines(details: DraftDetails) -> Iterator[str]:
-    """Yield the lines that concern a whole draft: collisions with other branches, and files outside of packages."""
+    """Yield the lines about a whole draft: files that the target branch changed too, and files outside packages."""
     collisions = [reason for reason in details.draft.list_refusals() if reason.reason == "BranchMoved"]
     yield from (f"blocks publication: {_format_reason(reason)}" for reason in collisions)
     if details.extra_paths:
@@ -195,7 +196,7 @@ def format_draft_lines(details: DraftDetails) -> Iterator[str]:
 
 
 def build_drafts_data(drafts: Iterable[DraftDetails]) -> list[dict[str, Any]]:
-    """Return the drafts as JSON data without empty fields."""
+    """Return the drafts as JSON data, and omit empty fields."""
     return [_build_summary_data(details) for details in drafts]
 
 
@@ -234,7 +235,7 @@ def _build_package_data(package: DraftedPackage) -> dict[str, Any]:
 
 
 def format_draft_text(details: DraftDetails, current_seconds: int, max_diff_lines: int) -> str:
-    """Return a draft as plain text: for each package its conflicts, gates, changes, causes and diff."""
+    """Return a draft as plain text. For each package, list its conflicts, gates, changes, causes and diff."""
     lines = [_format_headline(details, current_seconds), *(f"  {line}" for line in format_draft_lines(details))]
     parts = ["\n".join(map(to_one_line, lines)) + "\n"]
     for package in details.packages:
@@ -259,7 +260,7 @@ def format_draft_markdown(details: DraftDetails, current_seconds: int, max_diff_
 
 
 def build_draft_data(details: DraftDetails, max_diff_lines: int) -> dict[str, Any]:
-    """Return a draft as JSON data, with changes and diffs of `details.packages`."""
+    """Return a draft as JSON data, with the changes and diffs of the packages in `details.packages`."""
     contents = [_build_content_data(details, package, max_diff_lines) for package in details.packages]
     return {**_build_summary_data(details), "contents": contents}
 
@@ -301,7 +302,7 @@ def _format_metadata(package: DraftedPackage) -> Iterator[str]:
 
 
 def format_reproduce_commands(details: DraftDetails, package: DraftPackageDetails) -> Iterator[str]:
-    """Yield the commands that show the same change and render the same package."""
+    """Yield the commands with which a person can show the change again and render the package again."""
     draft = details.draft
     path = draft.target.get_package_path(package.package.package)
     published, head = draft.published_head[:_COMMIT_CHARACTERS], draft.head[:_COMMIT_CHARACTERS]

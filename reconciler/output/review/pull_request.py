@@ -1,7 +1,7 @@
-"""Title and body of a draft's pull request: conflicts and blocking reasons first, then each package.
+"""Builds the title and body of the pull request of a draft: blocking reasons and conflicts first, then each package.
 
-The body is a block between two markers. Text around the block is kept. The first marker has a digest of title and
-content. The block is replaced only if this digest differs, so that edits of people are kept.
+The body has a generated block between two markers. The first marker contains a digest of the content. The block is
+replaced only if this digest changes, and text around the block is always kept.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from reconciler.planning.lifecycle.open_drafts import BlockingReason
 
 TITLE_WIDTH = 120
 VERDICT_WIDTH = 140
-# GitHub accepts 65,536 characters. The rest is left for text that people add.
+# Leave space for text that people add, because GitHub accepts 65,536 characters.
 _MAX_PACKAGE_CHARACTERS = 50_000
 _MAX_LIST_CHARACTERS = 40_000
-# This number of characters of the list is not subtracted from the limit of the packages.
+# Count only the characters of the list above this number against the limit of the packages.
 _LIST_ALLOWANCE = 10_000
 _MAX_PACKAGES = 30
 _MAX_LINES = 20
@@ -53,20 +53,20 @@ _END = "<!-- reconciler:end -->"
 _BLOCK = re.compile(r"<!-- reconciler:begin ([0-9a-f]{12}) -->.*?" + re.escape(_END), re.DOTALL)
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 CommitPageUrl = Callable[[str, str], str]
-"""Returns the URL of a commit's page from repository URL and commit id, "" if there is none."""
+"""Returns the URL of a web page from repository URL and commit ID. Returns "" if there is no such page."""
 
 
 @dataclass(frozen=True)
 class PullRequestText:
-    """The text of a pull request.
+    """The title and body of a pull request.
 
     Attributes:
-        change_digest: Digest of the change that the draft makes. Drafts with equal changes have the same digest.
-        blocking_reasons: Reasons that block publication, except conflicts.
-        sections: The sections of the body after the first one.
-        content_digest: Digest of the content. The body is replaced only if it differs. Merges for other clusters and
-            unrelated changes of the cluster branch do not change it.
-        conflicts: Reasons that block publication until a reviewer accepts the conflicts.
+        change_digest: The digest of the change. Drafts with equal changes have equal digests.
+        blocking_reasons: The reasons that block publication, without conflicts.
+        sections: The sections of the body after the first section.
+        content_digest: The digest of the content. The body is replaced only if this digest changes. Merges for other
+            clusters and unrelated changes of the target branch do not change the digest.
+        conflicts: The reasons that block publication until a reviewer accepts the conflicts.
     """
 
     title: str
@@ -85,7 +85,7 @@ class PullRequestText:
         return not self._list_reasons(has_accepted_conflicts)
 
     def format_verdict(self, *, has_accepted_conflicts: bool = False) -> str:
-        """Return the first blocking reason with the number of the others, or that nothing blocks publication."""
+        """Return the first blocking reason and the number of the others, or that nothing blocks publication."""
         reasons = self._list_reasons(has_accepted_conflicts)
         if not reasons:
             acceptance = ": a reviewer accepted the conflicts" if self.conflicts else ""
@@ -101,7 +101,7 @@ class PullRequestText:
         """Return the generated block of the body.
 
         Args:
-            other_clusters: Other clusters with an equal change.
+            other_clusters: The names of other clusters whose draft has an equal change.
         """
         content = "\n\n".join([_format_equal_changes(self.change_digest, sorted(other_clusters)), *self.sections])
         return f"<!-- reconciler:begin {self.content_digest} -->\n{content}\n{_END}"
@@ -110,12 +110,13 @@ class PullRequestText:
 def build_pull_request_text(
     draft: DraftDetails, extra_reasons: Iterable[BlockingReason], get_commit_url: CommitPageUrl, label: str = ""
 ) -> PullRequestText:
-    """Return the text for a draft with all of its packages.
+    """Return the text of the pull request for a draft with all its packages.
 
     Args:
-        extra_reasons: Reasons that block publication in addition to those of the draft.
-        get_commit_url: Returns the URL of a commit's page. The repository URL "" stands for the config repository.
-        label: The label with which a reviewer accepts conflicts, "" if the forge does not support labels.
+        draft: The draft.
+        extra_reasons: The reasons that block publication, in addition to the reasons of the draft.
+        get_commit_url: Returns the URL of the page of a commit. The repository URL "" selects the config repository.
+        label: The label with which a reviewer accepts conflicts. "" if the forge does not support labels.
     """
     title, change_digest = _format_title(draft), _compute_change_digest(draft)
     reasons = (*draft.draft.list_refusals(), *extra_reasons)
@@ -132,9 +133,9 @@ def build_pull_request_text(
 
 
 def _add_label_step(conflicts: BlockingReason, label: str) -> BlockingReason:
-    """Return the reason with a next step for reviewers of the pull request."""
+    """Return a blocking reason with the next step for reviewers: review the conflicts, and set the label."""
     summary = conflicts.message.partition(";")[0]
-    return BlockingReason(conflicts.reason, f"{summary}; review them and set the label {label}")
+    return BlockingReason(conflicts.reason, f"{summary}; review the conflicts and set the label {label}")
 
 
 def _format_acceptance(conflicts: Sequence[BlockingReason], label: str) -> tuple[str, ...]:
@@ -142,13 +143,14 @@ def _format_acceptance(conflicts: Sequence[BlockingReason], label: str) -> tuple
         return ()
     text = (
         f"The check `reconciler` fails until a reviewer sets the label `{label}` on this pull request, which accepts"
-        " the conflicts. The label is valid for the current head only. A push removes it, and it must be set again."
+        " the conflicts. The label is valid for the current head only. A push removes the label, and a reviewer must"
+        " set the label again."
     )
     return ("", text)
 
 
 def _format_items(lines: Sequence[str]) -> list[str]:
-    """Return as many list items as the body has space for. If items are dropped, the last item has their number."""
+    """Return the list items that the body can contain. If items are omitted, the last item has their number."""
     items = [_format_item(line) for line in lines]
     sizes = accumulate(len(item) + 1 for item in items)
     item_count = sum(size <= _MAX_LIST_CHARACTERS for size in sizes)
@@ -184,7 +186,7 @@ def _format_title(details: DraftDetails) -> str:
     name = details.draft.target.name
     if len(packages) == 1:
         (package,) = packages
-        result = "remove it" if package.is_removed else format_task(package.status) or "local changes"
+        result = "remove the package" if package.is_removed else format_task(package.status) or "local changes"
         title = f"{name}/{package.package}: {result}"
     else:
         verb = "remove " if details.draft.is_removal else ""
@@ -246,14 +248,14 @@ def _format_links(package: DraftPackageDetails, get_commit_url: CommitPageUrl) -
         ("config", "", read_text(read_inputs(status), "config")),
         ("upstream", read_text(upstream, "repo"), read_text(upstream, "commit")),
     )
-    # Anyone can edit a status file. Only a valid commit id may become part of a link.
+    # Link only valid commit IDs, because anyone can edit a status file.
     urls = [(name, get_commit_url(repo, commit)) for name, repo, commit in commits if _COMMIT.fullmatch(commit)]
     if links := [f"[{name}]({url})" for name, url in urls if url]:
         yield f"- {', '.join(links)}"
 
 
 def _format_item(line: str) -> str:
-    # User input is formatted as code, so that it cannot mention a person or end the generated block.
+    # Format user input as code, so that user input cannot mention a person or end the generated block.
     return f"- {format_code(shorten(to_one_line(line), _MAX_LINE_CHARACTERS).replace('<!--', '<! --'))}"
 
 
@@ -261,17 +263,17 @@ def _format_closing(details: DraftDetails) -> str:
     branch = format_code(to_one_line(details.draft.branch))
     purpose = "delete these packages" if details.draft.is_removal else "publish this draft"
     return (
-        f"Merge this pull request to {purpose}. Close it to decline the draft; it is proposed again only after its"
-        f" content changed. Commits that you push to {branch} are kept when the draft is updated."
+        f"Merge this pull request to {purpose}. Close this pull request to decline the draft. The draft is proposed"
+        f" again only after its content changed. Commits that you push to {branch} are kept when the draft is updated."
     )
 
 
 def format_announcement(plan: TargetPlan) -> tuple[str, str]:
-    """Return title and body of a pull request that the push of its commits opens, from the commit messages."""
+    """Return title and body of a pull request that a push opens. The texts come from the commit messages."""
     messages = [commit.message for push in list_pushes(plan) for commit in push.commits]
     titles = [message.partition("\n")[0] for message in messages]
     title = titles[0] if len(titles) == 1 else f"{plan.target.name}: {format_count(len(titles), 'package')}"
-    # The last paragraph of a message has trailers for tools.
+    # Remove the last paragraph, because it contains the trailers for tools.
     bodies = [message.rstrip().rpartition("\n\n")[0] for message in messages]
     lines = [line.removeprefix("- ") for body in bodies for line in body.splitlines() if line.strip()]
     return shorten(to_one_line(title), TITLE_WIDTH), "\n".join(map(_format_item, lines))
@@ -283,10 +285,10 @@ def has_generated_block(body: str) -> bool:
 
 
 def replace_generated_block(current_body: str, new_body: str) -> str | None:
-    """Return the current body with the generated block of the new one. The text around the block does not change.
+    """Replace the generated block of a body by the generated block of a new body. Keep the text around the block.
 
     Returns:
-        None if the block is up to date, or if someone removed it.
+        None if the block is up to date, or if a person removed the block.
     """
     current, new = _BLOCK.search(current_body), _BLOCK.search(new_body)
     if current is None or new is None or current.group(1) == new.group(1):

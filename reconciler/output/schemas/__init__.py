@@ -1,6 +1,6 @@
 """JSON Schemas of all kinds that a config or a package can contain, for editors and validators.
 
-Tests compare the schemas with the readers of the kinds: field by field, and with thousands of documents.
+Tests compare the schemas with the parsers of the kinds: field by field, and with thousands of documents.
 """
 
 from reconciler.output.schemas.json_schemas import (

@@ -1,17 +1,17 @@
-"""JSON Schemas of the kinds that a config can contain: from a short notation to schema files.
+"""Converts the kinds that a config can contain from a short notation to JSON Schema files.
 
-The YAML files in this folder contain the kinds in a short notation. It is JSON Schema with these additional keywords:
+The YAML files in this folder contain the kinds in the short notation, which is JSON Schema with additional keywords:
 
 - `fields`: the properties of a mapping. Other properties are not allowed.
 - `open`: if true, other properties are allowed.
 - `extensible`: if true, other properties are allowed if their names begin with `x-`.
 - `values`: the schema of all values of a mapping with any keys.
 - `items`: the schema of all items of a list.
-- `part`: the name of a shared part. The keywords beside it override the keywords of the part.
+- `part`: the name of a shared part. Keywords next to `part` override keywords of the shared part.
 - `nullable`: false if an optional field must not be null; true if an item or a value can be null.
 - `allowEmpty`: false if an optional `enum` field must not be empty.
 
-The module does not validate manifests. The readers of the controllers do that.
+This module does not validate manifests. The parsers of the controllers validate manifests.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _EXTENSION_PATTERN = "^x-"
 
 
 def expand(node: Node, parts: Parts) -> dict[str, Any]:
-    """Return the JSON Schema of a node in the notation. The schema contains no references."""
+    """Convert a node in the short notation to JSON Schema. The schema contains no references."""
     node = _merge_part(node, parts)
     schema = {key: _expand_keyword(key, value, parts) for key, value in node.items() if key not in _NOTATION_KEYWORDS}
     if "items" in node:
@@ -86,7 +86,7 @@ def _expand_optional(node: Node, parts: Parts) -> dict[str, Any]:
     if not node.get("nullable", True):
         return schema
     if "enum" in schema and node.get("allowEmpty", True):
-        # Editors complete the values of `enum`, so it must not contain null and the empty string.
+        # Exclude null and the empty string from `enum`, because editors offer the values of `enum` as completions.
         values = schema.pop("enum")
         return schema | {"anyOf": [{"enum": values}, {"type": ["string", "null"], "maxLength": 0}]}
     return _allow_null(schema)
@@ -103,14 +103,18 @@ def _allow_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
-"""The newest version of JSON Schema that all common YAML editors and validators support."""
+"""The JSON Schema version: the newest version that all common YAML editors and validators support."""
 
 _SCHEMA_FILES = ("porch", "kubeadmiral", "greenhouse", "composition", "strimzi", "kpt")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind with its API versions. `body` is the JSON Schema of its objects, without the dialect."""
+    """A kind with its API versions.
+
+    Attributes:
+        body: The JSON Schema of the objects of this kind, without the field `$schema`.
+    """
 
     name: str
     api_versions: tuple[str, ...]
@@ -132,6 +136,7 @@ def build_component_kind(name: str, component_type: str, spec: Mapping[str, Any]
     """Return the kind that a ComponentType defines.
 
     Args:
+        name: The name of the kind.
         component_type: The name of the ComponentType.
         spec: The JSON Schema of the field `spec`.
     """
@@ -164,13 +169,17 @@ def _load_schema_file(name: str) -> dict[str, Any]:
 
 
 def _build_body(entry: Node, versions: list[str], parts: Mapping[str, Node]) -> dict[str, Any]:
-    """Return the JSON Schema of one entry of `kinds`, with the fields that all objects have."""
+    """Return the JSON Schema of one entry of `kinds`. Add the fields that all Kubernetes objects have."""
     fields = {
         "apiVersion": {"enum": versions, "description": "API group and version."},
         "kind": {"const": entry["kind"], "description": entry["description"]},
         "metadata": _build_metadata(entry),
         **({"spec": entry["spec"]} if "spec" in entry else {}),
-        **({} if entry.get("open") else {"status": {"description": "Programs write this field. It is not read."}}),
+        **(
+            {}
+            if entry.get("open")
+            else {"status": {"description": "Programs write this field. The reconciler does not read this field."}}
+        ),
         **entry.get("fields", {}),
     }
     optional = ("metadata" if entry.get("nameless") else "", "spec" if entry.get("specOptional") else "")
@@ -180,17 +189,18 @@ def _build_body(entry: Node, versions: list[str], parts: Mapping[str, Node]) -> 
 
 
 def _build_metadata(entry: Node) -> Node:
-    """Return the node for `metadata` of a kind. Kubernetes defines its other fields, so it is open."""
+    """Return the node for the field `metadata`. The node is open, because Kubernetes defines more fields."""
     namespaces: dict[str, Any] = {
         "default": {"type": "string", "description": 'Namespace of the object. The default is "default".'},
         "none": {"enum": [""], "allowEmpty": False, "description": "Objects of this kind have no namespace."},
         "": {"type": "string", "description": "Namespace of the object."},
     }
     namespace = entry.get("namespace", "")
-    # Users write versions without quotes, so that YAML reads a number. The readers accept it.
+    # Accept numbers as values, because users write versions without quotes, and YAML parses these as numbers.
     any_scalar = {"type": ["string", "number", "boolean", "null"]}
     labels = {"description": "Labels of the object.", "open": True, "fields": entry.get("labels", {})}
-    # The reconciler ignores its own annotations if they are not strings, so the schema must report them.
+    # Require strings for annotations of the reconciler, so that the schema reports other values. The reconciler ignores
+    # other values.
     annotations = {"description": "Annotations of the object.", "open": True}
     annotations["fields"] = {
         name: {"type": "string", **node} for name, node in entry.get("annotations", {}).items()
@@ -217,9 +227,9 @@ _SETTINGS = "settings.json"
 
 
 def build_schema_files(kinds: Sequence[Kind], settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the text of each schema file by its path: one file per kind and version, the index, and the settings.
+    """Return the text of each schema file by path: one file per kind and version, the index, and the settings.
 
-    A path has the form `<group>/<kind>_<version>.json`. Validators such as kubeconform use the same layout for CRDs.
+    A path has the form `<group>/<kind>_<version>.json`. Validators such as kubeconform use the same paths for CRDs.
     """
     files = {
         get_schema_path(kind, version): format_schema(build_kind_schema(kind))
@@ -237,7 +247,7 @@ def get_schema_path(kind: Kind, api_version: str) -> str:
 
 
 def build_index_schema(kinds: Iterable[Kind]) -> dict[str, Any]:
-    """Return one schema for objects of all kinds. It selects the schema by kind, and accepts objects of other kinds."""
+    """Return one schema for all kinds. The schema checks each object by its kind, and accepts unknown kinds."""
     all_kinds = tuple(kinds)
     versions = sorted({version for kind in all_kinds for version in kind.api_versions})
     names = sorted({kind.name for kind in all_kinds})
@@ -255,12 +265,12 @@ def format_schema(schema: Mapping[str, Any]) -> str:
 
 
 def _suggest_values(values: Sequence[str]) -> dict[str, Any]:
-    # Editors complete these values. Other values are valid, because the index accepts other kinds.
+    # Accept any string in addition to the values that editors complete, because the index accepts other kinds.
     return {"anyOf": [{"enum": [*values]}, {"type": "string"}]}
 
 
 def _build_kind_condition(kind: Kind) -> dict[str, Any]:
-    # The condition matches all versions of the group, so that editors report unknown versions.
+    # Match all versions of the group, so that editors report unknown versions.
     group = kind.group.replace(".", "\\.")
     properties = {"apiVersion": {"type": "string", "pattern": f"^{group}/"}, "kind": {"const": kind.name}}
     return {"required": ["apiVersion", "kind"], "properties": properties}
@@ -274,7 +284,7 @@ _OTHER_SCHEMAS = {
 
 
 def format_kind_lines(kinds: Sequence[Kind]) -> list[str]:
-    """Return the kinds with their descriptions, grouped by API version."""
+    """Return text lines with the kinds and their descriptions, grouped by API version."""
     width = max(len(kind.name) for kind in kinds) + 2
     lines: list[str] = []
     for group in dict.fromkeys(kind.api_versions for kind in kinds):
@@ -289,6 +299,6 @@ def build_kinds_data(kinds: Sequence[Kind]) -> list[dict[str, Any]]:
 
 
 def find_schema(name: str, kinds: Sequence[Kind]) -> dict[str, Any] | None:
-    """Return the schema of the kind with this name, or None if no kind has it. The case of the name has no effect."""
+    """Return the schema of a kind by its case-insensitive name. Return None if there is no such kind."""
     kind = next((kind for kind in kinds if kind.name.lower() == name.lower()), None)
     return build_kind_schema(kind) if kind else None

@@ -32,7 +32,7 @@ _UNSAFE_IN_SEGMENT = re.compile(r"[^A-Za-z0-9._-]|^\.")
 _MAX_LISTED = 20
 _IN_USE = Condition("Ready", "True", "InUse", "at least one rendered resource uses this policy")
 _UNUSED = Condition("Ready", "True", "PolicyUnused", "no rendered resource uses this policy")
-# Kinds of removals that require a decision of a person. The controller reports retained packages.
+# Include only removals that require a decision of a person, because the controller reports retained packages.
 _PENDING_REMOVALS = ("proposed", "declined")
 
 
@@ -113,13 +113,13 @@ class ConfigStatusCache:
         self._multi_target_owners: frozenset[ObjectKey] = frozenset()
 
     def get_config_statuses(self, statuses: Sequence[ConfigStatus]) -> ConfigStatuses:
-        """Return the statuses as `ConfigStatuses`. Return the same object while the statuses are the same."""
+        """Return the statuses as `ConfigStatuses`. Return the cached object if the statuses did not change."""
         if not are_identical(self._configs.statuses, statuses):
             self._configs = ConfigStatuses(statuses)
         return self._configs
 
     def get_children_of_large_sets(self, configs: ConfigStatuses, max_children: int) -> frozenset[ObjectKey]:
-        """Return the children of large sets. Return the same object while `configs` is the same object."""
+        """Return the children of large sets. Return the cached object if the arguments did not change."""
         if self._children_of_large_sets[:2] != (configs, max_children):
             children = configs.find_children_of_large_sets(max_children)
             self._children_of_large_sets = (configs, max_children, children)
@@ -186,7 +186,7 @@ def _build_limited_list(name: str, items: Sequence[str]) -> dict[str, Any]:
 
 
 def build_controller_statuses(plan: FleetPlan) -> Iterator[ConfigStatus]:
-    """Yield the statuses that controllers report. Add the states of its Plugins to the status of each PluginPreset."""
+    """Yield the statuses that controllers report. Add the states of Plugins to the status of their PluginPreset."""
     statuses = plan.controller_result.statuses
     if not any(is_preset(status.key) for status in statuses):
         yield from statuses

@@ -128,7 +128,7 @@ def _add_config_status(status: ObjectStatus, configs: ConfigStatuses, cache: Own
 def _build_cached_parent(
     config: ConfigStatus, owners: Mapping[ObjectKey, ObjectStatus], not_ready: Set[ObjectKey], cache: OwnerStatusCache
 ) -> ObjectStatus:
-    """Return the status of a parent. Cache the status while all children are ready, because it does not change then."""
+    """Return the status of a parent. Use the cached status if all children are ready."""
     children = cache.children.get_or_create((config,), lambda: frozenset(config.children))
     if not_ready.isdisjoint(children) and children <= owners.keys():
         return cache.parents.get_or_create((config,), lambda: _build_parent(config, owners))

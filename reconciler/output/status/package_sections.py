@@ -125,7 +125,7 @@ def format_conflict_location(conflict: Mapping[str, Any]) -> str:
 def _format_conflict(conflict: Mapping[str, Any]) -> str:
     location = format_conflict_location(conflict)
     if conflict["kind"] == "package" and not location:
-        return "whole package: deleted on the cluster branch, and this draft adds it again"
+        return "whole package: deleted on the target branch, and this draft adds the package again"
     if conflict["kind"] not in ("field", "element"):
         return f"{location}: {_format_whole_conflict(conflict)}"
     local, new = (format_value(conflict[side]) if side in conflict else _NO_VALUE for side in ("local", "upstream"))
@@ -148,7 +148,7 @@ def _format_whole_conflict(conflict: Mapping[str, Any]) -> str:
 
 
 def format_unmet_gates(rendered: PackageRender) -> tuple[str, ...]:
-    """Return one line for a failed render, and one line for each unmet readiness gate. These block the publication."""
+    """Return one line for each reason that blocks publication: a failed render, and unmet readiness gates."""
     conditions = {condition.type: condition for condition in rendered.conditions}
     unmet = dict.fromkeys(rendered.unmet_gates)
     if (render := conditions.get("Rendered")) and render.status == "False":
@@ -247,7 +247,7 @@ def build_children_data(effects: Iterable[TemplateEffect]) -> list[dict[str, Any
 
 
 def build_changed_children(draft: Draft) -> list[dict[str, Any]]:
-    """Return the data of the children whose templates the draft changes. For a new package, return all children."""
+    """Return the data of the children whose templates the draft changes. For a new package, include all children."""
     rendered = draft.rendered
     changed = {change.child for change in rendered.template_changes}
     effects = rendered.templates.effects if rendered.templates else ()
@@ -289,7 +289,7 @@ def _format_child(child: Mapping[str, Any]) -> str:
 
 
 def _format_properties(properties: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield one text per property that hides inherited fields, then one text per source with its other properties."""
+    """Yield the properties that hide inherited fields, then all other properties grouped by source."""
     by_source: dict[str, list[str]] = {}
     hiding: list[str] = []
     for template_property in properties:

@@ -30,7 +30,8 @@ from reconciler.planning.decide.fleet_plan import FleetPlan
 MAX_CHILDREN = 1000
 # Cache the owners in status files, because each pass reads the owners of all PackageVariants of a failed set.
 _CACHED_FILES = 100_000
-# Matches the first line of a condition or its time. The time can be absent, because some commits have no date.
+# Matches the first line of a condition, or the line with its time. The time can be absent, because some commits have no
+# date.
 _CONDITION_OR_TIME = re.compile(rb'^(?:  - type: |    lastTransitionTime: "([^"\n]*)"$)', re.MULTILINE)
 # Do not keep this time, because earlier versions of the reconciler wrote it for an unknown time.
 _UNKNOWN_TIME = format_rfc3339(FALLBACK_COMMIT_SECONDS)
@@ -123,7 +124,7 @@ def read_document(content: bytes) -> Mapping[str, Any]:
 def _build_if_unchanged(status: ObjectStatus, content: bytes) -> dict[str, Any] | None:
     """Return the document of a status file if the file already contains the status. Return None if this is not certain.
 
-    The function compares the written YAML with the file. This is several times faster than to parse the file.
+    The function compares the written YAML with the file. This is several times faster than parsing the file.
     """
     times = _read_times(content)
     conditions = upsert_conditions(status.conditions)
@@ -280,8 +281,7 @@ class StatusCache:
         Args:
             files: The files of the status branch.
             large: The children of large sets.
-            is_plain: Whether each object has exactly one file, which only this object uses. The next pass can then skip
-                the
+            is_plain: Whether every object has one file and every file has one object. If True, the next pass skips the
                 comparison of files.
         """
         self._stored = (files, large) if is_plain else None
@@ -309,7 +309,7 @@ class StatusFiles:
         return len(self.by_key) == sum(1 + len(entry.owners) for entry in self.targets) + len(self.other_files)
 
     def list_unhealthy_files(self) -> Iterable[ObjectStatusFile]:
-        """Return the files of objects that are not healthy, each once. The summary can list these objects."""
+        """Return the files of objects that are not healthy, without duplicates. The summary can list these objects."""
         of_targets = chain.from_iterable(entry.unhealthy for entry in self.targets)
         files = chain(of_targets, (file for file in self.other_files if not file.is_healthy))
         return {file.key: file for file in files if self.by_key[file.key] is file}.values()
@@ -331,8 +331,7 @@ def build_status_files(
         plan: The plan of the pass.
         previous: The current files of the branch. The result is this mapping if nothing changes.
         max_children: The maximum number of children of a set with a file for each child. Healthy children of a larger
-            set
-            have no file, and the status of the set contains their number.
+            set have no file, and the status of the set contains their number.
         cache: The cache of the previous pass. None disables the cache.
         report: Receives a finding for each object whose status cannot be built.
     """

@@ -209,7 +209,7 @@ def list_summary_problems(summary: Mapping[str, Any]) -> tuple[SummaryProblem, .
 
 
 def format_summary_totals(summary: Mapping[str, Any]) -> str:
-    """Return the totals of a summary on one line. Return "" if a person removed the totals from the file."""
+    """Return the totals of a summary on one line. Return "" if the totals are missing or invalid."""
     totals = {name: number for name, number in read_mapping(summary, "totals").items() if isinstance(number, int)}
     return format_totals(totals) if totals.keys() >= {"packages", "destinations"} else ""
 

@@ -23,7 +23,7 @@ from reconciler.planning.model.outcomes import Blocked, Draft, PackageOutcome, U
 from reconciler.planning.model.state import PackageRecord
 
 PACKAGE_OUTCOMES = ("published", "drafted", "declined", "blocked", "held", "leaving")
-"""The outcomes that summaries count packages by."""
+"""The outcomes of packages. Summaries contain the number of packages per outcome."""
 _OUTCOMES_OF_UNCHANGED = {"drafted": "drafted", "declined": "declined"}
 
 

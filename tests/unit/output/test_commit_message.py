@@ -223,7 +223,7 @@ def test_config_commit_is_shown_with_subject_and_author() -> None:
             "edit",
             ("template-rules grid.example/Grid,apps/Deployment",),
             {},
-            "the template merge rules for its kinds changed",
+            "the template merge rules for the kinds of this package changed",
             id="rules-of-templates",
         ),
         pytest.param(

@@ -253,7 +253,7 @@ def test_publish_message_lists_several_packages() -> None:
     subject, listed, conflicts, _ = format_publish_message(open_draft, open_draft.packages, "", "cli").split("\n\n")
 
     assert subject == "publish 2 packages of drafts/eu-1"
-    assert listed.splitlines() == ["- gw: update v1 → v2", "- old: delete it"]
+    assert listed.splitlines() == ["- gw: update v1 → v2", "- old: delete the package"]
     assert conflicts.startswith("Accepted conflicts:\n- gw: ")
 
 

@@ -148,7 +148,7 @@ def test_value_inside_a_text_field_has_its_own_entry() -> None:
         pytest.param("Deployment/web", f"{CONTAINER}/image/x", f"no value at {CONTAINER}/image/x; existing values, "
                      f"closest match first: {CONTAINER}/image, ", id="below-a-value"),
         pytest.param("Deployment/web", "spec", 'must be empty or begin with "/", not "spec"', id="no-pointer"),
-        pytest.param("Deployment/web", "/~2", "0 or 1 must follow \"~\"", id="bad-escape"),
+        pytest.param("Deployment/web", "/~2", "0 or 1 must follow each \"~\"", id="bad-escape"),
     ],
 )  # fmt: skip
 def test_unknown_value_is_reported_with_existing_values(resource: str, place: str, text: str) -> None:

@@ -163,7 +163,7 @@ def test_sarif_rule_describes_its_effect() -> None:
 
     assert door_rule["defaultConfiguration"] == {"level": "error"}
     assert door_rule["fullDescription"]["text"].startswith(
-        "A door is not right. Effect of an error: the object creates nothing new"
+        "A door is not right. Effect of an error: the object creates no packages"
     )
     assert wall["defaultConfiguration"] == {"level": "note"}
     assert wall["help"]["text"].startswith("A wall. It blocks nothing.")

@@ -245,7 +245,7 @@ def test_markdown_is_limited_to_the_size_of_a_comment() -> None:
 
     assert len(impact_markdown) <= MAX_COMMENT_CHARACTERS
     assert "and 1770 more\n" in impact_markdown
-    assert re.search(r"\n\d+ more groups of equal changes exceeded the limit of a comment\. .*\n\Z", impact_markdown)
+    assert re.search(r"\n\d+ more groups of equal changes did not fit into this comment\. .*\n\Z", impact_markdown)
     assert len(build_impact_data(build_overview(base, head))["packages"]) == 900
 
 

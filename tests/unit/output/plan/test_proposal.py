@@ -92,7 +92,7 @@ def test_plan_omits_an_unchanged_proposal(show: Callable[..., str]) -> None:
 
 
 def test_plan_shows_the_deletion_of_the_proposal_branch() -> None:
-    assert "delete drafts/config: the config already has the revisions of its tags" in format_plan_text(
+    assert "delete drafts/config: the config already contains the revisions that the tags point to" in format_plan_text(
         replace(
             build_fleet_plan(),
             proposal=replace(build_proposal(layout="end"), files_before=FileTree(), files_after=FileTree()),
