@@ -50,8 +50,8 @@ def forge_boundary(scope: str) -> AbstractContextManager[None]:
 def error_finding(error: Exception | None, code: FindingCode, message: str, location: SourceLocation) -> Finding:
     """Return the finding for an error of a repository or of its forge.
 
-    The finding has the code `InternalError` if the error comes from an unexpected exception. In all other cases, it has
-    the code `code`.
+    The finding has the code `InternalError` if the error comes from an unexpected exception. For all other errors, the
+    parameter `code` is used.
     """
     if isinstance(error, InternalGitError | InternalForgeError):
         return create_internal_error_finding(error.failure, location)

@@ -115,7 +115,7 @@ class PassRunner:
             if isinstance(snapshot, CompletedPass):
                 self.summary = PassSummary(snapshot.config, snapshot.counts, snapshot.findings, is_skipped=True)
                 return True
-            remotes.exclude_late_remotes()
+            remotes.include_late_errors_in_digest()
             report = decide_and_publish(snapshot, remotes, self._services, self._publisher, self._cache)
             is_final = report.is_final and not self._publisher.status_error
             maintenance_findings = remotes.maintain()

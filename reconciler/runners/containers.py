@@ -122,7 +122,7 @@ class ContainerEngine:
         return program
 
     def _build_engine_flags(self) -> tuple[str, ...]:
-        # Turn this off, because podman would pass its proxy settings, which can contain credentials, to the container.
+        # Turn off `--http-proxy`, because podman would pass its proxy settings with credentials to the container.
         return ("--http-proxy=false",) if self._find_program() == "podman" else ()
 
     def _remove(self, name: str) -> None:

@@ -87,7 +87,7 @@ class Remotes:
         # copy.
         self._previous_mirrors: dict[str, Mirror] = {}
         self._complete: set[str] = set()
-        self._excluded: frozenset[str] = frozenset()
+        self._late_urls_in_digest: frozenset[str] = frozenset()
         self._should_only_collect = False
         self._should_keep_earlier_refs = should_keep_earlier_refs
         self.earlier_refs: dict[str, Mapping[str, CommitId]] = {}
@@ -212,9 +212,11 @@ class Remotes:
     def _is_late(self, url: str) -> bool:
         return self._fetches.is_late(url) or self._pushes.is_late(url)
 
-    def exclude_late_remotes(self) -> None:
-        """Include the errors of remotes that are late now in `digest`, because this pass cannot read them."""
-        self._excluded = frozenset(url for url, error in self.failures.items() if isinstance(error, RemoteBusyError))
+    def include_late_errors_in_digest(self) -> None:
+        """Include the errors of all currently late remotes in `digest`, because this pass cannot read these remotes."""
+        self._late_urls_in_digest = frozenset(
+            url for url, error in self.failures.items() if isinstance(error, RemoteBusyError)
+        )
 
     def close(self) -> None:
         """Interrupt all late jobs, and discard their results."""
@@ -245,7 +247,7 @@ class Remotes:
         failures = {
             url: error.message
             for url, error in self.failures.items()
-            if not isinstance(error, RemoteBusyError) or url in self._excluded
+            if not isinstance(error, RemoteBusyError) or url in self._late_urls_in_digest
         }
         return compute_digest({"refs": refs, "failures": failures})
 
