@@ -1,6 +1,7 @@
-"""Applies a review action to many drafts. The action on one draft is atomic, and is repeated after a lost race.
+"""Applies a review action, such as approve, to many drafts.
 
-No state is written: the next pass detects what was published, as it does after a merge.
+The action on each draft is atomic. If the push loses a race with another writer, the action is repeated. This module
+does not write the state of a target: the next pass detects published drafts, in the same way as after a merge.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ MAX_ACTION_ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class _Task:
-    """The action on one draft branch.
+    """Review action on one draft branch.
 
     Attributes:
-        target: The target.
-        branch: The draft branch.
-        head: The head of the branch when the command started.
-        packages: The selected packages; empty for all.
+        target: Target of the draft.
+        branch: Name of the draft branch.
+        head: Head of the draft branch when the command started.
+        packages: Packages that the command names. Empty for all packages of the draft.
     """
 
     target: Target
@@ -61,9 +62,10 @@ class _Task:
 def apply_review_action(
     review: DraftReview, selection: ReviewSelection, action: ReviewAction
 ) -> tuple[ReviewActionResult, ...]:
-    """Apply an action to all selected drafts. Repeating an action is not an error.
+    """Apply a review action to all selected drafts. Repeating an action is not an error.
 
-    If another writer changes a draft at the same time, this draft is fetched and decided again, up to five times.
+    If a push loses a race with another writer, the target is fetched and the action is repeated. An action on one draft
+    is tried at most five times.
 
     Raises:
         GitError: The config cannot be read.
@@ -95,7 +97,7 @@ def apply_review_action(
 
 
 def _log_action(results: Iterable[ReviewActionResult], action: ReviewAction) -> None:
-    """Log an action for audits: one event for each outcome, with the targets that have it."""
+    """Write one log event for each outcome of a review action, with the targets that have this outcome."""
     by_outcome: dict[str, list[ReviewActionResult]] = {}
     for result in results:
         by_outcome.setdefault(result.outcome, []).append(result)
@@ -122,14 +124,14 @@ def _apply_once(
     groups: dict[str, list[_Task]] = {}
     for task in tasks:
         groups.setdefault(task.target.url, []).append(task)
-    # One thread per remote: pushes to many remotes mostly wait for their hosts.
+    # Use one thread for each remote, because a push mostly waits for the response of the remote host.
     with ThreadPoolExecutor(review.max_pushes) as pool:
         for results in pool.map(lambda group: _push_group(review, group, action), groups.values()):
             yield from results.items()
 
 
 def _push_group(review: DraftReview, tasks: Sequence[_Task], action: ReviewAction) -> dict[str, ReviewActionResult]:
-    """Apply an action to drafts of one remote."""
+    """Apply a review action to drafts of the same remote."""
     target = tasks[0].target
     try:
         prepared = {task.name: _prepare_isolated(review, task, action) for task in tasks}
@@ -137,7 +139,8 @@ def _push_group(review: DraftReview, tasks: Sequence[_Task], action: ReviewActio
         with repository_boundary(f"pushing to {target.url}"):
             report = review.push(target, units) if units else PushReport()
     except GitError as error:
-        # A full disk or a damaged mirror of one remote must not stop the others.
+        # Do not raise the error, because a full disk or damaged mirror of one remote must not stop the action on other
+        # remotes.
         log_if_internal(error)
         return {task.name: _create_failure(task, action, error) for task in tasks}
     has_failed = any(isinstance(outcome, PushRefused | PushFailed) for outcome in report.outcomes.values())
@@ -149,7 +152,10 @@ def _push_group(review: DraftReview, tasks: Sequence[_Task], action: ReviewActio
 
 
 def _describe_remote(unit: PushUnit, branches: Mapping[str, CommitId] | None) -> str:
-    """Return the current heads of the branches that were not pushed. `branches` is None without a response."""
+    """Describe the current heads of the branches that a failed push should have moved.
+
+    `branches` is None if the remote did not respond.
+    """
     if branches is None:
         return "the state of the remote is unknown"
     refs = dict.fromkeys(update.ref for update in unit.updates if update.ref.startswith(BRANCH_PREFIX))
@@ -165,7 +171,7 @@ def _describe_remote(unit: PushUnit, branches: Mapping[str, CommitId] | None) ->
 def _prepare_isolated(
     review: DraftReview, task: _Task, action: ReviewAction
 ) -> tuple[ReviewActionResult, PushUnit | None]:
-    """Return the result for one draft. An unexpected exception is the result of this draft only."""
+    """Return the result and the push unit for one draft. Convert an unexpected exception to a failed result."""
     try:
         with repository_boundary(f"{task.target.title}: {action.verb} {task.branch}"):
             return _prepare(review, task, action)
@@ -203,14 +209,16 @@ def _prepare(review: DraftReview, task: _Task, action: ReviewAction) -> tuple[Re
 
 
 def _refuse_moved(result: ReviewActionResult) -> ReviewActionResult:
-    reason = BlockingReason("DraftMoved", f"{result.branch} has changed in the meantime; review it again")
+    reason = BlockingReason(
+        "DraftMoved", f"{result.branch} has changed since the command started; review the draft again"
+    )
     return replace(result, outcome="refused", reasons=(reason,))
 
 
 def _merge(
     review: DraftReview, result: ReviewActionResult, draft: OpenDraft, action: ReviewAction
 ) -> ReviewActionResult:
-    """Approve a whole draft by merging its pull request, with the rules and the account of the forge."""
+    """Approve a whole draft by merging its pull request. The forge can refuse the merge."""
     try:
         url = review.merge(draft, format_approval_message(draft, action.message, action.person))
     except HeadMovedError:
@@ -225,7 +233,7 @@ def _merge(
 def _list_tasks_isolated(
     open_target: OpenTarget, selection: ReviewSelection, action: ReviewAction
 ) -> tuple[list[_Task], dict[str, ReviewActionResult]]:
-    """Return the selected drafts of a target. An unexpected exception is the result of this target only."""
+    """Return the result of `_list_tasks`. Convert an unexpected exception to a failed result of the target."""
     try:
         with repository_boundary(f"{open_target.target.title}: {action.verb}"):
             return _list_tasks(open_target, selection, action)
@@ -239,7 +247,7 @@ def _list_tasks_isolated(
 def _list_tasks(
     open_target: OpenTarget, selection: ReviewSelection, action: ReviewAction
 ) -> tuple[list[_Task], dict[str, ReviewActionResult]]:
-    """Return the selected drafts of a target, and results for drafts and packages that are not processed."""
+    """Return the tasks for the selected drafts of a target, and results for drafts and packages that need no task."""
     target, packages = open_target.target, selection.packages_of(open_target.target.name)
     result = ReviewActionResult(target.name, "", tuple(sorted(packages)), action.verb, "unchanged")
     if open_target.error:
@@ -261,7 +269,7 @@ def _list_tasks(
     }
     if absent or not drafts:
         message = f"no draft contains {', '.join(sorted(absent))}" if absent else "no draft is open"
-        # If the selection names no target, a target without a draft needs no result.
+        # If the selection names no target, add no result for a target without a draft.
         if selection.references:
             results[str(target.key)] = replace(result, packages=tuple(sorted(absent)), message=message)
     return tasks, results
@@ -274,7 +282,7 @@ def _select_packages(draft: OpenDraft, packages: frozenset[str]) -> frozenset[st
 def _must_be_named(
     draft: OpenDraft, packages: frozenset[str], selection: ReviewSelection, action: ReviewAction
 ) -> bool:
-    # Removing a published package needs its own approval.
+    # Require a package name or `--removals`, because the deletion of a published package needs an explicit approval.
     return (
         draft.is_removal
         and not packages
@@ -284,7 +292,7 @@ def _must_be_named(
 
 
 def _select_one_per_branch(pending: Iterable[_Task], action: ReviewAction) -> list[_Task]:
-    """Return the tasks for one push. Only one task may move a branch, also if several targets share it."""
+    """Return the tasks for one push. Only one task may move a branch, even if several targets share the branch."""
     by_branch: dict[tuple[str, str], _Task] = {}
     for task in pending:
         branch = task.target.branch if action.verb == "approve" else task.branch

@@ -1,4 +1,4 @@
-"""Reads the open drafts of the selected targets for review commands, and gives access to their remotes and forges."""
+"""Reads the open drafts of the targets that a review command selects, and gives access to their remotes and forges."""
 
 from __future__ import annotations
 
@@ -33,17 +33,20 @@ _MAX_NAMES_IN_MESSAGE = 20
 
 
 class DraftReview(DraftReader):
-    """Reads one config and the refs of its targets. `remotes` must stay open meanwhile."""
+    """Access to one config, and to the drafts of its targets, for a review command.
+
+    The caller must keep `remotes` open while this object is in use.
+    """
 
     def __init__(self, source: ConfigSource, remotes: Remotes, services: PassServices) -> None:
         super().__init__(remotes, services.ref_templates)
         self._source = source
         self._services = services
         self.config_id = ""
-        """The id of the last config: a commit id, or `tree:` and a tree id."""
+        """ID of the config that was read last: a commit ID, or `tree:` followed by a tree ID."""
 
     def open_targets(self, selection: ReviewSelection) -> tuple[OpenTarget, ...]:
-        """Fetch the selected targets, and return them with their open drafts, sorted by name.
+        """Fetch the selected targets, and return them with their open drafts, sorted by target name.
 
         Raises:
             GitError: The config cannot be read.
@@ -59,7 +62,7 @@ class DraftReview(DraftReader):
         read_labels = partial(_read_labels, catalog=catalog, clusters=clusters)
         selected, labels, failed = self._select(selection, targets, read_labels)
         self.fetch({target.url for target in selected})
-        # Prefetch all states in one request per remote.
+        # Read the states of all targets now, because one request per remote is faster than one request per target.
         read_target_states(selected, self._remotes, self.state_ref)
         conflicts = self._services.find_target_conflicts(catalog)
         open_targets = [
@@ -80,7 +83,7 @@ class DraftReview(DraftReader):
         targets: Iterable[Target],
         read_labels: Callable[[Target], Mapping[str, str]],
     ) -> tuple[Sequence[Target], Mapping[Target, Mapping[str, str]], Sequence[OpenTarget]]:
-        """Return the selected targets, their labels, and targets whose labels cannot be determined."""
+        """Return the selected targets, their labels, and the targets whose labels cannot be read, with an error."""
         selected: dict[Target, Mapping[str, str]] = {}
         failed: list[OpenTarget] = []
         for target in targets:
@@ -96,7 +99,7 @@ class DraftReview(DraftReader):
         return tuple(selected), selected, failed
 
     def _check_reset_isolated(self, open_target: OpenTarget, catalog: Catalog) -> OpenTarget:
-        """Return a checked target. An unexpected exception is the result of this target only."""
+        """Return the result of `_check_reset`. Convert an unexpected exception to an error of the target."""
         try:
             with repository_boundary(open_target.target.title):
                 return self._check_reset(open_target, catalog)
@@ -105,7 +108,9 @@ class DraftReview(DraftReader):
             return OpenTarget(open_target.target, error=error.full_message)
 
     def _check_reset(self, open_target: OpenTarget, catalog: Catalog) -> OpenTarget:
-        """Return a target, with the error that a pass reports if its branch and state existed and do not any more."""
+        """Return the target. Add an error if the target branch and the state existed in an earlier pass and are missing
+        now.
+        """
         target = open_target.target
         remote = None if open_target.error or open_target.snapshot else self._remotes.get(target.url)
         if remote is None or BRANCH_PREFIX + target.branch in remote.refs:
@@ -116,54 +121,61 @@ class DraftReview(DraftReader):
 
     @property
     def state_ref(self) -> str:
-        """The template of state refs."""
+        """Template for the names of state refs."""
         return self._templates.state
 
     @property
     def max_pushes(self) -> int:
-        """The maximal number of remotes that are pushed to at the same time."""
+        """Maximum number of remotes that receive a push at the same time."""
         return self._services.max_pushes
 
     def report_progress(self, stage: str, done: int, total: int) -> None:
-        """Report the progress of a command."""
+        """Report that `done` of `total` steps of a stage are complete."""
         self._services.report_progress(stage, done, total)
 
     def action_seconds(self) -> int | None:
-        """Return the date of published commits, in seconds since 1970; None takes it from the commits."""
+        """Return the date for published commits, in seconds since 1970.
+
+        Return None if the date must come from the commits that the published commit is built on.
+        """
         return int(self._services.clock()) if self._services.should_date_actions else None
 
     def now(self) -> int:
-        """Return the time, in seconds since 1970."""
+        """Return the current time, in seconds since 1970."""
         return int(self._services.clock())
 
     def fetch(self, urls: Iterable[str]) -> None:
-        """Fetch these remotes, and read their pull requests if approvals merge them."""
+        """Fetch the remotes with these URLs. Read their open pull requests as well if approvals merge pull requests."""
         unique = set(urls)
         self._remotes.fetch((), unique)
         if self._services.pull_requests.options.merge_method:
             self._services.pull_requests.cache.refresh(unique)
 
     def can_merge(self, draft: OpenDraft) -> bool:
-        """Return whether a draft is published by merging its pull request instead of a push."""
+        """Return whether an approval publishes the draft by merging its pull request, and not by a push."""
         return self._services.pull_requests.can_merge(draft.target)
 
     def merge(self, draft: OpenDraft, message: str) -> str:
-        """Merge the pull request of a draft at the head that was read; return its URL. Raises ForgeError."""
+        """Merge the pull request of a draft, and return the URL of the pull request.
+
+        Raises:
+            ForgeError: The merge failed, e.g. because the draft branch has moved since it was read.
+        """
         return self._services.pull_requests.merge(draft.target, draft.branch, draft.head, message)
 
     def push(self, target: Target, units: Sequence[PushUnit]) -> PushReport:
-        """Push units to the remote of a target. Each unit is atomic."""
+        """Push `units` to the remote of a target. All ref updates of one push unit are atomic."""
         remote = self._remotes.get(target.url)
-        assert remote is not None, "the commits were written to it"
+        assert remote is not None, "the commits were written to this remote"
         return remote.mirror.push(units)
 
     def list_branches(self, target: Target) -> Mapping[str, CommitId] | None:
-        """Return the current branches of a target's remote; None if the remote does not respond."""
+        """Return the current branches of a target's remote. Return None if the remote does not respond."""
         return self._remotes.list_branches(target.url)
 
 
 def _read_labels(target: Target, catalog: Catalog, clusters: Mapping[str, Cluster]) -> Mapping[str, str]:
-    """Return the labels of a target. The labels of a cluster come from all of its objects."""
+    """Return the labels of a target. The labels of a cluster come from all objects that describe the cluster."""
     return clusters[target.name].labels if target.is_deployment else catalog.objects[target.key].labels
 
 
@@ -177,7 +189,7 @@ def _check_targets_exist(selection: ReviewSelection, targets: Iterable[Target]) 
 
 
 def check_packages_exist(selection: ReviewSelection, open_targets: Iterable[OpenTarget]) -> None:
-    """Raise UnknownTargetError if the selection names an unknown package of a target."""
+    """Raise UnknownTargetError if the selection names a package that its target does not have."""
     for open_target in open_targets:
         name = open_target.target.name
         for package in sorted(selection.packages_of(name)):

@@ -1,4 +1,4 @@
-"""One addon during flattening: its known values, its fixed fields, and the reasons why it cannot be flattened."""
+"""One platform addon during the flattening of its component type, with the checks whether it can be flattened."""
 
 from __future__ import annotations
 
@@ -32,12 +32,16 @@ from reconciler.controllers.validation import quote_value
 from reconciler.krm.yaml import DataPath
 
 RENDER_VARIABLES: Final = ("target", "resources", "addon")
-"""Variables of addons that component definitions do not have."""
+"""Variables that templates of addons can use, but templates of component definitions cannot."""
 
 
 @dataclass(frozen=True, eq=False)
 class FlattenedAddon:
-    """Addon that is flattened, with its values before any environment overrides them."""
+    """Platform addon that is included in a flattened definition.
+
+    `values` contains the defaults of the addon and the values that the component type sets. It contains no values that
+    environments override.
+    """
 
     use: AddonUse
     values: EffectiveValues
@@ -45,28 +49,31 @@ class FlattenedAddon:
 
     @cached_property
     def key(self) -> str | None:
-        """Field that contains the remaining values, or None if the name does not form a valid key."""
+        """Field of the flattened definition that contains the addon's fields. None if the name gives no valid key."""
         return derive_addon_key(self.qualified_name)
 
     @property
     def qualified_name(self) -> str:
-        """Name of the addon, with the instance id if it is set explicitly."""
+        """Name of the addon, and the instance id if the type sets an id, e.g. `scratch-disk-cache`."""
         instance = self.use.instance
         return f"{instance.addon}-{instance.id}" if self.use.has_instance_id else instance.addon
 
     @property
     def known_variables(self) -> dict[str, Any]:
-        """Known variables except for the values."""
+        """Known values of template variables, except for the variables that contain the fields of the addon."""
         return {"instanceId": self.use.instance.id}
 
     @cached_property
     def bindings(self) -> dict[str, Any]:
-        """Variable bindings for the templates that determine where the addon applies."""
+        """Values of template variables, for conditions, targets and patch paths that are evaluated before a render."""
         return {**self.values.bindings, **self.known_variables}
 
     @cached_property
     def fixed_fields(self) -> FixedFields:
-        """Fixed fields: those that the type sets, and those that determine where the addon applies."""
+        """Fields of the addon whose values become literals in the flattened definition.
+
+        These are the fields that the component type sets, and the fields that determine where the addon applies.
+        """
         used_paths = {
             path
             for template, loop in self._list_placement_templates()
@@ -76,7 +83,7 @@ class FlattenedAddon:
 
     @cached_property
     def rewriter(self) -> ExpressionRewriter:
-        """Rewriter for the templates of the addon."""
+        """Rewriter for the expressions in the templates of the addon."""
         schema = self.use.addon.schema
         schemas = {"spec": schema.full, "parameters": schema.parameters, "envOverrides": schema.env_overrides}
         variables = {
@@ -97,21 +104,24 @@ class FlattenedAddon:
         """Whether the condition of the addon is true.
 
         Raises:
-            FieldFindingError: The condition failed.
+            FieldFindingError: The evaluation of the condition failed.
         """
         return self.use.addon.condition.is_met(self.bindings, self.budget)
 
     @property
     def active_patches(self) -> Iterator[AddonPatch]:
-        """Patches whose condition is true.
+        """Patches of the addon whose condition is true.
 
         Raises:
-            FieldFindingError: A condition failed.
+            FieldFindingError: The evaluation of a condition failed.
         """
         yield from (patch for patch in self.use.addon.patches if patch.condition.is_met(self.bindings, self.budget))
 
     def check_expressions(self) -> Iterator[FieldFinding]:
-        """Yield an error for each expression that uses values which only a render has."""
+        """Yield an error for each expression that prevents the flattening of the addon.
+
+        Such an expression uses a variable that component definitions do not have, or that has no value before a render.
+        """
         addon = self.use.addon
         findings = tuple(self._check_known_variables(addon.condition.template, ""))
         yield from findings
@@ -136,23 +146,25 @@ class FlattenedAddon:
                 )
 
     def check_rules(self) -> Iterator[FieldFinding]:
-        """Yield the rules that are not met, or that use values which are not fixed."""
+        """Yield an error for each validation rule that fails, or that uses values which are unknown before a render."""
         for rule in self.use.addon.rules:
             path = (*rule.path, "expression")
             if rule.program and not self.rewriter.rewrite_expression(rule.program, path)[1]:
-                message = (
-                    f"must only use fixed values, because a definition has no rules: {quote_value(rule.program.text)}"
-                )
+                text = quote_value(rule.program.text)
+                message = f"must only use fields that the type sets, because a definition has no rules: {text}"
                 yield build_field_finding(NOT_FLATTENABLE, path, message)
             elif failure := rule.check(self.bindings, self.budget):
                 yield failure
 
     def get_remaining_fields(self, section: Schema) -> Schema | None:
-        """Return the fields of a section that are not fixed."""
+        """Return the schema of a section without the fields in `fixed_fields`. Return None if no field remains."""
         return remove_fixed_fields(section, self.fixed_fields)
 
     def _list_placement_templates(self) -> Iterator[tuple[CompiledTemplate, str]]:
-        """Yield the templates that determine where the addon applies, with their loop variable or ""."""
+        """Yield the templates that determine where the addon applies, each with its loop variable.
+
+        The loop variable is "" for a template outside of a loop.
+        """
         yield self.use.addon.condition.template, ""
         if self.is_active:
             yield from ((patch.condition.template, "") for patch in self.use.addon.patches)
@@ -168,17 +180,22 @@ class FlattenedAddon:
     def _check_known_variables(self, template: CompiledTemplate, loop: str) -> Iterator[FieldFinding]:
         for path, program in iter_programs(template.root):
             for name in sorted(program.names - self.bindings.keys() - {loop}):
-                message = f"must be known before a render, but {name} is not: {quote_value(program.text)}"
+                message = (
+                    f"must not use {name}, because its value is unknown before a render: {quote_value(program.text)}"
+                )
                 yield build_field_finding(NOT_FLATTENABLE, path, message)
 
 
 def iter_templates(entry: ObjectTemplate) -> Iterator[CompiledTemplate]:
-    """Yield the templates of an entry."""
+    """Yield the templates of a resource entry: `includeWhen`, `forEach` and the resource itself."""
     yield from (template for template in (entry.include_when.template, entry.loop.template, entry.template) if template)
 
 
 def _list_patch_templates(patch: AddonPatch) -> Iterator[tuple[CompiledTemplate, str]]:
-    """Yield the templates that determine where a patch applies, with their loop variable or ""."""
+    """Yield the templates that determine where a patch applies, each with its loop variable.
+
+    The loop variable is "" for a template outside of a loop.
+    """
     variable = ""
     if patch.loop.template:
         yield patch.loop.template, ""
@@ -188,9 +205,11 @@ def _list_patch_templates(patch: AddonPatch) -> Iterator[tuple[CompiledTemplate,
 
 
 def _check_render_variables(template: CompiledTemplate) -> Iterator[FieldFinding]:
-    """Yield an error for each expression that uses a variable which definitions do not have."""
+    """Yield an error for each expression that uses a variable which component definitions do not have."""
     for path, program in iter_programs(template.root):
         for name in RENDER_VARIABLES:
             if name in program.names:
-                message = f"must not use {name}, which only a render has: {quote_value(program.text)}"
+                message = (
+                    f"must not use {name}, because definitions do not have this variable: {quote_value(program.text)}"
+                )
                 yield build_field_finding(NOT_FLATTENABLE, path, message)

@@ -1,13 +1,15 @@
-"""Flattening of a component type into a component definition without platform addons.
+"""Flattening of a component type into a component definition that needs no platform addons.
 
-- Values that the type sets, and fields that determine where an addon applies, are fixed. They are literals in the new
-  definition, and environments can no longer override them. All other fields remain in their section, below the key
-  of the addon.
-- Conditions, targets, patch paths and patch loops are evaluated now. The condition of a type must be constant, because
-  it can use values of components. An inactive addon is left out.
-- A definition has no validation rules, so the rules of an addon must only use fixed values. They are checked now.
-- Developer addons remain in the type. The values of flattened addons belong to the definition, so a developer addon
-  replaces them where it would merge with them, and it cannot require the addons.
+- Some fields of an addon are fixed: the fields that the component type sets, and the fields that determine where the
+  addon applies. Their values become literals in the new definition, so environments can no longer override them. All
+  other fields remain in `parameters` or `envOverrides`, below the key of the addon.
+- Flattening evaluates the conditions, targets, paths and loops of patches. The condition of an addon in the type must
+  be constant, because the condition can use values of components. An inactive addon is omitted.
+- Flattening checks the validation rules of an addon, because a definition cannot contain rules. The rules must only
+  use fixed values.
+- Developer addons are not flattened. A value of a flattened addon becomes a value of the definition. Therefore, a
+  developer addon replaces this value, where it otherwise merges with it. A developer addon cannot require a
+  flattened addon.
 """
 
 from __future__ import annotations
@@ -54,10 +56,10 @@ _SCHEMA, _TYPES, _REQUIRED = "schema", "types", "requiredByDefault"
 def flatten_component_type(
     plan: ComponentPlan, name: str, limits: ExpressionLimits
 ) -> dict[str, Any] | tuple[Finding, ...]:
-    """Return the flattened definition `name` of a component type, or the reasons why there is none.
+    """Return the flattened definition `name` of a component type. Return findings if the type cannot be flattened.
 
-    The definition renders the same bytes from the same values, if the values of addons are below their keys and no
-    fixed value is set. Errors are located at the component type.
+    The definition renders the same bytes as the type, on two conditions. The values of each addon must be below its
+    key, and they must not set a field that the type sets. Each finding is located at the component type.
     """
     flattener = _Flattener(plan, name, limits, ExpressionBudget(limits))
     try:
@@ -67,7 +69,7 @@ def flatten_component_type(
 
 
 class _FlattenError(Exception):
-    """The component type cannot be flattened."""
+    """The component type cannot be flattened. `findings` contains the reasons."""
 
     def __init__(self, *findings: Finding) -> None:
         super().__init__(findings)
@@ -80,7 +82,7 @@ _SCALAR_TYPES = frozenset({"string", "integer", "number", "boolean"})
 
 @dataclass(eq=False)
 class _PartialResource:
-    """Resource of the new definition. `entry` contains all fields except the template, which addons change."""
+    """Resource of the new definition while addons still change its template. `entry` contains all other fields."""
 
     entry: dict[str, Any]
     template: Any
@@ -89,18 +91,18 @@ class _PartialResource:
 
     @property
     def id(self) -> str:
-        """Resource id, which targets can refer to."""
+        """Id of the resource, with which patch targets can select the resource."""
         return str(self.entry["id"])
 
     @property
     def resource(self) -> dict[str, Any]:
-        """Complete entry for the definition."""
+        """Complete entry of the resource for the new definition."""
         return {**self.entry, "template": self.template}
 
 
 @dataclass(eq=False)
 class _Flattener:
-    """Flattening of one component type."""
+    """Flattens one component type."""
 
     plan: ComponentPlan
     name: str
@@ -124,7 +126,11 @@ class _Flattener:
         return self._validate(self._build_definition(addons, schema))
 
     def _list_active_addons(self) -> list[FlattenedAddon]:
-        """Return the active platform addons. Collect the errors of all addons."""
+        """Return the active platform addons.
+
+        Raises:
+            _FlattenError: At least one addon cannot be flattened. The error contains the findings of all addons.
+        """
         active: list[FlattenedAddon] = []
         findings: list[Finding] = []
         for use in self.plan.platform_uses:
@@ -139,7 +145,7 @@ class _Flattener:
         return active
 
     def _evaluate_addon(self, use: AddonUse) -> list[FlattenedAddon]:
-        """Return the addon in a list, or an empty list if it is inactive.
+        """Return a list with the addon. Return an empty list if the addon is inactive.
 
         Raises:
             _FlattenError: The addon cannot be flattened.
@@ -158,14 +164,14 @@ class _Flattener:
             return True
         for path, program in iter_programs(use.condition.template.root):
             if program.names:
-                message = f"must not use variables in order to be flattened: {quote_value(program.text)}"
+                message = f"must not use variables, because the type is flattened: {quote_value(program.text)}"
                 raise _FlattenError(
                     NOT_FLATTENABLE.finding(f"{format_path(path)} {message}", use.declared_by.location_of(path))
                 )
         return use.condition.is_met({}, self.budget)
 
     def _build_schema(self, addons: list[FlattenedAddon]) -> dict[str, Any]:
-        """Return the schema of the definition, extended by the remaining fields of the addons."""
+        """Return the schema of the new definition: the original schema and the remaining fields of the addons."""
         new_schema = deepcopy(self.plan.definition.manifest.data["spec"].get(_SCHEMA) or {})
         findings = [finding for addon in addons for finding in self._check_key(addon, addons)]
         if findings:
@@ -196,7 +202,11 @@ class _Flattener:
             yield ADDON_KEY_COLLISION.finding(message, location)
 
     def _add_definition_resources(self, schema: Mapping[str, Any]) -> None:
-        """Add the resources of the definition. Their expressions must not depend on the added fields."""
+        """Add the resources of the original definition to the new definition.
+
+        Their expressions must name single fields, e.g. `spec.port` instead of `spec`, because addons add fields to
+        `spec`.
+        """
         definition = self.plan.definition
         for entry in definition.resources:
             self._require_named_fields(entry, schema)
@@ -220,9 +230,8 @@ class _Flattener:
         ):
             for position, name in program.variable_positions:
                 if name in variables and not parse_field_steps(program.text, position + len(name), variables[name]):
-                    message = (
-                        f"must name the fields that it uses, because addons add fields: {quote_value(program.text)}"
-                    )
+                    text = quote_value(program.text)
+                    message = f"must name each field that it uses, because addons add more fields: {text}"
                     raise _FlattenError(
                         self._build_finding(
                             build_field_finding(NOT_FLATTENABLE, path, message), self.plan.definition.manifest, ()
@@ -295,7 +304,7 @@ class _Flattener:
         )
 
     def _is_scalar(self, text: str) -> bool:
-        """Return whether an expression is only a field that the schema declares as a string, number or boolean."""
+        """Return whether an expression is only a field, whose type in the schema is string, number or boolean."""
         match = _FIELD_EXPRESSION.fullmatch(text.strip())
         node: Any = {"properties": self.fields}
         for name in match["path"].split(".") if match else ():
@@ -315,7 +324,11 @@ class _Flattener:
         return {"apiVersion": API_VERSION, "kind": DEFINITION, "metadata": metadata, "spec": spec}
 
     def _validate(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Return the definition if it can be read. Expressions and schemas have limits."""
+        """Return the definition.
+
+        Raises:
+            _FlattenError: The definition is not valid, e.g. because an expression or schema exceeds a limit.
+        """
         try:
             document = Document.from_data(data)
         except YamlError as error:
@@ -337,7 +350,7 @@ class _Flattener:
 
     @contextmanager
     def _attribute_errors(self, use: AddonUse) -> Iterator[None]:
-        """Convert an error to one of the component type, located at the use of the addon."""
+        """Convert a FieldFindingError to a _FlattenError with a finding at the place where the type uses the addon."""
         try:
             yield
         except FieldFindingError as error:
@@ -347,14 +360,14 @@ class _Flattener:
         return self._build_finding(finding, use.addon.manifest, use.path)
 
     def _build_finding(self, finding: FieldFinding, manifest: ConfigObject, path: DataPath) -> Finding:
-        """Return an error about another object, which is valid but cannot be flattened."""
+        """Return a finding of the component type about another object that is valid, but cannot be flattened."""
         return NOT_FLATTENABLE.finding(
             f"{self.name} cannot be generated: {manifest.key}: {finding.message}", self.plan.manifest.location_of(path)
         )
 
 
 def _build_entry(name: str, entry: ObjectTemplate, rewriter: ExpressionRewriter) -> dict[str, Any] | None:
-    """Return the definition entry of a created resource without its template, or None if it is never created."""
+    """Return the definition entry of a created resource, without its template. Return None if it is never rendered."""
     new_entry: dict[str, Any] = {"id": name}
     include_when = rewriter.rewrite_template(entry.include_when.template.root)
     if include_when is False:

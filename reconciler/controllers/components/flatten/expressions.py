@@ -1,7 +1,8 @@
 """Rewriting of the expressions of a flattened addon.
 
-Fixed values become literals. Other fields move below the key of the addon. A template without other variables becomes
-its value, so that paths and filters of later addons can use it.
+References to fixed fields become literals. References to other fields get the key of the addon, e.g. `spec.size` ->
+`spec.scratchDisk.size`. A template that uses only known values is replaced by its result, so that paths and filters of
+later addons can use the result.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from reconciler.krm.yaml import DataPath
 
 _SPEC = "spec"
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-# A name before a parenthesis is a method.
+# Exclude a name before an opening parenthesis, because it is a method and not a field.
 _FIELD_STEP_PATTERN = re.compile(
     r"""\s*(?:(?P<dot>\.\??)\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?![A-Za-z0-9_])(?!\s*\()"""
     r"""|\[\s*(?:"(?P<double>[^"\\\n]*)"|'(?P<single>[^'\\\n]*)')\s*\])""",
@@ -55,7 +56,11 @@ _LEADING_DOT = re.compile(r"\.[ \t]*\Z")
 
 @dataclass(frozen=True)
 class FieldStep:
-    """One field access in an expression: its position in the text, and whether it is optional (`.?a`)."""
+    """One field access in an expression, e.g. `.size`.
+
+    `start` and `end` are its indexes in the text of the expression. `is_optional` is true for an access such as
+    `.?size`.
+    """
 
     name: str
     start: int
@@ -64,7 +69,10 @@ class FieldStep:
 
 
 def parse_field_steps(text: str, position: int, schema: Schema) -> tuple[FieldStep, ...]:
-    """Return the declared fields that the text accesses after a variable, from index `position`."""
+    """Return the accesses to declared fields that follow a variable in an expression.
+
+    `position` is the index after the variable. The result ends before the first access to an undeclared field.
+    """
     steps: list[FieldStep] = []
     while step := _FIELD_STEP_PATTERN.match(text, position):
         name = step["name"] or step["double"] or step["single"] or ""
@@ -78,7 +86,7 @@ def parse_field_steps(text: str, position: int, schema: Schema) -> tuple[FieldSt
 
 
 def iter_programs(node: TemplateNode) -> Iterator[tuple[DataPath, CelProgram]]:
-    """Yield the expressions of a template, with their paths in the document."""
+    """Yield each expression of a template, with the path of the expression in the document."""
     match node:
         case ExpressionNode(path, _, program):
             yield path, program
@@ -95,9 +103,10 @@ def iter_programs(node: TemplateNode) -> Iterator[tuple[DataPath, CelProgram]]:
 
 @dataclass(frozen=True, eq=False)
 class AddonVariable:
-    """Variable with the values of an addon, and which of its fields are fixed.
+    """Template variable with values of a flattened addon, e.g. `spec`.
 
-    `config` contains the values that the type sets, in its order.
+    `key` is the field of the flattened definition that contains the addon's fields. `config` contains the values that
+    the component type sets, in the order of the type.
     """
 
     name: str
@@ -113,12 +122,12 @@ class _Occurrence:
     """Occurrence of a variable in an expression.
 
     Attributes:
-        text: Text of the expression, possibly already rewritten after this occurrence.
-        before: Text before the variable, without a leading dot of the variable.
-        dot: The leading dot, or "".
-        end: Index after the variable.
+        text: Text of the expression. The part after this occurrence may already be rewritten.
+        before: Text before the variable. A leading dot of the variable, as in `.spec`, is not included.
+        dot: The leading dot of the variable. "" if there is none.
+        end: Index after the variable in `text`.
         path: Path of the expression in the document.
-        original_text: The original expression.
+        original_text: Text of the expression before it was rewritten.
     """
 
     text: str
@@ -131,7 +140,10 @@ class _Occurrence:
 
 @dataclass(frozen=True)
 class _Replacement:
-    """Text that replaces a variable and the following text up to `end`."""
+    """Text that replaces a variable, and the text after the variable up to the index `end`.
+
+    `is_known` is true if `text` contains only values that are known before a render.
+    """
 
     text: str
     end: int
@@ -140,9 +152,9 @@ class _Replacement:
 
 @dataclass(frozen=True, eq=False)
 class ExpressionRewriter:
-    """Rewrites the templates of one addon.
+    """Rewrites the expressions in the templates of one addon.
 
-    `known_variables` contains variables with known values, such as the item of a loop.
+    `known_variables` contains the other variables whose values are known before a render, such as the item of a loop.
     """
 
     addon_variables: Mapping[str, AddonVariable]
@@ -151,11 +163,13 @@ class ExpressionRewriter:
 
     @property
     def bindings(self) -> dict[str, Any]:
-        """Variable bindings, as far as they are known."""
+        """Values of all variables in `addon_variables` and `known_variables`."""
         return {**{name: root.values for name, root in self.addon_variables.items()}, **self.known_variables}
 
     def rewrite_template(self, node: TemplateNode) -> Any:
-        """Return data that renders to the same value in the definition, or OMIT.
+        """Return a template for the flattened definition that renders to the same value as the template of the addon.
+
+        Return OMIT if this value is known to be omitted.
 
         Raises:
             FieldFindingError: The template cannot be rewritten.
@@ -176,7 +190,7 @@ class ExpressionRewriter:
         raise TypeError(f"unknown template node: {node!r}")
 
     def rewrite_expression(self, program: CelProgram, path: DataPath) -> tuple[str, bool]:
-        """Return the rewritten expression, and whether it uses only known values.
+        """Return the rewritten expression, and whether it uses only values that are known before a render.
 
         Raises:
             FieldFindingError: The expression cannot be rewritten.
@@ -223,20 +237,23 @@ class ExpressionRewriter:
         )
 
     def _evaluate(self, program: CelProgram, path: DataPath) -> Any:
-        """Return the result of an expression with known values; ABSENT if it fails, as it will in every render."""
+        """Return the result of an expression that uses only known values. Return ABSENT if the evaluation fails.
+
+        A failed expression stays in the definition, because each render must report the same error.
+        """
         try:
             return evaluate_expression(program, self.bindings, self.budget, path)
         except FieldFindingError:
             return ABSENT
 
     def _rewrite_text(self, node: InterpolatedNode) -> str:
-        """Return text with known results inserted."""
+        """Return the rewritten text. Expressions that use only known values are replaced by their results."""
         pieces = [self._rewrite_piece(piece, node.path) for piece in node.pieces]
         joined = _join_texts(pieces)
         text = "".join(piece if isinstance(piece, str) else _wrap(piece.text) for piece in joined)
         match [piece for piece in joined if not isinstance(piece, str) or not piece.isspace()]:
             case [EmbeddedExpression()]:
-                # A single expression would keep its type.
+                # Keep all expressions, because a text that consists of one expression does not render to a string.
                 pass
             case significant if not any(isinstance(piece, EmbeddedExpression) for piece in significant):
                 return str(escape_template(text))
@@ -260,14 +277,14 @@ class ExpressionRewriter:
         for entry in entries:
             key = entry.key if isinstance(entry.key, str) else self.rewrite_template(entry.key)
             if not isinstance(key, str):
-                assert isinstance(entry.key, ExpressionNode), "other keys are text"
-                # The render reports that the key is not a string, as without flattening.
+                assert isinstance(entry.key, ExpressionNode), "all other keys are strings"
+                # Keep the expression, so that a render reports that the key is not a string.
                 key = _wrap(self.rewrite_expression(entry.key.program, entry.path)[0])
             value = self.rewrite_template(entry.value)
             if value is OMIT:
                 continue
             if key in result:
-                raise _build_error(entry.path, "must not rewrite to the key of an earlier entry", key)
+                raise _build_error(entry.path, "must not have the same key as an earlier entry after flattening", key)
             result[key] = value
         return result
 
@@ -275,7 +292,7 @@ class ExpressionRewriter:
 def _replace_fixed_field(
     variable: AddonVariable, field_path: DataPath, step: FieldStep, occurrence: _Occurrence, *, is_has_call: bool
 ) -> _Replacement:
-    """Return the replacement of a fixed field, or of the argument of `has`, which is known as well."""
+    """Return the replacement of an access to a fixed field, also in `has(…)`. Its result is known before a render."""
     value = get_value(variable.values, field_path)
     if value is not ABSENT and not is_has_call and not step.is_optional:
         return _Replacement(format_cel_literal(value), step.end, is_known=True)
@@ -288,9 +305,9 @@ def _replace_fixed_field(
 def _format_object(
     variable: AddonVariable, field_path: DataPath, fixed_fields: FixedFields, occurrence: _Occurrence
 ) -> str:
-    """Return the expression of an object in which some fields may be fixed.
+    """Return an expression for an object in which some fields can be fixed.
 
-    Fixed fields come first, in the order of the component type.
+    The expression puts the fixed fields first, in the order in which the component type sets them.
     """
     if not fixed_fields.has_open_fields:
         return format_cel_literal(get_value(variable.values, field_path))
@@ -304,10 +321,11 @@ def _format_object(
         for name in fixed_fields.fixed
     )
     if variable.name != _SPEC or has_other_values:
-        # The order of the fields cannot be kept: defaults come between other fields, and sections are sorted by name.
+        # Raise an error, because an expression cannot keep the order of the fields. A render puts defaults between
+        # other fields, and orders the fields of `parameters` and `envOverrides` as in the schema.
         raise _build_error(
             occurrence.path,
-            "must name the fields that it uses, because some of the fields are fixed",
+            "must name each field that it uses, because the type sets some fields of the same object",
             occurrence.original_text,
         )
     nested = {
@@ -322,7 +340,7 @@ def _format_object(
 
 
 def _is_has_argument(before: str) -> bool:
-    """Return whether the text before a variable ends with `has(` outside of a comment."""
+    """Return whether the text before a variable ends with `has(`, and its last line contains no comment."""
     line = before[before.rfind("\n") + 1 :]
     return _HAS_CALL.search(line) is not None and "//" not in line
 

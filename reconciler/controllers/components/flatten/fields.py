@@ -1,4 +1,4 @@
-"""Fields of a flattened addon: fixed fields, remaining fields, and their schemas in shorthand."""
+"""Fields of a flattened addon: fields with fixed values, remaining fields, and their schemas in shorthand notation."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from reconciler.controllers.components.schema.openapi import FREE_FORM, LIST_TYP
 from reconciler.controllers.components.schema.values import has_implied_default
 from reconciler.krm.yaml import DataPath
 
-# These keywords apply to an object as a whole, so such an object cannot be fixed in parts.
+# Do not fix only some fields of an object with one of these keywords, because they apply to the object as a whole.
 _WHOLE_OBJECT_KEYWORDS = ("nullable", "minProperties", "maxProperties")
 
 
 @dataclass(frozen=True, eq=False)
 class FixedFields:
-    """Fixed fields of an object. Fields that are not in `fixed` remain open.
+    """Fields of an object whose values become literals when a component type is flattened.
 
-    The value for a field is None if it is fixed completely. An object that always exists can be fixed in part.
+    `fixed` contains None for a field that is fixed completely. For an object with some fixed fields, it contains the
+    FixedFields of this object. All other fields can still be set.
     """
 
     fixed: Mapping[str, FixedFields | None]
@@ -28,10 +29,10 @@ class FixedFields:
 
 
 def find_fixed_fields(schema: Schema, config: Mapping[str, Any], used_paths: Collection[DataPath]) -> FixedFields:
-    """Return the fixed fields of an object: those that `config` sets, and those in `used_paths`.
+    """Return the fixed fields of an object: the fields that `config` sets, and the fields in `used_paths`.
 
-    `used_paths` contains the paths of fields that determine where an addon applies; `()` means the whole object. A used
-    field without a value is fixed to be absent.
+    `used_paths` contains the paths of the fields that determine where an addon applies. The path `()` is the whole
+    object. A field in `used_paths` that has no value must not be set later.
     """
     properties: dict[str, Schema] = schema["properties"]
     if () in used_paths:
@@ -47,7 +48,7 @@ def find_fixed_fields(schema: Schema, config: Mapping[str, Any], used_paths: Col
 
 
 def restrict_to_section(section: Schema, fixed_fields: FixedFields) -> FixedFields:
-    """Return the fixed fields that a section of the schema declares."""
+    """Return the fixed fields that one section of the schema declares, e.g. `envOverrides`."""
     properties: dict[str, Schema] = section["properties"]
     nested = {
         name: restrict_to_section(properties[name], nested_fields)
@@ -60,9 +61,9 @@ def restrict_to_section(section: Schema, fixed_fields: FixedFields) -> FixedFiel
 
 
 def remove_fixed_fields(section: Schema, fixed_fields: FixedFields) -> Schema | None:
-    """Return the schema of the fields of a section that are not fixed, or None if there are none.
+    """Return the schema of a section without its fixed fields. Return None if no field remains.
 
-    The object has an empty default, as in the addon, so no remaining field is required.
+    The remaining fields are not required, and the object has the default `{}`, as in the addon.
     """
     properties: dict[str, Schema] = {}
     for name, node in section["properties"].items():
@@ -80,9 +81,9 @@ _NO_FIXED_FIELDS = FixedFields({}, has_open_fields=True)
 
 
 def _find_nested_fixed_fields(node: Schema, value: Any, used_paths: Collection[DataPath]) -> FixedFields | None:
-    """Return the fixed fields of an object that always exists; None if it can only be fixed completely."""
+    """Return the fixed fields inside of an object. Return None if the object can only be fixed as a whole."""
     is_set = isinstance(value, Mapping)
-    # A default with content is replaced completely as soon as a field is set.
+    # Require that the default is empty, because setting one field replaces a default that contains fields.
     always_exists = is_set or (value is _UNSET and node.get("default") == {})
     if "properties" not in node or not always_exists or any(keyword in node for keyword in _WHOLE_OBJECT_KEYWORDS):
         return None
@@ -100,12 +101,12 @@ _DEFAULT_KEYWORD = "default"
 
 @dataclass
 class ShorthandWriter:
-    """Writes schemas as shorthand, and collects the named types that they need.
+    """Writes JSON Schemas in the shorthand notation of component definitions, and collects the required named types.
 
     Attributes:
-        reserved_names: Names that are already in use.
-        required_by_default: Value of `requiredByDefault` in the schema that contains the result.
-        types: Collected types by name.
+        reserved_names: Type names that the component definition already uses.
+        required_by_default: Value of `requiredByDefault` in the schema of the component definition.
+        types: Definitions of the collected types, by name.
     """
 
     reserved_names: Collection[str]
@@ -113,7 +114,7 @@ class ShorthandWriter:
     types: dict[str, Any] = field(default_factory=dict)
 
     def write_fields(self, schema: Schema, name: str) -> dict[str, Any]:
-        """Return the fields of an object. `name` is the base name of the types that they need."""
+        """Return the fields of an object in shorthand notation. The names of new types begin with `name`."""
         required = schema.get("required", ())
         fields = {
             key: self._write_field(node, f"{name}-{key}", is_required=key in required)
@@ -128,7 +129,8 @@ class ShorthandWriter:
 
     def _write_field(self, schema: Schema, name: str, *, is_required: bool) -> Any:
         markers = _format_markers(schema)
-        # With `requiredByDefault`, a field without a default is required.
+        # Write `required` only if it differs from its default. With `requiredByDefault`, a field without a default
+        # value is required.
         if is_required != (self.required_by_default and _DEFAULT_KEYWORD not in schema):
             markers["required"] = json.dumps(is_required)
         if "properties" in schema and markers.keys() <= {_DEFAULT_KEYWORD}:
@@ -136,7 +138,7 @@ class ShorthandWriter:
         return _format_field(self._write_type(schema, name), markers)
 
     def _write_type(self, schema: Schema, name: str) -> str:
-        """Return the type of a value without markers. An object with fields becomes a named type."""
+        """Return the shorthand type of a schema, without markers. Define a named type for an object with fields."""
         if "properties" in schema:
             structure = {keyword: value for keyword, value in schema.items() if keyword in _STRUCTURE_KEYWORDS}
             return self._define_type(self.write_fields(structure, name), name)
@@ -147,7 +149,7 @@ class ShorthandWriter:
         return str(schema["type"])
 
     def _write_inner_type(self, schema: Schema, name: str) -> str:
-        """Return the type of items or entries. Markers are only allowed in a named type."""
+        """Return the shorthand type of list items or map values. Define a named type if they need markers."""
         markers, kind = _format_markers(schema), self._write_type(schema, name)
         return self._define_type(_format_field(kind, markers), name) if markers else kind
 

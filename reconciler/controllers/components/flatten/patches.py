@@ -1,4 +1,4 @@
-"""Patches on templates: applied if no expression influences the result, and rejected otherwise."""
+"""Checks for patches on templates. A patch is rejected if an expression influences the result of the patch."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _OMIT = re.compile(r"\b(oc_)?omit\b")
 
 
 def is_patch_target(target: PatchTarget, template: Any, name: str, field_path: DataPath) -> bool:
-    """Return whether every resource that the template renders matches the target.
+    """Return whether each resource that is rendered from `template` matches the patch target.
 
     Raises:
-        FieldFindingError: The match depends on an expression.
+        FieldFindingError: An expression determines whether the resource matches.
     """
     if not can_match_target(replace(target, labels=(), containers=None), template, name):
         return False
@@ -63,12 +63,12 @@ def require_static_result(
     *,
     skip_missing: bool,
 ) -> None:
-    """Raise an error if an expression of the template or of the value influences the result of an operation.
+    """Raise an error if an expression of the template or of the value influences the result of a patch operation.
 
-    `is_scalar` returns whether an expression can only result in a string, number or boolean.
+    `is_scalar` returns whether the result of an expression is always a string, number or boolean.
 
     Raises:
-        FieldFindingError: The result depends on an expression.
+        FieldFindingError: The result of the patch operation depends on an expression.
     """
     field_path, steps = (*operation.field_path, "path"), operation.path.steps
     for number, step in enumerate(steps):
@@ -84,7 +84,7 @@ def require_static_result(
 
 
 def _find_deciding_texts(container: Any, step: PathStep) -> Iterator[str]:
-    """Yield the expressions of a container that influence which child a step addresses."""
+    """Yield the expressions in a map or list that influence which child a path step addresses."""
     match container, step:
         case str(), _ if EXPRESSION_START in container:
             yield container
@@ -98,7 +98,7 @@ def _find_deciding_texts(container: Any, step: PathStep) -> Iterator[str]:
 
 
 def _find_deciding_field_texts(item: Any, fields: tuple[str, ...]) -> Iterator[str]:
-    """Yield the expressions that influence whether a filter matches an item."""
+    """Yield the expressions that influence whether a filter of a path matches a list item."""
     for field in (*fields, None):
         if isinstance(item, str) and EXPRESSION_START in item:
             yield item
@@ -116,7 +116,10 @@ def _find_deciding_texts_at(
     instance: AddonInstance,
     is_scalar: IsScalar,
 ) -> Iterator[tuple[DataPath, str]]:
-    """Yield the expressions that influence the result at one location, with their path in the operation."""
+    """Yield the expressions that influence the result of a patch operation at one location.
+
+    Each expression comes with the path of the operation's field, for the error message.
+    """
     container, old, value = get_value(template, location[:-1]), get_value(template, location), operation.value
     if container is ABSENT or container is None or not isinstance(container, dict | list):
         yield from [(_VALUE, value)] if _can_omit(value) else []
@@ -128,7 +131,7 @@ def _find_deciding_texts_at(
     if operation.op == "merge":
         yield from _find_deciding_merge_texts(old, value, _VALUE, is_scalar)
         return
-    # A map or list that another addon has set is merged with the new map or list.
+    # Check the merge of two maps or lists as well, because `add` merges with a value that another addon has set.
     is_foreign = operation.op == "add" and not is_new and tracker.get_writer(location) not in (None, instance)
     if is_foreign and all(_can_merge(value, is_scalar) for value in (old, value)):
         yield from _find_deciding_merge_texts(old, value, _VALUE, is_scalar)
@@ -141,7 +144,7 @@ def _can_merge(value: Any, is_scalar: IsScalar) -> bool:
 def _find_deciding_merge_texts(
     old: Any, value: Any, field_path: DataPath, is_scalar: IsScalar
 ) -> Iterator[tuple[DataPath, str]]:
-    """Yield the expressions that influence how a value is merged."""
+    """Yield the expressions that influence how `value` is merged into `old`."""
     if old is ABSENT:
         return
     if isinstance(old, dict) and isinstance(value, dict):
@@ -158,7 +161,7 @@ def _find_deciding_merge_texts(
 
 
 def _find_templated_keys(target: PatchTarget, template: Any) -> list[str]:
-    """Return the templated keys that may be labels or containers, or that are on the path to them."""
+    """Return the map keys with expressions that can render to a label, or to a key above the labels or containers."""
     paths: list[DataPath] = []
     if target.labels and not is_target_match(PatchTarget(labels=target.labels), template, ""):
         paths += (_LABELS[:depth] for depth in range(len(_LABELS) + 1))
@@ -171,7 +174,7 @@ def _find_templated_keys(target: PatchTarget, template: Any) -> list[str]:
 
 
 def _find_templated_values(target: PatchTarget, template: Any) -> Iterator[str]:
-    """Yield the templated values that influence whether the template matches the target."""
+    """Yield the values with expressions that influence whether the template matches the patch target."""
     if target.group is not None or target.version is not None:
         yield from _find_texts_at(template, ("apiVersion",))
     for key, _ in target.labels:
@@ -185,7 +188,7 @@ def _find_templated_values(target: PatchTarget, template: Any) -> Iterator[str]:
 
 
 def _find_texts_at(data: Any, path: DataPath) -> Iterator[str]:
-    """Yield the expressions at a path, or in place of one of its parents."""
+    """Yield each value with an expression at `path` or at a parent of `path`."""
     for depth in range(len(path) + 1):
         value = get_value(data, path[:depth])
         if isinstance(value, str) and EXPRESSION_START in value:
@@ -197,7 +200,7 @@ def _can_omit(value: Any) -> bool:
 
 
 def _is_single_expression(value: Any) -> bool:
-    """Return whether a value is one expression, which can have any result."""
+    """Return whether a value consists of exactly one expression, so that it can render to any type."""
     if not isinstance(value, str) or EXPRESSION_START not in value:
         return False
     pieces = [piece for piece in split_expressions(value, ()) if not isinstance(piece, str) or not piece.isspace()]
@@ -205,5 +208,5 @@ def _is_single_expression(value: Any) -> bool:
 
 
 def _build_dependency_error(field_path: DataPath, text: str) -> FieldFindingError:
-    message = f"must be known before a render, but it depends on {quote_value(text)}"
+    message = f"must have a known result before a render, but it depends on {quote_value(text)}"
     return FieldFindingError(build_field_finding(NOT_FLATTENABLE, field_path, message))

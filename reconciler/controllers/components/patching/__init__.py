@@ -1,4 +1,4 @@
-"""Patches of addons: paths, operations, targets, and the tracking of which addon wrote which value.
+"""Patches of addons: paths, operations, targets, and the record of which addon wrote which value.
 
-These modules work on rendered data. They do not depend on templates or schemas.
+These modules do not evaluate expressions and do not depend on schemas.
 """

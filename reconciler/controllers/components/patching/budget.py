@@ -1,4 +1,4 @@
-"""Budget of all patches in one render, which stops patches that produce too much data."""
+"""Work limit for all patches of one render, so that patches cannot produce too much data."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from reconciler.controllers.components.field_findings import FieldFindingError, 
 from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, DataPath
 
 MAX_DEPTH = DEFAULT_YAML_LIMITS.depth
-"""Resources must not be nested deeper than the YAML reader accepts."""
+"""Maximum nesting depth of a patched resource, which is also the maximum depth of the YAML reader."""
 MAX_PATCH_COST = 4_000_000
-# Cost of an operation, a value and a read, in characters.
+# Costs of one operation, one copied value and one read. The unit is one written character.
 _OPERATION_COST = 64
 _VALUE_COST = 8
 _READ_COST = 16
@@ -20,27 +20,31 @@ _READ_COST = 16
 
 @dataclass
 class PatchBudget:
-    """Number of characters that the patches of a render may still write. Other work is converted to characters.
+    """Work that the patches of one render may still do, in written characters.
 
-    All methods raise FieldFindingError if the budget is exhausted.
+    Each operation, copied value and read has a cost in characters too. All methods raise FieldFindingError if
+    `remaining` becomes negative.
     """
 
     remaining: int = MAX_PATCH_COST
 
     def charge_operation(self, field_path: DataPath) -> None:
-        """Charge one operation."""
+        """Subtract the cost of one operation from `remaining`."""
         self.charge(_OPERATION_COST, field_path)
 
     def charge(self, characters: int, field_path: DataPath) -> None:
-        """Charge work in characters."""
+        """Subtract a number of characters from `remaining`."""
         self.remaining -= characters
         if self.remaining < 0:
-            limit = f"{MAX_PATCH_COST:,} written characters or equivalent work"
+            limit = f"{MAX_PATCH_COST:,} written characters, where each operation and read also uses some characters"
             message = f"exceeds the limit for the patches of a render: {limit}"
             raise FieldFindingError(build_field_finding(PATCH_TOO_LARGE, field_path, message))
 
     def copy_for_expressions(self, value: Any, field_path: DataPath) -> Any:
-        """Return a copy for expressions. Strings are shared, so their length is not charged."""
+        """Return a copy of `value` for use in expressions, and subtract the cost of the copy from `remaining`.
+
+        The length of strings adds no cost, because the copy refers to the same string objects.
+        """
         self.charge(_VALUE_COST, field_path)
         match value:
             case dict():
@@ -51,14 +55,16 @@ class PatchBudget:
                 return value
 
     def charge_reads(self, count: int, field_path: DataPath) -> None:
-        """Charge reads of values."""
+        """Subtract the cost of `count` reads from `remaining`."""
         self.charge(_READ_COST * count, field_path)
 
     def copy_value(self, value: Any, depth: int, field_path: DataPath) -> Any:
-        """Return a deep copy of a value for a location that is `depth` steps below the root.
+        """Return a deep copy of `value`, and subtract the cost of the copy from `remaining`.
+
+        `depth` is the number of path steps from the root of the resource to the location of the copy.
 
         Raises:
-            FieldFindingError: The budget is exhausted, or the result would be nested too deeply.
+            FieldFindingError: `remaining` becomes negative, or the copy is nested more than `MAX_DEPTH` levels deep.
         """
         if depth > MAX_DEPTH:
             message = f"must not be nested more than {MAX_DEPTH} levels deep"

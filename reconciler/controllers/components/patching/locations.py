@@ -1,4 +1,4 @@
-"""Locations that a patch path addresses in a resource. All of them are found before anything is changed."""
+"""Search for the locations that a patch path addresses in a resource, before the patch changes the resource."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PatchOp = Literal["add", "replace", "remove", "merge"]
 Location = tuple[str | int, ...]
 
 MAX_LOCATIONS = 10_000
-# Cost of an intermediate location in characters. It is higher than the cost of an inspected item.
+# Cost in characters of each location that a path step matches. The cost of each inspected list item is 1.
 _LOCATION_COST = 16
 _OPS_CREATING_PARENTS = ("add", "merge")
 
@@ -51,13 +51,14 @@ def find_locations(
     *,
     skip_missing: bool = False,
 ) -> tuple[Location, ...]:
-    """Return every location that a path addresses, in document order.
+    """Return every location that a patch path addresses, in document order.
 
-    A location need not exist: `add` and `merge` create missing parents, `-` is the number of items, and `remove`
-    ignores missing keys.
+    For `add` and `merge`, a location and its parents can be missing in the document. The step `-` becomes the index
+    after the last list item. For `remove`, the result does not contain missing keys.
 
     Raises:
-        FieldFindingError: The path does not match, and this is not a missing value with `skip_missing`.
+        FieldFindingError: The path does not match the document, or it matches too many values. With `skip_missing`,
+            a missing key and a filter or wildcard without a match are not errors.
     """
     walk = _PathWalk(path, op, budget, field_path, skip_missing)
     start = _find_start(document, path)
@@ -69,7 +70,7 @@ def find_locations(
 
 
 def _find_start(document: Any, path: PatchPath) -> _Node:
-    """Resolve the leading keys that exist, except for the last step. This covers most steps of most paths."""
+    """Resolve the leading keys of the path that exist, except for the last step, without the cost of a full search."""
     names: list[str] = []
     for step in path.steps[:-1]:
         if not (isinstance(step, KeyStep) and isinstance(document, dict)):
@@ -83,14 +84,14 @@ def _find_start(document: Any, path: PatchPath) -> _Node:
 
 
 class _Node(NamedTuple):
-    """Location on the path and its value, or ABSENT if it must be created."""
+    """Location in a resource, and the value at this location. The value is ABSENT if the location does not exist."""
 
     location: Location
     value: Any
 
     @property
     def is_missing(self) -> bool:
-        """Whether the value is absent or null."""
+        """Whether the value of the node is absent or null."""
         return self.value is ABSENT or self.value is None
 
     def make_child(self, step: str | int, value: Any) -> _Node:
@@ -102,7 +103,7 @@ class _Node(NamedTuple):
 
 @dataclass(frozen=True)
 class _PathWalk:
-    """Resolution of one path in one resource."""
+    """Search for the locations of one patch path in one resource."""
 
     path: PatchPath
     op: PatchOp
@@ -111,7 +112,7 @@ class _PathWalk:
     skip_missing: bool
 
     def advance(self, nodes: list[_Node], step: PathStep, *, is_last: bool) -> list[_Node]:
-        """Return the nodes that one step addresses from the given nodes."""
+        """Return the child nodes that one path step addresses below the given nodes."""
         matches: list[_Node] = []
         for node in nodes:
             for match in self._resolve_step(node, step, is_last=is_last):
@@ -204,7 +205,7 @@ def _is_filter_match(item: Any, step: FilterStep) -> bool:
         return False
     if step.is_quoted:
         return ("" if item is None else render_literal(item)) == step.literal
-    # In Python, True equals 1.
+    # Compare the types as well, because True == 1 in Python.
     return item == step.literal and isinstance(item, bool) == isinstance(step.literal, bool)
 
 

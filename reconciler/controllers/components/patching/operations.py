@@ -1,4 +1,4 @@
-"""Patch operations: reading, checks before rendering, and application to a resource."""
+"""Patch operations: reading them from addons, checks before a render, and application to a resource."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ _FIELDS = ("op", "path", "value")
 
 @dataclass(frozen=True)
 class PatchOperation:
-    """Rendered operation. `value` is ABSENT for `remove`, and OMIT if the operation has no effect."""
+    """Patch operation that is ready to be applied.
+
+    `value` is ABSENT for `remove`. If `value` is OMIT, the operation is skipped.
+    """
 
     op: PatchOp
     path: PatchPath
@@ -42,7 +45,7 @@ class PatchOperation:
 
 @dataclass(frozen=True)
 class OperationTemplate:
-    """Operation as declared in an addon. `path` is a string if it contains expressions."""
+    """Patch operation as written in an addon. `path` is a string if the path contains expressions."""
 
     op: PatchOp
     path: PatchPath | str
@@ -50,10 +53,12 @@ class OperationTemplate:
     field_path: DataPath
 
     def render(self, value: Any, path: Any = None) -> PatchOperation:
-        """Return the operation with a rendered value and, if the path is a template, a rendered path.
+        """Return the operation with a rendered value.
+
+        `path` is the rendered path. It is required only if the path in the addon contains expressions.
 
         Raises:
-            FieldFindingError: The path is not valid for this operation.
+            FieldFindingError: The rendered path is not valid for this operation.
         """
         if isinstance(self.path, PatchPath):
             return PatchOperation(self.op, self.path, value, self.field_path)
@@ -64,7 +69,7 @@ class OperationTemplate:
 
 
 def read_operation(data: Any, field_path: DataPath) -> OperationTemplate | tuple[FieldFinding, ...]:
-    """Read the operation at `field_path`, or return all errors."""
+    """Read a patch operation from the data at `field_path`. Return all errors if the operation is not valid."""
     if not isinstance(data, Mapping):
         return (
             build_field_finding(
@@ -87,7 +92,7 @@ def read_operation(data: Any, field_path: DataPath) -> OperationTemplate | tuple
     if isinstance(path, FieldFinding):
         errors.append(path)
     if ("value" in data) == (op == "remove"):
-        requirement = "must not be set for remove" if op == "remove" else f"must be set for {op}"
+        requirement = f"must {'not ' if op == 'remove' else ''}be set for the operation {op}"
         errors.append(build_field_finding(ADDON_INVALID, (*field_path, "value"), requirement))
     if errors or isinstance(path, FieldFinding) or path is None:
         return tuple(errors)
@@ -116,12 +121,14 @@ def _read_path(op: PatchOp, text: Any, field_path: DataPath) -> PatchPath | Fiel
         return build_field_finding(
             PATH_DASH_ONLY_ADD,
             field_path,
-            "must address an existing item, because only add supports the position after the last item,"
-            f" not {op}: {quote_value(text)}",
+            f"must not end with - for the operation {op}, because only add supports the position after the last item:"
+            f" {quote_value(text)}",
         )
     if path.can_match_many and op == "add":
         return build_field_finding(
-            PATH_AMBIGUOUS_ADD, field_path, f"must address one position for add, such as - or [0]: {quote_value(text)}"
+            PATH_AMBIGUOUS_ADD,
+            field_path,
+            f"must end with one position for the operation add, such as - or [0]: {quote_value(text)}",
         )
     return path
 
@@ -131,16 +138,16 @@ WriteOp = Literal["add", "replace", "remove"]
 
 @dataclass(frozen=True)
 class Write:
-    """One change that an operation made, with the semantics of RFC 6902: `add` to a list inserts an item.
+    """One change that a patch operation made in a resource, in the form of JSON Patch (RFC 6902).
 
     Attributes:
-        op: Operation.
-        location: Location of the change.
-        before: Previous value, or ABSENT. It must not be changed.
-        after: New value, or ABSENT. It must not be changed.
-        is_appended: Whether an item was appended to an existing list.
-        path_in_value: Path of the written data in the value of the operation.
-        path_in_after: Path of the written data in `after`, below created parents.
+        op: Kind of the change. An `add` to a list inserts an item.
+        location: Location of the changed value in the resource.
+        before: Value before the change, or ABSENT. Callers must not modify this value.
+        after: Value after the change, or ABSENT. Callers must not modify this value.
+        is_appended: Whether the change appended an item to an existing list.
+        path_in_value: Path of the written data inside the value of the patch operation.
+        path_in_after: Path of the written data inside `after`. Empty if the change created no parents.
     """
 
     op: WriteOp
@@ -164,10 +171,10 @@ def apply_operation(
     skip_missing: bool = False,
     should_merge: Callable[[Location], bool] = _should_not_merge,
 ) -> tuple[Write, ...]:
-    """Apply an operation to all locations of its path in `document`, and return the changes.
+    """Apply a patch operation to all locations of its path in `document`, and return the changes.
 
-    `document` is changed in place. For an `add`, `should_merge` returns whether to merge with the
-    existing value.
+    The function changes `document` in place. At a location for which `should_merge` returns True, the value is merged
+    into the existing value.
 
     Raises:
         FieldFindingError: The operation failed. Some locations may already be changed.
@@ -178,7 +185,7 @@ def apply_operation(
     budget.charge_operation(field_path)
     locations = find_locations(document, operation.path, operation.op, budget, field_path, skip_missing=skip_missing)
     run = _OperationRun(document, (*operation.field_path, "value"), budget)
-    # Remove from the end, so that the indexes of the other items do not change.
+    # Remove the last list items first, because a removal changes the indexes of all later items.
     locations = locations[::-1] if operation.op == "remove" else locations
     return tuple(
         write
@@ -189,14 +196,12 @@ def apply_operation(
 
 @dataclass(frozen=True)
 class _OperationRun:
-    """Application of one operation to one document."""
-
     document: Any
     value_path: DataPath
     budget: PatchBudget
 
     def apply_at(self, op: PatchOp, location: Location, value: Any) -> Iterator[Write]:
-        """Change one location, and yield the changes."""
+        """Change the value at one location, and yield each change."""
         container, depth = self._find_container(location)
         step = location[depth]
         if depth < len(location) - 1:
@@ -212,7 +217,7 @@ class _OperationRun:
             yield self._write(container, location, value)
 
     def _find_container(self, location: Location) -> tuple[Any, int]:
-        """Return the deepest existing container above a location, and its depth."""
+        """Return the deepest existing map or list above a location, and the number of path steps to it."""
         container = self.document
         for depth, step in enumerate(location[:-1]):
             child = container.get(step) if isinstance(container, dict) else container[step]
@@ -244,7 +249,7 @@ class _OperationRun:
         return Write("add", location, ABSENT, value, is_appended, path_in_value)
 
     def _merge(self, container: Any, location: Location, value: Any, path_in_value: Location = ()) -> Iterator[Write]:
-        """Merge a value into the value at a location, whose parent exists."""
+        """Merge a value into the value at a location. The parent of the location must exist."""
         old = container.get(location[-1]) if isinstance(container, dict) else container[location[-1]]
         match old, value:
             case dict(), dict():
@@ -256,15 +261,15 @@ class _OperationRun:
             case list(), _:
                 yield self._insert(old, (*location, len(old)), value, path_in_value, is_appended=True)
             case (dict(), _) | (str() | int() | float(), dict() | list()):
-                target = f"the value at {format_pointer(location)} that it is merged into"
-                message = f"must be {_describe_type(old)}, like {target}"
+                expected = _describe_type(old)
+                message = f"must be {expected}, because the existing value at {format_pointer(location)} is {expected}"
                 raise FieldFindingError(build_field_finding(MERGE_TYPE_MISMATCH, self.value_path, message))
             case _:
                 yield self._write(container, location, value, path_in_value)
 
 
 def _nest_value(steps: Location, value: Any) -> Any:
-    """Return the value inside the missing containers: a map for a key, a list for an index."""
+    """Return the value inside new containers for the missing steps: a map for each key, and a list for each index."""
     for step in reversed(steps):
         value = [value] if isinstance(step, int) else {step: value}
     return value

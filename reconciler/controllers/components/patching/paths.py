@@ -1,6 +1,6 @@
-"""Parser for patch paths: JSON pointers with filters and wildcards.
+"""Parser for patch paths, which are JSON pointers with filters and wildcards.
 
-Only the syntax is checked here. `locations` finds the values in a resource.
+This module checks only the syntax. The module `locations` finds the values in a resource.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _NUMERIC = re.compile(r"[+-]?[0-9]+\Z", re.ASCII)
 _BLANKS = re.compile(r" *")
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 _NAME = re.compile(r"\. *([A-Za-z_][A-Za-z0-9_-]*)", re.ASCII)
-# The number of digits is limited, so that every literal fits into an int or a float.
+# Limit the number of digits, so that every number fits into an int or a float.
 _LITERAL = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,17})?(?:[eE][+-]?[0-9]{1,2})?|true|false|null", re.ASCII)
 
 
 @dataclass(frozen=True)
 class KeyStep:
-    """Key of a map: `['8080']`, or a name that cannot be an index."""
+    """Path step for a key of a map, e.g. `replicas` or `['8080']`. A number without brackets is a NumericStep."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class NumericStep:
-    """`8080` without brackets: an index in a list, or a key in a map."""
+    """Path step that is a number without brackets, e.g. `8080`: an index in a list, or a key in a map."""
 
     name: str
     number: int
@@ -49,24 +49,27 @@ class NumericStep:
 
 @dataclass(frozen=True)
 class IndexStep:
-    """`[0]`: an item of a list."""
+    """Path step for one item of a list, e.g. `[0]`."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class WildcardStep:
-    """`[*]`: all items of a list."""
+    """Path step `[*]` for all items of a list."""
 
 
 @dataclass(frozen=True)
 class AppendStep:
-    """`-`: the position after the last item of a list."""
+    """Path step `-` for the position after the last item of a list."""
 
 
 @dataclass(frozen=True)
 class FilterStep:
-    """`[?(@.name=='web')]`: list items whose field has this value. A quoted literal is compared as text."""
+    """Path step for the list items whose field has a given value, e.g. `[?(@.name=='web')]`.
+
+    `fields` is the path of the field in an item. A quoted literal is compared with the text of the field value.
+    """
 
     fields: tuple[str, ...]
     literal: FilterLiteral
@@ -78,24 +81,24 @@ PathStep = KeyStep | NumericStep | IndexStep | WildcardStep | AppendStep | Filte
 
 @dataclass(frozen=True)
 class PatchPath:
-    """Parsed path and its text."""
+    """Parsed patch path. `text` is the path before parsing."""
 
     text: str
     steps: tuple[PathStep, ...]
 
     @property
     def can_match_many(self) -> bool:
-        """Whether the last step is a filter or wildcard, which can match several items."""
+        """Whether the last step of the path is a filter or wildcard, which can match several items."""
         return isinstance(self.steps[-1], WildcardStep | FilterStep)
 
     @property
     def is_append(self) -> bool:
-        """Whether the last step is `-`."""
+        """Whether the last step of the path is `-`, the position after the last list item."""
         return isinstance(self.steps[-1], AppendStep)
 
 
 def parse_patch_path(text: str, field_path: DataPath = ()) -> PatchPath | FieldFinding:
-    """Parse a path that is written at `field_path`, or return the error."""
+    """Parse a patch path. Return a finding with the location `field_path` if the syntax is not valid."""
     try:
         return PatchPath(text, _PathParser(text, field_path).parse())
     except FieldFindingError as error:
@@ -103,7 +106,7 @@ def parse_patch_path(text: str, field_path: DataPath = ()) -> PatchPath | FieldF
 
 
 class _PathParser:
-    """Parses one path from left to right."""
+    """Parses one patch path from left to right."""
 
     def __init__(self, text: str, field_path: DataPath) -> None:
         self._text = text
@@ -128,7 +131,7 @@ class _PathParser:
 
     def _parse_steps(self) -> Iterator[PathStep]:
         while self._position < len(self._text):
-            # Skip the slash. The previous iteration consumed the rest of the segment.
+            # Skip the slash, because the previous iteration stopped before the slash.
             self._position += 1
             start = self._position
             if key := self._match(_KEY):
@@ -138,7 +141,9 @@ class _PathParser:
             if self._position == start:
                 raise self._build_error("must have a step after every /; an empty key is written ['']")
             if self._position < len(self._text) and not self._peek("/"):
-                raise self._build_error(f'must continue with "/" or "[", or end, at {self._quote_rest()}')
+                raise self._build_error(
+                    f'must not continue with {self._quote_rest()}; allowed are "/", "[" and the end of the path'
+                )
 
     def _parse_key(self, text: str) -> PathStep:
         if text == "-":
@@ -147,7 +152,7 @@ class _PathParser:
             return NumericStep(text, int(text))
         if _NUMERIC.match(text):
             raise self._build_error(
-                f"must not have a sign or a leading zero in {quote_value(text)}; a key is written ['…']"
+                f"must not have a sign or leading zero in the index {quote_value(text)}; write ['{text}'] for a map key"
             )
         if _BAD_ESCAPE.search(text):
             raise self._build_error(f"must write ~ as ~0 and / as ~1 in {quote_value(text)}")
@@ -183,13 +188,13 @@ class _PathParser:
         self._position = start
         if not _is_closed(self._text, start):
             raise self._build_error(f"must close the filter at {self._quote_rest(1)}")
-        allowed = "@.field==literal, with a quoted text, a number, true, false or null"
+        allowed = "[?(@.field==literal)], where the literal is a quoted text, a number, true, false or null"
         raise self._build_error(
-            f"must have filters of the form {allowed}, at {self._quote_rest(1)}", PATH_FILTER_UNSUPPORTED
+            f"must only have filters of the form {allowed}, not {self._quote_rest(1)}", PATH_FILTER_UNSUPPORTED
         )
 
     def _parse_comparison(self) -> FilterStep | None:
-        """Parse the comparison of a filter. Return None if its form is not supported."""
+        """Parse the comparison in a filter, e.g. `@.name=='web'`. Return None if its form is not supported."""
         self._match(_BLANKS)
         if not self._skip("@"):
             return None
@@ -245,7 +250,7 @@ class _PathParser:
 
 
 def _is_closed(text: str, start: int) -> bool:
-    """Return whether a closing bracket follows outside of quotes."""
+    """Return whether the text after `start` contains a closing bracket outside of quotes."""
     while start < len(text) and text[start] != "]":
         quoted = _QUOTED.match(text, start)
         if not quoted and text[start] in "'\"":
@@ -255,7 +260,7 @@ def _is_closed(text: str, start: int) -> bool:
 
 
 def _unquote(quoted: re.Match[str]) -> str:
-    # Escapes are not required in quotes, but they are accepted.
+    # Convert escapes such as `~1` also in quotes, where they are allowed but not required.
     return _unescape(quoted[1] if quoted[1] is not None else quoted[2])
 
 

@@ -1,4 +1,4 @@
-"""Pod templates in resources: their location, their containers, and checks for duplicate list entries."""
+"""Pod templates in resources: their paths and containers, and checks for duplicate list entries."""
 
 from __future__ import annotations
 
@@ -20,18 +20,24 @@ CONTAINER_LISTS = ("containers", "initContainers")
 
 
 def get_pod_spec_path(resource: Any) -> DataPath:
-    """Return the path where a resource of this kind has its pod spec."""
+    """Return the path of the pod spec in a resource. The path depends on the kind, e.g. `spec.template.spec`."""
     return _POD_SPECS.get(str(resource.get("kind")), _DEFAULT_POD_SPEC)
 
 
 def get_pod_list(resource: Any, name: str) -> list[Any] | str:
-    """Return a list of the pod spec, [] if it is absent, or the template text in place of the list."""
+    """Return the list `name` of the pod spec, e.g. `containers`. Return [] if the resource does not have this list.
+
+    If the list or one of its parents is a string, such as an unrendered expression, return this string.
+    """
     value = get_value_or_text(resource, (*get_pod_spec_path(resource), name))
     return value if isinstance(value, list | str) else []
 
 
 def get_value_or_text(data: Any, path: DataPath) -> Any:
-    """Return the value below some keys, the template text in place of a map on the path, or None."""
+    """Return the value at a path of map keys. Return None if the path does not exist.
+
+    If a parent of the value is a string, such as an unrendered expression, return this string.
+    """
     for step in path:
         if not isinstance(data, dict):
             return data if isinstance(data, str) else None
@@ -40,22 +46,22 @@ def get_value_or_text(data: Any, path: DataPath) -> Any:
 
 
 def iter_mappings(items: Any, list_path: DataPath) -> Iterator[tuple[DataPath, dict[str, Any]]]:
-    """Yield the mappings in a list with their paths. Anything else than a list has none."""
+    """Yield the mappings in `items` with their paths. Yield nothing if `items` is not a list."""
     for number, item in enumerate(items if isinstance(items, list) else ()):
         if isinstance(item, dict):
             yield (*list_path, number), item
 
 
 def iter_containers(resource: Any) -> Iterator[tuple[DataPath, dict[str, Any]]]:
-    """Yield the containers and then the init containers of a resource, with their paths."""
+    """Yield the containers of a resource with their paths. The init containers come last."""
     for name in CONTAINER_LISTS:
         yield from iter_mappings(get_pod_list(resource, name), (*get_pod_spec_path(resource), name))
 
 
 def check_duplicate_list_keys(resource: Any, tracker: WriteTracker) -> tuple[ResourceIssue, ...]:
-    """Return issues with duplicate entries in the lists of a pod template.
+    """Return an issue for each duplicate entry in a list of the pod template, e.g. two volumes with the same name.
 
-    The API server rejects such lists, or only one of the entries takes effect.
+    The API server rejects such a list, or only one of the duplicate entries takes effect.
     """
     return tuple(_check_lists(resource, tracker))
 

@@ -1,4 +1,4 @@
-"""Patch targets: which resources a patch applies to."""
+"""Patch targets: the requirements that select the resources which a patch changes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _LABELS: DataPath = ("selector", "matchLabels")
 
 @dataclass(frozen=True)
 class PatchTarget:
-    """Requirements on a resource. A part that is None or empty does not restrict the target.
+    """Requirements that a resource must meet to be changed by a patch. None or () means no requirement.
 
-    If `is_templated`, some requirements contain expressions. They do not restrict the target until they are rendered.
+    If `is_templated` is true, some requirements contain expressions. Their attributes are None or (), because the
+    values are unknown before a render.
     """
 
     kinds: tuple[str, ...] | None = None
@@ -36,33 +37,39 @@ class PatchTarget:
 
 
 def read_patch_target(data: Any, field_path: DataPath) -> PatchTarget | tuple[FieldFinding, ...]:
-    """Read a rendered target, or return all errors."""
+    """Read a patch target whose expressions are rendered. Return all errors if the target is not valid."""
     return _TargetReader(field_path, templates=False).read(data)
 
 
 def read_patch_target_template(data: Any, field_path: DataPath) -> PatchTarget | tuple[FieldFinding, ...]:
-    """Read a target as declared in an addon, or return all errors. Templated parts are unrestricted."""
+    """Read a patch target as written in an addon. Return all errors if the target is not valid.
+
+    Requirements with expressions are omitted, because their values are unknown before a render.
+    """
     return _TargetReader(field_path, templates=True).read(data)
 
 
 def is_target_match(target: PatchTarget, resource: Any, resource_id: str) -> bool:
-    """Return whether a rendered resource with this id meets all requirements of a target."""
+    """Return whether a rendered resource with the id `resource_id` meets all requirements of a patch target."""
     return _TargetMatcher(templates=False).is_match(target, resource, resource_id)
 
 
 def estimate_match_cost(target: PatchTarget, resource: Any) -> int:
-    """Return the number of values to compare for a match."""
+    """Return how many values must be compared to match the resource with the patch target."""
     return 1 if target.containers is None else 1 + sum(len(get_pod_list(resource, name)) for name in CONTAINER_LISTS)
 
 
 def can_match_target(target: PatchTarget, template: Any, resource_id: str) -> bool:
-    """Return whether a resource that is rendered from a template can meet all requirements of a target."""
+    """Return whether a resource that is rendered from `template` can meet all requirements of a patch target."""
     return _TargetMatcher(templates=True).is_match(target, template, resource_id)
 
 
 @dataclass(frozen=True)
 class _TargetMatcher:
-    """Matches resources. With `templates`, a templated value can match anything."""
+    """Matches resources with patch targets.
+
+    If `templates` is true, the resources are templates, and a value with an expression meets every requirement.
+    """
 
     templates: bool
 
@@ -92,7 +99,7 @@ class _TargetMatcher:
             return True
         if not isinstance(labels, dict):
             return False
-        # A templated key can render to any key.
+        # Accept labels with a templated key, because the expression can render to any key.
         is_any = self.templates and any(_is_template(key) for key in labels)
         return is_any or all(self._is_one_of(labels.get(key), (value,)) for key, value in target.labels)
 
@@ -113,7 +120,7 @@ class _TargetMatcher:
 
 
 class _TargetReader:
-    """Reads one target. With `templates`, templated parts are left unrestricted."""
+    """Reads one patch target. If `templates` is true, requirements with expressions are omitted."""
 
     def __init__(self, field_path: DataPath, *, templates: bool) -> None:
         self._field_path = field_path
@@ -124,7 +131,7 @@ class _TargetReader:
     def read(self, data: Any) -> PatchTarget | tuple[FieldFinding, ...]:
         if not isinstance(data, Mapping):
             self._add_error(
-                (), f"must be a mapping with some of {', '.join(TARGET_FIELDS)}, not {describe_value(data)}"
+                (), f"must be a mapping with at least one of {', '.join(TARGET_FIELDS)}, not {describe_value(data)}"
             )
             return tuple(self._errors)
         self._check_unknown_fields(data, (), TARGET_FIELDS)
@@ -153,7 +160,7 @@ class _TargetReader:
             if not isinstance(item, str):
                 item_path = (name, number) if isinstance(value, list) else (name,)
                 self._add_error(item_path, f"must be a string, not {describe_value(item)}")
-        # If one item is templated, any value can match.
+        # Omit the requirement if one item is templated, because the expression can render to any value.
         is_open = any(self._is_templated(item) for item in items)
         return None if is_open else tuple(item for item in items if isinstance(item, str))
 

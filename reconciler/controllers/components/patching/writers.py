@@ -1,4 +1,4 @@
-"""Tracking of writes: which addon set which value in a resource, and conflicts between addons."""
+"""Records which addon wrote which value of a resource, and detects conflicts between addons."""
 
 from __future__ import annotations
 
@@ -26,22 +26,25 @@ _HINT = "if this is intended, declare the order with requires or loadOrder"
 
 @dataclass(frozen=True)
 class PatchResult:
-    """Changes that an operation made, and issues with other addons: one per addon and code."""
+    """Changes that a patch operation made, and its conflicts with other addons.
+
+    `notes` contains at most one issue for each other addon and finding code.
+    """
 
     writes: tuple[Write, ...]
     notes: tuple[ResourceIssue, ...]
 
 
 class WriteTracker:
-    """Tracks which addon set which value while one resource is rendered.
+    """Records which addon wrote which value while one resource is rendered.
 
-    The writers of list items move with the items. The creator of the resource is the writer of all other values, but it
-    takes part in no conflict: initial values and appended items are replaced as in RFC 6902.
+    If a list item moves to another index, its writer moves with the item. The writer of an initial value is the creator
+    of the resource. A change of an initial value or of an appended list item is not a conflict.
     """
 
     def __init__(self, is_ordered: IsOrdered, creator: AddonInstance | None = None) -> None:
         self._is_ordered = is_ordered
-        self._root = _WriteMark(creator, is_own=True)
+        self._root = _WriterNode(creator, is_own=True)
 
     def apply_patch(
         self,
@@ -52,9 +55,9 @@ class WriteTracker:
         *,
         skip_missing: bool = False,
     ) -> PatchResult:
-        """Apply an operation of an addon to `document`, which is changed in place.
+        """Apply a patch operation of an addon to `document`, which is changed in place.
 
-        An `add` to a map value that another addon added merges the two values if both are maps or both are lists.
+        If an `add` sets a map key that another addon has set, two maps or two lists are merged.
 
         Raises:
             FieldFindingError: The operation failed.
@@ -76,7 +79,7 @@ class WriteTracker:
         return PatchResult(writes, tuple(_deduplicate(issues)))
 
     def get_writer(self, location: Location) -> AddonInstance | None:
-        """Return the addon that set the value at a location, or None for the definition."""
+        """Return the addon that wrote the value at a location. Return None if the definition wrote the value."""
         return self._root.find_nearest(location).instance
 
     def _find_merge_partner(
@@ -89,9 +92,9 @@ class WriteTracker:
         return self._find_setter(location, instance) if are_alike else None
 
     def _find_setter(self, location: Location, instance: AddonInstance) -> AddonInstance | None:
-        """Return the other addon that set the value at a location, if any."""
-        mark = self._root.find_nearest(location)
-        return mark.instance if mark.is_set and mark.instance != instance else None
+        """Return the addon that set the value at a location. Return None if no addon other than `instance` set it."""
+        node = self._root.find_nearest(location)
+        return node.instance if node.is_set and node.instance != instance else None
 
     def _check_overwriting(self, op: PatchOp, write: Write, instance: AddonInstance) -> Iterator[_AddonIssue]:
         if write.before is ABSENT:
@@ -115,9 +118,9 @@ class WriteTracker:
             yield from self._build_issue(OVERWRITTEN_WRITE, message, location, instance, setter)
 
     def _find_lost_writes(self, write: Write, instance: AddonInstance) -> dict[AddonInstance, Location]:
-        """Return the other addons that set values below a replaced value, with the first lost location."""
+        """Return the other addons whose values the write replaces or removes, each with the first such location."""
         lost_writes: dict[AddonInstance, Location] = {}
-        for location, setter in self._root.list_marks(write.location):
+        for location, setter in self._root.list_set_locations(write.location):
             inside = location[len(write.location) :]
             if setter != instance and not is_equal_data(
                 get_value(write.before, inside), get_value(write.after, inside)
@@ -128,13 +131,13 @@ class WriteTracker:
     def _build_issue(
         self, code: FindingCode, message: str, location: Location, instance: AddonInstance, other: AddonInstance
     ) -> Iterator[_AddonIssue]:
-        # With a declared order, the result is intended.
+        # Report no issue if the addons declare their order, because then the result is intended.
         if not self._is_ordered(instance, other):
             yield other, ResourceIssue(code, message, location)
 
 
 def _deduplicate(issues: list[_AddonIssue]) -> Iterator[ResourceIssue]:
-    """Yield one issue per other addon and code, at its first location. A wildcard can cause thousands."""
+    """Yield one issue for each other addon and finding code, because a wildcard can cause thousands of issues."""
     counts = Counter((other, issue.code.name) for other, issue in issues)
     first_issues = {(other, issue.code.name): issue for other, issue in reversed(issues)}
     for key, count in counts.items():
@@ -143,68 +146,77 @@ def _deduplicate(issues: list[_AddonIssue]) -> Iterator[ResourceIssue]:
 
 
 @dataclass
-class _WriteMark:
-    """Writer of the value at one location, and of everything below it without an own mark.
+class _WriterNode:
+    """Node in a tree of writers, which has the same structure as the resource.
 
-    Without `is_own`, the writer is that of the parent. `items` has the same indexes as the list in the resource.
+    Attributes:
+        instance: Addon that wrote the value. None for the component definition.
+        is_own: Whether `instance` is valid for this node. If False, the writer of the nearest parent is valid.
+        is_set: Whether the addon set the value. False for an item that the addon appended to a list.
+        fields: Nodes of the map keys.
+        items: Nodes of the list items, at the same indexes as in the resource.
     """
 
     instance: AddonInstance | None = None
     is_own: bool = False
     is_set: bool = False
-    fields: dict[str, _WriteMark] = field(default_factory=dict)
-    items: list[_WriteMark | None] = field(default_factory=list)
+    fields: dict[str, _WriterNode] = field(default_factory=dict)
+    items: list[_WriterNode | None] = field(default_factory=list)
 
-    def find_nearest(self, location: Location) -> _WriteMark:
-        """Return the mark of a location or of its nearest marked parent."""
-        own_mark = mark = self
+    def find_nearest(self, location: Location) -> _WriterNode:
+        """Return the node with the writer of a location: the node of the location itself, or of its nearest parent."""
+        nearest_node = node = self
         for step in location:
-            child = mark.get_child(step)
+            child = node.get_child(step)
             if child is None:
                 break
-            mark = child
-            own_mark = mark if mark.is_own else own_mark
-        return own_mark
+            node = child
+            nearest_node = node if node.is_own else nearest_node
+        return nearest_node
 
-    def get_child(self, step: str | int) -> _WriteMark | None:
-        """Return the mark of a child."""
+    def get_child(self, step: str | int) -> _WriterNode | None:
+        """Return the node of a map key or list index. Return None if there is no such node."""
         if isinstance(step, str):
             return self.fields.get(step)
         return self.items[step] if step < len(self.items) else None
 
     def record(self, write: Write, instance: AddonInstance) -> None:
-        """Record a write, and drop the marks below it."""
+        """Record a write of an addon, and delete the nodes below its location."""
         parent = self
         for step in write.location[:-1]:
-            parent = parent.get_child(step) or parent.set_child("replace", step, _WriteMark())
-        mark = _WriteMark(instance, is_own=True, is_set=not write.is_appended)
-        parent.set_child(write.op, write.location[-1], mark)
+            parent = parent.get_child(step) or parent.set_child("replace", step, _WriterNode())
+        node = _WriterNode(instance, is_own=True, is_set=not write.is_appended)
+        parent.set_child(write.op, write.location[-1], node)
 
-    def set_child(self, op: WriteOp, step: str | int, mark: _WriteMark) -> _WriteMark:
-        """Apply the same change to the marks as to the values, and return the mark."""
+    def set_child(self, op: WriteOp, step: str | int, node: _WriterNode) -> _WriterNode:
+        """Add, replace or remove a child node, in the same way as the value in the resource. Return `node`."""
         if isinstance(step, str):
-            self.fields.pop(step, None) if op == "remove" else self.fields.update({step: mark})
-            return mark
+            self.fields.pop(step, None) if op == "remove" else self.fields.update({step: node})
+            return node
         self.items.extend([None] * (step - len(self.items)))
-        # The slice contains the item for replace and remove, and is empty for an insertion.
-        self.items[step : step + (op != "add")] = [] if op == "remove" else [mark]
-        return mark
+        # For `replace` and `remove`, the slice contains one item. For `add`, the slice is empty, so that the node is
+        # inserted.
+        self.items[step : step + (op != "add")] = [] if op == "remove" else [node]
+        return node
 
-    def list_marks(self, location: Location) -> list[tuple[Location, AddonInstance]]:
-        """Return the locations below `location` that addons set.
+    def list_set_locations(self, location: Location) -> list[tuple[Location, AddonInstance]]:
+        """Return the locations below `location` that addons set, each with its addon.
 
-        List items are in document order, other values in the order of writing.
+        List items are in document order. Map keys are in the order in which they were written.
         """
-        mark: _WriteMark | None = self
+        node: _WriterNode | None = self
         for step in location:
-            mark = mark.get_child(step) if mark else None
-        return list(mark.iter_marks(location)) if mark else []
+            node = node.get_child(step) if node else None
+        return list(node.iter_set_locations(location)) if node else []
 
-    def iter_marks(self, location: Location) -> Iterator[tuple[Location, AddonInstance]]:
-        """Yield the locations below this mark, which is at `location`, that addons set."""
-        steps: list[tuple[str | int, _WriteMark | None]] = [*self.fields.items(), *enumerate(self.items)]
-        for step, mark in steps:
-            if mark and mark.is_set and mark.instance:
-                yield (*location, step), mark.instance
-            if mark:
-                yield from mark.iter_marks((*location, step))
+    def iter_set_locations(self, location: Location) -> Iterator[tuple[Location, AddonInstance]]:
+        """Yield the locations below this node that addons set, each with its addon.
+
+        `location` is the location of this node.
+        """
+        steps: list[tuple[str | int, _WriterNode | None]] = [*self.fields.items(), *enumerate(self.items)]
+        for step, node in steps:
+            if node and node.is_set and node.instance:
+                yield (*location, step), node.instance
+            if node:
+                yield from node.iter_set_locations((*location, step))

@@ -1,7 +1,7 @@
-"""Schemas of components: shorthand, its conversion to OpenAPI, and validation of values.
+"""Schemas of components: the shorthand notation, its conversion to OpenAPI, and the validation of values.
 
-A schema is never changed after its creation, so its validator can be cached. These modules do not depend on the objects
-that contain schemas.
+A schema does not change after its creation, so that its validator can be cached. These modules do not depend on the
+config objects that contain schemas.
 """
 
 from reconciler.controllers.components.schema.crd import (

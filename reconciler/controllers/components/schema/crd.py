@@ -1,4 +1,4 @@
-"""Generated CRD of a component type, and the schema for the developers who use it."""
+"""CRD that is generated from a component type, and the schema of the fields that developers can set."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CRD_VERSION = "v1alpha1"
 
 
 def build_crd(kind: str, group: str, schema: Schema) -> dict[str, Any]:
-    """Return the CustomResourceDefinition of a kind whose `spec` has this schema."""
+    """Return the CustomResourceDefinition of `kind`. `schema` is the schema of its `spec`."""
     singular = kind.lower()
     openapi_schema = {
         "type": "object",
@@ -50,7 +50,7 @@ def build_crd(kind: str, group: str, schema: Schema) -> dict[str, Any]:
 
 
 def _convert_to_structural(schema: Schema) -> Schema:
-    # Kubernetes rejects the hints for user interfaces.
+    # Remove the keywords for user interfaces, because Kubernetes rejects unknown keywords.
     node = {keyword: value for keyword, value in schema.items() if not keyword.startswith("x-query-")}
     if node.get(LIST_TYPE) == "set":
         node.update(_convert_set(node.pop(LIST_TYPE), node["items"]))
@@ -60,12 +60,20 @@ def _convert_to_structural(schema: Schema) -> Schema:
 
 
 def _complete_default(default: Any, schema: Schema) -> Any:
-    """Return a default that Kubernetes accepts. It validates a default before it adds nested defaults."""
+    """Return a default that Kubernetes accepts.
+
+    Kubernetes validates a default before it adds the defaults of nested fields. Therefore, add these defaults if the
+    default is not valid without them.
+    """
     return apply_defaults(default, schema) if validate_value_uncached(default, schema, ()) else default
 
 
 def _convert_set(list_type: str, items: Schema) -> Schema:
-    """Return the keywords of a set. Kubernetes requires atomic items that are not nullable."""
+    """Return the keywords of a list with unique items (list type `set`).
+
+    Kubernetes requires that items of such a list are atomic. If the items are nullable, return no keywords, because
+    Kubernetes does not support this.
+    """
     if items.get("nullable"):
         return {}
     keyword = {"array": LIST_TYPE, "object": MAP_TYPE}.get(items["type"])
@@ -74,7 +82,7 @@ def _convert_set(list_type: str, items: Schema) -> Schema:
 
 @dataclass(frozen=True)
 class DeveloperAddon:
-    """Addon that developers can opt into. `path` is the path of its declaration in the component type."""
+    """Addon that developers can use in a component. `path` is the path of the addon in the component type."""
 
     key: str
     description: str
@@ -86,9 +94,9 @@ class DeveloperAddon:
 def build_developer_schema(
     definition: ComponentSchema, addons: Sequence[DeveloperAddon]
 ) -> tuple[Schema, tuple[FieldFinding, ...]]:
-    """Return the schema of a component's `spec`, and errors for addons whose key is in use.
+    """Return the schema of a component's `spec`, and an error for each addon whose key is already in use.
 
-    The schema contains the fields of the definition, and one object per addon.
+    The schema contains the fields of the definition, and one object for each addon.
     """
     properties, findings = dict(definition.full["properties"]), []
     for addon in addons:
@@ -102,10 +110,10 @@ def build_developer_schema(
 
 
 def override_defaults(schema: Schema, defaults: Mapping[str, Any]) -> Schema:
-    """Return a schema with these defaults, field by field.
+    """Return a copy of an object schema in which `defaults` replace the defaults of single fields.
 
-    If an object has a default, its fields are overridden there, too. A null has no effect unless the field is
-    nullable.
+    If the default of an object sets the same field, the value in this default is replaced as well. A null in `defaults`
+    has no effect unless the field is nullable.
     """
     properties = dict(schema["properties"])
     for name, value in defaults.items():

@@ -1,4 +1,7 @@
-"""Parser for field expressions: a type and its markers, with columns for error messages."""
+"""Parser for field expressions of the schema shorthand, e.g. `integer | default=1`: a type, followed by markers.
+
+Error messages contain the column of the error.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ from reconciler.krm.findings import FindingCode
 
 
 class ShorthandError(Exception):
-    """A field cannot be read. The message continues a sentence that begins with the field."""
+    """A field in schema shorthand is not valid.
+
+    `message` is the second part of a sentence. The caller puts the path of the field before it.
+    """
 
     def __init__(self, code: FindingCode, message: str) -> None:
         super().__init__(message)
@@ -24,40 +30,40 @@ class ShorthandError(Exception):
 SCALAR_TYPES = {"string": "string", "integer": "integer", "number": "number", "float": "number", "boolean": "boolean"}
 BUILT_IN_TYPES = (*SCALAR_TYPES, "object")
 MAX_SCHEMA_DEPTH = 32
-"""Limit of nested levels in a schema. It also limits the recursion of the validator."""
+"""Maximum number of nested levels in a schema, which also limits the recursion of the validator."""
 
 _NAME = re2.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 @dataclass(frozen=True)
 class ScalarType:
-    """A string, number or boolean, named by its OpenAPI type."""
+    """String, number or boolean type. `name` is the OpenAPI type, e.g. `integer`."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class FreeFormType:
-    """A map with any content."""
+    """Type of a map with any content, written as `object`."""
 
 
 @dataclass(frozen=True)
 class ListType:
-    """A list whose items have one type."""
+    """Type of a list whose items all have the same type, e.g. `[]string`."""
 
     item: FieldType
 
 
 @dataclass(frozen=True)
 class MapType:
-    """A map with string keys whose values have one type."""
+    """Type of a map with string keys, whose values all have the same type, e.g. `map<integer>`."""
 
     value: FieldType
 
 
 @dataclass(frozen=True)
 class NamedType:
-    """A type that the schema defines."""
+    """Type that `schema.types` defines under this name."""
 
     name: str
 
@@ -66,15 +72,15 @@ FieldType: TypeAlias = ScalarType | FreeFormType | ListType | MapType | NamedTyp
 
 
 def is_field_name(text: object) -> bool:
-    """Return whether a text is a valid name of a field or type."""
+    """Return whether `text` is a valid name of a field or type."""
     return isinstance(text, str) and _NAME.fullmatch(text) is not None
 
 
 def parse_field_type(text: str, column: int, depth: int = 0) -> FieldType:
-    """Parse a type.
+    """Parse the type in a field expression, e.g. `[]string`. `column` is the column of `text` in the expression.
 
     Raises:
-        ShorthandError: The text is not a type.
+        ShorthandError: The text is not a valid type.
     """
     if depth > MAX_SCHEMA_DEPTH:
         raise ShorthandError(codes.SCHEMA_TOO_LARGE, f"must not nest more than {MAX_SCHEMA_DEPTH} types")
@@ -139,7 +145,7 @@ _BRACKETS = {"[": "]", "{": "}"}
 
 @dataclass(frozen=True)
 class Marker:
-    """One `key=value` pair. The value is unparsed and keeps its quotes."""
+    """One marker of a field, e.g. `default="a b"`. `value` is the text after the equals sign, with its quotes."""
 
     key: str
     value: str
@@ -147,22 +153,22 @@ class Marker:
 
     @property
     def message_prefix(self) -> str:
-        """Beginning of messages about the marker."""
+        """Beginning of an error message about the marker."""
         return f"has the marker {self.key}={_shorten(self.value)} at column {self.column}"
 
 
 @dataclass(frozen=True)
 class FieldExpression:
-    """Parsed expression of a field."""
+    """Field expression that is split into its type and its markers. `column` is the column of the type."""
 
     type: str
-    """Text of the type, without surrounding spaces."""
+    """Text of the type, without spaces around the type."""
     column: int
     markers: tuple[Marker, ...]
 
 
 def parse_field_expression(text: str) -> FieldExpression:
-    """Split an expression into its type and its markers.
+    """Split a field expression, e.g. `integer | default=1`, into its type and its markers.
 
     Raises:
         ShorthandError: The expression has a syntax error.
@@ -178,7 +184,7 @@ def parse_field_expression(text: str) -> FieldExpression:
 
 
 class _MarkerParser:
-    """Parses the text after the first `|`."""
+    """Parses the markers of a field expression, which follow the first `|`."""
 
     def __init__(self, text: str, position: int) -> None:
         self.text = text
@@ -186,13 +192,13 @@ class _MarkerParser:
 
     def read(self) -> list[Marker]:
         markers: list[Marker] = []
-        # A | between markers is ignored.
+        # Skip every `|` between markers, because spaces already separate markers.
         while self._skip_separators():
             marker = self._read_marker()
             if any(marker.key == other.key for other in markers):
                 raise ShorthandError(
                     codes.SHORTHAND_MARKER_DUPLICATE,
-                    f"has the marker {marker.key} twice, again at column {marker.column}",
+                    f"has the marker {marker.key} twice; the second marker begins at column {marker.column}",
                 )
             markers.append(marker)
         return markers
@@ -221,7 +227,7 @@ class _MarkerParser:
         return Marker(key, self._read_value(), start + 1)
 
     def _read_value(self) -> str:
-        """Return the text between "=" and the next space outside of quotes and brackets."""
+        """Return the text after "=" up to the next space that is not inside of quotes or brackets."""
         start = self.position
         can_begin_quote = True
         while self.position < len(self.text) and not self.text[self.position].isspace():
@@ -262,9 +268,10 @@ class _MarkerParser:
 
 
 def unquote(value: str) -> str | None:
-    """Return the content of a quoted value, or an unquoted value unchanged. Return None if text follows the quote.
+    r"""Return the content of a quoted value. Return an unquoted value unchanged.
 
-    Only the quote itself is escaped, so that patterns need no doubled backslashes.
+    Return None if the value begins with a quote and does not end with its closing quote. In double quotes, `\` is an
+    escape only before `"` or `\`, so that regular expressions need few additional backslashes.
     """
     if value[:1] not in tuple(_QUOTES):
         return value
@@ -276,14 +283,14 @@ def unquote(value: str) -> str | None:
 
 
 def is_quoted(value: str) -> bool:
-    """Return whether a value is one quoted text."""
+    """Return whether the whole value is one quoted text."""
     return value[:1] in tuple(_QUOTES) and _find_end_of_quote(value, 0) == len(value)
 
 
 def split_items(text: str, *, quotes: bool) -> list[str]:
-    """Split a text at commas.
+    r"""Split a text at its commas.
 
-    Commas in quotes are kept or, without `quotes`, commas after a backslash.
+    If `quotes` is true, commas in a quoted item do not split the text. Otherwise, `\,` is a comma inside of an item.
     """
     items, position, item = [], 0, ""
     while position < len(text):
@@ -301,7 +308,7 @@ def split_items(text: str, *, quotes: bool) -> list[str]:
 
 
 def _find_end_of_quote(text: str, start: int) -> int:
-    """Return the index after the quoted text that begins at `start`, or 0 if it is not closed."""
+    """Return the index after the quoted text that begins at `start`. Return 0 if the closing quote is missing."""
     quote, position = text[start], start + 1
     while position < len(text):
         if quote == '"' and text[position] == "\\" and text[position + 1 : position + 2] in ('"', "\\"):

@@ -1,4 +1,4 @@
-"""Markers of schema fields: their types, their values, and the keywords that they set."""
+"""Markers of schema fields, e.g. `minimum=1`: the types that they apply to, their values and their OpenAPI keywords."""
 
 from __future__ import annotations
 
@@ -33,14 +33,17 @@ _ValueReader = Callable[[str, Schema], Any]
 
 
 class _ValueError(Exception):
-    """The value of a marker is not valid. The message describes the valid values."""
+    """The value of a marker is not valid. The error message describes valid values, e.g. "a 64-bit integer"."""
 
 
 @dataclass(frozen=True)
 class _MarkerRule:
-    """Rule for one marker: the types that it applies to (none means all), the value reader, and the keyword.
+    """Rule for one marker of a schema field.
 
-    The value False removes the keyword, which a named type may have set.
+    Attributes:
+        kinds: OpenAPI types that the marker applies to. Empty if it applies to all types.
+        read: Function that parses the value of the marker.
+        keyword: OpenAPI keyword that the marker sets. The value False removes the keyword of a named type.
     """
 
     kinds: tuple[str, ...]
@@ -51,7 +54,8 @@ class _MarkerRule:
 def apply_markers(schema: Schema, markers: Iterable[Marker]) -> Schema:
     """Return a schema with the keywords of all markers.
 
-    `required` is skipped, because it belongs to the parent. A default is applied last, because it depends on the rest.
+    `required` is skipped, because OpenAPI lists required fields in the schema of the parent. `default` is applied last,
+    because other markers influence how its value is parsed.
 
     Raises:
         ShorthandError: A marker is not valid.
@@ -70,7 +74,7 @@ def apply_markers(schema: Schema, markers: Iterable[Marker]) -> Schema:
 
 
 def read_required_marker(markers: Iterable[Marker]) -> bool | None:
-    """Return the value of the marker `required`, or None without it."""
+    """Return the value of the marker `required`. Return None if there is no such marker."""
     for marker in markers:
         if marker.key == "required":
             return bool(_read_value(marker, _parse_boolean, {}))
@@ -78,11 +82,12 @@ def read_required_marker(markers: Iterable[Marker]) -> bool | None:
 
 
 def parse_json(text: str) -> Any:
-    """Return the value of JSON text.
+    """Parse a JSON text.
 
     Raises:
-        ValueError: The text is not valid, or it contains unsupported numbers, unpaired surrogates, duplicate fields or
-            too many levels.
+        ValueError: The text is not valid JSON, is nested too deeply, or contains an infinite number, a duplicate field
+            or
+            text that is not valid Unicode.
     """
     try:
         value = json.loads(
@@ -106,7 +111,7 @@ def _is_encodable(value: Any) -> bool:
 
 
 def is_too_deep(value: Any) -> bool:
-    """Return whether a value has more levels than a schema may have."""
+    """Return whether the lists and maps of a value are nested more than `MAX_SCHEMA_DEPTH` levels deep."""
     values = [value]
     for _ in range(MAX_SCHEMA_DEPTH):
         values = [child for item in values for child in _iter_children(item)]
@@ -129,7 +134,7 @@ _DEPTH_ERROR = f"it has more than {MAX_SCHEMA_DEPTH} levels"
 
 
 def _find_rule(marker: Marker, schema: Schema) -> _MarkerRule | None:
-    """Return the rule of a marker, or None if the marker is ignored."""
+    """Return the rule of a marker. Return None for a marker that sets no keyword."""
     if marker.key.startswith(_IGNORED_PREFIXES) or marker.key == "required":
         return None
     if marker.key == "immutable":
@@ -176,7 +181,7 @@ def _parse_boolean(text: str, schema: Schema) -> bool:
 
 
 def _parse_integer(text: str, schema: Schema) -> int:
-    # Limit the digits, because int() is slow for long texts.
+    # Limit the number of digits, because int() is slow for long texts.
     value = int(text) if _INTEGER.fullmatch(text) and len(text) <= 20 else _INT64_LIMIT
     if not -_INT64_LIMIT <= value < _INT64_LIMIT:
         raise _ValueError("a 64-bit integer")
@@ -238,7 +243,7 @@ def _get_error_text(error: Exception) -> str:
 
 
 def _parse_typed(text: str, schema: Schema) -> Any:
-    """Parse a value of the type of the field."""
+    """Parse a marker value that must have the type of the field, e.g. the value of `default`."""
     read_scalar = _SCALAR_READERS.get(schema["type"])
     if read_scalar is not None:
         return read_scalar(text, schema)
@@ -252,7 +257,7 @@ def _parse_typed(text: str, schema: Schema) -> Any:
 
 
 def _parse_enum(value: str, schema: Schema) -> list[Any]:
-    """Parse the allowed values of a field: one quoted text, separate items, or a JSON list."""
+    """Parse the value of the marker `enum`: `a,b`, `"a,b"` or a JSON list."""
     options = (
         _parse_json_list(value)
         if value.startswith("[")
@@ -312,7 +317,7 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _LIST_TYPE_SET = "set"
-# For these keywords, False is an ordinary value.
+# Set these keywords also if the value is False. For all other keywords, False removes the keyword.
 _TYPED_KEYWORDS = ("default", "example")
 _SCALAR_READERS: dict[str, _ValueReader] = {
     "string": _parse_text,

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from reconciler.krm.yaml import DataPath
 
 Schema: TypeAlias = dict[str, Any]
-"""An OpenAPI v3 schema object. It is never changed after its creation."""
+"""OpenAPI v3 schema object. Do not change a schema after its creation."""
 
 FREE_FORM = "x-kubernetes-preserve-unknown-fields"
 LIST_TYPE = "x-kubernetes-list-type"
@@ -27,20 +27,23 @@ _KEYWORD_POSITIONS = {keyword: (place, "") for place, keyword in enumerate(_KEYW
 
 
 def sort_keywords(schema: Mapping[str, Any]) -> Schema:
-    """Return a schema with its keywords in output order. Extensions come last."""
+    """Return a schema whose keywords have the order of the output. Extensions such as `x-…` come last."""
     keys = sorted(schema, key=lambda keyword: _KEYWORD_POSITIONS.get(keyword, (len(_KEYWORD_ORDER), keyword)))
     return {keyword: schema[keyword] for keyword in keys}
 
 
 def build_object_schema(properties: Mapping[str, Schema], required: list[str]) -> Schema:
-    """Return the schema of an object with these fields."""
+    """Return the OpenAPI schema of an object. `properties` contains the schemas of its fields."""
     schema: Schema = {"type": "object", "properties": {name: properties[name] for name in sorted(properties)}}
     return schema | ({"required": sorted(required)} if required else {})
 
 
 def transform_schema(schema: Schema, transform_node: Callable[[Schema], Schema]) -> Schema:
-    """Return a copy of a schema with every schema object transformed, the inner ones first."""
-    # Copy all values, because YAML would write a shared list or map as an alias.
+    """Return a copy of a schema in which `transform_node` was applied to the schema and all nested schemas.
+
+    Nested schemas are transformed first.
+    """
+    # Copy all values, because a YAML writer would write an alias for a list or map that occurs twice.
     copy = {keyword: value if keyword in _SUBSCHEMA_KEYWORDS else deepcopy(value) for keyword, value in schema.items()}
     for keyword in ("items", "additionalProperties"):
         if keyword in copy:
@@ -53,9 +56,9 @@ def transform_schema(schema: Schema, transform_node: Callable[[Schema], Schema])
 
 
 def get_child_schema(schema: Schema, step: str | int) -> Schema | None:
-    """Return the schema of a field, an entry or an item, or None if it is not declared.
+    """Return the schema of one field, map value or list item. Return None if the schema does not declare it.
 
-    Everything below a free-form object is declared.
+    A free-form object declares all values below it.
     """
     child: Schema | None
     if FREE_FORM in schema:
@@ -68,7 +71,7 @@ def get_child_schema(schema: Schema, step: str | int) -> Schema | None:
 
 
 def is_declared(schema: Schema, path: DataPath) -> bool:
-    """Return whether a schema declares the value at a path."""
+    """Return whether a schema declares the field at `path`."""
     node: Schema | None = schema
     for step in path:
         node = None if node is None else get_child_schema(node, step)
@@ -77,7 +80,7 @@ def is_declared(schema: Schema, path: DataPath) -> bool:
 
 JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-# CEL and Kubernetes use 64-bit numbers.
+# Restrict numbers to 64 bits, as CEL and Kubernetes do.
 _NUMBER_RANGES: dict[str, tuple[float, float]] = {
     "integer": (-(2**63), 2**63 - 1),
     "number": (-sys.float_info.max, sys.float_info.max),
@@ -85,14 +88,14 @@ _NUMBER_RANGES: dict[str, tuple[float, float]] = {
 
 
 def build_json_schema(schema: Schema) -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of a schema, for editors."""
+    """Convert an OpenAPI schema to JSON Schema (2020-12), for editors."""
     return {"$schema": JSON_SCHEMA_DIALECT} | transform_schema(schema, _convert_node)
 
 
 def build_validator_schema(schema: Schema, *, required: bool) -> dict[str, Any]:
-    """Return the JSON Schema for the validator, with the keyword `re2` for `pattern` and ranges for all numbers.
+    """Convert an OpenAPI schema to JSON Schema for the validator, with the keyword `re2` instead of `pattern`.
 
-    Without `required`, fields and entries may be missing or null.
+    All numbers are limited to 64 bits. If `required` is False, fields and map values can be missing or null.
     """
     return transform_schema(schema, _convert_strictly if required else _convert_leniently)
 
@@ -128,12 +131,13 @@ def _convert_strictly(schema: Schema) -> dict[str, Any]:
         converted["maximum"] = min(highest, converted.get("maximum", highest))
     if "pattern" in converted:
         converted["re2"] = converted.pop("pattern")
-    # The keyword `format` is not enforced.
+    # Remove keywords such as `format`, which the validator does not check.
     return {keyword: value for keyword, value in converted.items() if keyword in _ENFORCED_KEYWORDS}
 
 
 def _convert_leniently(schema: Schema) -> dict[str, Any]:
-    # The number of entries is only known after all layers are merged.
+    # Do not limit the number of map entries here, because this number is only known after all layers of values are
+    # merged.
     converted = {
         keyword: value for keyword, value in _convert_strictly(schema).items() if keyword not in _OBJECT_KEYWORDS
     }

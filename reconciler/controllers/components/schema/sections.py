@@ -1,4 +1,4 @@
-"""Schema of a component definition or addon: the sections `parameters` and `envOverrides`, and their union."""
+"""Schema of a component definition or addon, which merges the sections `parameters` and `envOverrides`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from reconciler.krm.yaml import DataPath
 def merge_sections(
     parameters: Schema, env_overrides: Schema, path: DataPath
 ) -> tuple[Schema, tuple[FieldFinding, ...]]:
-    """Return the schema with the fields of both sections, and the collisions.
+    """Return a schema with the fields of both sections, and an error for each field that is in both sections.
 
-    Each collision is located at the field of `env_overrides`, below `path`.
+    Each error is located at the field of `env_overrides`. `path` is the path of this section.
     """
     findings: list[FieldFinding] = []
     return _merge_objects(parameters, env_overrides, path, findings), tuple(findings)
@@ -55,9 +55,9 @@ def _merge_field(
 def _merge_default(
     merged: Schema, parameters: Schema, env_overrides: Schema, path: DataPath, findings: list[FieldFinding]
 ) -> Schema:
-    """Return an object with the merged defaults of both sections.
+    """Return the merged schema of an object with the merged defaults of both sections.
 
-    An empty default is dropped if the other section has a required field.
+    If the only default is `{}` and is not valid, e.g. because a field is required, the result has no default.
     """
     defaults = [section["default"] for section in (parameters, env_overrides) if "default" in section]
     if not defaults:
@@ -67,7 +67,7 @@ def _merge_default(
     if errors and defaults == [{}]:
         return merged
     for error in errors:
-        problem = "has a default that is not valid together with the parameters of the same name"
+        problem = "has a default that is not valid after it is merged with the default in parameters"
         message = f"{format_path(path)} {problem}: {error.message}"
         findings.append(FieldFinding(codes.SHORTHAND_DEFAULT_INVALID, path, message))
     return result
@@ -84,20 +84,23 @@ _KNOWN_FIELDS = (_TYPES, _PARAMETERS, _ENV_OVERRIDES, _REQUIRED)
 
 @dataclass(frozen=True)
 class ComponentSchema:
-    """Schema of a component definition or addon. A section with errors has no fields.
+    """Schema of a component definition or addon. `full` contains the fields of both sections.
 
-    `full` contains the fields of both sections.
+    A section with errors has no fields.
     """
 
     parameters: Schema
     env_overrides: Schema
     full: Schema
     field_findings: tuple[FieldFinding, ...] = ()
-    """Errors and infos in reading order."""
+    """Errors and infos, in document order."""
 
 
 def read_component_schema(data: Any, path: DataPath) -> ComponentSchema:
-    """Read the shorthand of `spec.schema`, which may be absent, and collect all errors."""
+    """Read the field `spec.schema` of a component definition or addon, and collect all errors.
+
+    `data` is None if the field is missing.
+    """
     findings = list(_check_structure(data, path))
     fields = data if isinstance(data, Mapping) else {}
     types, parameters_data, env_overrides_data = (

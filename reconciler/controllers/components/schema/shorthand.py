@@ -1,4 +1,4 @@
-"""Conversion of schema shorthand to OpenAPI, field by field. Reading continues after an error."""
+"""Conversion of the schema shorthand to OpenAPI. After an error, the conversion continues with the next field."""
 
 from __future__ import annotations
 
@@ -43,12 +43,18 @@ _DEFAULT_KEY = "$default"
 
 
 class _InvalidSchemaError(Exception):
-    """A part of the schema is not valid. The finding is already recorded."""
+    """A part of the schema is not valid. The reader has already recorded the finding."""
 
 
 @dataclass(frozen=True)
 class _Position:
-    """Position of the reader: the path, the depth, and the chain of named types."""
+    """Position in a schema that is being read.
+
+    Attributes:
+        path: Path of the current field.
+        depth: Number of nested fields and types.
+        chain: Names of the named types that contain the current field. A name that occurs again is a cycle.
+    """
 
     path: DataPath
     depth: int = 0
@@ -63,7 +69,7 @@ class _Position:
 
 @dataclass
 class ShorthandReader:
-    """Reader for the fields of one schema. The findings are in reading order."""
+    """Converts the sections of one schema from shorthand to OpenAPI, and collects the findings in document order."""
 
     types: Mapping[str, Any]
     types_path: DataPath
@@ -72,19 +78,21 @@ class ShorthandReader:
     remaining_fields: int = _MAX_FIELDS
 
     def read_section(self, data: Mapping[Any, Any], path: DataPath) -> Schema | None:
-        """Return the fields of a section as an object schema, or None if the section has errors."""
+        """Return the object schema with the fields of a section. Return None if the section has errors."""
         position = _Position(path)
         try:
             if _DEFAULT_KEY in data:
                 self._add_finding(
-                    codes.SHORTHAND_FIELD_TYPE, (*path, _DEFAULT_KEY), "is only allowed for objects inside a section"
+                    codes.SHORTHAND_FIELD_TYPE,
+                    (*path, _DEFAULT_KEY),
+                    "is not allowed here; only objects inside parameters or envOverrides can have $default",
                 )
             return self._read_object({key: value for key, value in data.items() if key != _DEFAULT_KEY}, position)
         except _InvalidSchemaError:
             return None
 
     def check_types(self) -> None:
-        """Read every named type, so that unused types are checked as well."""
+        """Check all named types, including types that no field uses."""
         for name in self.types:
             position = _Position((*self.types_path, name), chain=(name,))
             if not is_field_name(name) or name in BUILT_IN_TYPES:
@@ -94,10 +102,10 @@ class ShorthandReader:
                     self._read_value(self.types[name], position)
 
     def _read_object(self, data: Mapping[Any, Any], position: _Position) -> Schema:
-        """Return the schema of an object with these fields.
+        """Return the object schema for the fields in `data`.
 
         Raises:
-            _InvalidSchemaError: A field is not valid.
+            _InvalidSchemaError: At least one field is not valid.
         """
         self._charge_field(position)
         properties: dict[str, Schema] = {}
@@ -134,7 +142,7 @@ class ShorthandReader:
         return schema, required_marker
 
     def _read_value(self, value: Any, position: _Position) -> tuple[Schema, bool | None]:
-        """Return the schema of a field or type, and its own marker `required`."""
+        """Return the schema of a field or type, and the value of its marker `required`."""
         if isinstance(value, str):
             return self._read_line(value, position)
         if isinstance(value, Mapping):
@@ -190,7 +198,7 @@ class ShorthandReader:
         )
 
     def _set_own_default(self, schema: Schema, declared: Any, position: _Position) -> Schema:
-        """Return an object with its `$default`, which is a mapping or JSON text."""
+        """Return the object schema with the default `declared`, which is a mapping or a JSON text."""
         position = position.enter_field(_DEFAULT_KEY)
         value = declared
         if isinstance(declared, str):
@@ -241,12 +249,12 @@ class ShorthandReader:
         return _InvalidSchemaError()
 
     def _add_finding(self, code: FindingCode, path: DataPath, message: str) -> None:
-        # A named type is read at each use, but its errors are reported once.
+        # Store each finding once, because a named type is read again for each field that uses it.
         self.field_findings[FieldFinding(code, path, f"{format_path(path)} {message}")] = None
 
 
 def _remove_default(schema: Schema) -> Schema:
-    # Absent items and entries get no default. Kubernetes would replace null with it.
+    # Remove the default of list items and map values, because Kubernetes would replace a null with this default.
     return {keyword: value for keyword, value in schema.items() if keyword != "default"}
 
 

@@ -1,4 +1,4 @@
-"""Validation of values against schemas. All errors are reported, in the order of the fields."""
+"""Validation of values against schemas. All errors of a value are reported, sorted by path."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _TYPE_NAMES = {
     "object": "a mapping",
 }
 _MAX_CACHED_VALIDATORS = 512
-# The library supports 255 levels, and the YAML reader 100.
+# Choose a limit between the 100 levels of the YAML reader and the 255 levels of the validation library.
 _MAX_DEPTH = 200
 
 
 def validate_value(value: Any, schema: Schema, path: DataPath, *, required: bool = True) -> tuple[FieldFinding, ...]:
     """Return all errors in the value at `path`, sorted by path.
 
-    Without `required`, fields may be missing or null, as in overrides of an environment.
+    If `required` is False, fields can be missing or null, e.g. in the overrides of an environment.
     """
     return _validate(value, schema, path, _get_validator(_SchemaIdentity(schema), required))
 
 
 def validate_value_uncached(value: Any, schema: Schema, path: DataPath) -> tuple[FieldFinding, ...]:
-    """Return all errors in a value for a schema that is used once, so its validator is not cached."""
+    """Return all errors in a value without caching the validator. Use this function for a schema that is used once."""
     return _validate(value, schema, path, _compile_validator(schema, required=True))
 
 
@@ -55,7 +55,7 @@ def _validate(
             finding for error in validator.iter_errors(value) for finding in _convert_error(error, value, schema, path)
         ]
     except ValueError:
-        # The library rejects values that are not JSON, such as keys that are not strings and invalid Unicode.
+        # The library raises ValueError for a value that is not JSON, e.g. a number as a map key or invalid Unicode.
         return tuple(sorted(_find_non_json_values(value, path), key=_get_sort_key))
     mistyped = {finding.path for finding, keyword in findings if keyword == "type"}
     relevant = (finding for finding, keyword in findings if keyword == "type" or finding.path not in mistyped)
@@ -63,7 +63,7 @@ def _validate(
 
 
 class _SchemaIdentity:
-    """Schema that is compared by identity, which is cheap and sufficient because schemas never change."""
+    """Wrapper that compares schemas by identity, which is fast. A schema does not change after its creation."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -76,13 +76,13 @@ class _SchemaIdentity:
 
 
 class _Re2Keyword:
-    """Keyword `re2`: a regular expression that matches anywhere in the text, in linear time."""
+    """Validator of the keyword `re2`: a string must contain a match of this RE2 regular expression."""
 
     def __init__(self, parent: dict[str, Any], value: str, path: Sequence[str | int]) -> None:
         self.expression = re2.compile(value)
 
     def validate(self, instance: object) -> None:
-        """Check a value. Raise ValueError for a text without a match."""
+        """Raise ValueError if `instance` is a string without a match."""
         if isinstance(instance, str) and not self.expression.search(instance):
             raise ValueError
 
@@ -105,7 +105,7 @@ def _convert_error(
 ) -> Iterator[_KeywordFinding]:
     field_path, keyword, details = (*path, *error.instance_path), error.kind.name, error.kind.as_dict()
     node = _get_node(schema, error.instance_path)
-    # The copy of the value in the error contains null for NaN.
+    # Do not use the copy of the value in `error`, because this copy contains null instead of NaN.
     invalid_value = reduce(getitem, error.instance_path, value)
     match keyword:
         case "additionalProperties":
@@ -204,7 +204,7 @@ def _build_finding(path: DataPath, message: str) -> FieldFinding:
 
 
 def _find_non_json_values(value: Any, path: DataPath) -> Iterator[FieldFinding]:
-    """Yield the parts of a value that are not JSON: keys, text, nesting and types."""
+    """Yield an error for each part of a value that is not valid JSON, e.g. a number as a map key or a date."""
     pending = [(value, path)]
     while pending:
         item, item_path = pending.pop()
@@ -214,10 +214,10 @@ def _find_non_json_values(value: Any, path: DataPath) -> Iterator[FieldFinding]:
         if isinstance(item, Mapping):
             invalid_keys = [key for key in item if not isinstance(key, str)]
             yield from (
-                _build_finding(item_path, f"must have strings as keys, not {quote_value(key)}; quote the key")
+                _build_finding(item_path, f"must have strings as keys, not {quote_value(key)}; put the key in quotes")
                 for key in invalid_keys
             )
-            # Keys are checked like other text.
+            # Check keys in the same way as values, because a key can contain invalid Unicode as well.
             pending += [
                 (part, (*item_path, key))
                 for key, child in item.items()
@@ -241,5 +241,5 @@ def _get_sort_key(finding: FieldFinding) -> tuple[object, str]:
 
 
 def _get_path_sort_key(path: DataPath) -> tuple[tuple[int, int, str], ...]:
-    """Return a sort key for a path: items by index, before fields by name."""
+    """Return a sort key for a path. List items are sorted by index, and fields by name."""
     return tuple((0, step, "") if isinstance(step, int) else (1, 0, step) for step in path)

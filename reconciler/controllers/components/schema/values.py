@@ -1,4 +1,4 @@
-"""Value layers and schema defaults."""
+"""Merging of value layers, and completion of values with the defaults of a schema."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from reconciler.controllers.components.schema.validation import validate_value_u
 def overlay_values(*layers: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     """Merge layers of values. Later layers take precedence.
 
-    Maps are merged; lists and scalars are replaced. A null removes the value below it. It is kept if the schema allows
-    null, and if the field is not declared, so that validation reports it.
+    Maps are merged. Lists and scalars are replaced. A null removes the value of the earlier layers. A null for a
+    nullable field or an undeclared field remains in the result, so that the validation can check it.
     """
     return reduce(lambda lower, upper: _merge_layer(lower, upper, schema), layers, {})
 
@@ -36,7 +36,7 @@ def _merge_layer(lower: Mapping[str, Any], upper: Mapping[str, Any], schema: Sch
 
 
 def apply_defaults(value: Any, schema: Schema) -> Any:
-    """Return a value with all defaults, including those in items and entries. Nothing is removed."""
+    """Return a value that is completed with all defaults of its schema, also inside of list items and map values."""
     if isinstance(value, Mapping):
         return _fill_defaults(value, schema)
     if isinstance(value, list) and "items" in schema:
@@ -47,7 +47,7 @@ def apply_defaults(value: Any, schema: Schema) -> Any:
 def _fill_defaults(value: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     properties: dict[str, Schema] = schema.get("properties", {})
     entries: Schema | None = schema.get("additionalProperties")
-    # As in Kubernetes, null counts as absent unless the field is nullable, also in entries of maps.
+    # Remove null from fields and map values that are not nullable, as Kubernetes does, so that the default applies.
     values = {
         key: item for key, item in value.items() if item is not None or _is_null_kept(properties.get(key, entries))
     }
@@ -66,12 +66,15 @@ def _fill_child(value: Any, node: Schema | None) -> Any:
 
 
 def validate_default(schema: Schema) -> tuple[FieldFinding, ...]:
-    """Return the errors in the default of a schema, after nested defaults are added."""
+    """Return the errors in the default of a schema. The defaults of nested fields are added before the check."""
     return validate_value_uncached(apply_defaults(schema["default"], schema), schema, ("default",))
 
 
 def has_implied_default(schema: Schema) -> bool:
-    """Return whether an absent object becomes {}, so that the defaults of its fields apply."""
+    """Return whether the object must get the default `{}`, so that the defaults of its fields apply.
+
+    This is true if a field has a default, the object has none, and `{}` is valid.
+    """
     fields: dict[str, Schema] = schema.get("properties", {})
     if "default" in schema or not any("default" in field_schema for field_schema in fields.values()):
         return False

@@ -1,6 +1,7 @@
-"""Templates: data with CEL expressions in `${…}`, compiled once and rendered many times.
+"""Templates: data with CEL expressions in `${…}`, which are compiled once and rendered many times.
 
-These modules do not depend on the kinds of objects that contain templates, nor on the order of rendering.
+These modules do not depend on the config objects that contain templates, or on the order in which templates are
+rendered.
 """
 
 from reconciler.controllers.components.template_syntax import escape_template, format_cel_literal

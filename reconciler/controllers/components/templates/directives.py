@@ -1,4 +1,4 @@
-"""Directives of templates: conditions, loops and validation rules."""
+"""Fields that control how templates are rendered: conditions, loops and validation rules."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ from reconciler.krm.yaml import DataPath
 
 @dataclass(frozen=True, eq=False)
 class TemplateCondition:
-    """Compiled `condition` or `includeWhen`, with the errors found during compilation."""
+    """Compiled `condition` or `includeWhen` of a template. `field_findings` contains the errors of the compilation."""
 
     template: CompiledTemplate
     field_findings: tuple[FieldFinding, ...]
 
     @property
     def variables(self) -> frozenset[str]:
-        """Variables that the condition uses."""
+        """Names of the variables that the condition uses."""
         return self.template.variables
 
     def is_met(self, bindings: Mapping[str, Any], budget: ExpressionBudget) -> bool:
         """Return whether the condition is true.
 
         Raises:
-            FieldFindingError: The condition failed, or returned neither true nor false.
+            FieldFindingError: The evaluation failed, or its result is not a boolean.
         """
         if self.field_findings:
             raise FieldFindingError(self.field_findings[0])
@@ -63,7 +63,7 @@ class TemplateCondition:
 
 
 def compile_condition(data: Any, path: DataPath, scope: TemplateScope) -> TemplateCondition:
-    """Compile the condition at `path`. A missing condition is always true."""
+    """Compile the condition at `path`. If `data` is None, the condition is always true."""
     template = compile_template(True if data is None else data, path, scope)
     field_findings = template.field_findings
     if not field_findings and not _can_be_bool(template):
@@ -89,19 +89,19 @@ def _build_type_finding(path: DataPath, value: Any) -> FieldFinding:
 
 
 DEFAULT_LOOP_VARIABLE: Final = "item"
-"""Name of the loop variable if `var` is not set."""
+"""Name of the loop variable if the field `var` is not set."""
 
 _ITERATION_BYTES: Final = 256
-"""Budget in bytes for the bindings of one iteration."""
+"""Cost of one loop iteration in bytes, which reduces the budget of a render."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
 class TemplateLoop:
-    """Compiled `forEach`. Without a template, there is one iteration.
+    """Compiled `forEach`. If `template` is None, the content is rendered once.
 
-    `scope` is the scope of templates inside the loop.
+    `scope` contains the variables for templates inside of the loop.
     """
 
     variable: str
@@ -111,22 +111,23 @@ class TemplateLoop:
 
     @property
     def variables(self) -> frozenset[str]:
-        """Variables that the expression of the loop uses."""
+        """Names of the variables that the `forEach` expression uses."""
         return self.template.variables if self.template else frozenset()
 
     @property
     def origin(self) -> ValueOrigin | None:
-        """Origin of the items, or None if no expression returns them."""
+        """Origin of the loop items. None if `forEach` is not a single expression."""
         root = self.template.root if self.template else None
         return ValueOrigin(root.path, root.text, root.reads) if isinstance(root, ExpressionNode) else None
 
     def iter_bindings(self, bindings: Mapping[str, Any], budget: ExpressionBudget) -> Iterator[Mapping[str, Any]]:
-        """Yield the variable bindings of each iteration.
+        """Yield the values of all variables for each iteration of the loop.
 
-        For a map, each item has the fields `key` and `value`, and the items are sorted by key.
+        If the loop iterates over a map, each item is a map with the fields `key` and `value`. The items are sorted by
+        key.
 
         Raises:
-            FieldFindingError: The expression failed, or returned neither a list nor a map.
+            FieldFindingError: The evaluation of `forEach` failed, or its result is not a list or map.
         """
         if self.field_findings:
             raise FieldFindingError(self.field_findings[0])
@@ -152,7 +153,7 @@ class TemplateLoop:
 
 
 def compile_loop(for_each: Any, variable: Any, path: DataPath, scope: TemplateScope) -> TemplateLoop:
-    """Compile the loop of the entry at `path`, from its fields `forEach` and `var` (None if absent)."""
+    """Compile the loop of the entry at `path`. The arguments are its fields `forEach` and `var`, or None."""
     if for_each is None:
         return TemplateLoop(DEFAULT_LOOP_VARIABLE, scope, None)
     name = DEFAULT_LOOP_VARIABLE if variable is None else variable
@@ -160,7 +161,7 @@ def compile_loop(for_each: Any, variable: Any, path: DataPath, scope: TemplateSc
     template = compile_template(for_each, (*path, "forEach"), scope)
     if not template.field_findings and not _can_have_items(template):
         field_findings = (_build_items_finding(template.path, for_each), *field_findings)
-    # Templates inside an invalid loop are compiled as well, so that one pass reports all errors.
+    # Return a scope for an invalid loop as well, so that the errors inside of the loop are reported in the same pass.
     return TemplateLoop(
         str(name), scope.with_variable(str(name)), template, (*template.field_findings, *field_findings)
     )
@@ -205,7 +206,10 @@ def _build_items_finding(path: DataPath, value: Any) -> FieldFinding:
 
 @dataclass(frozen=True, eq=False)
 class CompiledRule:
-    """Compiled validation rule: a CEL expression without `${}`, and a message template."""
+    """Compiled validation rule of an addon or component type.
+
+    `program` is a CEL expression that is written without `${}`. `message` is a template.
+    """
 
     name: str
     path: DataPath
@@ -215,11 +219,11 @@ class CompiledRule:
 
     @property
     def variables(self) -> frozenset[str]:
-        """Variables that the expression and the message use."""
+        """Names of the variables that the expression and the message use."""
         return self.message.variables | (self.program.names if self.program else frozenset())
 
     def check(self, bindings: Mapping[str, Any], budget: ExpressionBudget) -> FieldFinding | None:
-        """Return the reason why the rule is not met, or None. A rule that cannot be evaluated is not met."""
+        """Return a finding if the rule fails or cannot be evaluated. Return None if the rule is met."""
         if self.program is None:
             return self.field_findings[0]
         path = (*self.path, "expression")
@@ -252,7 +256,7 @@ class CompiledRule:
 
 
 def compile_rule(name: str, expression: str, message: str, path: DataPath, scope: TemplateScope) -> CompiledRule:
-    """Compile the rule at `path`, from its fields `expression` and `message`."""
+    """Compile the validation rule at `path`. `expression` and `message` are fields of the rule."""
     message_template = compile_template(message, (*path, "message"), scope)
     try:
         program = compile_expression(expression, (*path, "expression"), scope)

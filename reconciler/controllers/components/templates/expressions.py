@@ -1,4 +1,4 @@
-"""Expressions embedded in text: their extraction, evaluation and conversion to data."""
+"""Expressions `${…}` in text: search, evaluation, and conversion of the results to YAML data."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from reconciler.krm.yaml import DataPath
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedExpression:
-    """Text between `${` and `}`."""
+    """CEL expression in a text, without the `${` and `}` around it."""
 
     text: str
 
 
 Piece = str | EmbeddedExpression
 
-# The prefix r before quotes disables escapes, unless it is the last letter of a name.
+# Detect a raw string such as r"\d", which has no escapes. An r at the end of a name does not begin a raw string.
 _TOKEN = re.compile(r"\$\{|[{}]|//|(?<![A-Za-z0-9_])[bB]?[rR](?:'''|\"\"\"|['\"])|'''|\"\"\"|['\"]")
 _TOKEN_IN_COMMENT = re.compile(r"\$\{|[{}]|\n")
 _CLOSING_QUOTES = {
@@ -38,10 +38,10 @@ _CLOSING_QUOTES = {
 
 
 def split_expressions(text: str, path: DataPath) -> tuple[Piece, ...]:
-    """Split text into plain text and expressions, in order and without empty texts.
+    """Split a text into plain texts and expressions. Empty texts are omitted.
 
     Raises:
-        FieldFindingError: An expression is nested or not closed.
+        FieldFindingError: An expression contains `${`, or its closing brace is missing.
     """
     pieces: list[Piece] = []
     position = 0
@@ -53,7 +53,7 @@ def split_expressions(text: str, path: DataPath) -> tuple[Piece, ...]:
 
 
 def _find_end(text: str, start: int, path: DataPath) -> int:
-    """Return the index of the brace that closes the expression that begins at `start`."""
+    """Return the index of the closing brace of the expression that begins at `start`."""
     depth, position, pattern = 1, start + len(EXPRESSION_START), _TOKEN
     while token := pattern.search(text, position):
         matched, position = token[0], token.end()
@@ -64,7 +64,7 @@ def _find_end(text: str, start: int, path: DataPath) -> int:
             if not depth:
                 return token.start()
         elif matched in ("//", "\n"):
-            # An apostrophe in a comment does not begin a string.
+            # Ignore quotes in a comment, because an apostrophe in a comment does not begin a string.
             pattern = _TOKEN_IN_COMMENT if matched == "//" else _TOKEN
         elif (position := _find_end_of_string(text, matched, position)) < 0:
             break
@@ -72,7 +72,10 @@ def _find_end(text: str, start: int, path: DataPath) -> int:
 
 
 def _find_end_of_string(text: str, opening: str, start: int) -> int:
-    """Return the index after the string literal whose content begins at `start`, or -1 if it is not closed."""
+    """Return the index after a string literal. Return -1 if its closing quote is missing.
+
+    `opening` is the opening quote with its prefix. `start` is the index after `opening`.
+    """
     quotes = opening.lstrip("bBrR")
     if quotes != opening:
         end = text.find(quotes, start)
@@ -87,7 +90,7 @@ def _build_nested_finding(text: str, path: DataPath) -> FieldFinding:
 
 
 def _build_unterminated_finding(text: str, path: DataPath) -> FieldFinding:
-    message = f"{format_path(path)} must close every ${{ with }}; braces in quotes do not count: {quote_value(text)}"
+    message = f"{format_path(path)} must close every ${{ with }}; braces in quotes are ignored: {quote_value(text)}"
     return FieldFinding(TEMPLATE_UNTERMINATED, path, message)
 
 
@@ -96,7 +99,7 @@ _CONVERSION_CODE = CEL_CODES["CelConversion"]
 
 
 class ResultConversionError(ValueError):
-    """The result of an expression cannot be converted to data. The text contains the reason and the solution."""
+    """The result of an expression cannot be converted to YAML data. The error text contains a solution."""
 
     def __init__(self, code: FindingCode, text: str) -> None:
         super().__init__(text)
@@ -106,10 +109,10 @@ class ResultConversionError(ValueError):
 def evaluate_expression(
     program: CelProgram, bindings: Mapping[str, Any], budget: ExpressionBudget, path: DataPath
 ) -> Any:
-    """Evaluate an expression, and return the result as data or `OMIT`.
+    """Evaluate an expression. Return the result as YAML data, or `OMIT` if the expression returns `omit()`.
 
     Raises:
-        FieldFindingError: The evaluation or the conversion failed.
+        FieldFindingError: The evaluation failed, or the result cannot be converted to YAML data.
     """
     try:
         return convert_to_data(program.evaluate(bindings, budget))
@@ -126,7 +129,7 @@ def _build_evaluation_error(code: FindingCode, program: CelProgram, path: DataPa
 
 
 def charge_budget(budget: ExpressionBudget, steps: int, size: int, path: DataPath) -> None:
-    """Charge the cost of rendering that is not part of an expression.
+    """Subtract the cost of work outside of expressions from the budget of the render.
 
     Raises:
         FieldFindingError: The budget is exhausted.
@@ -140,10 +143,10 @@ def charge_budget(budget: ExpressionBudget, steps: int, size: int, path: DataPat
 
 
 def convert_to_data(value: Any) -> Any:
-    """Convert a CEL value to data. `OMIT` is returned unchanged; it cannot occur inside lists or maps.
+    """Convert a CEL value to YAML data. Return `OMIT` unchanged.
 
     Raises:
-        ResultConversionError: The value has no YAML equivalent.
+        ResultConversionError: The value cannot be written in YAML, e.g. a timestamp.
     """
     match value:
         case str() | bool() | None:
@@ -176,6 +179,6 @@ def _build_conversion_error(value: Any) -> ResultConversionError:
     if isinstance(value, float):
         return ResultConversionError(_CONVERSION_CODE, "the result must be a finite number")
     if isinstance(value, CelOptional):
-        return ResultConversionError(_CONVERSION_CODE, "the result must not be an optional; append .orValue(…)")
+        return ResultConversionError(_CONVERSION_CODE, "the result must not be an optional value; append .orValue(…)")
     message = "the result must be a YAML value, not bytes, a timestamp, a duration or a type; use string()"
     return ResultConversionError(_CONVERSION_CODE, message)

@@ -1,4 +1,4 @@
-"""Nodes of compiled templates. Each node renders itself."""
+"""Nodes of a compiled template. Each node has a method `render`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from reconciler.krm.yaml import DataPath
 
 @dataclass(frozen=True, slots=True)
 class ValueOrigin:
-    """Origin of a rendered value: the path and the text of the template.
+    """Origin of a rendered value: the path and the text of the template that rendered the value.
 
-    `reads` contains the variable fields that the expressions read, such as `("spec", "size")`.
+    `reads` contains the fields of variables that the expressions read, e.g. `("spec", "size")` for `spec.size`.
     """
 
     path: DataPath
@@ -35,7 +35,10 @@ class ValueOrigin:
 
 @dataclass(frozen=True, slots=True)
 class RenderState:
-    """State of one render. `origins` collects the origins by rendered path; None disables this."""
+    """Inputs of one render, and the collected origins of the rendered values.
+
+    The keys of `origins` are paths in the rendered data. If `origins` is None, no origins are collected.
+    """
 
     bindings: Mapping[str, Any]
     budget: ExpressionBudget
@@ -43,33 +46,36 @@ class RenderState:
 
 
 class TemplateNode(Protocol):
-    """Node of a template."""
+    """Node of a compiled template."""
 
     def render(self, state: RenderState, value_path: DataPath) -> Any:
-        """Render the node to a new value or `OMIT`. `value_path` is used if origins are collected."""
+        """Return a new rendered value, or `OMIT`. `value_path` is its path in the rendered data.
+
+        `value_path` is only correct if `state` collects origins.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class StaticNode:
-    """Data without expressions."""
+    """Part of a template that contains no expressions."""
 
     value: Any
 
     def render(self, state: RenderState, value_path: DataPath) -> Any:
-        """Return a copy of the data."""
+        """Return a copy of the static data."""
         return _copy_data(self.value)
 
 
 @dataclass(frozen=True, slots=True)
 class ExpressionNode:
-    """A string that consists of one expression. The result keeps its type."""
+    """String in a template that is exactly one expression. The rendered value has the type of the result."""
 
     path: DataPath
     text: str
     program: CelProgram
 
     def render(self, state: RenderState, value_path: DataPath) -> Any:
-        """Evaluate the expression."""
+        """Return the result of the expression, or `OMIT`. Record its origin."""
         value = evaluate_expression(self.program, state.bindings, state.budget, self.path)
         if state.origins is not None and value is not OMIT:
             state.origins[value_path] = ValueOrigin(self.path, self.text, self.reads)
@@ -77,20 +83,20 @@ class ExpressionNode:
 
     @property
     def reads(self) -> frozenset[tuple[str, ...]]:
-        """Variable fields that the expression reads."""
+        """Fields of variables that the expression reads, e.g. `("spec", "size")` for `spec.size`."""
         return self.program.field_reads
 
 
 @dataclass(frozen=True, slots=True)
 class InterpolatedNode:
-    """Text that contains expressions."""
+    """String in a template that contains expressions and other text."""
 
     path: DataPath
     text: str
     pieces: tuple[str | CelProgram, ...]
 
     def render(self, state: RenderState, value_path: DataPath) -> str:
-        """Return the text with the results of the expressions."""
+        """Return the text, in which each expression is replaced by its result. Record its origin."""
         text = "".join(
             piece if isinstance(piece, str) else self._evaluate_to_text(piece, state) for piece in self.pieces
         )
@@ -101,7 +107,7 @@ class InterpolatedNode:
 
     @property
     def reads(self) -> frozenset[tuple[str, ...]]:
-        """Variable fields that the expressions read."""
+        """Fields of variables that the expressions read, e.g. `("spec", "size")` for `spec.size`."""
         return frozenset().union(*(piece.field_reads for piece in self.pieces if not isinstance(piece, str)))
 
     def _evaluate_to_text(self, program: CelProgram, state: RenderState) -> str:
@@ -110,7 +116,7 @@ class InterpolatedNode:
             raise self._build_result_error(TEMPLATE_NULL_IN_TEXT, program, "null", 'use "" for empty text')
         if value is OMIT:
             raise self._build_result_error(
-                TEMPLATE_OMIT_IN_TEXT, program, "omit()", "only a complete value can be omitted"
+                TEMPLATE_OMIT_IN_TEXT, program, "omit()", "omit() can only remove a complete value"
             )
         return render_literal(value)
 
@@ -124,7 +130,7 @@ class InterpolatedNode:
 
 @dataclass(frozen=True, slots=True)
 class TemplateMapEntry:
-    """Entry of a map. `path` contains the key as written."""
+    """Entry of a map in a template. `path` contains the key before it is rendered."""
 
     path: DataPath
     key: str | ExpressionNode | InterpolatedNode
@@ -133,12 +139,12 @@ class TemplateMapEntry:
 
 @dataclass(frozen=True, slots=True)
 class TemplateMapNode:
-    """Map that contains expressions, in template order."""
+    """Map in a template that contains expressions. The entries have the order of the template."""
 
     entries: tuple[TemplateMapEntry, ...]
 
     def render(self, state: RenderState, value_path: DataPath) -> dict[str, Any]:
-        """Return the map without omitted entries."""
+        """Return the rendered map. Entries that render to `OMIT` are left out."""
         result: dict[str, Any] = {}
         for entry in self.entries:
             key = entry.key if isinstance(entry.key, str) else _render_key(entry, entry.key, state, value_path)
@@ -146,23 +152,25 @@ class TemplateMapNode:
             if value is OMIT:
                 continue
             if key in result:
-                message = f"{format_path(entry.path)} must not render to the key {quote_value(key)} of an earlier entry"
+                message = (
+                    f"{format_path(entry.path)} must not have the key {quote_value(key)}, which an earlier entry has"
+                )
                 raise FieldFindingError(FieldFinding(TEMPLATE_DUPLICATE_KEY, entry.path, message))
             result[key] = value
             if state.origins is not None and not isinstance(entry.key, str):
-                # The origin of the value takes precedence over the origin of the key.
+                # Record the origin of the key only if the value has no origin, because the value is more important.
                 state.origins.setdefault((*value_path, key), ValueOrigin(entry.path, entry.key.text, entry.key.reads))
         return result
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateListNode:
-    """List that contains expressions."""
+    """List in a template that contains expressions."""
 
     items: tuple[TemplateNode, ...]
 
     def render(self, state: RenderState, value_path: DataPath) -> list[Any]:
-        """Return the list without omitted items."""
+        """Return the rendered list. Items that render to `OMIT` are left out."""
         result: list[Any] = []
         for item in self.items:
             value = item.render(state, value_path if state.origins is None else (*value_path, len(result)))

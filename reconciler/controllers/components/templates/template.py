@@ -1,4 +1,4 @@
-"""Compiled templates, and the variables that they may use."""
+"""Compilation of templates, and the variables that templates can use."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from reconciler.controllers.validation import format_path, quote_value
 from reconciler.krm.yaml import DataPath
 
 COMPONENT_VARIABLES: Final = ("metadata", "spec", "parameters", "envOverrides", "build", "workload", "env")
-"""Variables of templates in component definitions."""
+"""Names of the variables that templates in component definitions can use."""
 
 ADDON_VARIABLES: Final = (*COMPONENT_VARIABLES, "instanceId", "addon", "resources")
-"""Variables of addons, except in patch operations."""
+"""Names of the variables that addons can use outside of patch operations."""
 
 PATCH_VARIABLES: Final = (*ADDON_VARIABLES, "target")
-"""Variables of the operations of a patch."""
+"""Names of the variables that patch operations can use."""
 
 RESERVED_VARIABLES: Final = frozenset({*PATCH_VARIABLES, "component"})
 """Names that a loop variable must not have.
 
-`component` is reserved but not defined, because an addon must not depend on the component that uses it.
+`component` is reserved, although no template can use this variable. An addon must not depend on its component.
 """
 
 ValueShape = Mapping[str, Any] | None
-"""Known fields of a value, by name. None means that any field may exist; {} means that there are none."""
+"""Known fields of a value, by name. None means that any field can exist. {} means that no field exists."""
 
 _SCALAR_SHAPE: Final[ValueShape] = {}
 _FIXED_SHAPES: Final[Mapping[str, ValueShape]] = {
@@ -54,23 +54,23 @@ _FIXED_SHAPES: Final[Mapping[str, ValueShape]] = {
 }
 _DEFAULT_LIMITS: Final = ExpressionLimits()
 _MAX_SHAPE_DEPTH: Final = 16
-"""Depth to which field names are checked during compilation."""
+"""Maximum depth at which the compilation checks field names in expressions."""
 
 
 @dataclass(frozen=True, eq=False)
 class TemplateScope:
-    """Variables of a template with their shapes, and the limits of a render."""
+    """Variables that a template can use, with their known fields, and the limits of expressions."""
 
     shapes: Mapping[str, ValueShape]
     limits: ExpressionLimits = _DEFAULT_LIMITS
 
     @cached_property
     def environment(self) -> CelEnvironment:
-        """CEL environment for the expressions."""
+        """CEL environment in which the expressions are compiled."""
         return CelEnvironment(self.shapes, project_functions=True, limits=self.limits)
 
     def with_variable(self, variable: str) -> TemplateScope:
-        """Return the scope inside a loop. The loop variable may have any shape."""
+        """Return a scope that also contains a loop variable. The loop variable can have any fields."""
         return replace(self, shapes={**self.shapes, variable: None})
 
 
@@ -81,14 +81,17 @@ def build_scope(
     env_overrides: Mapping[str, Any],
     limits: ExpressionLimits = _DEFAULT_LIMITS,
 ) -> TemplateScope:
-    """Return the scope with these variables. OpenAPI schemas describe the values."""
+    """Return a scope with these variables.
+
+    `spec`, `parameters` and `env_overrides` are OpenAPI schemas of the variables with these names.
+    """
     schemas = {"spec": spec, "parameters": parameters, "envOverrides": env_overrides}
     shapes = {**_FIXED_SHAPES, **{name: build_shape(schema) for name, schema in schemas.items()}}
     return TemplateScope({name: shapes.get(name) for name in variables}, limits)
 
 
 def build_shape(schema: Mapping[str, Any], depth: int = 0) -> ValueShape:
-    """Return the shape that an OpenAPI schema describes. Maps and free-form objects may have any field."""
+    """Return the fields that an OpenAPI schema declares. Return None if any field is allowed, as in a map."""
     schema_type = schema.get("type")
     if schema_type is None or depth == _MAX_SHAPE_DEPTH:
         return None
@@ -100,15 +103,15 @@ def build_shape(schema: Mapping[str, Any], depth: int = 0) -> ValueShape:
 
 
 MAX_EXPRESSIONS: Final = 4096
-"""Limit of expressions in one template. Compilation is not part of the render budget."""
+"""Maximum number of expressions in one template, because the budget of a render does not limit the compilation."""
 
 MAX_TEMPLATE_DEPTH: Final = 128
-"""Limit of nested lists and maps in a template."""
+"""Maximum number of nested lists and maps in a template."""
 
 _NODE_BYTES: Final = 64
-"""Budget in bytes for rendering one node, about the size of a map entry."""
+"""Cost of one node in bytes, which is about the size of a map entry. It reduces the budget of a render."""
 
-# A shell expansion in a script looks like an expression.
+# Detect shell expansions such as `${HOME:-/root}`, because they look like expressions.
 _SHELL_EXPANSION = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(:?[-=+?#%/^,@].*)?", re.DOTALL)
 _UNQUOTED_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\s*:")
 _CODES_WITH_HINT: Final = frozenset({"CelUndeclared", "CelSyntax"})
@@ -120,11 +123,11 @@ class CompiledTemplate:
 
     Attributes:
         path: Path of the template in its document.
-        field_findings: Errors found during compilation.
-        variables: Variables that the expressions use.
-        root: Root node.
-        steps: Budget of one render, in steps.
-        size: Budget of one render, in bytes.
+        field_findings: Errors of the compilation.
+        variables: Names of the variables that the expressions use.
+        root: Root node of the template.
+        steps: Cost of one render in steps, without the evaluation of expressions.
+        size: Cost of one render in bytes, without the results of expressions.
     """
 
     path: DataPath
@@ -140,19 +143,19 @@ class CompiledTemplate:
         return isinstance(self.root, StaticNode)
 
     def render(self, bindings: Mapping[str, Any], budget: ExpressionBudget) -> Any:
-        """Return the rendered value, which shares no data with the bindings, or `OMIT`.
+        """Return the rendered value, or `OMIT`. `bindings` contains the values of the variables.
 
         Raises:
-            FieldFindingError: Rendering failed. The path leads to the expression in the document.
+            FieldFindingError: The render failed. The error contains the path of the failed expression in the document.
         """
         return self._render(RenderState(bindings, budget))
 
     def render_with_origins(
         self, bindings: Mapping[str, Any], budget: ExpressionBudget
     ) -> tuple[Any, Mapping[DataPath, ValueOrigin]]:
-        """Return the rendered value, and the origins of its parts by path.
+        """Return the rendered value, and the origins of its parts by their paths in the value.
 
-        A list or map that one expression returns has one origin, at its root.
+        If an expression returns a list or map, the whole list or map has one origin.
         """
         origins: dict[DataPath, ValueOrigin] = {}
         return self._render(RenderState(bindings, budget, origins)), origins
@@ -174,7 +177,7 @@ def compile_template(data: Any, path: DataPath, scope: TemplateScope) -> Compile
 
 
 def compile_expression(text: str, path: DataPath, scope: TemplateScope) -> CelProgram:
-    """Compile an expression.
+    """Compile a CEL expression.
 
     Raises:
         FieldFindingError: The expression is not valid.
@@ -188,7 +191,7 @@ def compile_expression(text: str, path: DataPath, scope: TemplateScope) -> CelPr
 
 
 def _build_hint(error: ExpressionError) -> str:
-    """Return a hint for the two most frequent mistakes, or ""."""
+    """Return a hint if the error is one of two frequent errors: a map key without quotes, or a shell expansion."""
     if error.code not in _CODES_WITH_HINT:
         return ""
     lines = error.expression.split("\n")
@@ -203,7 +206,7 @@ def _build_hint(error: ExpressionError) -> str:
 
 @dataclass
 class _Compiler:
-    """Compiles the data of one template."""
+    """Compiles one template, and collects the errors."""
 
     scope: TemplateScope
     findings: list[FieldFinding] = field(default_factory=list)
@@ -235,7 +238,7 @@ class _Compiler:
     def _compile_entry(self, key: Any, value: Any, path: DataPath, depth: int) -> TemplateMapEntry:
         node = self.compile_node(value, path, depth)
         if not isinstance(key, str):
-            message = f"{format_path(path)} must have a string as key, not {quote_value(key)}; quote it"
+            message = f"{format_path(path)} must have a string as key, not {quote_value(key)}; put the key in quotes"
             self.findings.append(FieldFinding(TEMPLATE_KEY_TYPE, path, message))
             return TemplateMapEntry(path, str(key), node)
         key_node = self._compile_text(key, path)

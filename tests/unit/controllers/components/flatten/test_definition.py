@@ -479,33 +479,36 @@ def test_variable_that_only_a_render_has_is_refused(name: str) -> None:
     ((code, message),) = build_setup(build_addon(patch("/spec/x", f"${{size({name}) > 0}}"))).list_refusals()
 
     assert code == "NotBakeable"
-    assert f'spec.patches[0].patch.value must not use {name}, which only a render has: "size({name}) > 0"' in message
+    assert (
+        f'spec.patches[0].patch.value must not use {name}, because definitions do not have this variable: "size({name}) > 0"'
+        in message
+    )
 
 
 REFUSED = [
     pytest.param(
         build_addon(patch("/spec/x", 1, condition="${env.name == 'live'}")),
-        "must be known before a render, but env is not: \"env.name == 'live'\"",
+        "must not use env, because its value is unknown before a render: \"env.name == 'live'\"",
         id="condition-of-a-patch",
     ),
     pytest.param(
         build_addon(patch("/spec/x", 1), condition="${metadata.name == 'x'}"),
-        "must be known before a render, but metadata is not: \"metadata.name == 'x'\"",
+        "must not use metadata, because its value is unknown before a render: \"metadata.name == 'x'\"",
         id="condition",
     ),
     pytest.param(
         build_addon(patch("/spec/x", 1, target={"resourceId": "${metadata.name}"})),
-        "spec.patches[0].target.resourceId must be known before a render, but metadata is not",
+        "spec.patches[0].target.resourceId must not use metadata, because its value is unknown before a render",
         id="target",
     ),
     pytest.param(
         build_addon(patch("/metadata/labels/${build.image}", 1)),
-        'spec.patches[0].patch.path must be known before a render, but build is not: "build.image"',
+        'spec.patches[0].patch.path must not use build, because its value is unknown before a render: "build.image"',
         id="path",
     ),
     pytest.param(
         build_addon(patch("/spec/x", 1, forEach="${workload.zones}")),
-        'spec.patches[0].forEach must be known before a render, but workload is not: "workload.zones"',
+        'spec.patches[0].forEach must not use workload, because its value is unknown before a render: "workload.zones"',
         id="loop",
     ),
     pytest.param(
@@ -518,7 +521,7 @@ REFUSED = [
     ),
     pytest.param(
         build_addon(patch(f"{POD}/containers/[?(@.image=='x')]/env/-", 1)),
-        'spec.patches[0].patch.path must be known before a render, but it depends on "${build.image}"',
+        'spec.patches[0].patch.path must have a known result before a render, but it depends on "${build.image}"',
         id="filter-that-meets-an-expression",
     ),
     pytest.param(
@@ -533,7 +536,7 @@ REFUSED = [
     pytest.param(build_addon(patch(f"{POD}/tolerations", [])), "omit()", id="value-that-may-not-be-there"),
     pytest.param(
         build_addon(patch("/spec/all", "${metadata.labels}"), patch("/spec/all", {"x": 1}, op="merge")),
-        "spec.patches[1].patch.value must be known before a render",
+        "spec.patches[1].patch.value must have a known result before a render",
         id="merge-into-an-expression",
     ),
     pytest.param(
@@ -548,7 +551,7 @@ REFUSED = [
     ),
     pytest.param(
         build_addon(patch("/spec/x", 1, target={"selector": {"matchLabels": {"grain": "rye"}}})),
-        'spec.patches[0].target must be known before a render, but it depends on "${spec.grain}"',
+        'spec.patches[0].target must have a known result before a render, but it depends on "${spec.grain}"',
         id="label-that-is-an-expression",
     ),
     pytest.param(
@@ -558,7 +561,7 @@ REFUSED = [
     ),
     pytest.param(
         build_addon(patch("/spec/x", 1), validation={"rules": [{"expression": "env.name != ''", "message": "no"}]}),
-        "must only use fixed values, because a definition has no rules: \"env.name != ''\"",
+        "must only use fields that the type sets, because a definition has no rules: \"env.name != ''\"",
         id="rule",
     ),
     pytest.param(
@@ -566,7 +569,7 @@ REFUSED = [
             patch("/spec/x", "${spec}", condition="${spec.on}"),
             env={"on": "boolean | default=true", "n": "integer | default=1"},
         ),
-        'must name the fields that it uses, because some of the fields are fixed: "spec"',
+        'must name each field that it uses, because the type sets some fields of the same object: "spec"',
         id="values-of-which-some-decide-on-placement",
     ),
     pytest.param(
@@ -576,7 +579,7 @@ REFUSED = [
     ),
     pytest.param(
         build_addon(patch("/spec/x", "${parameters}"), fields={"a": "string | default=a", "b": "string | default=b"}),
-        'must name the fields that it uses, because some of the fields are fixed: "parameters"',
+        'must name each field that it uses, because the type sets some fields of the same object: "parameters"',
         id="section-of-which-some-is-fixed",
     ),
 ]
@@ -636,7 +639,7 @@ OTHERS = [
     ),
     pytest.param(
         build_setup(build_addon(patch("/spec/x", 1)), condition="${metadata.name != ''}"),
-        [("NotBakeable", "spec.platformAddons[0].condition must not use variables in order to be flattened")],
+        [("NotBakeable", "spec.platformAddons[0].condition must not use variables, because the type is flattened")],
         id="condition-of-the-type",
     ),
     pytest.param(
@@ -700,7 +703,7 @@ OTHERS = [
             },
             [{"name": "a"}],
         ),
-        [("NotBakeable", "must name the fields that it uses, because addons add fields")],
+        [("NotBakeable", "must name each field that it uses, because addons add more fields")],
         id="definition-that-uses-all-fields",
     ),
 ]

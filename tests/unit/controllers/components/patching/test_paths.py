@@ -103,7 +103,7 @@ def test_parse_path(text: str, expected: tuple[Any, ...]) -> None:
         pytest.param("/a['b", "PathSyntax", "must close the bracket", id="open-quote"),
         pytest.param("/a[]", "PathSyntax", '"[]"', id="empty-brackets"),
         pytest.param("/a[b]", "PathSyntax", '"[b]"', id="word-in-brackets"),
-        pytest.param("/a[0]b", "PathSyntax", 'or end, at "b"', id="key-behind-brackets"),
+        pytest.param("/a[0]b", "PathSyntax", 'must not continue with "b"', id="key-behind-brackets"),
         pytest.param("/a[?@.n=='x']", "PathSyntax", "[?(@.field=='value')]", id="filter-without-parentheses"),
         pytest.param("/a[?(@.n=='x')", "PathSyntax", "must close the filter", id="open-filter"),
         pytest.param("/a[?(@.n=='x)]", "PathSyntax", "must close the filter", id="open-quote-in-a-filter"),

@@ -68,7 +68,7 @@ def test_empty_schema_has_no_fields(data: Any) -> None:
         pytest.param(
             {"parameters": {"$default": {}}},
             "ShorthandFieldType",
-            "spec.schema.parameters.$default is only allowed for objects inside a section",
+            "spec.schema.parameters.$default is not allowed here; only objects inside parameters or envOverrides can have $default",
             id="default-of-a-section",
         ),
     ],
@@ -162,7 +162,7 @@ def test_default_must_be_valid_together_with_the_other_section() -> None:
 
     assert [fault.message for fault in read.field_findings] == [
         (
-            "spec.schema.envOverrides.a has a default that is not valid together with the parameters of the same name: "
+            "spec.schema.envOverrides.a has a default that is not valid after it is merged with the default in parameters: "
             "default.y must be set: a string"
         )
     ]

@@ -208,7 +208,7 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
         pytest.param(
             "string | default=a default=b",
             "ShorthandMarkerDuplicate",
-            "has the marker default twice, again at column 20",
+            "has the marker default twice; the second marker begins at column 20",
             id="twice",
         ),
         pytest.param(

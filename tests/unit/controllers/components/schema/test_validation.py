@@ -93,7 +93,7 @@ def list_messages(fields: str | dict[str, Any], value: Any, *, required: bool = 
         pytest.param(
             "map[string]string",
             {8080: "a"},
-            "must have strings as keys, not 8080; quote the key",
+            "must have strings as keys, not 8080; put the key in quotes",
             id="key-that-is-a-number",
         ),
         pytest.param("integer", "\ud800", "must be text that can be encoded as UTF-8, not '\\ud800'", id="no-text"),
@@ -213,7 +213,7 @@ def test_duplicate_list_in_a_set_is_reported() -> None:
 
 def test_number_as_a_key_is_reported() -> None:
     assert list_messages({"f": "[]Port"}, {"f": [{"number": 1}, {8080: 1}]}) == [
-        "spec.f[1] must have strings as keys, not 8080; quote the key"
+        "spec.f[1] must have strings as keys, not 8080; put the key in quotes"
     ]
 
 

@@ -95,14 +95,16 @@ def test_template_can_omit_itself() -> None:
             {"mill": 1, "b": {"mill": 2, "${metadata.name}": 3}},
             "TemplateDuplicateKey",
             ("b", "${metadata.name}"),
-            'must not render to the key "mill" of an earlier entry',
+            'must not have the key "mill", which an earlier entry has',
             id="duplicate-key",
         ),
         pytest.param([{"a": "${spec.count / 0}"}], "CelArithmetic", (0, "a"), "line 1, column 12", id="division"),
         pytest.param(["${1}", "${spec.extra.none}"], "CelNoSuchKey", (1,), "no such key: none", id="missing-key"),
         pytest.param("a ${spec.owner}", "CelNoSuchKey", (), "no such key: owner", id="optional-field-not-there"),
         pytest.param("${'a' + 1}", "CelNoOverload", (), "convert with string()", id="mixed-sum"),
-        pytest.param("${spec.?owner}", "CelConversion", (), "must not be an optional; append .orValue", id="optional"),
+        pytest.param(
+            "${spec.?owner}", "CelConversion", (), "must not be an optional value; append .orValue", id="optional"
+        ),
         pytest.param("${0.0 / 0.0}", "CelConversion", (), "a finite number", id="not-a-number"),
         pytest.param("${[1.0 / 0.0]}", "CelConversion", (), "a finite number", id="infinite-inside"),
         pytest.param(
