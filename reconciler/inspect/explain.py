@@ -213,7 +213,7 @@ def _describe_unknown_package(reference: TargetReference, surveyed: PreparedTarg
 
 @dataclass(frozen=True)
 class PastExplainer:
-    """Explains how one package was rendered, for an earlier commit of its target branch."""
+    """Explains how one package was rendered, for a commit in the repository of its target."""
 
     package: CommittedPackage
     past_config: PastConfig | ReRenderFailure

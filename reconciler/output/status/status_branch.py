@@ -30,8 +30,8 @@ from reconciler.planning.decide.fleet_plan import FleetPlan
 MAX_CHILDREN = 1000
 # Cache the owners in status files, because each pass reads the owners of all PackageVariants of a failed set.
 _CACHED_FILES = 100_000
-# Matches the first line of a condition, or the line with its time. The time can be absent, because some commits have no
-# date.
+# Matches the first line of a condition, or the line with its time. A condition has no time if the dates of all commits
+# were unknown.
 _CONDITION_OR_TIME = re.compile(rb'^(?:  - type: |    lastTransitionTime: "([^"\n]*)"$)', re.MULTILINE)
 # Do not keep this time, because earlier versions of the reconciler wrote it for an unknown time.
 _UNKNOWN_TIME = format_rfc3339(FALLBACK_COMMIT_SECONDS)
