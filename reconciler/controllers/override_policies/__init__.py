@@ -1,5 +1,5 @@
-"""KubeAdmiral's OverridePolicy and ClusterOverridePolicy: changes of single resources for some clusters.
+"""Controller of override policies: KubeAdmiral's OverridePolicy and ClusterOverridePolicy change resources on clusters.
 
-This package reads the policies, selects the rules for a cluster, and applies them to the resources of a package. It
-does not render packages and does not decide where they go.
+The controller reads the policies, selects the rules for a cluster, and applies them to the resources of a package. It
+does not render packages and does not select the clusters of a package.
 """

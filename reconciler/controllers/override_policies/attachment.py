@@ -1,4 +1,4 @@
-"""Selection of the policies that apply to a resource, and removal of the labels and annotations that control this."""
+"""Selection of the override policies for a resource, and removal of labels and annotations that control it."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ MissingPolicyMode = Literal["fail", "ignore"]
 
 @dataclass(frozen=True)
 class AttachedPolicies:
-    """The policies of a resource in the order in which they are applied, all candidates, and issues.
+    """The override policies for a resource, in the order in which they are applied, and issues.
 
-    After an error, no policy is applied. `candidate_policies` are the policies that the resource names or that select
-    it.
+    `candidate_policies` are all policies that the resource names or that select the resource. If one of the issues is
+    an error, `policies` is empty.
     """
 
     policies: tuple[OverridePolicy, ...] = ()
@@ -58,13 +58,16 @@ class AttachedPolicies:
 
     @property
     def has_errors(self) -> bool:
-        """Whether the resource must not be published."""
+        """Whether one of the issues is an error, so that the resource must not be published."""
         return any(issue.is_error for issue in self.issues)
 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A policy that a label names or that selects the resource; `how` is the start of a message about it."""
+    """A policy that a label of a resource names, or that selects the resource.
+
+    `message_prefix` is the start of a message about the policy, e.g. "OverridePolicy/a/b selects this Deployment".
+    """
 
     key: ObjectKey
     message_prefix: str
@@ -74,10 +77,12 @@ class _Candidate:
 def find_attached_policies(
     resource: KrmResource, policies: OverridePolicies, on_missing: MissingPolicyMode = "fail"
 ) -> AttachedPolicies:
-    """Return the policies of a resource: cluster policies before namespaced ones, selecting ones before named ones.
+    """Return the policies for a resource, in the order in which they are applied.
 
-    Selecting policies are ordered by how specific their selectors are, and then by name. A missing policy is an error.
-    With `ignore`, a missing policy has no rules, provided that all files of the config are readable.
+    ClusterOverridePolicies come before OverridePolicies. For each of the two kinds, policies that select the resource
+    come before the policy that the resource names. Selecting policies are sorted by the rank of `rank_selection`, and
+    then by name. A missing policy is an error. If `on_missing` is "ignore" and all files of the config are readable, a
+    missing policy is ignored.
     """
     named, issues = _read_labels(resource)
     candidates = [*_list_candidates(resource, policies, CLUSTER_OVERRIDE_POLICY_KIND, named)]
@@ -118,12 +123,15 @@ def _list_selecting(
 
 
 def has_override_policy_label(labels: Mapping[str, Any]) -> bool:
-    """Return whether the labels name an override policy."""
+    """Return whether one of the labels names an override policy."""
     return CLUSTER_OVERRIDE_POLICY_LABEL in labels or OVERRIDE_POLICY_LABEL in labels
 
 
 def strip_control_metadata(data: Any) -> Any:
-    """Return a resource without the labels and annotations that control this service; empty mappings are removed."""
+    """Return a resource after the removal of the labels and annotations that control override policies and placement.
+
+    If no other label or annotation remains, the empty mapping is removed as well.
+    """
     for field, key in _CONTROL_METADATA:
         path = ("metadata", field)
         entries = get_value(data, path)
@@ -133,7 +141,7 @@ def strip_control_metadata(data: Any) -> Any:
 
 
 def get_stated_namespace(resource: KrmResource) -> str:
-    """Return the namespace that a resource states; "" for cluster-scoped kinds."""
+    """Return the namespace in the metadata of a resource. Return "" if the kind is cluster-scoped."""
     return "" if find_kind_scope(resource.group, resource.kind) == "cluster" else resource.namespace
 
 
@@ -178,7 +186,7 @@ def _create_issue(code: FindingCode, message: str, label: str) -> ResourceIssue:
 
 
 def check_list_labels(data: Any) -> Iterator[ResourceIssue]:
-    """Yield a warning for every policy label on a List or on one of its items, where labels have no effect."""
+    """Yield a warning for every policy label on a List or on an item of a List, because these labels have no effect."""
     items = get_value(data, ("items",))
     objects = [
         ((), data),
@@ -187,5 +195,5 @@ def check_list_labels(data: Any) -> Iterator[ResourceIssue]:
     for path, entry in objects:
         labels = get_value(entry, ("metadata", "labels"))
         if isinstance(labels, dict) and has_override_policy_label(labels):
-            message = "policies are not attached to a List or to its items; the labels have no effect and are kept"
+            message = "override policies do not apply to a List or to its items, so that these labels have no effect"
             yield ResourceIssue(POLICY_LABEL_IGNORED, message, (*path, "metadata", "labels"))

@@ -1,7 +1,7 @@
-"""Cluster variables in the text of a rule: `${cluster.name}` and other expressions over the cluster.
+"""Cluster variables in the overriders of a rule: `${cluster.name}` and other CEL expressions about the cluster.
 
-An expression starts with `cluster`, possibly inside function calls. Any other `${…}` is plain text, because shells and
-templates use the same form. `$${cluster…}` is the literal text `${cluster…}`.
+The expression starts with `cluster`, or with function calls around it. Any other `${…}` is plain text, because shells
+and templates use the same syntax. `$${cluster…}` is an escaped variable: it becomes the plain text `${cluster…}`.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from reconciler.krm.yaml import DataPath
 
 _START_OF_VARIABLE = re.compile(r"(\$?)\$\{(?=\s*(?:[A-Za-z_][A-Za-z0-9_]*\(\s*)*cluster\s*[.\[])")
 _ENVIRONMENT = CelEnvironment({"cluster": {"name": None, "labels": None}})
-# Placeholder for every variable while a policy is read: valid as a label, a tag and a step of a path.
+# Use this text for every variable when a policy is read. It is valid as a label value, an image tag and a path step.
 _SAMPLE = "x"
 
 
 @dataclass(frozen=True)
 class InvalidVariable:
-    """An invalid or unresolved variable at a path."""
+    """A variable that is invalid or has no value. `path` is the path of its string in the data."""
 
     path: DataPath
     message: str
 
 
 def has_variables(data: Any) -> bool:
-    """Return whether any string in the data contains a variable or an escaped one."""
+    """Return whether a string in the data contains a variable or an escaped variable."""
     return any(_START_OF_VARIABLE.search(text) for _, text in _iterate_strings(data, ()))
 
 
 def fill_with_samples(data: Any) -> tuple[Any, tuple[InvalidVariable, ...]]:
-    """Return the data with a sample value for every variable, and the invalid expressions."""
+    """Replace every variable in the data by a sample value. Return the data and the invalid variables."""
 
     def sample(expression: str) -> Any:
         _ENVIRONMENT.compile(expression)
@@ -45,10 +45,10 @@ def fill_with_samples(data: Any) -> tuple[Any, tuple[InvalidVariable, ...]]:
 
 
 def resolve_variables(data: Any, cluster: Cluster) -> tuple[Any, tuple[InvalidVariable, ...]]:
-    """Return the data with the values of its variables for a cluster, and the variables without a value.
+    """Replace every variable in the data by its value for a cluster. Return the data and the variables without a value.
 
-    A string that consists of one variable becomes the value, which may be a number or a boolean. Inside a longer
-    string, only strings are allowed.
+    If a string consists of only one variable, the value may also be a number or a boolean. In a longer string, each
+    value must be a string.
     """
     bindings = {"cluster": {"name": cluster.name, "labels": dict(cluster.labels)}}
     requirement = f"must contain variables that have a value for cluster {cluster.name}"
@@ -90,7 +90,7 @@ def _replace_in(data: Any, path: DataPath, value_of: Callable[[str], Any], error
 
 
 class _VariableError(ValueError):
-    """A variable is not closed, has no value, or has a value of a type that is not allowed."""
+    """Raised if a variable has no closing brace, has no value, or has a value of a wrong type."""
 
 
 def _replace_in_string(text: str, value_of: Callable[[str], Any]) -> Any:
@@ -122,7 +122,7 @@ def _evaluate(variable: str, value_of: Callable[[str], Any]) -> Any:
 
 
 def _find_end(text: str, start: int) -> int:
-    """Return the offset after the brace that closes an expression; braces inside its strings do not count."""
+    """Return the offset after the brace that closes an expression. Braces in strings of the expression are skipped."""
     depth, quote, position = 0, "", start
     while position < len(text):
         character = text[position]
@@ -136,4 +136,4 @@ def _find_end(text: str, start: int) -> int:
         else:
             depth += (character == "{") - (character == "}")
         position += 1
-    raise _VariableError(f'"{text[start - 2 :]}" must be closed by a brace')
+    raise _VariableError(f'"{text[start - 2 :]}" must have a closing brace')

@@ -1,4 +1,4 @@
-"""Finding codes of override policies: reading, attachment, and application of overriders."""
+"""Finding codes about override policies: invalid policies, and problems when policies are applied to resources."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ CODES = (
         "RuleTextUnknown",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "The recorded state is missing, so that the earlier text of a rule is unknown. The package stays unchanged "
+        "The recorded state is missing, so that the earlier version of a rule is unknown. The package stays unchanged "
         "until the rollout reaches its cluster.",
     ),
     RULE_UNREACHED := FindingCode(
@@ -235,7 +235,7 @@ CODES = (
         "RuleTextUnreadable",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "In a closed wave, the earlier text of a rule cannot be read any more. The rule has no effect on this cluster.",
+        "In a closed wave, the earlier version of a rule cannot be read any more. The rule has no effect there.",
     ),
     TAG_INVALID := FindingCode(
         "TagInvalid", Severity.ERROR, FindingScope.OBJECT, "A policy sets a value that is not a valid image tag."
@@ -259,7 +259,7 @@ CODES = (
         "A wave of a rollout selects no cluster, or only clusters of earlier waves.",
     ),
 )
-# Warnings about the overrides of one package on one cluster.
+# The codes of warnings about the overrides of one package on one cluster.
 WARNINGS = frozenset(
     code.name for code in CODES if code.severity is Severity.WARNING and code.scope is FindingScope.PACKAGE
 )

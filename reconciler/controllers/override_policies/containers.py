@@ -1,6 +1,7 @@
-"""Pod templates and their containers, and the overriders command, args and envs.
+"""Containers in pod templates, and the overriders `command`, `args` and `envs`, which change containers.
 
-command and args change whole items of a list of strings; envs changes whole entries of a container's environment.
+The overriders `command` and `args` change items of a list of strings. The overrider `envs` changes complete entries of
+the environment.
 """
 
 from __future__ import annotations
@@ -32,13 +33,15 @@ POD_SPEC_PATHS: Mapping[tuple[str, str], DataPath] = {
     ("batch", "CronJob"): ("spec", "jobTemplate", *_TEMPLATE_SPEC),
     ("batch", "Job"): _TEMPLATE_SPEC,
 }
-"""Paths by API group and kind, for all versions."""
-# A container name is searched in this order.
+"""Paths of the pod template by API group and kind. A path applies to all API versions."""
+# A container with a given name is searched in these lists in this order.
 _CONTAINER_LISTS = ("initContainers", "containers")
 
 
 def read_pod_spec_paths(more: Mapping[str, str]) -> dict[tuple[str, str], DataPath]:
-    """Return all kinds with pod templates: the known ones, and `more`, a JSON pointer by `group/Kind`.
+    """Return the path of the pod template for each known kind and for the kinds in `more`.
+
+    `more` contains a JSON pointer for each kind, which is written as `group/Kind`.
 
     Raises:
         PointerError: A value is not a JSON pointer.
@@ -51,14 +54,17 @@ def read_pod_spec_paths(more: Mapping[str, str]) -> dict[tuple[str, str], DataPa
 
 @dataclass(frozen=True)
 class PodTemplate:
-    """The pod template of a resource, by the group and kind that the resource had before any override."""
+    """The location of the pod template in a resource.
+
+    `group` and `kind` identify the kind of the resource before override policies are applied.
+    """
 
     group: str
     kind: str
     paths: Mapping[tuple[str, str], DataPath] = field(default_factory=lambda: POD_SPEC_PATHS)
 
     def find_containers(self, data: Any) -> tuple[Container, ...] | ResourceIssue:
-        """Return all containers in order, init containers first, or the reason why they cannot be determined."""
+        """Return all containers, init containers first. Return an issue if the pod template is missing or invalid."""
         path = self.paths.get((self.group, self.kind))
         if path is None:
             known = ", ".join(sorted(f"{group}/{kind}".lstrip("/") for group, kind in self.paths))
@@ -85,7 +91,7 @@ class Container:
 
     @property
     def name(self) -> object:
-        """The container's name, of any type."""
+        """The name of the container. An invalid container may have a name that is not a string."""
         return self.data.get("name")
 
 
@@ -100,7 +106,10 @@ def _list_containers(spec: Mapping[str, Any], path: DataPath) -> Iterator[Contai
 
 
 def apply_list(data: Any, item: ListItem, template: PodTemplate, field: Literal["command", "args"]) -> OverrideEffect:
-    """Return the resource with a changed command or args of one container; an empty list is removed."""
+    """Return the resource after a change of `command` or `args` in one container.
+
+    If the list becomes empty, the field is removed.
+    """
     container = find_container(data, item.container, template)
     if isinstance(container, ResourceIssue):
         return OverrideEffect(data, (container,))
@@ -118,7 +127,7 @@ def apply_list(data: Any, item: ListItem, template: PodTemplate, field: Literal[
 
 
 def find_container(data: Any, name: str, template: PodTemplate) -> Container | ResourceIssue:
-    """Return the first container with the name, init containers first, or the reason why there is none."""
+    """Return the first container with a name, init containers first. Return an issue if there is no such container."""
     containers = template.find_containers(data)
     if isinstance(containers, ResourceIssue):
         return containers
@@ -127,14 +136,16 @@ def find_container(data: Any, name: str, template: PodTemplate) -> Container | R
 
 
 def _replace_items(data: Any, path: tuple[str | int, ...], items: Sequence[Any], remaining: list[Any]) -> Any:
-    """Return the data with `remaining` instead of the list `items` at a path; an empty list is removed."""
     if len(remaining) == len(items):
         return data
     return copy_with_value(data, path, remaining) if remaining else copy_without_value(data, path)
 
 
 def apply_envs(data: Any, item: EnvItem, template: PodTemplate) -> OverrideEffect:
-    """Return the resource with a changed environment of one container; entries keep position and unknown fields."""
+    """Return the resource after a change of the environment of one container.
+
+    The entries keep their positions. Entries may have unknown fields, which are kept.
+    """
     container = find_container(data, item.container, template)
     if isinstance(container, ResourceIssue):
         return OverrideEffect(data, (container,))
@@ -145,7 +156,7 @@ def apply_envs(data: Any, item: EnvItem, template: PodTemplate) -> OverrideEffec
         case "addIfAbsent":
             return _add_variables(data, item, path, old or [])
         case "overwrite" | "set":
-            # If the policy has two entries with the same name, the later one applies.
+            # If an item of a policy contains a variable twice, use the later entry.
             entries = {entry["name"]: entry for entry in item.value}
             new: list[Any] = [entries.get(str(variable.get("name")), variable) for variable in old or ()]
             if item.operator == "set":
@@ -162,7 +173,7 @@ def _add_variables(data: Any, item: EnvItem, path: DataPath, variables: list[Any
     names = {variable.get("name") for variable in variables}
     for entry in item.value:
         if entry["name"] in names:
-            message = f"addIfAbsent requires an environment without {entry['name']}"
+            message = f"addIfAbsent cannot add the variable {entry['name']}, because the variable already exists"
             return OverrideEffect(data, (ResourceIssue(KEY_EXISTS, message, path),))
         names.add(entry["name"])
     return OverrideEffect(copy_with_value(data, path, [*variables, *item.value]))

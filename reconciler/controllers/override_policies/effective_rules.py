@@ -1,6 +1,7 @@
-"""The rules of a policy that apply to a package, and a digest of the part of a policy that can affect a cluster.
+"""Selection of the effective version of each override rule, and digests of the rules that can affect a cluster.
 
-A rule with a rollout applies with its current text, or with an earlier text while the wave of the cluster is closed.
+The current version of a rule is effective. If the rule has a rollout, and the wave of the cluster is closed, an earlier
+version is effective. The text of a version is JSON with the clusters and the overriders of the rule.
 """
 
 from __future__ import annotations
@@ -20,17 +21,18 @@ from reconciler.krm.objects import ObjectKey
 from reconciler.memory import cached
 
 INVALID_POLICY, DUPLICATE_POLICY = "invalid", "twice"
-# Most clusters have the same digests, and every pass computes them for each cluster.
+# Cache the digests, because most clusters have the same digests, and every pass computes them for each cluster.
 _MAX_CACHED_DIGESTS = 4096
 RuleTexts = Mapping[RuleId, str | None]
-"""The texts that rules with a rollout use instead of their current text; None: the rule does not apply yet."""
+"""Texts that replace the current texts of rules with a rollout. A text is None if the rule does not apply yet."""
 
 
 def digest_policy_for_cluster(policies: OverridePolicies, key: ObjectKey, cluster: Cluster) -> str:
-    """Return a digest of the policy's effect on a cluster, or the reason why it has none; "" if it does not exist.
+    """Return a digest of the effect that a policy can have on a cluster.
 
-    Equal digests have the same effect on any resource of the cluster if rules with a rollout have the same effective
-    text.
+    Return "invalid" or "twice" if the policy has no effect for this reason. Return "" if the policy does not exist. If
+    two digests are equal, the policies have the same effect on every resource. This is only true while the effective
+    texts of rules with a rollout are equal, too.
     """
     if key in policies.valid:
         return _digest_policy(policies.valid[key], cluster)
@@ -42,7 +44,7 @@ def digest_policy_for_cluster(policies: OverridePolicies, key: ObjectKey, cluste
 def can_affect(rule: OverrideRule, cluster: Cluster) -> bool:
     """Return whether a rule can have an effect on a cluster.
 
-    A rule with a rollout can always have one, because an earlier text that a closed wave keeps may select the cluster.
+    Return True for every rule with a rollout, because an earlier version of the rule may select the cluster.
     """
     return rule.rollout is not None or is_cluster_selected(rule.targets, cluster)
 
@@ -51,7 +53,7 @@ def _digest_policy(policy: OverridePolicy, cluster: Cluster) -> str:
     affecting = (
         (number, name, rule) for number, (name, rule) in enumerate(list_rule_ids(policy)) if can_affect(rule, cluster)
     )
-    # The waves are not included: the progress of a rollout is a separate dependency.
+    # Do not include the waves of the rollout, because the progress of the rollout is a separate dependency.
     return _digest_rules(
         tuple((number, name.rule, rule.text, rule.rollout is not None) for number, name, rule in affecting)
     )
@@ -64,7 +66,7 @@ def _digest_rules(affecting: tuple[tuple[int, str, str, bool], ...]) -> str:
 
 @dataclass(frozen=True)
 class EffectiveRule:
-    """A rule with its number in the current policy; an earlier text may differ from the current rule."""
+    """The current or an earlier version of a rule. `number` is the index of the rule in the current policy."""
 
     number: int
     rule: OverrideRule
@@ -74,7 +76,7 @@ class EffectiveRule:
 def find_effective_rules(
     policy: OverridePolicy, texts: RuleTexts
 ) -> tuple[tuple[EffectiveRule, ...], tuple[ResourceIssue, ...]]:
-    """Return the effective rules of a policy in order, and a warning for every earlier text that cannot be read."""
+    """Return the effective rules of a policy in order, and a warning for every earlier version that cannot be read."""
     rules: list[EffectiveRule] = []
     issues: list[ResourceIssue] = []
     for number, (name, current) in enumerate(list_rule_ids(policy)):
@@ -89,7 +91,7 @@ def find_effective_rules(
 
 
 def find_effective_texts(policy: OverridePolicy, cluster: Cluster, texts: RuleTexts) -> RuleTexts:
-    """Return the effective text of each rule that can affect a cluster; None: the rule does not apply yet."""
+    """Return the effective text of each rule that can affect a cluster. It is None if the rule does not apply yet."""
     return {
         name: _get_effective_text(name, rule, texts)
         for name, rule in list_rule_ids(policy)
@@ -98,11 +100,12 @@ def find_effective_texts(policy: OverridePolicy, cluster: Cluster, texts: RuleTe
 
 
 def find_retained_text(policy: OverridePolicy, name: RuleId, previous_texts: RuleTexts) -> str | None:
-    """Return the text that a rule keeps for a package while its wave is closed, given the package's `previous_texts`.
+    """Return the text that a rule keeps for a package while the wave is closed, or None if there is none.
 
-    This is the previous text of the rule's id. If there is none, it is the current text if the package had this text
-    from another rule of the policy (the rule was renamed). Otherwise it is the previous text of the rule's number,
-    because the rule had no name then.
+    The result is the text of the rule's id in `previous_texts`. If there is none, the function checks two other cases:
+
+    - If another rule id of the policy has the current text, the rule was renamed. The result is the current text.
+    - In any other case, the result is the previous text of the rule's number, because the rule may have had no name.
     """
     if name in previous_texts:
         return previous_texts[name]
@@ -119,4 +122,4 @@ def _get_effective_text(name: RuleId, rule: OverrideRule, texts: RuleTexts) -> s
 
 
 def _format_unreadable_text(number: int) -> str:
-    return f"spec.overrideRules[{number}] has no effect here, because its earlier text can no longer be read"
+    return f"spec.overrideRules[{number}] has no effect, because the earlier version of the rule cannot be read"

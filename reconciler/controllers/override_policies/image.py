@@ -1,4 +1,4 @@
-"""Image references with their grammar and components, and the overrider image, which changes single components."""
+"""Image references: their syntax, their components, and the overrider `image`, which changes single components."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _DIGEST = re.compile(r"(?P<algorithm>[a-z0-9]+):(?P<hex>[a-f0-9]+)", re.ASCII)
 
 
 def apply_image(data: Any, item: ImageItem, template: PodTemplate) -> OverrideEffect:
-    """Return the resource with all selected images changed, or unchanged with an error."""
+    """Return the resource after a change of all selected images. Return it unchanged if there is an error."""
     paths = _find_image_paths(data, item, template)
     if isinstance(paths, ResourceIssue):
         return OverrideEffect(data, (paths,))
@@ -87,7 +87,7 @@ def _change_image(data: Any, path: DataPath, item: ImageItem) -> OverrideEffect:
     after = before
     for operation in item.operations:
         if operation.operator == "addIfAbsent" and after.get_component(operation.component):
-            message = f"addIfAbsent requires an image without {operation.component}"
+            message = f"addIfAbsent cannot add {operation.component}, because the image already has this component"
             return OverrideEffect(data, (ResourceIssue(COMPONENT_PRESENT, message, path, str(after)),))
         after = _change_component(after, operation)
     if parse_reference(str(after)) is None:
@@ -118,7 +118,7 @@ def _check_pinned_digest(before: ImageReference, after: ImageReference, path: Da
 
 @dataclass(frozen=True)
 class ImageReference:
-    """The components of an image reference; "" means absent."""
+    """The components of an image reference. A missing component is ""."""
 
     registry: str = ""
     repository: str = ""
@@ -131,17 +131,17 @@ class ImageReference:
         return f"{start}{self.repository}{tag}{digest}"
 
     def get_component(self, name: ImageComponent) -> str:
-        """Return one component."""
+        """Return the value of one component. Return "" if the component is missing."""
         value: str = getattr(self, name.lower())
         return value
 
     def with_component(self, name: ImageComponent, value: str) -> ImageReference:
-        """Return the reference with another value of one component, which is not validated."""
+        """Return the reference after a change of one component. The new value is not validated."""
         return replace(self, **{name.lower(): value})
 
 
 def parse_reference(text: str) -> ImageReference | None:
-    """Return the components of an image reference, or None if the text is not one; defaults are not added."""
+    """Return the components of an image reference, without default values. Return None if the text is not valid."""
     match = _REFERENCE.fullmatch(text)
     if match is None or len(match["name"]) > MAX_NAME_LENGTH or (match["digest"] and validate_digest(match["digest"])):
         return None
@@ -152,14 +152,14 @@ def parse_reference(text: str) -> ImageReference | None:
 
 
 def validate_tag(text: str) -> str | None:
-    """Return the reason why a text is not a tag, or None."""
+    """Return the reason why a text is not a valid image tag. Return None if the text is valid."""
     if re.fullmatch(_TAG, text, re.ASCII):
         return None
     return 'must be at most 128 letters, digits, "_", "." and "-", and not start with "." or "-"'
 
 
 def validate_digest(text: str) -> str | None:
-    """Return the reason why a text is not a digest, or None."""
+    """Return the reason why a text is not a valid image digest. Return None if the text is valid."""
     match = _DIGEST.fullmatch(text)
     if match and len(match["hex"]) == _HEX_LENGTHS.get(match["algorithm"]):
         return None

@@ -1,10 +1,10 @@
-"""The overrider jsonpatch: one operation of a JSON patch, and paths whose steps into lists may be filters.
+"""The overrider `jsonpatch`, which applies one operation of a JSON patch.
 
 The operations follow RFC 6902, with these differences:
 
-- `replace` adds a missing member, with a warning, because existing policies rely on this.
-- `set` writes a value regardless of the current one, and creates missing parent mappings.
-- A step into a list may be a filter such as `[name=api]`. Below a mapping, every step is a key.
+- `replace` adds a missing field and causes a warning, because existing policies rely on this behavior.
+- `set` adds or replaces a value, and creates missing parent mappings.
+- A path step that selects a list item may be a filter such as `[name=api]`. In a mapping, every step is a key.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ _FILTER = re.compile(rf"(?:{_CONDITION.pattern})+")
 _BOOLEAN_TEXTS = {True: "true", False: "false"}
 FINALIZERS: DataPath = ("metadata", "finalizers")
 _MISSING_PARENT_HINTS: dict[DataPath, str] = {
-    ("metadata", "labels"): "; the labels overrider makes it",
-    ("metadata", "annotations"): "; the annotations overrider makes it",
+    ("metadata", "labels"): "; use the overrider labels to add labels",
+    ("metadata", "annotations"): "; use the overrider annotations to add annotations",
 }
 
 
 def apply_patch_item(data: Any, item: PatchItem) -> OverrideEffect:
-    """Return the resource with one patch operation applied; the operation must not create an unknown field."""
+    """Return the resource after one patch operation. An operation that creates an unknown field is an error."""
     effect = apply_patch_operation(_add_finalizers(data, item.path), item)
     unknown = None if effect.has_errors else _find_unknown_field(data, item)
     return OverrideEffect(data, (unknown,)) if unknown else effect
 
 
 def apply_patch_operation(data: Any, item: PatchItem) -> OverrideEffect:
-    """Return any data with one patch operation applied."""
+    """Return data after one patch operation. The data can be any YAML or JSON value, and not only a resource."""
     if item.operator == "set":
         data = _add_parents(data, item.path)
     parent = _resolve_parent(data, item.path)
@@ -61,7 +61,7 @@ def apply_patch_operation(data: Any, item: PatchItem) -> OverrideEffect:
 
 
 def normalize_finalizers(data: Any) -> Any:
-    """Return the resource without duplicate finalizers and without an empty list of finalizers."""
+    """Return the resource after duplicate finalizers and an empty list of finalizers are removed."""
     finalizers = get_value(data, FINALIZERS)
     if not isinstance(finalizers, list):
         return data
@@ -72,10 +72,10 @@ def normalize_finalizers(data: Any) -> Any:
 
 
 def _find_unknown_field(data: Any, item: PatchItem) -> ResourceIssue | None:
-    """Return an error if the patch creates a field that a built-in Kubernetes kind does not have.
+    """Return an error if the patch creates a field that the schema of a built-in Kubernetes kind does not have.
 
-    A path into a field that the resource already has is accepted even if the schema lacks the field. The removal of a
-    missing field is another error.
+    Return None for a path into a field that the resource already has, even if the schema does not have this field.
+    Return None for the operation `remove`, because another check reports missing fields.
     """
     if (
         item.operator == "remove"
@@ -103,7 +103,10 @@ def _add_finalizers(data: Any, path: tuple[str, ...]) -> Any:
 
 
 def _add_parents(data: Any, path: tuple[str, ...]) -> Any:
-    """Return the data with missing parent mappings created, and an empty list where an item is to be appended."""
+    """Return the data after missing parents of a path are created.
+
+    A missing parent becomes a mapping. It becomes an empty list if the next step of the path is "-".
+    """
     for number, step in enumerate(path[:-1]):
         resolved = resolve_path(data, path[: number + 1])
         if isinstance(resolved, MissingPath) or get_value(data, resolved) is None:
@@ -115,7 +118,7 @@ def _add_parents(data: Any, path: tuple[str, ...]) -> Any:
 
 
 def _resolve_parent(data: Any, path: tuple[str, ...]) -> DataPath | ResourceIssue:
-    """Return the path of the mapping or list that contains the target, or the missing step."""
+    """Return the path of the mapping or list that contains the target. Return an issue if a parent is missing."""
     resolved = resolve_path(data, path[:-1])
     if isinstance(resolved, MissingPath):
         return ResourceIssue(
@@ -134,12 +137,12 @@ def _apply_to_mapping(data: Any, path: DataPath, item: PatchItem) -> OverrideEff
     if item.operator == "remove":
         if old is ABSENT:
             return OverrideEffect(
-                data, (ResourceIssue(PATCH_TARGET_MISSING, "remove requires an existing member", path),)
+                data, (ResourceIssue(PATCH_TARGET_MISSING, "remove requires an existing field", path),)
             )
         return OverrideEffect(copy_without_value(data, path))
     created = item.operator == "replace" and old is ABSENT
     issues = (
-        (ResourceIssue(REPLACE_CREATED_MEMBER, "replace has added the member, because it did not exist", path),)
+        (ResourceIssue(REPLACE_CREATED_MEMBER, "replace has added the field, because the field did not exist", path),)
         if created
         else ()
     )
@@ -174,28 +177,30 @@ def _describe_missing_item(items: list[Any], path: DataPath, item: PatchItem) ->
             return ResourceIssue(PATCH_INDEX_INVALID, f"the filter {step} must match one item, not {count}", path)
         return ResourceIssue(PATCH_TARGET_MISSING, f"{item.operator} requires an item that matches {step}", path)
     last = len(items) - (item.operator in ("remove", "replace"))
-    allowed = f"an index up to {last}" if last >= 0 else "an index of an item, but the list is empty"
-    return ResourceIssue(PATCH_INDEX_INVALID, f'the last step must be {allowed}, not "{step}"', path)
+    message = f'the last step must be an index up to {last}, not "{step}"'
+    if last < 0:
+        message = f'the last step is "{step}", but the list is empty'
+    return ResourceIssue(PATCH_INDEX_INVALID, message, path)
 
 
 def _check_dropped_keys(old: Any, new: Any, path: DataPath) -> tuple[ResourceIssue, ...]:
     if not (isinstance(old, dict) and isinstance(new, dict)):
         return ()
     dropped_keys = [key for key in old if key not in new]
-    message = f"a patch replaces the mapping and does not merge: it removes {', '.join(dropped_keys)}"
+    message = f"the patch removes {', '.join(dropped_keys)}, because a patch replaces a mapping and does not merge"
     return (ResourceIssue(PATCH_DROPPED_KEYS, message, path),) if dropped_keys else ()
 
 
 @dataclass(frozen=True)
 class MissingPath:
-    """The first step of a path that does not exist, and the reason."""
+    """The path of the first field or list item that does not exist, and a message about it."""
 
     path: DataPath
     reason: str
 
 
 def resolve_path(data: Any, path: tuple[str, ...]) -> DataPath | MissingPath:
-    """Return the existing path with list indexes in place of indexes and filters, or the missing step."""
+    """Return the path in which list indexes replace all filters. Return a `MissingPath` if a step does not exist."""
     steps: list[str | int] = []
     for step in path:
         index_or_reason = find_item_index(data, step) if isinstance(data, list) else step
@@ -211,22 +216,22 @@ def resolve_path(data: Any, path: tuple[str, ...]) -> DataPath | MissingPath:
 
 
 def find_item_index(items: list[Any], step: str) -> int | str:
-    """Return the index of the list item for a step, or the reason why there is none."""
+    """Return the index of the list item that a step selects. Return an error message if there is no single item."""
     if _INDEX.fullmatch(step) and int(step) < len(items):
         return int(step)
     if not is_filter(step):
-        return f"does not match one of the {len(items)} items of the list"
+        return f"does not select any of the {len(items)} items of the list"
     matches = [number for number, item in enumerate(items) if _matches_filter(item, step)]
     return matches[0] if len(matches) == 1 else f"matches {len(matches)} of the {len(items)} items of the list"
 
 
 def is_filter(step: str) -> bool:
-    """Return whether a step selects a list item by its fields."""
+    """Return whether a path step is a filter that selects a list item by its fields, e.g. `[name=api]`."""
     return _FILTER.fullmatch(step) is not None
 
 
 def count_matches(items: list[Any], step: str) -> int:
-    """Return how many items match a filter."""
+    """Return the number of list items that match a filter."""
     return sum(_matches_filter(item, step) for item in items)
 
 

@@ -1,4 +1,4 @@
-"""The overriders annotations and labels: the metadata of the object, key by key."""
+"""The overriders `annotations` and `labels`, which change the annotations and labels of a resource."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reconciler.krm.merge3.rules import ABSENT
 
 
 def apply_map(data: Any, item: MapItem, field: Literal["annotations", "labels"]) -> OverrideEffect:
-    """Return the resource with changed labels or annotations; an empty mapping is removed."""
+    """Return the resource after a change of its labels or annotations. If no entry remains, the mapping is removed."""
     path = ("metadata", field)
     metadata, old = get_value(data, path[:1]), get_value(data, path)
     if not isinstance(metadata, dict):
@@ -23,7 +23,14 @@ def apply_map(data: Any, item: MapItem, field: Literal["annotations", "labels"])
     known: Mapping[str, str] = old if isinstance(old, dict) else {}
     if item.operator == "addIfAbsent" and (present := next((key for key in item.value if key in known), None)):
         return OverrideEffect(
-            data, (ResourceIssue(KEY_EXISTS, f"addIfAbsent requires {field} without this key", (*path, present)),)
+            data,
+            (
+                ResourceIssue(
+                    KEY_EXISTS,
+                    f"addIfAbsent cannot add the key to {field}, because the key already exists",
+                    (*path, present),
+                ),
+            ),
         )
     new = _apply_operator(known, item)
     if new == known:

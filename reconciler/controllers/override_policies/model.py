@@ -1,4 +1,4 @@
-"""Values of override policies that were read and are valid, and the result of one overrider item."""
+"""Models of valid override policies, and the effect of one overrider item on a resource."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Overrider = Literal["image", "command", "args", "envs", "annotations", "labels",
 OVERRIDERS: tuple[Overrider, ...] = (
     "image", "command", "args", "envs", "annotations", "labels", "fields", "jsonpatch",
 )  # fmt: skip
-"""In the order in which a rule applies them, independent of the order in the file."""
+"""All overriders in the order in which a rule applies them. The order in the manifest has no effect."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,11 @@ class ImageOperation:
 
 @dataclass(frozen=True)
 class ImageItem:
-    """Changes of images: those of the named containers, of all containers without names, or the string at `path`."""
+    """Changes of images. If `path` is set, the item changes only the image reference at this path.
+
+    If `path` is None, the item changes the images of the containers in `names`. If `names` is empty, it changes the
+    images of all containers.
+    """
 
     names: tuple[str, ...] = ()
     path: tuple[str, ...] | None = None
@@ -53,7 +57,7 @@ class ImageItem:
 
 @dataclass(frozen=True)
 class ListItem:
-    """A change of the command or args of one container."""
+    """A change of `command` or `args` in one container."""
 
     container: str
     operator: ListOperator
@@ -62,7 +66,7 @@ class ListItem:
 
 @dataclass(frozen=True)
 class EnvItem:
-    """A change of the environment of one container; `value` contains complete entries."""
+    """A change of the environment of one container. `value` contains complete entries of `env`."""
 
     container: str
     operator: MapOperator
@@ -71,7 +75,7 @@ class EnvItem:
 
 @dataclass(frozen=True)
 class MapItem:
-    """A change of the labels or annotations of the object."""
+    """A change of the labels or annotations of a resource."""
 
     operator: MapOperator
     value: Mapping[str, str]
@@ -79,7 +83,7 @@ class MapItem:
 
 @dataclass(frozen=True)
 class PatchItem:
-    """One operation of a JSON patch; `value` is ABSENT if the operation has none."""
+    """One operation of a JSON patch. `value` is ABSENT if the operation has no value."""
 
     operator: PatchOperator
     path: tuple[str, ...]
@@ -88,7 +92,7 @@ class PatchItem:
 
 @dataclass(frozen=True)
 class FieldItem:
-    """JSON patch operations on the content of the string at `path`."""
+    """JSON patch operations on a YAML, JSON, TOML or ini document. The document is the string at `path`."""
 
     path: tuple[str, ...]
     format: TextFormat
@@ -100,9 +104,10 @@ OverrideItem = ImageItem | ListItem | EnvItem | MapItem | FieldItem | PatchItem
 
 @dataclass(frozen=True)
 class Rollout:
-    """The waves in which clusters receive the text of a rule, and the soak time of a wave before the next one starts.
+    """The waves in which clusters receive a new version of a rule.
 
-    A cluster is in the first wave that selects it. Clusters that no wave selects are in one more wave after the others.
+    `soak` is the time between the publication of one wave and the start of the next wave. A cluster is in the first
+    wave that selects the cluster. Clusters that no wave selects are in an additional last wave.
     """
 
     waves: tuple[ClusterSelection, ...]
@@ -110,17 +115,19 @@ class Rollout:
 
     @property
     def soak_seconds(self) -> int:
-        """The soak time in seconds; 0 if there is none."""
+        """The soak time in seconds. It is 0 if the rollout has no soak time."""
         return parse_duration_seconds(self.soak) or 0
 
 
 @dataclass(frozen=True)
 class OverrideRule:
-    """One entry of overrideRules; `overriders` are in the order of OVERRIDERS, each with its items in written order.
+    """One entry of `overrideRules`.
 
     Attributes:
-        template: The overriders as data if they contain variables; each cluster then has its own items.
-        text: The rule's clusters and overriders as JSON, so that it can be stored and read again later.
+        overriders: The overriders in the order of OVERRIDERS. The items of each overrider have the order of the
+            manifest.
+        template: The overriders as data if they contain variables. The variables have values for each cluster.
+        text: The clusters and overriders of the rule as JSON. The state stores this text.
     """
 
     targets: ClusterSelection = field(default_factory=ClusterSelection)
@@ -132,20 +139,20 @@ class OverrideRule:
 
     @property
     def digest(self) -> str:
-        """A short digest of the text."""
+        """A short digest of `text`."""
         return digest_rule_text(self.text)
 
 
 def digest_rule_text(text: str) -> str:
-    """Return a short digest of the text of a rule."""
+    """Return a short digest of the JSON text that a rule has in `OverrideRule.text`."""
     return compute_digest(text)
 
 
 @dataclass(frozen=True)
 class ResourceSelector:
-    """The resources that a policy selects: by group and kind for all versions, optionally by namespace, name or labels.
+    """The resources that a policy selects: all versions of a group and kind, optionally by namespace, name or labels.
 
-    An unreadable selector may select any resource of its namespace, or of all namespaces.
+    An unreadable selector may select any resource in its namespace. If `namespace` is "", it may select any resource.
     """
 
     group: str = ""
@@ -156,18 +163,18 @@ class ResourceSelector:
 
     @property
     def is_unreadable(self) -> bool:
-        """Whether the selector could not be read."""
+        """Whether the selector is unreadable, so that it may select any resource."""
         return not self.kind
 
     def as_data(self) -> list[Any]:
-        """Return the content as data, so that selectors with equal selections compare equal."""
+        """Return the selector as data. Equal selectors have equal data."""
         labels = None if self.labels is None else self.labels.as_data()
         return [self.group, self.kind, self.namespace, self.name, labels]
 
 
 @dataclass(frozen=True)
 class OverridePolicy:
-    """A valid policy and its location."""
+    """A valid policy, and its location in the config."""
 
     key: ObjectKey
     file: str
@@ -177,13 +184,16 @@ class OverridePolicy:
 
     @property
     def label(self) -> str:
-        """The policy's name in provenance and messages: kind, namespace if it has one, and name."""
+        """The name of the policy in messages and provenance, e.g. "OverridePolicy/namespace/name"."""
         return "/".join(part for part in (self.key.kind, self.key.namespace, self.key.name) if part)
 
 
 @dataclass(frozen=True)
 class OverrideEffect:
-    """The data of a resource after one item (the same object if unchanged), with issues; unusable after an error."""
+    """The effect of one overrider item: the changed data of a resource, and issues.
+
+    `data` is the same object as before if the item changes nothing. If an issue is an error, `data` must not be used.
+    """
 
     data: Any
     issues: tuple[ResourceIssue, ...] = ()
@@ -195,7 +205,7 @@ class OverrideEffect:
         return any(issue.is_error for issue in self.issues)
 
     def and_then(self, step: Callable[[Any], OverrideEffect]) -> OverrideEffect:
-        """Return the combined effect of this one and a next step, which is skipped after an error."""
+        """Return the combined effect of this effect and `step`. Skip `step` if this effect has errors."""
         if self.has_errors:
             return self
         after = step(self.data)

@@ -1,4 +1,4 @@
-"""Overrides of one package for a cluster: the resources to which policies can be attached, and the resulting files."""
+"""Application of override policies to one package for a cluster."""
 
 from __future__ import annotations
 
@@ -44,27 +44,28 @@ from reconciler.packages.parsing import ParseFailure
 from reconciler.packages.write_back import replace_documents
 
 _MATCH_FAILURES = {code.name for code in (POLICY_DUPLICATE, POLICY_INVALID, POLICY_NAME_EMPTY, POLICY_NOT_FOUND)}
-# The result for a resource without policies does not depend on the cluster.
+# Use a cluster without a name for resources without policies, because their results do not depend on the cluster.
 _ANY_CLUSTER = Cluster("")
 _APPLY_FAILURES = {IDENTITY_CHANGED.name}
-# Clusters differ in few rules, so that every distinct result of the packages in progress fits.
+# The cache can contain all distinct results of the packages in progress, because clusters differ in few rules.
 _MAX_CACHED_PACKAGES = 1024
 _MAX_CACHED_FILES = 4096
 
 
 @dataclass(frozen=True)
 class OverriddenPackage:
-    """A package with its overrides for a cluster; after an error finding its files are unchanged and must not be used.
+    """A package after the override policies are applied for a cluster.
 
-    The outcome depends only on the candidate policies, the cluster, `rule_texts`, the set of selecting policies, and,
-    if there are unreadable policies, on the unreadable files of the config.
+    If one of the findings is an error, `files` are unchanged and must not be used. The result depends on the candidate
+    policies, their rule texts, the cluster, and the selectors of all policies. If there are unreadable policies, the
+    result also depends on the unreadable files of the config.
 
     Attributes:
-        resources: The documents that have policies, in the order of their files.
-        candidate_policies: All policies that the resources name, whether they exist or not, or that select them.
-        rule_texts: The effective text of each rule of these policies that can affect the cluster; None if it does not
-            apply yet.
-        unreadable_policies: The candidate policies that may be in a file of the config that cannot be read.
+        resources: The resources that have policies, in the order of their files.
+        candidate_policies: All policies that the resources name or that select them, including missing policies.
+        rule_texts: The effective text of each rule of these policies that can affect the cluster. The text is None if
+            the rule does not apply yet.
+        unreadable_policies: The candidate policies that may be in an unreadable file of the config.
     """
 
     files: FileTree
@@ -76,7 +77,7 @@ class OverriddenPackage:
 
     @property
     def condition_reason(self) -> str:
-        """The reason for a status condition; "" if no resource has a policy."""
+        """The reason of the status condition about overrides. It is "" if no resource has a policy."""
         failed = {finding.code for finding in select_errors(self.findings)}
         if not failed:
             return "OverridePolicyApplied" if self.resources else ""
@@ -86,11 +87,11 @@ class OverriddenPackage:
 
     @cached_property
     def usage(self) -> UsageData:
-        """The use of policies, as it is stored in the state."""
+        """Data about the policies that the package uses, in the form that the state stores."""
         return build_usage_data(self.resources)
 
     def as_data(self) -> list[dict[str, Any]]:
-        """Return the changes as `overrides` of the status file."""
+        """Return the changed values as entries of the field `overrides` in a status file."""
         return [*self._data]
 
     @cached_property
@@ -100,7 +101,7 @@ class OverriddenPackage:
 
 @dataclass(frozen=True)
 class _AttachedResource:
-    """A resource with its policies; without policies, `outcome` is the result for every cluster."""
+    """A resource with its policies. If it has no policies, `outcome` is the result for every cluster."""
 
     resource: PackageResource
     attached: AttachedPolicies
@@ -109,9 +110,10 @@ class _AttachedResource:
 
 @dataclass(frozen=True)
 class _PackageContent:
-    """The content of a package that is relevant for all clusters: resources with policies, and findings about Lists.
+    """The content of a package that all clusters share: resources that can have policies, and findings about Lists.
 
-    `kinds` are the kinds of the resources as `group/Kind`, and `candidate_policies` the policies, both sorted.
+    `kinds` are the kinds of the resources as `group/Kind`. `candidate_policies` are policies that the resources name or
+    that select them.
     """
 
     resources: tuple[_AttachedResource, ...]
@@ -122,7 +124,7 @@ class _PackageContent:
 
 @dataclass(frozen=True)
 class _OverrideCase:
-    """A package with its rules. Equal cases have equal results, unless a rule has variables."""
+    """A package with the rules that apply to it. It is the cache key of the result if no rule has variables."""
 
     files: FileTree
     rules: tuple[tuple[tuple[int, ...], tuple[tuple[RuleId, str | None], ...]], ...]
@@ -133,7 +135,7 @@ class _OverrideCase:
 
 
 class PackageOverrider:
-    """Overrides packages with the policies of one config, and computes results shared by many clusters only once."""
+    """Applies the policies of one config to packages. Results that many clusters share are computed only once."""
 
     def __init__(self, policies: OverridePolicies, options: OverrideOptions | None = None) -> None:
         self._policies = policies
@@ -143,17 +145,18 @@ class PackageOverrider:
         self._apply_cached = cached(_MAX_CACHED_PACKAGES)(self._apply_case)
 
     def find_kinds(self, files: FileTree) -> tuple[str, ...]:
-        """Return the kinds of the documents to which policies can be attached, as `group/Kind`, sorted."""
+        """Return the sorted kinds of the resources that can have policies, as `group/Kind`."""
         return self._read_cached(files).kinds
 
     def override(
         self, files: FileTree, cluster: Cluster, texts: RuleTexts, previous_policies: Iterable[ObjectKey] = ()
     ) -> OverriddenPackage:
-        """Return a package with the policies of its resources applied, and without the labels that name them.
+        """Return a package after the policies are applied. The labels that name policies are removed.
 
-        Policies apply to KRM documents, but not to the Kptfile, local config, policies, Lists, and files that are
-        ignored or unreadable. A rule with a rollout uses its text in `texts`, if there is one. A policy in
-        `previous_policies` that may be in an unreadable file is an error, because it may still select a resource.
+        Policies do not apply to the Kptfile, local config, policies, Lists, ignored files and unreadable files. A rule
+        with a rollout uses its text in `texts`. If `texts` does not contain the rule, the rule uses its current text. A
+        policy in `previous_policies` that may be in an unreadable file is an error, because it may still select a
+        resource.
         """
         candidate_policies, policies = self._read_cached(files).candidate_policies, self._policies
         valid = [policies.valid[key] for key in candidate_policies if key in policies.valid]
@@ -181,7 +184,7 @@ class PackageOverrider:
         )
 
     def _read_documents(self, package: str, path: str, content: bytes) -> _PackageContent:
-        """Return the relevant content of one file; kinds and policies are unordered."""
+        """Return the resources with policies in one file. `kinds` and `candidate_policies` are not sorted."""
         parsed = parse_resources(package, path, content)
         documents = () if isinstance(parsed, ParseFailure) else parsed
         attached_resources = tuple(self._attach(document) for document in documents if can_have_policies(document))
@@ -232,7 +235,7 @@ def _build_lost_policy_finding(key: ObjectKey) -> Finding:
 
 
 def can_have_policies(resource: PackageResource) -> bool:
-    """Return whether policies can be attached to a document of a package."""
+    """Return whether override policies can apply to a resource."""
     return bool(
         resource.api_version
         and resource.kind
@@ -244,6 +247,6 @@ def can_have_policies(resource: PackageResource) -> bool:
 
 
 def is_list(resource: PackageResource) -> bool:
-    """Return whether a document is a List of other objects."""
+    """Return whether a document is a Kubernetes List that contains other objects."""
     data = resource.data
     return resource.kind.endswith("List") and isinstance(data, Mapping) and isinstance(data.get("items"), list)

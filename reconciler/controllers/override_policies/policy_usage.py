@@ -1,4 +1,4 @@
-"""Use of override policies by all rendered packages, and findings about policies, rules and waves without effect."""
+"""Use of override policies by rendered packages, and findings about policies, rules and waves that have no effect."""
 
 from __future__ import annotations
 
@@ -37,14 +37,18 @@ from reconciler.krm.objects import ObjectKey
 
 UsageData = Mapping[str, Mapping[str, Any]]
 WrittenFields = frozenset[tuple[str, ...]]
-"""The fields that a rule writes, each with the operator; if two rules write equal entries, the later rule wins."""
+"""The fields that a rule writes. If two rules write equal tuples, the later rule replaces the value."""
 
 
 @dataclass(frozen=True)
 class PolicyUsage:
-    """The use of a policy: resources by group and kind, the clusters of each rule, and failed resources.
+    """The use of an override policy by rendered packages.
 
-    A resource counts once, regardless of the number of its clusters.
+    Attributes:
+        kinds: API group, kind and number of the resources that use the policy. A resource that several clusters have is
+            counted once.
+        clusters: For each rule, the clusters on which the rule applies to a resource.
+        failed: The resources to which the policy could not be applied, each with its cluster and package.
     """
 
     policy: ObjectKey
@@ -54,10 +58,10 @@ class PolicyUsage:
 
 
 def build_usage_data(overridden: Iterable[OverriddenResource]) -> UsageData:
-    """Return how one package on one cluster uses policies, by policy name, as it is stored in the state.
+    """Return data about the policies that one package on one cluster uses, by policy name. The state stores this data.
 
-    `resources` are those that name the policy, by `group/kind`. `rules` are the numbers of the rules that select the
-    cluster. `failed` are the resources that could not be overridden.
+    `resources` are the resources that name the policy or that it selects, by `group/kind`. `rules` are the indexes of
+    the rules that select the cluster. `failed` are the resources to which the policy could not be applied.
     """
     usage: dict[str, dict[str, Any]] = {}
     for overridden_resource in overridden:
@@ -74,7 +78,7 @@ def build_usage_data(overridden: Iterable[OverriddenResource]) -> UsageData:
 
 
 def parse_policy_name(name: str) -> ObjectKey | None:
-    """Return the policy for a name in usage data; None if the text is not a policy name."""
+    """Return the identity of the policy for a name in usage data. Return None if the text is not a policy name."""
     kind, _, rest = name.partition("/")
     namespace, _, policy = rest.partition("/")
     if kind not in (CLUSTER_OVERRIDE_POLICY_KIND, OVERRIDE_POLICY_KIND) or not policy:
@@ -85,7 +89,7 @@ def parse_policy_name(name: str) -> ObjectKey | None:
 def compute_policy_usage(
     policies: OverridePolicies, packages: Iterable[tuple[str, str, UsageData]]
 ) -> tuple[PolicyUsage, ...]:
-    """Return the usage of every valid policy, given cluster, name and usage data of each package."""
+    """Return the usage of every valid policy. `packages` contains cluster, name and usage data of each package."""
     entries_by_policy: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = {}
     for cluster, package, data in packages:
         for policy, usage in data.items():
@@ -97,7 +101,7 @@ def compute_policy_usage(
 
 
 def check_unused_policies(usages: Iterable[PolicyUsage], policies: OverridePolicies) -> tuple[Finding, ...]:
-    """Return a warning for every valid policy that no rendered resource names."""
+    """Return a warning for every valid policy that no rendered resource uses."""
     unused = [(usage.policy, policies.valid[usage.policy]) for usage in usages if not usage.kinds]
     return tuple(
         POLICY_UNUSED.finding(
@@ -118,7 +122,7 @@ def _build_usage(key: ObjectKey, rules: int, entries: list[tuple[str, str, Mappi
     kinds = Counter(tuple(kind.rsplit("/", 1)) for _, kind, _ in resources)
     clusters: list[set[str]] = [set() for _ in range(rules)]
     for cluster, _, usage in entries:
-        # The policy may have had more rules when the package was rendered.
+        # Ignore numbers of missing rules, because the policy may have had more rules when the package was rendered.
         for number in usage["rules"]:
             if number < rules:
                 clusters[number].add(cluster)
@@ -128,11 +132,11 @@ def _build_usage(key: ObjectKey, rules: int, entries: list[tuple[str, str, Mappi
 
 
 def lint_policies(policies: Iterable[OverridePolicy], clusters: Mapping[str, Cluster]) -> Iterator[Finding]:
-    """Yield a warning for each rule that later rules overwrite completely on all of its clusters.
+    """Yield a warning for each rule that later rules overwrite completely on all clusters of the rule.
 
-    Only rules whose effect does not depend on the resource are checked: those that set labels, annotations, variables,
-    args, command and components of images. Rules with a rollout are skipped, because their text may differ between
-    clusters.
+    A rule is checked only if its effect does not depend on the resource. Such a rule sets labels, annotations,
+    environment variables, `args`, `command` or components of images. Rules with a rollout are skipped, because clusters
+    may use different versions of them.
     """
     for policy in policies:
         reached = [
@@ -152,15 +156,15 @@ def lint_policies(policies: Iterable[OverridePolicy], clusters: Mapping[str, Clu
 def check_unreached_rules(
     usages: Iterable[PolicyUsage], policies: OverridePolicies, clusters: Mapping[str, Cluster]
 ) -> Iterator[Finding]:
-    """Yield a warning for each rule that selects clusters, but never applies because no resource goes to them."""
+    """Yield a warning for each rule that never applies, because its clusters have no resource with the policy."""
     for usage in usages:
         policy = policies.valid[usage.policy]
         for number, (rule, reached_clusters) in enumerate(zip(policy.rules, usage.clusters, strict=True)):
             selected = sorted(name for name, cluster in clusters.items() if is_cluster_selected(rule.targets, cluster))
             if usage.kinds and selected and not reached_clusters:
                 message = (
-                    f"spec.overrideRules[{number}] never applies: it selects {_format_names(selected)}, and no resource"
-                    f" with {policy.label} goes there"
+                    f"spec.overrideRules[{number}] never applies, because the clusters that it selects"
+                    f" ({_format_names(selected)}) have no resource with {policy.label}"
                 )
                 yield RULE_UNREACHED.finding(message, _get_rule_location(policy, number))
 
@@ -174,7 +178,7 @@ def _find_overwriting_rule(
     for later in range(number + 1, len(rules)):
         later_written = _find_written_fields(rules[later])
         if later_written is None:
-            # The effect of this later rule may depend on the result of the earlier rule.
+            # Stop here, because the effect of this later rule may depend on the result of the earlier rule.
             return None
         if reached[number] <= reached[later] and written_fields <= later_written:
             return later
@@ -182,7 +186,7 @@ def _find_overwriting_rule(
 
 
 def _find_written_fields(rule: OverrideRule) -> WrittenFields | None:
-    """Return all fields that a rule writes; None if they depend on the resource or the cluster."""
+    """Return all fields that a rule writes. Return None if the fields depend on the resource or on the cluster."""
     if rule.template is not None or rule.rollout:
         return None
     written_fields: set[tuple[str, ...]] = set()
@@ -196,7 +200,7 @@ def _find_written_fields(rule: OverrideRule) -> WrittenFields | None:
 
 
 def _list_written_fields(overrider: str, item: OverrideItem) -> list[tuple[str, ...]] | None:
-    """Return the fields that an item overwrites; None if its effect depends on the current value."""
+    """Return the fields that an item overwrites. Return None if the effect of the item depends on the current value."""
     match item:
         case MapItem("overwrite" | "set", value):
             return [(overrider, item.operator, key) for key in value]
@@ -222,9 +226,10 @@ def _format_names(names: list[str]) -> str:
 def check_rule_clusters(
     policies: Iterable[OverridePolicy], clusters: Iterable[Cluster], uncertain_clusters: Collection[str] = ()
 ) -> tuple[Finding, ...]:
-    """Return a warning for every unknown cluster name, and for rules and waves that select no cluster.
+    """Return a warning for every unknown cluster name, and for every rule or wave that selects no cluster.
 
-    `uncertain_clusters` are names of clusters that may exist and whose labels are unknown.
+    `uncertain_clusters` are names of clusters that may exist and whose labels are unknown. If there are such clusters,
+    only unknown names are reported.
     """
     known = {cluster.name: cluster for cluster in clusters}
     findings = (finding for policy in policies for finding in _check_policy(policy, known, uncertain_clusters))
@@ -263,7 +268,7 @@ def _check_waves(
         location = SourceLocation(policy.file, policy.line, str(policy.key), pointer)
         yield from _check_cluster_names(wave, {*known, *uncertain_clusters}, field, location)
         if number not in in_use:
-            message = f"{field} selects no cluster that is not in an earlier wave, and is skipped"
+            message = f"{field} is skipped, because it selects no cluster, or only clusters of earlier waves"
             yield WAVE_MATCHES_NO_CLUSTER.finding(message, location)
 
 

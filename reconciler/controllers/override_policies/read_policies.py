@@ -1,4 +1,4 @@
-"""Reading of OverridePolicy and ClusterOverridePolicy objects and their resource selectors, with all findings."""
+"""Readers of OverridePolicy and ClusterOverridePolicy objects and of their resource selectors."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ _SPEC_FIELDS = ("resourceSelectors", "overrideRules")
 
 @dataclass(frozen=True)
 class OverridePolicies:
-    """All policies of a catalog by identity: valid, invalid, and duplicate ones.
+    """All override policies of a config: valid, invalid and duplicate policies.
 
     Attributes:
-        is_complete: Every other policy does not exist; otherwise it may be in a file that could not be read.
-        selectors: The selectors of all policies that select resources, including invalid policies and every duplicate.
+        is_complete: Whether all files of the config are readable. If False, other policies may exist in unreadable
+            files.
+        selectors: The selectors of all policies that select resources, including invalid and duplicate policies.
     """
 
     valid: Mapping[ObjectKey, OverridePolicy] = field(default_factory=dict)
@@ -47,13 +48,14 @@ class OverridePolicies:
     selectors: Mapping[ObjectKey, tuple[ResourceSelector, ...]] = field(default_factory=dict)
 
     def can_exist(self, key: ObjectKey) -> bool:
-        """Return whether a policy is unknown and may be in a file that could not be read."""
+        """Return whether a policy that was not found may be in an unreadable file."""
         return not self.is_complete and not (key in self.valid or key in self.invalid or key in self.duplicates)
 
     def digest_selectors(self, kinds: Iterable[str]) -> str:
-        """Return a digest of the selectors that may select a resource of these kinds (`group/Kind`); "" for none.
+        """Return a digest of the selectors that may select a resource of these kinds, e.g. of "apps/Deployment".
 
-        With equal digests, the same policies select the same resources. The rules of the policies are not included.
+        Return "" if there are no such selectors. If the digest is unchanged, the same policies select the same
+        resources. The digest does not include the rules of the policies.
         """
         kind_set = frozenset(kinds)
         selectors_by_policy = {
@@ -65,12 +67,12 @@ class OverridePolicies:
 
 
 def build_override_policy_key(kind: str, namespace: str, name: str) -> ObjectKey:
-    """Return the identity of a policy; a ClusterOverridePolicy has no namespace."""
+    """Return the identity of an override policy. The namespace of a ClusterOverridePolicy is ignored."""
     return ObjectKey(KUBEADMIRAL_GROUP, kind, namespace if kind == OVERRIDE_POLICY_KIND else "", name)
 
 
 def read_override_policies(catalog: Catalog) -> OverridePolicies:
-    """Return all policies of the config. The catalog has already reported duplicates."""
+    """Return all override policies of the config. Findings about duplicates are not included."""
     sound: dict[ObjectKey, OverridePolicy] = {}
     invalid: set[ObjectKey] = set()
     findings: list[Finding] = []
@@ -82,7 +84,7 @@ def read_override_policies(catalog: Catalog) -> OverridePolicies:
                 sound[_get_policy_key(policy_object)] = policy
             else:
                 invalid.add(_get_policy_key(policy_object))
-    # If a valid and an invalid policy have the same name, it is unknown which one applies.
+    # Ignore a valid policy if an invalid policy has the same name, because it is unknown which of them applies.
     unambiguous = {key: policy for key, policy in sound.items() if key not in invalid}
     duplicates = frozenset(map(_get_policy_key, _iterate_duplicates(catalog)))
     return OverridePolicies(
@@ -102,7 +104,7 @@ def _iterate_duplicates(catalog: Catalog) -> Iterator[ConfigObject]:
 
 def _read_all_selectors(catalog: Catalog) -> Mapping[ObjectKey, tuple[ResourceSelector, ...]]:
     selectors_by_key: dict[ObjectKey, tuple[ResourceSelector, ...]] = {}
-    # It is unknown which duplicate applies, so that the selectors of each are included.
+    # Include the selectors of every duplicate, because it is unknown which duplicate applies.
     for policy_object in (
         *(policy_object for kind in _KINDS for policy_object in catalog.objects_of_kind(KUBEADMIRAL_GROUP, kind)),
         *_iterate_duplicates(catalog),
@@ -114,7 +116,7 @@ def _read_all_selectors(catalog: Catalog) -> Mapping[ObjectKey, tuple[ResourceSe
 
 
 def read_override_policy(policy_object: ConfigObject) -> tuple[OverridePolicy | None, tuple[Finding, ...]]:
-    """Return the policy without findings, or None and an error for every fault."""
+    """Return the policy. Return None and all errors if the policy is invalid."""
     errors = FieldFindings(policy_object.location_of, POLICY_INVALID)
     reader = FieldReader(policy_object.data, (), errors, _OBJECT_FIELDS)
     if policy_object.api_version != KUBEADMIRAL_API_VERSION:
@@ -135,9 +137,9 @@ def read_override_policy(policy_object: ConfigObject) -> tuple[OverridePolicy | 
 
 
 def read_policy_selectors(policy_object: ConfigObject) -> tuple[ResourceSelector, ...]:
-    """Return the resourceSelectors of a policy, even if other fields of the policy are invalid.
+    """Return the `resourceSelectors` of a policy, even if other fields of the policy are invalid.
 
-    If the selectors themselves are invalid, the policy may select any resource that it could select.
+    If `resourceSelectors` is invalid, return a selector that may select every resource in the scope of the policy.
     """
     errors, namespace = FieldFindings(policy_object.location_of, POLICY_INVALID), _get_policy_namespace(policy_object)
     spec = FieldReader(policy_object.data.get("spec"), ("spec",), errors, None)
@@ -164,7 +166,7 @@ def _check_namespace(policy_object: ConfigObject, errors: FieldFindings) -> None
 
 
 def read_selectors(spec: FieldReader, namespace: str) -> tuple[ResourceSelector, ...]:
-    """Return the selectors of a policy in `namespace` ("" for a cluster policy); no selectors select nothing."""
+    """Return the resource selectors of a policy. `namespace` is "" for a ClusterOverridePolicy."""
     return tuple(
         _read_selector(selector, namespace) for selector in spec.iterate_mappings("resourceSelectors", _SELECTOR_FIELDS)
     )
@@ -183,7 +185,7 @@ def _read_selector(selector: FieldReader, namespace: str) -> ResourceSelector:
             f"must be {namespace}, the namespace of the policy, or absent, not {quote_value(written_namespace)}",
         )
     if name and selector.has_value("labelSelector"):
-        selector.add_finding("labelSelector", "must be absent if there is a name")
+        selector.add_finding("labelSelector", "must be omitted if name is set")
     labels, messages = read_label_selector(selector.data.get("labelSelector"))
     for message in messages:
         selector.add_finding("labelSelector", f"must be a label selector: {message}")
@@ -193,7 +195,10 @@ def _read_selector(selector: FieldReader, namespace: str) -> ResourceSelector:
 
 
 def rank_selection(selectors: tuple[ResourceSelector, ...], resource: KrmResource, namespace: str) -> int | None:
-    """Return how specifically a policy selects a resource: 0 by kind, 1 by labels, 2 by name; None if it does not."""
+    """Return the rank of a policy for a resource: 0 if selected by kind, 1 by labels, and 2 by name.
+
+    Return None if the policy does not select the resource.
+    """
     ranks = [_get_specificity(selector) for selector in selectors if _is_selected(selector, resource, namespace)]
     return max(ranks) if ranks else None
 
@@ -201,7 +206,7 @@ def rank_selection(selectors: tuple[ResourceSelector, ...], resource: KrmResourc
 def filter_selectors_by_kind(
     selectors: tuple[ResourceSelector, ...], kinds: Collection[str]
 ) -> tuple[ResourceSelector, ...]:
-    """Return the selectors that may select a resource of these kinds (`group/Kind`)."""
+    """Return the selectors that may select a resource of one of these kinds, which are written as `group/Kind`."""
     return tuple(
         selector
         for selector in selectors

@@ -1,6 +1,6 @@
-"""Reading of rules and overriders, with every finding that does not depend on a resource.
+"""Readers of override rules and overriders. They report all errors that do not depend on a resource.
 
-A rule is read from a policy, from the stored text of an earlier rule, or from a template with the values of a cluster.
+A rule is read from a policy, from the stored text of an earlier version, or from a template for one cluster.
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ _FIELDS: Mapping[Overrider, Sequence[str]] = {
 }
 _TEXT_FIELDS = ("targetClusters", "overriders")
 _RULE_FIELDS = ("name", "rollout", *_TEXT_FIELDS)
-# Every resource of a package uses the same few texts.
+# Cache the rules, because all resources of a package use the same few texts.
 _MAX_CACHED_TEXTS = 1024
 
 
 def read_overriders(rule: FieldReader) -> tuple[tuple[Overrider, tuple[OverrideItem, ...]], ...]:
-    """Return the items of a rule by overrider, in the order in which they are applied."""
+    """Return the items of a rule by overrider. The overriders have the order in which they are applied."""
     overriders = rule.read_mapping("overriders", OVERRIDERS)
     readers = {
         name: tuple(_READERS[name](item) for item in overriders.iterate_mappings(name, _FIELDS[name]))
@@ -139,7 +139,7 @@ def _read_list(item: FieldReader) -> ListItem:
 def _read_env(item: FieldReader) -> EnvItem:
     item.require("value", "a list of variables", VALUE_REQUIRED)
     container, operator = item.read_text("containerName", required=True), _map_operator(item)
-    # A variable may have other fields, because newer versions of Kubernetes define more of them.
+    # Accept unknown fields, because newer versions of Kubernetes may define more fields of a variable.
     entries = []
     for entry in item.iterate_mappings("value", None):
         entry.read_text("name", required=True)
@@ -173,7 +173,7 @@ def _read_field(item: FieldReader) -> FieldItem:
     path = _read_pointer(item, "fieldPath", item.read_text("fieldPath"), FIELD_PATH_INVALID)
     formats = [name for name in TEXT_FORMATS if item.data.get(name)]
     if len(formats) != 1:
-        item.faults.add(item.path, f"must have exactly one of {', '.join(TEXT_FORMATS)}, with operations in it")
+        item.faults.add(item.path, f"must have a list of operations in exactly one of {', '.join(TEXT_FORMATS)}")
     name = formats[0] if formats else TEXT_FORMATS[0]
     operations = item.iterate_mappings(name, ("operator", "subPath", "value"))
     return FieldItem(
@@ -225,7 +225,7 @@ _READERS: Mapping[Overrider, Callable[[FieldReader], OverrideItem]] = {
 
 
 def read_override_rules(spec: FieldReader) -> tuple[OverrideRule, ...]:
-    """Return the rules of a spec; a policy without rules is valid and has no effect."""
+    """Return the override rules of a policy. A policy without rules is valid and has no effect."""
     rule_readers = [*spec.iterate_mappings("overrideRules", _RULE_FIELDS)]
     rules = tuple(map(_read_written_rule, rule_readers))
     _check_names(rule_readers)
@@ -234,7 +234,7 @@ def read_override_rules(spec: FieldReader) -> tuple[OverrideRule, ...]:
 
 @cached(_MAX_CACHED_TEXTS)
 def read_rule_text(text: str) -> OverrideRule | None:
-    """Return the rule of a stored text; None if the text is not a valid rule today."""
+    """Return the rule that a stored JSON text contains. Return None if the text is not a valid rule."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -245,7 +245,7 @@ def read_rule_text(text: str) -> OverrideRule | None:
 
 
 def resolve_rule(rule: OverrideRule, number: int, cluster: Cluster) -> OverrideRule | tuple[ResourceIssue, ...]:
-    """Return a rule with the values of its variables for a cluster, or an issue for each invalid value."""
+    """Return a rule after its variables are replaced by values for a cluster, or an issue for each invalid value."""
     if rule.template is None:
         return rule
     path: DataPath = ("spec", "overrideRules", number)
@@ -282,7 +282,7 @@ def _read_rule(rule: FieldReader) -> OverrideRule:
 
 
 def _format_rule_text(rule: Any) -> str:
-    # The order of keys is kept, because new keys are written to resources in this order.
+    # Keep the order of the keys, because new keys are written to resources in this order.
     content = {name: rule[name] for name in _TEXT_FIELDS if rule.get(name) is not None}
     return json.dumps(content, separators=(",", ":"))
 
@@ -293,7 +293,7 @@ def _read_name(rule: FieldReader) -> str:
         rule.add_finding("name", f"must be a DNS label: {error}")
     elif name.isdigit():
         rule.add_finding(
-            "name", f"must contain a letter, not {quote_value(name)}: a number identifies rules without a name"
+            "name", f"must not be the number {quote_value(name)}, because numbers identify rules that have no name"
         )
     return name
 

@@ -1,4 +1,4 @@
-"""Application of override policies to one resource for one cluster, always starting from the rendered resource."""
+"""Application of override policies to one resource for one cluster. The input is the resource before any override."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _IDENTITY_PATHS: tuple[DataPath, ...] = (
 
 @dataclass(frozen=True)
 class OverrideOptions:
-    """Settings of the operator: the reaction to missing policies, and the kinds that have pod templates."""
+    """Settings for overrides: the handling of missing policies, and the path of the pod template for each kind."""
 
     on_missing: MissingPolicyMode = "fail"
     pod_spec_paths: Mapping[tuple[str, str], DataPath] = field(default_factory=lambda: POD_SPEC_PATHS)
@@ -71,7 +71,7 @@ class OverrideOptions:
 
 @dataclass(frozen=True)
 class MatchedPolicy:
-    """An attached policy with its effective rules for the cluster."""
+    """An override policy for a resource, with the effective rules that select the cluster."""
 
     policy: OverridePolicy
     effective_rules: tuple[EffectiveRule, ...]
@@ -79,18 +79,18 @@ class MatchedPolicy:
 
     @property
     def rule_numbers(self) -> tuple[int, ...]:
-        """The indexes of the rules in spec.overrideRules."""
+        """The indexes of the effective rules in `spec.overrideRules`."""
         return tuple(rule.number for rule in self.effective_rules)
 
     @property
     def has_variables(self) -> bool:
-        """Whether one of the rules has different content for each cluster."""
+        """Whether one of the rules contains cluster variables."""
         return any(entry.rule.template is not None for entry in self.effective_rules)
 
 
 @dataclass(frozen=True)
 class OverrideStage:
-    """The data of a resource after one item of a policy; the first stage, without a policy, is the original data."""
+    """The data of a resource after one item of a policy. The first stage is the original data and has no policy."""
 
     policy: str
     item_path: str
@@ -99,12 +99,14 @@ class OverrideStage:
 
 @dataclass(frozen=True)
 class OverriddenResource:
-    """A resource with its overrides for a cluster; after an error finding it is unchanged and must not be published.
+    """A resource after the override policies are applied for a cluster.
+
+    If one of the findings is an error, the resource is unchanged and must not be published.
 
     Attributes:
-        candidate_policies: All policies that the resource names or that select it.
-        matched_policies: The attached policies, in the order in which they are applied.
-        stages: The data after each item that changed it, in order.
+        candidate_policies: All policies that the resource names or that select the resource.
+        matched_policies: The policies for the resource, in the order in which they are applied.
+        stages: The original data, and the data after each applied item.
     """
 
     resource: PackageResource
@@ -117,11 +119,11 @@ class OverriddenResource:
 
     @property
     def has_errors(self) -> bool:
-        """Whether the resource must not be published."""
+        """Whether one of the findings is an error, so that the resource must not be published."""
         return bool(select_errors(self.findings))
 
     def as_data(self) -> list[dict[str, Any]]:
-        """Return the changes as `overrides` of a status file."""
+        """Return the changed values as entries of the field `overrides` in a status file."""
         return format_steps(self.resource.file, str(self.resource.key), self.steps)
 
 
@@ -132,7 +134,7 @@ def apply_overrides(
     cluster: Cluster,
     options: OverrideOptions,
 ) -> OverriddenResource:
-    """Return a resource for a cluster, with the matching rules of its attached policies applied."""
+    """Return a resource after all rules in `matched` are applied for a cluster."""
     template = PodTemplate(resource.group, resource.kind, options.pod_spec_paths)
     evaluation = _Evaluation(
         resource, strip_control_metadata(resource.data), [create_finding(resource, issue) for issue in attached.issues]
@@ -153,7 +155,7 @@ def apply_overrides(
 
 
 def match_rules(policy: OverridePolicy, cluster: Cluster, texts: RuleTexts) -> MatchedPolicy:
-    """Return the effective rules of a policy that select a cluster."""
+    """Return a policy with its effective rules that select a cluster. `texts` are texts of rules with a rollout."""
     rules, issues = find_effective_rules(policy, texts)
     return MatchedPolicy(
         policy, tuple(rule for rule in rules if is_cluster_selected(rule.rule.targets, cluster)), issues
@@ -162,7 +164,7 @@ def match_rules(policy: OverridePolicy, cluster: Cluster, texts: RuleTexts) -> M
 
 @dataclass(frozen=True)
 class _ItemApplication:
-    """One item of one rule, and its position in the policy."""
+    """One overrider item of a rule, and its position in the policy."""
 
     policy: OverridePolicy
     rule: EffectiveRule
@@ -176,7 +178,7 @@ class _ItemApplication:
         return f"{path}{_describe_age(self.rule)}"
 
     def apply(self, data: Any, template: PodTemplate) -> OverrideEffect:
-        """Return the effect of the item on the data."""
+        """Return the effect of the item on the data of a resource."""
         match self.item, self.overrider:
             case ImageItem() as item, _:
                 return apply_image(data, item, template)
@@ -206,7 +208,7 @@ def _describe_age(rule: EffectiveRule) -> str:
 
 
 class _Evaluation:
-    """One evaluation: the current data, and the findings, provenance steps and stages so far."""
+    """State during the application of policies to one resource: data, findings, provenance steps and stages."""
 
     def __init__(self, resource: PackageResource, data: Any, findings: list[Finding]) -> None:
         self.resource = resource
@@ -218,7 +220,7 @@ class _Evaluation:
         self.document = resource.document
 
     def apply(self, matched: tuple[MatchedPolicy, ...], template: PodTemplate, cluster: Cluster) -> None:
-        """Apply all items in order, until one fails."""
+        """Apply all overrider items in order. Stop at the first item that fails."""
         self.findings += (create_finding(self.resource, issue) for policy in matched for issue in policy.issues)
         applications = self._list_applications(matched, cluster)
         if select_errors(self.findings):
@@ -253,7 +255,7 @@ class _Evaluation:
         return applications
 
     def write(self) -> None:
-        """Build the document that contains the data."""
+        """Build the YAML document that contains the current data."""
         try:
             self.document = edit_document(self.resource.document, self.data)
         except YamlError as error:
@@ -289,14 +291,16 @@ class _Evaluation:
             self._add_issue(ResourceIssue(ANNOTATIONS_TOO_LARGE, message, ("metadata", "annotations")))
         if applications and is_equal_data(self.original_data, self.data):
             names = " and ".join(dict.fromkeys(application.policy.label for application in applications))
-            self._add_issue(ResourceIssue(POLICY_NO_EFFECT, f"the rules of {names} apply, but change nothing"))
+            self._add_issue(
+                ResourceIssue(POLICY_NO_EFFECT, f"the rules of {names} apply, but do not change the resource")
+            )
 
     def _describe_identity_change(self, path: DataPath) -> ResourceIssue:
         last_step = next(step for step in reversed(self.steps) if _are_overlapping(step.path, path))
         original, changed = (_format_value(get_value(data, path)) for data in (self.original_data, self.data))
         message = (
-            f"{last_step.source_name} {last_step.source_item}: {format_pointer(path)} must stay {original}, not become"
-            f" {changed}"
+            f"{last_step.source_name} {last_step.source_item}: an override must not change {format_pointer(path)}"
+            f" from {original} to {changed}"
         )
         return ResourceIssue(IDENTITY_CHANGED, message, path)
 

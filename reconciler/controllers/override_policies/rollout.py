@@ -1,4 +1,4 @@
-"""Rollouts: on which clusters the current text of a rule is effective, depending on the progress of earlier waves.
+"""Rollouts: the clusters on which the current version of a rule is effective, given the progress of earlier waves.
 
 The caller provides the published packages, their dates and the current time.
 """
@@ -25,7 +25,7 @@ from reconciler.memory import cached
 
 _MAX_LISTED = 5
 _CLUSTER_SCOPE = "_cluster"
-# The states of all clusters refer to the same rules.
+# Cache the parsed ids, because the states of all clusters refer to the same rules.
 _MAX_CACHED_IDS = 4096
 _RESERVED_CHARACTERS = re.compile(r"[^A-Za-z0-9.-]")
 _ESCAPE_SEQUENCE = re.compile(rb"%([0-9A-F]{2})")
@@ -33,7 +33,10 @@ _ESCAPE_SEQUENCE = re.compile(rb"%([0-9A-F]{2})")
 
 @dataclass(frozen=True, order=True)
 class RuleId:
-    """Identity of a rule: the policy, and the rule's name or else its number. As text it is one word."""
+    """Identity of a rule: the policy, and the name of the rule. A rule without a name has its number as `rule`.
+
+    The text form is one word without spaces, e.g. "OverridePolicy/namespace/name#rule".
+    """
 
     policy: ObjectKey
     rule: str
@@ -45,7 +48,7 @@ class RuleId:
 
 @cached(_MAX_CACHED_IDS)
 def parse_rule_id(text: str) -> RuleId | None:
-    """Return the rule id for the text of a RuleId; None for any other text."""
+    """Return the rule id for its text form. Return None if the text is not a rule id."""
     policy, _, rule = text.partition("#")
     match policy.split("/"):
         case [str(kind), str(namespace), str(name)] if (
@@ -57,7 +60,8 @@ def parse_rule_id(text: str) -> RuleId | None:
 
 
 def _escape(name: str) -> str:
-    # The config may contain names that Kubernetes would not accept; a name with a space must stay one word.
+    # Escape all other characters, because the config may contain names that are invalid in Kubernetes, e.g. with a
+    # space.
     return _RESERVED_CHARACTERS.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), name)
 
 
@@ -85,7 +89,10 @@ def find_rollouts(policies: OverridePolicies) -> Mapping[RuleId, OverrideRule]:
 
 
 def find_wave(rollout: Rollout, cluster: Cluster) -> int:
-    """Return the index of a cluster's wave: the first one that selects it, otherwise the one after all waves."""
+    """Return the index of a cluster's wave, which is the first wave that selects the cluster.
+
+    If no wave selects the cluster, return the number of waves.
+    """
     return next(
         (number for number, wave in enumerate(rollout.waves) if is_cluster_selected(wave, cluster)), len(rollout.waves)
     )
@@ -95,7 +102,7 @@ def find_wave(rollout: Rollout, cluster: Cluster) -> int:
 class ProgressUnknown:
     """A package that has not been rendered with its current inputs, so that its content is unknown.
 
-    Without a package name, this applies to all packages of a cluster.
+    If `package` is "", the content of all packages of a cluster is unknown.
     """
 
     package: str = ""
@@ -103,9 +110,9 @@ class ProgressUnknown:
 
 @dataclass(frozen=True)
 class ProgressPending:
-    """A package that is not published with the rule's current text.
+    """A package that is not published with the current version of the rule.
 
-    `has_retreated`: the package was published with the current text before, and was then reverted.
+    `has_retreated` means that an earlier revision of the package was published with the current version of the rule.
     """
 
     package: str
@@ -114,7 +121,10 @@ class ProgressPending:
 
 @dataclass(frozen=True)
 class ProgressPublished:
-    """A package that is published with the current text; `since` is the date of its commit, in seconds since 1970."""
+    """A package that is published with the current version of the rule.
+
+    `since` is the date of its commit, in seconds since 1970.
+    """
 
     package: str
     since: int
@@ -130,11 +140,12 @@ class RolloutGate:
 
     Attributes:
         open_clusters: Clusters whose wave is open.
-        next_opening_seconds: Time at which the next wave opens, in seconds since 1970; None if a person must publish a
+        next_opening_seconds: Time at which the next wave opens, in seconds since 1970. None if a person must publish a
             package first.
-        wait_reasons: The reason for each closed wave, by number of the wave.
-        undecided_clusters: Clusters of closed waves. A cluster that already has the current text keeps it. Empty if a
-            package was reverted from the current text.
+        wait_reasons: The reason why a wave is closed, by number of the wave.
+        undecided_clusters: Clusters of closed waves. A cluster that already has the current version of the rule keeps
+            it.
+            This set is empty if a package was reverted from the current version.
     """
 
     open_clusters: frozenset[str]
@@ -148,8 +159,8 @@ class _WaveWait:
     """The reason why the next wave is closed.
 
     Attributes:
-        until: Time at which the wave opens, in seconds since 1970; None if the time is unknown.
-        has_reverted_package: Whether a package was reverted from the current text.
+        until: Time at which the wave opens, in seconds since 1970. None if the time is unknown.
+        has_reverted_package: Whether a package was reverted from the current version of the rule.
     """
 
     reason: str
@@ -162,15 +173,15 @@ def evaluate_gate(
 ) -> RolloutGate:
     """Return which waves of a rollout are open: the first wave, and each wave whose previous waves are complete.
 
-    A wave is complete when all packages of its clusters have been published with the current text for the soak time.
-    All clusters of a wave count, including those that targetClusters excludes: if an earlier text applied there, the
-    rollout removes its effect, which can fail as well. Without a soak time, dates are ignored, even future ones.
+    A wave is complete when all packages of its clusters have been published with the current version of the rule for
+    the soak time. Clusters that `targetClusters` excludes are included, because the rollout may remove the effect of an
+    earlier version there. If the rollout has no soak time, the dates of packages are ignored.
 
     Args:
         rule: The rule with the rollout.
         clusters: All clusters by name.
-        progress: Return the progress of all packages of a cluster. It is called once for each cluster of the waves up
-            to the first wave that is not complete.
+        progress: Function that returns the progress of all packages of a cluster. It is called once for each cluster of
+            the waves up to the first wave that is not complete.
         now: Current time in seconds since 1970.
     """
     assert rule.rollout is not None
@@ -194,7 +205,7 @@ def evaluate_gate(
 
 
 def _group_by_wave(rollout: Rollout, clusters: Mapping[str, Cluster]) -> list[tuple[int, list[str]]]:
-    """Return the waves that have clusters, in order, with the names of their clusters."""
+    """Return the number of each wave that has clusters, with the names of these clusters."""
     waves: dict[int, list[str]] = {}
     for name in sorted(clusters):
         waves.setdefault(find_wave(rollout, clusters[name]), []).append(name)
@@ -227,9 +238,9 @@ def _find_wait(wave_progress: list[ClusterProgress], rollout: Rollout, now: int)
 
 def _describe_pending(cluster: str, progress: RolloutProgress) -> str:
     if not progress.package:
-        return f"cluster {cluster}: its packages are unknown"
-    # A package that this pass renders has the same message, so that the status does not change in the next pass.
-    return f"cluster {cluster}: {progress.package} is not published with this text"
+        return f"cluster {cluster}: the content of its packages is unknown"
+    # Use the same message for a package that this pass renders, so that the status does not change in the next pass.
+    return f"cluster {cluster}: {progress.package} is not published with the current rule"
 
 
 def _find_soak_wait(wave_progress: list[ClusterProgress], rollout: Rollout, now: int) -> _WaveWait | None:
@@ -242,5 +253,5 @@ def _find_soak_wait(wave_progress: list[ClusterProgress], rollout: Rollout, now:
     until = since + rollout.soak_seconds
     if not dates or until <= now:
         return None
-    last = f"cluster {cluster} has {package} with this text since {format_rfc3339(since)}"
-    return _WaveWait(f"waits until {format_rfc3339(until)}, for soak {rollout.soak}: {last}", until)
+    last = f"cluster {cluster} has {package} with the current rule since {format_rfc3339(since)}"
+    return _WaveWait(f"waits until {format_rfc3339(until)}, because the soak time is {rollout.soak}: {last}", until)

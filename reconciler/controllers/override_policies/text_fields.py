@@ -1,4 +1,7 @@
-"""The overrider fields: edits of YAML, JSON, TOML or ini text inside a string, with minimal changes to the text."""
+"""The overrider `fields`, which edits YAML, JSON, TOML or ini text in a string of a resource.
+
+The editors keep as much of the original text as possible.
+"""
 
 from __future__ import annotations
 
@@ -22,42 +25,57 @@ from reconciler.redaction import is_secret
 
 
 class TextEditor(Protocol):
-    """Reads and edits one format of text."""
+    """Interface of an editor for one text format, e.g. YAML."""
 
     def read(self, text: str) -> Any:
-        """Return the data of the text; raises TextFormatError or YamlError."""
+        """Return the data that a text contains.
+
+        Raises:
+            TextFormatError: The text is invalid.
+            YamlError: The text is invalid YAML.
+        """
         ...
 
     def edit(self, text: str, data: Any) -> str:
-        """Return the text changed to contain `data`; raises TextFormatError or YamlError."""
+        """Return the text after it is changed to contain `data`.
+
+        Raises:
+            TextFormatError: The text cannot be changed.
+            YamlError: The data cannot be written as YAML.
+        """
         ...
 
 
 class YamlEditor:
-    """YAML; comments, quotes and order are kept."""
+    """Editor of YAML text, which keeps comments, quotes and the order of keys."""
 
     def read(self, text: str) -> Any:
-        """Return the data of the only document."""
+        """Return the data of the text, which must contain exactly one YAML document."""
         return _parse_document(text).documents[0].data
 
     def edit(self, text: str, data: Any) -> str:
-        """Return the text with the smallest edit."""
+        """Return the text after the smallest change that makes it contain `data`."""
         file = _parse_document(text)
         return file.replace(0, edit_document(file.documents[0], data)).to_bytes().decode()
 
 
 class JsonEditor:
-    """JSON; lines are kept if possible, otherwise the indentation is kept."""
+    """Editor of JSON text. It keeps unchanged lines. If this is not possible, it writes a new text with the same
+    indentation.
+    """
 
     def read(self, text: str) -> Any:
-        """Return the value."""
+        """Return the data of the text. Duplicate keys are an error."""
         try:
             return json.loads(text, object_pairs_hook=_reject_duplicate_keys)
         except (json.JSONDecodeError, RecursionError) as error:
             raise TextFormatError(str(error)) from error
 
     def edit(self, text: str, data: Any) -> str:
-        """Return the text edited as YAML, which JSON also is, or written again."""
+        """Return the text after it is changed to contain `data`.
+
+        The text is edited as YAML, because JSON is also YAML. If the result is not JSON, a new text is written.
+        """
         try:
             edited = YamlEditor().edit(text, data)
             if json.loads(edited) == data:
@@ -78,7 +96,7 @@ TEXT_EDITORS: Mapping[TextFormat, TextEditor] = {
 def _parse_document(text: str) -> YamlFile:
     file = parse_yaml(text)
     if len(file.documents) != 1:
-        raise TextFormatError(f"it contains {len(file.documents)} documents")
+        raise TextFormatError(f"the text contains {len(file.documents)} documents")
     return file
 
 
@@ -86,7 +104,7 @@ def _format_json(text: str, data: Any) -> str:
     try:
         return format_json(data, text.encode()).decode()
     except UnicodeEncodeError as error:
-        raise TextFormatError("it contains a lone surrogate, which UTF-8 cannot encode") from error
+        raise TextFormatError("the text contains a lone surrogate, which UTF-8 cannot encode") from error
 
 
 def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -97,7 +115,7 @@ def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def apply_field(data: Any, item: FieldItem) -> OverrideEffect:
-    """Return the resource with the content of a string patched; the rest of the text is unchanged."""
+    """Return the resource after a change of the YAML, JSON, TOML or ini text in one of its strings."""
     path = resolve_path(data, item.path)
     if isinstance(path, MissingPath):
         return OverrideEffect(
@@ -111,10 +129,10 @@ def apply_field(data: Any, item: FieldItem) -> OverrideEffect:
     try:
         return _edit_text(data, path, _decode_base64(text) if is_encoded else text, item, is_encoded=is_encoded)
     except (TextFormatError, YamlError) as error:
-        # The message of a parser can quote the text, which must not happen for a Secret.
+        # Hide the message of the parser for a Secret, because the message can quote the text.
         reason = "" if is_secret(data) else f": {error}"
         return OverrideEffect(
-            data, (ResourceIssue(FIELD_UNPARSABLE, f"the text must be one document of {item.format}{reason}", path),)
+            data, (ResourceIssue(FIELD_UNPARSABLE, f"the text must be one valid {item.format} document{reason}", path),)
         )
 
 
@@ -136,12 +154,12 @@ def _edit_text(data: Any, path: DataPath, text: str, item: FieldItem, *, is_enco
 
 
 def _relocate_issue(issue: ResourceIssue, path: DataPath) -> ResourceIssue:
-    location = format_pointer(issue.path) or "its root"
-    return ResourceIssue(issue.code, f"inside the text, at {location}: {issue.message}", path, issue.value)
+    location = format_pointer(issue.path) or "the root"
+    return ResourceIssue(issue.code, f"in the text of the field, at {location}: {issue.message}", path, issue.value)
 
 
 def _decode_base64(text: str) -> str:
     try:
         return base64.b64decode("".join(text.split()), validate=True).decode()
     except (binascii.Error, UnicodeDecodeError) as error:
-        raise TextFormatError("the data of a Secret must be base64 of UTF-8") from error
+        raise TextFormatError("the data of a Secret must be UTF-8 text in base64") from error

@@ -1,4 +1,4 @@
-"""Line-by-line editors of ini and TOML text, which consist of sections and keys.
+"""Editors of ini and TOML text, which consist of sections and keys. The editors change single lines.
 
 After an edit, the text is read again to verify the result.
 """
@@ -18,7 +18,7 @@ from reconciler.krm.yaml import DataPath
 from reconciler.krm.yaml.compare import is_equal_data
 
 _HEADER = re.compile(r"\s*\[([^\]]+)\]\s*(?:[#;].*)?$")
-# In most dialects, a comment starts with a space and # or ;.
+# A comment after a value starts with a space and `#` or `;`, because most ini dialects have this syntax.
 _KEY = re.compile(r"\s*([^\s=:#;\[][^=:]*?)\s*[=:][ \t]*(.*?)(?:[ \t]+[#;].*)?[ \t\r\n]*$")
 _BOOLEAN_TEXTS = {True: "true", False: "false"}
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
@@ -26,12 +26,12 @@ _QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"|'[^']*'""")
 
 
 class TextFormatError(ValueError):
-    """A text has an invalid format, or cannot be changed in place."""
+    """Raised if a text has an invalid format, or cannot be changed in place."""
 
 
 @dataclass(frozen=True)
 class TextEntry:
-    """A header, or a key with its value: path, lines, and the start and end offsets of the value in the text."""
+    """A section header, or a key with its value. `value_span` contains the offsets of the value in the text."""
 
     path: DataPath
     first_line: int
@@ -40,19 +40,19 @@ class TextEntry:
 
     @property
     def is_header(self) -> bool:
-        """Whether this entry starts a section."""
+        """Whether the entry is the header of a section."""
         return self.value_span is None
 
 
 class SectionedFormat(Protocol):
-    """The rules that differ between text formats with sections."""
+    """Interface of a text format with sections, e.g. ini or TOML."""
 
     def read(self, text: str) -> Any:
-        """Return the data of a text; raises TextFormatError."""
+        """Return the data of a text. Raise `TextFormatError` if the text is invalid."""
         ...
 
     def find_entries(self, lines: list[str]) -> list[TextEntry]:
-        """Return the headers and keys of a text in order."""
+        """Return the section headers and the keys of a text in order."""
         ...
 
     def format_header(self, path: DataPath) -> str:
@@ -60,16 +60,20 @@ class SectionedFormat(Protocol):
         ...
 
     def format_key(self, name: str) -> str:
-        """Return the written form of a key."""
+        """Return a key as it is written in the text."""
         ...
 
     def format_value(self, value: Any, original: str) -> str:
-        """Return the written form of a value that replaces `original`; raises TextFormatError for other values."""
+        """Return a value as it is written in the text. `original` is the text of the replaced value.
+
+        Raises:
+            TextFormatError: The format cannot contain the value.
+        """
         ...
 
 
 def edit_sections(text_format: SectionedFormat, text: str, data: Any) -> str:
-    """Return the text changed to contain `data`; unchanged entries keep their lines, including comments.
+    """Return the text after it is changed to contain `data`. Unchanged entries keep their lines and comments.
 
     Raises:
         TextFormatError: A change cannot be made in place.
@@ -78,7 +82,7 @@ def edit_sections(text_format: SectionedFormat, text: str, data: Any) -> str:
     for path in list(_find_changed_paths(before, data, ())):
         text = _apply_change(text_format, text, path, get_value(data, path), data)
     if not is_equal_data(text_format.read(text), data):
-        raise TextFormatError("it cannot be edited in place")
+        raise TextFormatError("the change cannot be made in the existing text")
     return text
 
 
@@ -101,7 +105,7 @@ def _are_tables_of_equal_length(before: Any, after: Any) -> bool:
 def _apply_change(text_format: SectionedFormat, text: str, path: DataPath, value: Any, data: Any) -> str:
     lines = text.splitlines(keepends=True)
     entries = text_format.find_entries(lines)
-    # A change inside a value on one line replaces the whole value.
+    # If a change is inside a value such as an inline table, replace the whole value.
     for depth in range(len(path), 0, -1):
         entry = next(
             (candidate for candidate in entries if not candidate.is_header and candidate.path == path[:depth]), None
@@ -119,7 +123,7 @@ def _apply_change(text_format: SectionedFormat, text: str, path: DataPath, value
 
 
 def _remove_section(lines: list[str], entries: list[TextEntry], path: DataPath) -> str:
-    """Return the text without a section, its subsections and their content."""
+    """Return the text after the removal of a section, its subsections, and the comments directly above them."""
     kept_lines: list[str] = []
     position, is_inside = 0, False
     for entry in entries:
@@ -137,7 +141,7 @@ def _remove_section(lines: list[str], entries: list[TextEntry], path: DataPath) 
 
 
 def _find_comment_start(lines: list[str], line: int) -> int:
-    """Return the first of the comment lines directly above a line."""
+    """Return the number of the first comment line directly above a line. Return `line` if there is no comment."""
     while line > 0 and lines[line - 1].lstrip()[:1] in ("#", ";"):
         line -= 1
     return line
@@ -175,7 +179,7 @@ def _insert_key(
 
 
 def _find_key_position(lines: list[str], entries: list[TextEntry], section: DataPath) -> int | None:
-    """Return the line number for a new key of a section, or None if the section does not exist in the text."""
+    """Return the line number for a new key of a section. Return None if the text has no such section."""
     current: DataPath = ()
     position = None if section else 0
     for entry in entries:
@@ -194,10 +198,14 @@ def _detect_newline(text: str) -> str:
 
 
 class IniEditor:
-    """Sections of keys, or only keys as in .properties and .env files; all values are strings. Comments are kept."""
+    """Editor of text with keys and optional sections, e.g. ini, .properties and .env files. All values are strings."""
 
     def read(self, text: str) -> dict[str, Any]:
-        """Return sections as mappings and keys as strings; raises TextFormatError for other lines and duplicates."""
+        """Return sections as mappings, and keys with their values as strings.
+
+        Raises:
+            TextFormatError: A line is invalid, or a section or key is repeated.
+        """
         data: dict[str, Any] = {}
         lines = text.splitlines(keepends=True)
         entries = self.find_entries(lines)
@@ -210,16 +218,16 @@ class IniEditor:
         for entry in entries:
             name, section = str(entry.path[-1]), data if len(entry.path) == 1 else data[str(entry.path[0])]
             if name in section:
-                raise TextFormatError(f"line {entry.first_line + 1} repeats {name}")
+                raise TextFormatError(f"line {entry.first_line + 1} contains {name} again")
             section[name] = {} if entry.value_span is None else text[slice(*entry.value_span)]
         return data
 
     def edit(self, text: str, data: Any) -> str:
-        """Return the text changed to contain `data`; numbers and booleans are written as text."""
+        """Return the text after it is changed to contain `data`. Numbers and booleans are written as text."""
         return edit_sections(self, text, _convert_to_strings(data))
 
     def find_entries(self, lines: list[str]) -> list[TextEntry]:
-        """Return the headers and keys in order."""
+        """Return the section headers and the keys in order."""
         entries: list[TextEntry] = []
         section: DataPath = ()
         offset = 0
@@ -238,11 +246,11 @@ class IniEditor:
         return f"[{path[0]}]"
 
     def format_key(self, name: str) -> str:
-        """Return the written form of a key."""
+        """Return a key as it is written in the text."""
         return name
 
     def format_value(self, value: Any, original: str) -> str:
-        """Return the written form of a value."""
+        """Return a value as it is written in the text."""
         if not isinstance(value, str):
             raise TextFormatError("a value must be a string, a number or a boolean")
         return value
@@ -257,27 +265,27 @@ def _convert_to_strings(data: Any) -> Any:
 
 
 class _DateTime(str):
-    """A date or time as a string. A policy can keep it, but cannot write one."""
+    """A date or time as a string. The editor can keep such a value, but a policy cannot set it."""
 
     __slots__ = ()
 
 
 class TomlEditor:
-    """TOML, read by the standard library and edited by line; comments, spaces and quotes are kept."""
+    """Editor of TOML text, which keeps comments, spaces and quotes."""
 
     def read(self, text: str) -> Any:
-        """Return the data, with dates and times as strings."""
+        """Return the data of the text. Dates and times become strings."""
         try:
             return _convert_dates(tomllib.loads(text))
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise TextFormatError(str(error)) from error
 
     def edit(self, text: str, data: Any) -> str:
-        """Return the text changed to contain `data`."""
+        """Return the text after it is changed to contain `data`."""
         return edit_sections(self, text, data)
 
     def find_entries(self, lines: list[str]) -> list[TextEntry]:
-        """Return the headers and keys in order; a value of several lines is one entry."""
+        """Return the table headers and the keys in order. A key with a value of several lines is one entry."""
         return list(_list_entries(lines))
 
     def format_header(self, path: DataPath) -> str:
@@ -287,11 +295,11 @@ class TomlEditor:
         return f"[{'.'.join(self.format_key(str(step)) for step in path)}]"
 
     def format_key(self, name: str) -> str:
-        """Return the written form of a key."""
+        """Return a key as it is written in the text."""
         return name if _BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
     def format_value(self, value: Any, original: str) -> str:
-        """Return the written form of a value; single quotes are kept."""
+        """Return a value as it is written in TOML. If `original` has single quotes, a new string has them too."""
         match value:
             case _DateTime():
                 return str(value)
@@ -353,7 +361,7 @@ def _parse_header(line: str, counts: dict[DataPath, int]) -> DataPath:
 
 
 def _list_nested_keys(data: Any) -> list[str]:
-    """Return the keys of nested data in which every mapping has exactly one key."""
+    """Return the keys of nested data in which every mapping has exactly one key, e.g. {"a": {"b": 0}} -> ["a", "b"]."""
     names: list[str] = []
     while isinstance(data, dict | list) and data:
         if isinstance(data, list):

@@ -1,7 +1,7 @@
-"""Helm values that several options form together. An option name is a path into the values, as in `helm --set-json`.
+"""Helm values, which are assembled from options. An option name is a path into the values, as in `helm --set-json`.
 
-Helm silently drops a value whose path has an empty step. It also drops a list item if another path continues below the
-item. In this module, both cases are errors.
+Helm silently drops a value whose path has an empty step. Helm also drops a list item if another path continues below
+the item. In this module, both cases are errors.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class PathConflict:
 
 @dataclass(frozen=True)
 class HelmValues:
-    """Helm values that several options form together, with a conflict for each option that is not included."""
+    """Helm values that are assembled from options, and a conflict for each option that the values cannot contain."""
 
     values: dict[str, Any]
     conflicts: tuple[PathConflict, ...] = ()
@@ -80,7 +80,7 @@ def format_option_name(steps: Sequence[PathStep]) -> str:
 
 
 def build_values(entries: Iterable[tuple[str, Any]]) -> HelmValues:
-    """Return the Helm values that options form together. `entries` are pairs of option name and value.
+    """Assemble Helm values from options. `entries` are pairs of option name and value.
 
     The order of `entries` is not important if one path is the parent of another: the value of `a.b` always replaces a
     part of the value of `a`. If two names have the same path, the later entry replaces the earlier entry.

@@ -39,8 +39,8 @@ class _SharedList:
 class _PathRelations:
     """Relations between the paths of option names.
 
-    `pairs` are names with equal paths, and names where the first path is a parent of the second path. `lists` are names
-    whose paths lead into the same list.
+    `pairs` are pairs of names. Their paths are equal, or the first path is a parent of the second path. `lists`
+    contains the names whose paths lead into the same list.
     """
 
     pairs: tuple[tuple[str, str], ...] = ()

@@ -197,8 +197,8 @@ def _read_selector(spec: FieldReader) -> LabelSelector | None:
     for error in errors:
         spec.add_finding("clusterSelector", f"is not valid: {error}", SELECTOR_INVALID)
     if selector == LabelSelector():
-        # Reject an empty selector. Greenhouse also rejects an empty selector in a new preset, but after an update of
-        # the preset it selects all clusters.
+        # Reject an empty selector. Greenhouse rejects an empty selector in a new preset, but selects all clusters if an
+        # update makes the selector empty.
         message = f"must have a non-empty {' or '.join(SELECTOR_FIELDS)}, not {quote_value(data)}"
         spec.add_finding("clusterSelector", message, SELECTOR_EMPTY)
     return selector

@@ -144,10 +144,13 @@ def test_rule_for_other_clusters_is_not_evaluated() -> None:
             id="no-CEL",
         ),
         pytest.param(
-            build_annotation_overrider("${cluster.name"), "PolicyInvalid", "closed by a brace", id="not-closed"
+            build_annotation_overrider("${cluster.name"), "PolicyInvalid", "have a closing brace", id="not-closed"
         ),
         pytest.param(
-            build_annotation_overrider("${cluster.name == '}"), "PolicyInvalid", "closed by a brace", id="open-string"
+            build_annotation_overrider("${cluster.name == '}"),
+            "PolicyInvalid",
+            "have a closing brace",
+            id="open-string",
         ),
         pytest.param(
             {"labels": [{"operator": "${cluster.name}", "value": {}}]}, "OperatorUnsupported", "", id="operator"

@@ -195,6 +195,6 @@ def test_problems_of_waves_are_warnings_at_the_wave() -> None:
         ("WaveMatchesNoCluster", "warning", f"{start}/2"),
     ]
     assert findings[3].message == (
-        "spec.overrideRules[0].rollout.waves[2] selects no cluster that is not in an earlier wave, and is skipped"
+        "spec.overrideRules[0].rollout.waves[2] is skipped, because it selects no cluster, or only clusters of earlier waves"
     )
     assert findings[0].location.line == 1

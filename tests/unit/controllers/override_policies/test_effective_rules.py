@@ -165,9 +165,7 @@ def test_unreadable_recorded_text_is_a_warning_without_effect() -> None:
     package = apply_policies(read_policies(build_policy([build_rollout_rule(**NEW)])), {build_rule_id("tag"): text})
 
     assert [(finding.code, finding.severity) for finding in package.findings] == [("RuleTextUnreadable", "warning")]
-    assert package.findings[0].message.startswith(
-        "ClusterOverridePolicy/tuning: spec.overrideRules[0] has no effect here"
-    )
+    assert package.findings[0].message.startswith("ClusterOverridePolicy/tuning: spec.overrideRules[0] has no effect")
     assert "ring" not in get_at_pointer(package.resources[0].document.data, "/metadata/labels")
     assert package.rule_texts == {build_rule_id("tag"): text}
 

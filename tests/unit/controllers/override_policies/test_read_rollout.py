@@ -67,7 +67,7 @@ def test_rule_without_rollout_has_none() -> None:
         pytest.param([{"name": "a.b"}], "[0].name", 'must be a DNS label: "a.b" must be', id="dot"),
         pytest.param([{"name": "a#b"}], "[0].name", 'must be a DNS label: "a#b" must be', id="sign"),
         pytest.param([{"name": "a" * 64}], "[0].name", "must be a DNS label", id="long"),
-        pytest.param([{"name": "0"}], "[0].name", 'must contain a letter, not "0"', id="digits"),
+        pytest.param([{"name": "0"}], "[0].name", 'must not be the number "0"', id="digits"),
         pytest.param(
             [{"name": "a"}, {}, {"name": "a"}],
             "[2].name",
