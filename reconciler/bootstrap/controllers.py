@@ -641,9 +641,7 @@ def _remove_targetless_variants(result: ControllerResult, fleet: _FleetConfig, c
 
 
 def _create_missing_target_finding(cluster: ConfigObject, name: str) -> Finding:
-    message = (
-        f"cluster {name} has no Repository, and fleet.url is not set: its packages have no target; set one of them"
-    )
+    message = f"cluster {name} has no target for its packages: create a Repository for the cluster, or set `fleet.url`"
     return NO_DESTINATION.finding(message, cluster.location)
 
 
@@ -658,7 +656,7 @@ def _build_fleet_target(cluster: ConfigObject, url: str, normalized_url: str) ->
 
 def _create_reserved_branch_finding(config_object: ConfigObject, branch: str, use: str) -> Finding:
     message = (
-        f'spec.git.branch "{branch}" is reserved: {use}; name another branch, such as clusters/{config_object.key.name}'
+        f'spec.git.branch "{branch}" is reserved: {use}; use another branch, such as clusters/{config_object.key.name}'
     )
     return NAME_NOT_USABLE.finding(message, config_object.location_of(("spec", "git", "branch")))
 

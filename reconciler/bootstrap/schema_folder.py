@@ -41,7 +41,7 @@ class FolderSchemas:
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
-            raise SchemasError(f"{folder}: --schemas must name a folder")
+            raise SchemasError(f"{folder} is not a folder; --schemas must name a folder")
         self._folder = folder
         self._installed = InstalledSchemas()
         self._releases = _list_releases(folder)
@@ -70,7 +70,9 @@ class FolderSchemas:
 
     def explain_missing_schema(self, release: KubernetesRelease | None) -> str:
         """Return a message with the reason why a built-in kind has no schema, and with the next step for the user."""
-        return f"{self._folder} contains no schema of them, and {self._installed.explain_missing_schema(release)}"
+        return (
+            f"{self._folder} contains no schema of these kinds, and {self._installed.explain_missing_schema(release)}"
+        )
 
     def _list_paths(self, release: KubernetesRelease | None, data: Mapping[str, Any]) -> Iterator[Path]:
         group, version = split_api_version(str(data.get("apiVersion", "")))

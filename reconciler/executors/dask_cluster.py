@@ -76,11 +76,13 @@ class DaskExecutor:
         try:
             from distributed import Client
         except ImportError as error:
-            raise ExecutorUnusableError("distributed is not installed; install reconciler[dask]") from error
+            raise ExecutorUnusableError(
+                "the Python package `distributed` is not installed; install reconciler[dask]"
+            ) from error
         try:
             return _create_client(Client, self._address)
         except (OSError, ValueError, TimeoutError) as error:
-            raise ExecutorUnusableError(f"the scheduler at {self._address} does not respond: {error}") from error
+            raise ExecutorUnusableError(f"the Dask scheduler at {self._address} does not respond: {error}") from error
 
 
 def _create_client(client_class: Any, address: str) -> Any:
@@ -157,11 +159,11 @@ def _wait_for_results(packed: PackedJobs, future: Any, limit: WaitLimit) -> Sequ
     try:
         data = future.result(timeout=seconds)
     except (VersionMismatchError, ImportError) as error:
-        raise ExecutorUnusableError(f"a worker of the cluster cannot render: {error}") from error
+        raise ExecutorUnusableError(f"a worker of the Dask cluster cannot render packages: {error}") from error
     except TimeoutError as error:
         raise limit.record_timeout() from error
     except (OSError, CancelledError) as error:
-        raise ExecutorUnusableError(f"the connection to the cluster was lost: {error}") from error
+        raise ExecutorUnusableError(f"the connection to the Dask cluster was lost: {error}") from error
     return packed.unpack_results(data)
 
 

@@ -58,7 +58,7 @@ class WaitLimit:
         self._is_reached = True
         return ExecutorUnusableError(
             f"no worker returned a batch of packages within {self._timeout_seconds:g} seconds"
-            " (setting rendering.timeout_seconds)"
+            " (setting `rendering.timeout_seconds`)"
         )
 
 

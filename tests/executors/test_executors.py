@@ -177,7 +177,7 @@ def test_packages_of_a_worker_that_does_not_answer_are_rendered_here(
 
     assert after.outcomes == expected.outcomes
     (event,) = (event for event in events if event["event"] == "executor_failed")
-    assert "within 1 seconds (setting rendering.timeout_seconds)" in event["message"]
+    assert "within 1 seconds (setting `rendering.timeout_seconds`)" in event["message"]
     worker = int(next(marks.iterdir()).name)
     assert not Path(f"/proc/{worker}").exists() or "Z" in Path(f"/proc/{worker}/stat").read_text().split()[2]
 
@@ -268,7 +268,7 @@ def is_there(process: int) -> bool:
     [
         pytest.param(
             lambda value: Eager("tcp://127.0.0.1:9", value),
-            "the scheduler at tcp://127.0.0.1:9 does not respond",
+            "the Dask scheduler at tcp://127.0.0.1:9 does not respond",
             id="nobody",
         ),
         pytest.param(

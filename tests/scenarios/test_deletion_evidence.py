@@ -382,7 +382,9 @@ def test_state_without_source_files_is_no_evidence(world: World) -> None:
     after = world.sync()
 
     assert after.outcomes["berlin/metrics"] == "DeletionHeld"
-    assert "earlier version" in next(finding.message for finding in after.findings if finding.code == "DeletionHeld")
+    assert "does not contain the file of the owner" in next(
+        finding.message for finding in after.findings if finding.code == "DeletionHeld"
+    )
 
 
 def remove_recorded_sources(world: World) -> None:

@@ -167,7 +167,7 @@ def test_a_removal_draft_with_edits_waits_while_the_target_branch_conflicts_with
 
     assert world.head(BRANCH) == edited_head
     assert (waiting.outcomes["berlin/gateway"], waiting.codes) == ("RemovalWaits", {"RemovalWaits"})
-    assert all("it cannot be updated" in finding.message for finding in waiting.findings)
+    assert all("the draft cannot be updated" in finding.message for finding in waiting.findings)
     assert world.sync().is_unchanged
     world.delete(BRANCH)
     assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "proposed"
@@ -1040,7 +1040,7 @@ def test_status_lists_removals_that_wait_for_approval(world: World) -> None:
             "package": "metrics",
             "state": "proposed",
             "branch": BRANCH,
-            "reason": "PackageVariant/default/metrics-berlin is gone",
+            "reason": "PackageVariant/default/metrics-berlin does not exist any more",
         }
     ]
     assert "leaving:\n- package: berlin/metrics\n" in summary

@@ -170,7 +170,7 @@ def test_a_url_of_an_empty_repository_is_a_reset(world: World) -> None:
     after = world.sync()
 
     (finding,) = [finding for finding in after.findings if finding.code == RESET]
-    assert "does not exist and has no state; before, it was branch clusters/berlin of" in finding.message
+    assert "has no recorded state; before, the target was branch clusters/berlin of" in finding.message
     assert read_refs(world.folder / "empty.git") == {}
 
 
@@ -181,7 +181,7 @@ def test_a_cluster_of_the_fleet_repository_has_the_annotation_itself(tmp_path: P
     world.sync()
     replace_with_empty_repository(world)
     after = world.sync()
-    assert "annotation of Cluster default/berlin" in next(
+    assert "annotation to Cluster default/berlin" in next(
         finding.message for finding in after.findings if finding.code == RESET
     )
     world.write({"berlin.yaml": add_acknowledgement(cluster, after, "berlin")})

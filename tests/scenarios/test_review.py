@@ -130,7 +130,7 @@ def test_a_required_injection_without_an_object_warns_and_gates_the_draft(world:
     assert summarize_results(results) == {"drafts/berlin": "refused GateNotMet"}
     assert results[0].reasons[0].message == (
         "metrics: config.injection.ConfigMap.ports is False (NoResourceSelected): no injectors defined;"
-        " add the object that must be injected to the config, or an injector that names it, and sync"
+        " add the object to the config, or add an injector that selects an existing object, and run a sync"
     )
     assert read_refs(world.fleet) == before
     assert world.sync().is_unchanged

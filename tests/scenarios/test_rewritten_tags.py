@@ -332,7 +332,7 @@ def test_a_plain_config_folder_is_reported_with_the_line_to_write(world: ConfigW
 
     assert finding.message == (
         "tag stable of catalog/gateway names v2; spec.upstream.revision is v1; CONFIG is a plain folder, so write"
-        " revision: v2 there by hand"
+        " revision: v2 to this field yourself"
     )
     assert (folder.config / "gw.yaml").read_text() == GW
 

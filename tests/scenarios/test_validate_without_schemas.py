@@ -86,4 +86,6 @@ def test_a_schema_folder_without_the_kind_is_named_in_the_message(tmp_path: Path
     folder.mkdir()
     validation_result = validate_files(tmp_path, {"one.yaml": build_deployment()}, (1, 31), str(folder))
 
-    assert list_findings(validation_result)[0][1].endswith(f"; {folder} contains no schema of them, and {NEXT_STEP}")
+    assert list_findings(validation_result)[0][1].endswith(
+        f"; {folder} contains no schema of these kinds, and {NEXT_STEP}"
+    )

@@ -36,10 +36,10 @@ BLOCKED_KINDS = frozenset({"blocked", "stalled", "held", "left"})
 """Kinds of results in which the package cannot be changed now."""
 TARGET_GONE = "DestinationGone"
 """Reason for a package that is kept because its target is no longer in the config."""
-_TARGET_GONE_MESSAGE = "the target is no longer in the config, so that its packages stay unchanged"
+_TARGET_GONE_MESSAGE = "the target is no longer in the config, so that its packages are not changed"
 UNREADABLE_CODES = frozenset({"RepositoryUnreachable", "UpstreamUnreachable", "StateUnreadable", "EngineTooOld"})
 """Codes of findings about data that cannot be read. A plan with such a finding is not complete."""
-_UNKNOWN_MESSAGE = "the packages of its owner cannot be determined, so that it stays unchanged"
+_UNKNOWN_MESSAGE = "the packages of the owner cannot be determined, so that this package is not changed"
 
 
 @dataclass(frozen=True)

@@ -178,7 +178,7 @@ def remove_from_source(source: PackageSource, layer: SourceField | LocalEdit, op
 
 
 def rebase_files(base: FileTree, new_base: FileTree, local: FileTree, options: MergeOptions) -> FileTree:
-    """Move local changes from one base to another base. If both changed a value, the local change wins."""
+    """Move local changes from one base to another base. If the new base differs there, local changes win."""
     if local.id == base.id:
         return new_base
     return merge_packages(base, new_base, local, replace(options, rules=replace(options.rules, winner="local"))).files
@@ -364,7 +364,7 @@ def _validate_record(
         yield f".status.owner must name the object that requests the package, not {status.get('owner')!r}"
     has_ids = _is_id(upstream.get("commit")) and _is_id(upstream.get("tree"))
     if upstream and not (has_ids and all(_get_text(upstream, name) for name in _UPSTREAM)):
-        yield f".status.upstream.to must have {', '.join(_UPSTREAM)}; commit and tree must be ids"
+        yield f".status.upstream.to must contain {', '.join(_UPSTREAM)}; commit and tree must be Git object IDs"
 
 
 def _is_id(value: object) -> bool:

@@ -277,7 +277,7 @@ def _format_violation(violation: Violation, *, should_mask: bool) -> str:
 
 
 FieldPathStep = str | int
-# The fields of a Repository that are not misspelled: all fields that the reconciler or Porch reads.
+# Known fields of a Repository: all fields that the reconciler or Porch reads.
 _REPOSITORY_FIELDS = (
     "type",
     "git",
@@ -425,11 +425,11 @@ def _explain_unavailable(entry: Mapping[str, Any], functions: FunctionProvider) 
         case FunctionUnavailable(reason):
             return reason
         case None:
-            return "it is not a built-in function, and the settings list no image or command with this name"
+            return "the function is not built in, and the settings list no image or command with this name"
 
 
 def deduplicate_lint(findings: Sequence[Finding], lint: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the lint findings that have another code or location than all other findings.
+    """Return the lint findings for which no other finding has the same code, object and field.
 
     Args:
         findings: The findings of the validation.

@@ -114,9 +114,9 @@ def _check_file(
         return None
     names = _format_names(map(str, missing))
     message = (
-        f"{config_path}:{problem.line}: {problem.reason}. The file defined {names} before, and does not prove that they"
-        " were deleted: nothing is removed. Next step: restore the objects; or delete the file, to remove their"
-        " packages"
+        f"{config_path}:{problem.line}: {problem.reason}. The file defined {names} before. It is unknown whether they"
+        " were deleted, so that no package is removed. Next step: restore the objects, or delete the file to remove"
+        " their packages"
     )
     return FILE_INCONCLUSIVE.finding(message, SourceLocation(config_path, problem.line))
 
@@ -131,9 +131,9 @@ def _find_inconclusive(
         is_unreadable = any(file.file == path for file in catalog.unreadable)
         return None if is_unreadable else InconclusiveFile(1, "a .krmignore file excludes it")
     if kind not in ("", REGULAR_FILE):
-        return InconclusiveFile(1, f"it is {kind}, and not a regular file")
+        return InconclusiveFile(1, f"the path is {kind}, and not a regular file")
     if other := _find_unread_extension(path, config):
-        reason = f"it was renamed to {other}, which is not read: extensions must be in lower case"
+        reason = f"the file was renamed to {other}, which is not read, because the extension must be in lower case"
         return InconclusiveFile(1, reason)
     return None
 
@@ -160,9 +160,9 @@ def _check_excluded_files(
     count = len({key for keys in excluded.values() for key in keys})
     if count and is_mass_deletion(count, total, max_percent):
         yield CONFIG_DIRECTORY_HIDES.finding(
-            f'config.directory "{directory}" excludes {count} of {total} objects that packages were generated from'
-            f" ({_format_names(sorted(excluded))}), more than guards.max_delete_percent ({max_percent} %): nothing is"
-            " removed. Next step: correct config.directory; or delete the files, to remove their packages"
+            f'`config.directory` "{directory}" excludes {count} of {total} objects that packages were generated from'
+            f" ({_format_names(sorted(excluded))}), more than `guards.max_delete_percent` ({max_percent} %): no package"
+            " is removed. Next step: correct `config.directory`, or delete the files to remove their packages"
         )
 
 
@@ -255,7 +255,7 @@ def check_repository_reset(target: Target, known: KnownHead, annotations: Mappin
     current = annotations.get(ACK_RESET_ANNOTATION)
     message = (
         f"{target.title}: {_describe_reset(target, known)}; the last known head is {token}; nothing is pushed."
-        f" Next step: restore the repository, or start again from nothing with this annotation of"
+        f" Next step: restore the repository, or start with an empty state and add this annotation to"
         f" {_format_full_name(target)}: {ACK_RESET_ANNOTATION}: {_format_yaml(token)}"
     )
     return REPOSITORY_RESET.finding(f"{message} (found: {current})" if current else message, target.location)
@@ -264,8 +264,8 @@ def check_repository_reset(target: Target, known: KnownHead, annotations: Mappin
 def report_emptied_repository(target: Target) -> Finding:
     """Return the error for a new target in an empty repository in which other clusters had branches."""
     message = (
-        f"{target.title}: {target.display_url} is empty, although other clusters had branches there; nothing is pushed."
-        " Next step: restore the repository, or acknowledge the reset of the other clusters with"
+        f"{target.title}: {target.display_url} is empty, although other clusters had branches in this repository;"
+        " nothing is pushed. Next step: restore the repository, or acknowledge the reset of the other clusters with"
         f" {ACK_RESET_ANNOTATION}"
     )
     return REPOSITORY_RESET.finding(message, target.location)
@@ -274,8 +274,11 @@ def report_emptied_repository(target: Target) -> Finding:
 def _describe_reset(target: Target, known: KnownHead) -> str:
     branch = f"branch {target.branch} of {target.display_url}"
     if (known.repository, known.branch) == (target.repository_id, target.branch):
-        return f"{branch} and its state are gone"
-    return f"{branch} does not exist and has no state; before, it was branch {known.branch} of {known.repository}"
+        return f"{branch} and its recorded state do not exist any more"
+    return (
+        f"{branch} does not exist and has no recorded state; before, the target was branch {known.branch} of"
+        f" {known.repository}"
+    )
 
 
 def _format_full_name(target: Target) -> str:

@@ -123,10 +123,12 @@ def _collect_changes(
             case Draft() as draft:
                 commits[package] = _build_commit(draft, texts[package], config_seconds)
             case Unchanged(should_withdraw=True):
-                reason = "The target branch already has the requested content, or it was declined."
+                reason = "The target branch already contains the requested content, or a person declined this content."
                 reverts[package] = build_revert_commit(snapshot, package, reason)
             case None if package in removed:
-                reverts[package] = build_revert_commit(snapshot, package, "The config does not request it any more.")
+                reverts[package] = build_revert_commit(
+                    snapshot, package, "The config does not request this package any more."
+                )
             case _:
                 pass
         if package in snapshot.state.packages and snapshot.state.packages[package].draft_version:

@@ -101,8 +101,8 @@ def apply_settling(variant: Variant, record: PackageRecord | None, observed: Obs
         return variant
     if last and is_same_location:
         return _keep_upstream(variant, last, variant.settling)
-    # Block the package if its last upstream is in another location, because it cannot be read from the new location.
-    # Keep the last upstream in the record. An upstream that was never used must not be recorded.
+    # Block the package, because a last upstream in another location cannot be read here. Keep it in the record.
+    # If there is no last upstream, do not record the new upstream, because it was never used.
     return _block_settling(replace(variant, source=last or _clear_version(upstream)), record, observed)
 
 
@@ -347,7 +347,7 @@ def _block_obstacle(inputs: DecisionInput, obstacle: str) -> Blocked:
     branch, _, path = obstacle.partition(":")
     message = (
         f"package {inputs.variant.target} cannot be written: {path} on branch {branch} occupies the path of a folder or"
-        " file of the package (next step: move or delete it)"
+        " file of the package (next step: move or delete this entry)"
     )
     # Record no trace, so that the next pass decides about the package again.
     return block_failed(inputs, (_create_finding(inputs, LOCAL_FILE_IN_THE_WAY, message),), {})
@@ -359,8 +359,9 @@ def _block_existing_package(inputs: DecisionInput) -> Blocked:
         exists = build_downstream_exists_conditions(target.repository, target.package)[0]
         return block_stalled(inputs, DOWNSTREAM_EXISTS, exists.message)
     message = (
-        f"a directory without an owner exists at the path of package {target} (next step: move it away, or annotate all"
-        ' objects of the package with reconciler.dev/adopt: "true" to adopt it)'
+        f"a directory without an owner exists at the path of package {target} (next step: move the directory, or"
+        " annotate all"
+        ' objects of the package with reconciler.dev/adopt: "true" to adopt the directory)'
     )
     return block_stalled(inputs, DIRECTORY_NOT_OWNED, message)
 
@@ -447,8 +448,8 @@ def _block_unwritable_draft(inputs: DecisionInput, trace: Trace) -> Blocked | No
 def _block_missing_merge_base(inputs: DecisionInput, upstream: UpstreamPackage) -> Blocked:
     message = (
         f"package {inputs.variant.target} was not rendered by the reconciler, and its upstreamLock names a commit that"
-        " no Repository has (next step: correct the lock; or remove it, and the package is not updated to"
-        f" {upstream.ref})"
+        " no Repository has (next step: correct the upstreamLock; without an upstreamLock, the package is not updated"
+        f" to {upstream.ref})"
     )
     return block_failed(inputs, (_create_finding(inputs, MERGE_BASE_MISSING, message),), inputs.variant.dependencies)
 
@@ -480,7 +481,10 @@ def _block_stuck_draft(inputs: DecisionInput, trace: Trace) -> Blocked:
 
 
 def _block_frozen_draft(inputs: DecisionInput, trace: Trace) -> Blocked:
-    message = f"the draft of {inputs.variant.target} is proposed; its update waits until it is approved or rejected"
+    message = (
+        f"the draft of {inputs.variant.target} is proposed; the package is updated after this draft is approved or"
+        " rejected"
+    )
     conditions = build_waiting_conditions("DownstreamProposed", message)
     return Blocked(inputs.variant, inputs.own_record, conditions, (), inputs.observed, trace)
 

@@ -37,8 +37,8 @@ from reconciler.planning.model.targets import are_paths_nested
 from reconciler.planning.observe.target_snapshot import TargetSnapshot
 
 _STUCK = (
-    "has local changes in files that the target branch changed as well, so that it cannot be updated; merge it or"
-    " delete it"
+    "has local changes in files that the target branch changed as well, so that the draft cannot be updated; merge or"
+    " delete this draft"
 )
 
 
@@ -121,7 +121,10 @@ def _apply_target_limit(
     title = snapshot.target.title
     reason = format_deletion_message(keys, total, f"published packages of {title}", title)
     if not is_recorded:
-        reason = f"an earlier version did not record the file of its owner, which would prove the deletion; {reason}"
+        reason = (
+            "the recorded state does not contain the file of the owner, so that its deletion must be confirmed;"
+            f" {reason}"
+        )
     held = [replace(_hold_on_target(removal, snapshot, reason), target_package_count=total) for removal in removals]
     return RemovalDecisions(
         (*decisions.held, *held), tuple(removal for removal in decisions.removals if removal not in removals)
@@ -164,7 +167,7 @@ def _count_published(snapshot: TargetSnapshot) -> int:
 
 def _hold_on_target(removal: RemovalOutcome, snapshot: TargetSnapshot, reason: str) -> HeldRemoval:
     name = f"{snapshot.target.name}/{removal.package}"
-    message = f"package {name} is kept though {removal.reason}: {reason}"
+    message = f"package {name} is kept, although {removal.reason}: {reason}"
     finding = DELETION_HELD.finding(message, snapshot.target.location)
     return HeldRemoval(removal.package, snapshot.state.packages[removal.package], finding)
 
@@ -172,7 +175,7 @@ def _hold_on_target(removal: RemovalOutcome, snapshot: TargetSnapshot, reason: s
 def _find_uncertainty(unrequested: Mapping[str, PackageRecord], snapshot: TargetSnapshot, claims: TargetClaims) -> str:
     """Return the reason why there is no evidence of any deletion. Return "" if there is evidence."""
     if claims.uncertainty_reason:
-        return f"it is unknown whether it is still requested: {claims.uncertainty_reason}"
+        return f"it is unknown whether the package is still requested: {claims.uncertainty_reason}"
     new = [
         DownstreamKey(snapshot.target.name, package)
         for package, record in unrequested.items()
@@ -182,7 +185,7 @@ def _find_uncertainty(unrequested: Mapping[str, PackageRecord], snapshot: Target
     if not claims.has_no_owners or not new or token in claims.acknowledged_hashes:
         return ""
     return (
-        "the config has no object that requests packages, as if another folder were read; to confirm the removal,"
+        "the config has no object that requests packages; check `config.directory`; to confirm the removal,"
         f' annotate {snapshot.target.title} with {ACK_DELETIONS}: "{token}"'
     )
 
@@ -209,7 +212,7 @@ class _UnrequestedPackage:
             return f"{owner.key} does not request it any more"
         if owner.parent in self.claims.guards:
             return f"{owner.parent} does not select it any more"
-        return f"{owner.key} is gone"
+        return f"{owner.key} does not exist any more"
 
     def create_finding(self, code: FindingCode, message: str) -> Finding:
         return code.finding(message, SourceLocation(object=str(self.record.owner.key)))
@@ -239,7 +242,7 @@ def _decide_removal(
         return RemovalOutcome(package.package, owner, "orphaned", package.record.to_tombstone(), package.reason)
     if is_on_draft(package.record, observed) and (observed.is_frozen or observed.is_stuck):
         reason = "is proposed" if observed.is_frozen else "has local changes that the target branch would revert"
-        message = f"{package.reason}; package {package.name} waits, because its draft {reason}"
+        message = f"{package.reason}; package {package.name} is not removed yet, because its draft {reason}"
         return package.hold(REMOVAL_WAITS, message)
     if observed.published is None:
         return RemovalOutcome(package.package, owner, "withdrawn", package.record.to_tombstone(), package.reason)
@@ -262,7 +265,7 @@ def _check_guard(package: _UnrequestedPackage) -> HeldRemoval | None:
     if guard is None or guard.allows_deletion(PackageTarget(target.namespace, target.name, package.package)):
         return None
     reason = guard.reason or f"the deletion limit of {parent} was not checked yet"
-    held = package.hold(DELETION_HELD, f"package {package.name} is kept though {package.reason}: {reason}")
+    held = package.hold(DELETION_HELD, f"package {package.name} is kept, although {package.reason}: {reason}")
     return replace(held, set_package_count=guard.existing_count)
 
 
@@ -279,17 +282,22 @@ def _check_dependents(package: _UnrequestedPackage, reconciled: Collection[Objec
         and key not in reconciled
         and not _are_nested_targets(package, new_target.repository, new_target.package)
     ):
-        return package.hold(REMOVAL_WAITS, f"package {package.name} stays until {key} has its package at {new_target}")
+        return package.hold(
+            REMOVAL_WAITS, f"package {package.name} is kept until {key} has its package at {new_target}"
+        )
     target = package.snapshot.target.key
     package_target = PackageTarget(target.namespace, target.name, package.package)
     claims = package.claims
     if claimant := claims.unready_owners.find_claimant(package_target, owner, is_gone=claims.is_owner_gone(owner)):
         message = (
-            f"package {package.name} stays though {package.reason}: {claimant}, which is not ready, may request it"
+            f"package {package.name} is kept, although {package.reason}: {claimant} is not ready, and may request"
+            " the package"
         )
         return package.hold(REMOVAL_WAITS, message)
     if dependent := claims.dependents.get(package.package):
-        message = f"package {package.name} stays though {package.reason}: it is the upstream of {dependent}"
+        message = (
+            f"package {package.name} is kept, although {package.reason}: the package is the upstream of {dependent}"
+        )
         return package.hold(REMOVAL_WAITS, message)
     return None
 
@@ -305,15 +313,15 @@ def _propose_removal(package: _UnrequestedPackage, published: TreeId) -> HeldRem
     record = replace(package.record, draft_version=None)
     if known and known.is_declined and known.against == published:
         message = (
-            f"the removal of package {package.name} was rejected ({package.reason}); it is proposed again when the"
-            " package changes on the target branch, or was requested again in between"
+            f"the removal of package {package.name} was rejected ({package.reason}); the removal is proposed again"
+            " when the package changes on the target branch, or after the package was requested again"
         )
         finding = package.create_finding(REMOVAL_DECLINED, message)
         return RemovalOutcome(package.package, owner, "declined", record, package.reason, finding=finding)
     known_branch = known.branch if known and not known.is_declined else ""
     branch = known_branch or package.snapshot.find_removal_branch(package.package)
     if not known_branch and (error := _find_branch_error(branch, package.snapshot)):
-        message = f"package {package.name} waits for its removal ({package.reason}): {error}"
+        message = f"package {package.name} cannot be removed yet ({package.reason}): {error}"
         return package.hold(REMOVAL_WAITS, message)
     message = f"package {package.name} will be removed, because {package.reason}; merge {branch} to approve the removal"
     record = replace(record, removal=ProposedRemoval(branch, published))
@@ -424,7 +432,7 @@ def _collect_changes(
         if record.removal and not record.removal.is_declined and record.removal.branch == branch
     }
     reverts = {
-        package: build_revert_commit(snapshot, package, "It is requested again.")
+        package: build_revert_commit(snapshot, package, "The package is requested again.")
         for package in sorted(removed)
         if claims.is_requested(package)
     }
@@ -524,8 +532,8 @@ def _report_locked_removal(
     name = f"{snapshot.target.name}/{package}"
     if snapshot.is_frozen(removal.branch):
         reason = (
-            f"its removal is proposed on {removal.branch}; reject that draft, or the package is removed and drafted"
-            " again"
+            f"its removal is proposed on {removal.branch}; reject that draft; if the draft is merged, the package is"
+            " removed and drafted again"
         )
     else:
         reason = f"its removal draft {removal.branch} {_STUCK}"

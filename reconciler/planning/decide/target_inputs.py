@@ -196,7 +196,7 @@ class TargetClaims:
     @property
     def uncertainty_reason(self) -> str:
         """The reason why a missing object is not evidence of a deletion. "" if it is evidence."""
-        return "" if self.is_complete else "an error in the config leaves its list of objects incomplete"
+        return "" if self.is_complete else "the list of objects is incomplete because of an error in the config"
 
     def is_owner_gone(self, owner: PackageOwner) -> bool:
         """Return whether the config contains neither the owner nor its set."""
@@ -206,7 +206,12 @@ class TargetClaims:
         """Return the reason why the owner may exist with a misspelled kind. Return "" if there is no similar object."""
         similar = (self.similar_objects.get((key.namespace, key.name)) for key in (owner.key, owner.parent) if key)
         other = next((key for key in similar if key), None)
-        return f"{owner.key} does not exist, but {other}, whose kind is unknown, may be meant" if other else ""
+        return (
+            f"{owner.key} does not exist; {other} has an unknown kind, and may be the same object with a"
+            " misspelled kind"
+            if other
+            else ""
+        )
 
     def is_released_by(self, owner: PackageOwner, target: PackageTarget) -> bool:
         """Return whether an owner was deleted, or requests another package instead of `target`."""

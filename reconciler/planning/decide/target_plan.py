@@ -286,7 +286,7 @@ def _build_record(outcome: PackageOutcome, texts: DraftTexts | None, branch: str
             data = _serialize_outcome("blocked", outcome.variant, outcome.findings, outcome.conditions)
             # Keep the recorded policies, because the package can still use a policy that cannot be found now.
             usage = {**record.policy_usage, **outcome.policy_usage}
-            # Delete the declined source, because it is compared with the trace that is replaced here.
+            # Delete `declined_source`, because it is valid only with the previous trace, which is replaced here.
             return replace(
                 record,
                 trace=outcome.trace,

@@ -159,7 +159,7 @@ def plan_manual_proposal(
     before, after = _edit_files(edits, files, parse_file)
     findings = tuple(
         PROPOSAL_NOT_POSSIBLE.finding(
-            f"{format_tag_move(edit)}; CONFIG is a plain folder, so write {_format_field(edit)} there by hand",
+            f"{format_tag_move(edit)}; CONFIG is a plain folder, so write {_format_field(edit)} to this field yourself",
             edit.pin.location,
         )
         for edit in edits
@@ -306,7 +306,7 @@ def _list_findings(
     if edits and snapshot.is_edited:
         return tuple(
             PROPOSAL_EDITED.finding(
-                f"{format_tag_move(edit)}; branch {snapshot.branch} has local changes: merge or delete the branch, and"
+                f"{format_tag_move(edit)}; branch {snapshot.branch} has local changes: merge or delete the branch; then"
                 " the revision is proposed",
                 edit.pin.location,
             )
@@ -321,8 +321,8 @@ def _list_findings(
     )
     declined = (
         REVISION_DECLINED.finding(
-            f"{format_tag_move(RevisionEdit(pin, revisions[pin.id].revision))}; the revision was rejected, and is"
-            " proposed again when the tag moves",
+            f"{format_tag_move(RevisionEdit(pin, revisions[pin.id].revision))}; the revision was rejected;"
+            " it is proposed again when the tag moves",
             pin.location,
         )
         for pin in pins
@@ -357,7 +357,8 @@ def parse_proposal_state(files: Mapping[str, bytes]) -> ProposalState:
         data = json.loads(files[PROPOSAL_STATE_FILE])
         if data["format"] > STATE_FORMAT:
             raise EngineTooOldError(
-                f"the state has format {data['format']}, this version supports up to {STATE_FORMAT}"
+                f"the state has format {data['format']}, this version of the reconciler supports formats up to"
+                f" {STATE_FORMAT}"
             )
         revisions = {
             name: ProposedRevision(entry["revision"], entry["stage"]) for name, entry in data["offers"].items()

@@ -215,8 +215,8 @@ def _build_conflict_reason(package: DraftedPackage) -> BlockingReason:
     count = len(package.conflicts)
     conflicts = "1 conflict" if count == 1 else f"{count or 'unreadable'} conflicts"
     message = (
-        f"{package.package} has {conflicts}; review them and give --accept-conflicts, or resolve them on the draft and"
-        " sync"
+        f"{package.package} has {conflicts}; review the conflicts and use --accept-conflicts, or resolve the conflicts"
+        " on the draft and run a sync"
     )
     return BlockingReason(CONFLICTS_NOT_ACCEPTED, message)
 
@@ -227,7 +227,7 @@ def _find_clash(draft: OpenDraft, paths: list[str]) -> BlockingReason | None:
     more = f" and {len(paths) - _MAX_LISTED_PATHS} more" if len(paths) > _MAX_LISTED_PATHS else ""
     message = (
         f"both {draft.branch} and {draft.target.branch} changed {', '.join(paths[:_MAX_LISTED_PATHS])}{more};"
-        " reject the draft and sync, which updates it, or merge it manually"
+        " reject the draft and run a sync to update it, or merge the draft manually"
     )
     return BlockingReason("BranchMoved", message)
 
@@ -336,11 +336,11 @@ def _list_status_errors(package: DraftedPackage, status: Mapping[str, Any] | Non
         # Block the draft, because only the status file shows whether the render succeeded.
         if package.record.draft_version is not None:
             yield BlockingReason(
-                "StatusUnreadable", f"{package.package}: its status file is missing or cannot be read; sync again"
+                "StatusUnreadable", f"{package.package}: the status file is missing or cannot be read; run a sync again"
             )
         return
     if not are_conflicts_readable(status.get("conflicts")):
-        message = f"{package.package}: the conflicts in its status file cannot be read; restore the status file"
+        message = f"{package.package}: the conflicts in the status file cannot be read; restore the status file"
         yield BlockingReason("StatusUnreadable", message)
     for condition in _read_conditions(status):
         if condition.type == "Rendered" and condition.status != "True":
@@ -373,7 +373,7 @@ def _list_unmet_gates(
 
 def _get_next_step(gate: str) -> str:
     if gate.startswith(CONDITION_PREFIX):
-        return "add the object that must be injected to the config, or an injector that names it, and sync"
+        return "add the object to the config, or add an injector that selects an existing object, and run a sync"
     return "set this condition to True in status.conditions of the Kptfile on the draft, or remove the gate"
 
 

@@ -98,7 +98,7 @@ def approve_draft(
     files = draft.select_files(packages)
     if not files:
         name = ", ".join(sorted(packages)) or draft.branch
-        return NoTransition(f"{draft.target.branch} contains all changes of {name} already")
+        return NoTransition(f"{draft.target.branch} already contains all changes of {name}")
     conflicts = _list_unaccepted(draft, packages, accepts_conflicts)
     reasons = (*_check_proposed(draft, should_propose), *conflicts, *draft.list_refusals(packages))
     if reasons:
@@ -237,7 +237,10 @@ def decide_approval(
     if is_rejected:
         return BlockingReason("Rejected", f"the current content of {draft.branch} was rejected")
     if has_approved_request or draft.proposed_head is not None:
-        message = f"{draft.branch} was proposed, or its pull request was approved, so that a person decides about it"
+        message = (
+            f"{draft.branch} was proposed, or its pull request was approved, so that only a person can approve the"
+            " draft"
+        )
         return BlockingReason("Proposed", message)
     if reason := _find_approval_obstacle(draft, package, policy):
         return reason
@@ -256,7 +259,7 @@ def _find_approval_obstacle(draft: OpenDraft, package: DraftedPackage, policy: A
     if policy.name == "initial" and package.published_tree is not None:
         return BlockingReason(
             "PublishedBefore",
-            f"{package.package}: {APPROVAL_POLICY_ANNOTATION} is initial, and it is published already",
+            f"{package.package}: {APPROVAL_POLICY_ANNOTATION} is initial, and the package is already published",
         )
     if draft.is_edited or package.is_edited:
         return BlockingReason("Edited", f"{draft.branch} contains local changes")

@@ -26,7 +26,7 @@ from reconciler.krm.objects import Condition, ObjectKey
 
 OVERRIDDEN = "Overridden"
 CLOSED_FINGERPRINT = "closed"
-# The first word of each dependency in a trace is its type.
+# Types of dependencies. A dependency in a trace starts with its type.
 CLUSTER_DEPENDENCY, POLICY_DEPENDENCY, SELECTORS_DEPENDENCY, ROLLOUT_DEPENDENCY = (
     "cluster",
     "policy",
@@ -76,7 +76,7 @@ class ClusterOverrides:
         return PackageOverrider(self.policies, self.options)
 
     def build_dependency_functions(self) -> Mapping[str, Callable[[Sequence[str]], str]]:
-        """Return the functions that compute fingerprints of dependencies, by the first word of the dependency."""
+        """Return the functions that compute fingerprints. The keys are dependency types, e.g. "policy"."""
         return {
             CLUSTER_DEPENDENCY: self._fingerprint_cluster,
             POLICY_DEPENDENCY: self._fingerprint_policy,
@@ -171,8 +171,8 @@ def _block_unknown_texts(result: OverriddenPackage, files: FileTree, closed: Ite
 
 def _create_unknown_text_finding(rule: RuleId) -> Finding:
     message = (
-        f"the text of the rule {rule} that applies here is unknown, because the state was lost; the package is not"
-        " changed until the rollout reaches this cluster, or the rule has no rollout"
+        f"the previous content of the rule {rule} is unknown, because the recorded state is missing; the package is not"
+        " changed until the rollout of the rule reaches this cluster, or the rule has no rollout any more"
     )
     return RULE_TEXT_UNKNOWN.finding(message, SourceLocation())
 

@@ -38,32 +38,32 @@ CODES = (
         "ApprovalPolicyInvalid",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "An annotation about approvals has an invalid value. The draft waits for a review.",
+        "An annotation for automatic approval has an invalid value. The draft waits for a review.",
     ),
     CONFIG_DIRECTORY_HIDES := FindingCode(
         "ConfigDirectoryHides",
         Severity.ERROR,
         FindingScope.CONFIG,
-        "The setting config.directory excludes too many of the objects that packages were generated from. Nothing is"
+        "The setting `config.directory` excludes too many objects that existing packages depend on. No package is"
         " removed.",
     ),
     CONFIG_DIRECTORY_MISSING := FindingCode(
         "ConfigDirectoryMissing",
         Severity.ERROR,
         FindingScope.CONFIG,
-        "The config repository does not have the directory in config.directory. Nothing is removed.",
+        "The config repository does not contain the directory in `config.directory`. No package is removed.",
     ),
     CONFIG_EMPTY := FindingCode(
         "ConfigEmpty",
         Severity.ERROR,
         FindingScope.CONFIG,
-        "The config has no Repository and no cluster. Nothing is removed.",
+        "The config has no Repository and no cluster. No package is removed.",
     ),
     CONFIG_HISTORY_REPLACED := FindingCode(
         "ConfigHistoryReplaced",
         Severity.ERROR,
         FindingScope.CONFIG,
-        "The config branch has an unrelated history since the last pass. Nothing is removed.",
+        "The history of the config branch was replaced since the last pass. No package is removed.",
     ),
     DESTINATION_MISSING := FindingCode(
         "DestinationMissing",
@@ -81,10 +81,13 @@ CODES = (
         "DownstreamConflict",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "Packages would be nested, or two owners request one package.",
+        "Two requested packages are nested, or two owners request the same package.",
     ),
     DOWNSTREAM_EXISTS := FindingCode(
-        "DownstreamExists", Severity.ERROR, FindingScope.PACKAGE, "A package without an owner exists at the path."
+        "DownstreamExists",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "A package without an owner already exists at the path of a requested package.",
     ),
     DRAFT_EDITED := FindingCode(
         "DraftEdited",
@@ -96,7 +99,7 @@ CODES = (
         "FileInconclusive",
         Severity.ERROR,
         FindingScope.FILE,
-        "A file that defined objects exists, but is no longer valid config. Nothing is removed.",
+        "A config file that defined objects exists, but is no longer read or no longer valid. No package is removed.",
     ),
     FIELD_NOT_IN_SCHEMA := FindingCode(
         "FieldNotInSchema",
@@ -108,13 +111,14 @@ CODES = (
         "FunctionInterrupted",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "A function was interrupted from outside. The next pass runs it again.",
+        "The environment interrupted a function, e.g. with a timeout or a signal. The next pass runs the function"
+        " again.",
     ),
     FUNCTION_UNAVAILABLE := FindingCode(
         "FunctionUnavailable",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "A function cannot run here. The draft contains the package without its changes, and cannot be published.",
+        "A function cannot run in this environment. The draft contains no function changes, and cannot be published.",
     ),
     KUBERNETES_VERSION_UNKNOWN := FindingCode(
         "KubernetesVersionUnknown",
@@ -132,19 +136,19 @@ CODES = (
         "MergeBaseMissing",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "The upstreamLock of a package from another author names a commit that no Repository has.",
+        "The upstreamLock of a package that the reconciler did not render names a commit that no Repository contains.",
     ),
     MERGE_CONFLICT := FindingCode(
         "MergeConflict",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "A local change and upstream changed the same field, and the conflictPolicy is block.",
+        "A local change and an upstream change affect the same field, and the conflictPolicy is block.",
     ),
     OWNERSHIP_CONFLICT := FindingCode(
-        "OwnershipConflict", Severity.ERROR, FindingScope.PACKAGE, "A package is owned by another object."
+        "OwnershipConflict", Severity.ERROR, FindingScope.PACKAGE, "Another object already owns the requested package."
     ),
     PACKAGE_TOO_LARGE := FindingCode(
-        "PackageTooLarge", Severity.ERROR, FindingScope.PACKAGE, "A package exceeds a limit for reading packages."
+        "PackageTooLarge", Severity.ERROR, FindingScope.PACKAGE, "A package exceeds a size limit for reading packages."
     ),
     PATH_REFUSED := FindingCode(
         "PathRefused",
@@ -162,25 +166,26 @@ CODES = (
         "ProposalEdited",
         Severity.WARNING,
         FindingScope.CONFIG,
-        "Revisions cannot be proposed, because the branch of the proposal has local changes.",
+        "Revisions cannot be proposed, because the proposal branch has local changes.",
     ),
     PROPOSAL_NOT_POSSIBLE := FindingCode(
         "ProposalNotPossible",
         Severity.WARNING,
         FindingScope.CONFIG,
-        "Revisions cannot be proposed to a plain folder. They must be changed by hand.",
+        "The config is a plain folder without Git, so that revisions cannot be proposed. A person must change the"
+        " files.",
     ),
     REMOVAL_DECLINED := FindingCode(
         "RemovalDeclined",
         Severity.INFO,
         FindingScope.PACKAGE,
-        "The removal of a package that is no longer requested was rejected. It is proposed again when it changes.",
+        "A person rejected the removal of a package. The removal is proposed again when the package changes.",
     ),
     REMOVAL_PROPOSED := FindingCode(
         "RemovalProposed",
         Severity.INFO,
         FindingScope.PACKAGE,
-        "A published package that is no longer requested is on a removal draft. A merge approves the removal.",
+        "A removal draft deletes a package that is no longer requested. A merge of this draft approves the removal.",
     ),
     REMOVAL_WAITS := FindingCode(
         "RemovalWaits",
@@ -192,7 +197,7 @@ CODES = (
         "RenderFailed",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "A function failed. The draft contains the package without its changes, and cannot be published.",
+        "A function failed. The draft contains no function changes, and cannot be published.",
     ),
     REPOSITORY_RESET := FindingCode(
         "RepositoryReset",
@@ -208,13 +213,13 @@ CODES = (
         "RevisionDeclined",
         Severity.INFO,
         FindingScope.CONFIG,
-        "A proposed revision was rejected. It is proposed again when its tag moves.",
+        "A person rejected a proposed revision. The revision is proposed again when its tag moves.",
     ),
     REVISION_PROPOSED := FindingCode(
         "RevisionProposed",
         Severity.INFO,
         FindingScope.CONFIG,
-        "A tag moved. The revision that it names is proposed to the config.",
+        "A tag moved. A change of the config to the new revision is proposed.",
     ),
     SCHEMA_MISSING := FindingCode(
         "SchemaMissing",
@@ -226,7 +231,7 @@ CODES = (
         "UpstreamLockMissing",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "A package was adopted without an upstreamLock. It is mutated, but not updated.",
+        "A package was adopted without an upstreamLock. Mutations are applied, but the package is not updated.",
     ),
 )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from reconciler.krm.json_text import compute_digest
 
 if TYPE_CHECKING:
-    # Do not import this module at run time, because the settings use `Shard` before they import planning.
+    # Import `Target` only for type checks, because the settings use `Shard` before planning is imported.
     from reconciler.planning.model.targets import Target
 
 # Limit the number of shards, because the assignment of a target computes one digest per shard.

@@ -441,7 +441,10 @@ def parse_state(files: Mapping[str, bytes]) -> TargetState:
 def _parse_files(files: Mapping[str, bytes]) -> TargetState:
     data = json.loads(files[_TARGET_FILE])
     if data["format"] > STATE_FORMAT:
-        raise EngineTooOldError(f"the state has format {data['format']}, this version supports up to {STATE_FORMAT}")
+        raise EngineTooOldError(
+            f"the state has format {data['format']}, this version of the reconciler supports formats up to"
+            f" {STATE_FORMAT}"
+        )
     texts = {
         path.removeprefix(_TEXTS_FOLDER).removesuffix(".json"): content.decode()
         for path, content in files.items()

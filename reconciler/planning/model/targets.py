@@ -219,7 +219,7 @@ class ReservedBranches:
         for setting, template in self.branch_templates.items():
             if _matches_template(folded, template.casefold()):
                 return f"{setting} is {template}"
-        return "every repository has its own HEAD" if branch == "HEAD" else ""
+        return "HEAD is a reserved name in every Git repository" if branch == "HEAD" else ""
 
     def _collect_draft_names(self, targets: Iterable[Target]) -> Mapping[str, Mapping[str, str]]:
         uses: dict[str, dict[str, str]] = {}
@@ -228,7 +228,7 @@ class ReservedBranches:
                 if "{package}" not in template:
                     name = format_draft_branch(template, target, "")
                     uses.setdefault(target.repository_id, {}).setdefault(
-                        name, f"it is the branch that {setting} gives {target.title}"
+                        name, f"the setting `{setting}` uses this branch for {target.title}"
                     )
         return uses
 

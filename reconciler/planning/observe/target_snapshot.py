@@ -355,7 +355,10 @@ class TargetSnapshot:
         return self._find_usable_branch(format_draft_branch(self.draft_template, self.target, package), removes=False)
 
     def find_removal_branch(self, package: str) -> str:
-        """Return the branch for the removal of a package. An open removal draft with a nested name is used instead."""
+        """Return the branch for the removal of a package.
+
+        If the name is nested with the name of an open removal draft, the open draft is used instead.
+        """
         return self._find_usable_branch(format_draft_branch(self.removal_template, self.target, package), removes=True)
 
     def _find_usable_branch(self, name: str, removes: bool) -> str:

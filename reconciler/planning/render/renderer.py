@@ -215,7 +215,10 @@ def _iterate_nested_path_findings(kinds: Mapping[str, str]) -> Iterator[Finding]
 
 
 def _create_occupied_path_finding(path: str, entry: SpecialEntry) -> Finding:
-    message = f"the local {entry.kind} {path} has the path of a file of the package (next step: rename or delete it)"
+    message = (
+        f"a file of the package has the same path as the local {entry.kind} {path} (next step: rename or delete"
+        f" the {entry.kind})"
+    )
     return LOCAL_FILE_IN_THE_WAY.finding(message, SourceLocation(path))
 
 
@@ -353,7 +356,7 @@ def _iterate_blocking_conflicts(source: PackageSource) -> Iterator[Finding]:
     # Ignore conflicts of strategies that replace local changes, because the user requested this replacement.
     for conflict in (entry for entry in source.conflicts if entry.rule not in REPLACING_STRATEGIES):
         location = " ".join(part for part in (conflict.resource, conflict.pointer) if part)
-        message = f"{location} was changed here and upstream, and the conflictPolicy is block"
+        message = f"{location} was changed locally and upstream, and the conflictPolicy is block"
         yield MERGE_CONFLICT.finding(message, SourceLocation(conflict.file, pointer=conflict.pointer))
 
 
@@ -408,8 +411,8 @@ def _add_package_context(variant: Variant, files: FileTree) -> tuple[FileTree, t
 
 def _create_missing_lock_finding(variant: Variant, upstream: UpstreamPackage) -> Finding:
     message = (
-        f"{variant.target} was adopted without an upstreamLock: it is mutated, but not updated from"
-        f" {upstream.repository}/{upstream.package}"
+        f"{variant.target} was adopted without an upstreamLock: mutations are applied, but the package is not updated"
+        f" from {upstream.repository}/{upstream.package}"
     )
     return UPSTREAM_LOCK_MISSING.finding(message, SourceLocation(object=str(variant.owner.key)))
 

@@ -23,7 +23,7 @@ from reconciler.planning.model.outcomes import FilesStage, PackageRender
 from reconciler.planning.model.sources import RenderInputs, find_overruled_changes, locate_conflict
 from reconciler.planning.render.local_changes import find_removed_inherited_fields
 
-# The first word of each dependency in a trace is its type.
+# Types of dependencies. A dependency in a trace starts with its type.
 TEMPLATE_DEPENDENCY, TEMPLATE_RULES_DEPENDENCY = "template", "template-rules"
 # The dependency on all parents and children of a cluster. "*" cannot be the name of an object.
 ALL_TEMPLATES_DEPENDENCY = format_dependency(TEMPLATE_DEPENDENCY, "*")
@@ -48,7 +48,7 @@ class TemplateMerger:
     roles_cache: KeyedCache[bool] = field(default_factory=KeyedCache)
 
     def build_dependency_functions(self) -> Mapping[str, Callable[[Sequence[str]], str]]:
-        """Return the function that computes the fingerprint of template rules, by the first word of the dependency."""
+        """Return the function that computes the fingerprint of template rules. The key is the dependency type."""
         return {TEMPLATE_RULES_DEPENDENCY: self._fingerprint_rules}
 
     def record_rules_dependency(self, files: FileTree, view: CatalogView) -> None:

@@ -196,7 +196,7 @@ def test_incomplete_object_list_holds_the_removal_with_a_warning() -> None:
     (held,) = decide_removals(build_snapshot(PUBLISHED), build_claims(is_complete=False), ()).held
 
     assert held.finding.severity is Severity.WARNING
-    assert "leaves its list of objects incomplete" in held.finding.message
+    assert "the list of objects is incomplete" in held.finding.message
 
 
 def test_message_contains_the_hash_that_acknowledges() -> None:

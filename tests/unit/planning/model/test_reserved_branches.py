@@ -74,4 +74,4 @@ def test_draft_branch_of_another_cluster_in_the_same_repository_is_reserved() ->
 
     uses = ReservedBranches({"drafts.branch": "{branch}-next"}, {}).find_reserved_uses([berlin, twin, elsewhere])
 
-    assert uses == {twin.key: "it is the branch that drafts.branch gives Repository berlin"}
+    assert uses == {twin.key: "the setting `drafts.branch` uses this branch for Repository berlin"}

@@ -114,7 +114,7 @@ def test_newer_format_is_refused() -> None:
     files = serialize_state(build_state())
     newer: dict[str, Any] = {**json.loads(files["destination.json"]), "format": 2}
 
-    with pytest.raises(EngineTooOldError, match="format 2, this version supports up to 1"):
+    with pytest.raises(EngineTooOldError, match="format 2, this version of the reconciler supports formats up to 1"):
         parse_state({**files, "destination.json": json.dumps(newer).encode()})
 
 
