@@ -1,3 +1,3 @@
-"""A GitOps daemon that renders package variants from a config repository to drafts of target branches."""
+"""A GitOps daemon: it renders packages for clusters from a config repository, and pushes them as drafts for review."""
 
 __version__ = "0.1.0"

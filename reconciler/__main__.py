@@ -1,4 +1,4 @@
-"""The entry point of the commands `reconciler` and `python -m reconciler`."""
+"""Entry point of the commands `reconciler` and `python -m reconciler`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reconciler.process_protection import protect_process
 
 def main() -> None:
     """Run the command line and exit with its exit status."""
-    # This call comes first: no child process may read the environment of this process.
+    # Protect the process before any other code runs, so that no child process can read its environment.
     protect_process()
     relax_gc()
     from reconciler.cli.entry import run

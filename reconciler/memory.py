@@ -1,8 +1,8 @@
-"""Memory of a long-running process: bounded caches of pure functions, and garbage collection.
+"""Caches with limited size, and garbage collection, for a process that runs for a long time.
 
-A plain `lru_cache` keeps every entry until it is full. In a service, most entries are files and objects of commits that
-no later pass reads, so that memory grows for hours. `cached` registers a cache, and `trim_caches` empties each cache
-that contains much more than recent passes added to it.
+A plain `lru_cache` keeps every entry until the cache is full. In a service, most entries belong to old commits that no
+pass reads again, so that memory grows for hours. `cached` registers a cache. `trim_caches` empties each registered
+cache if most of its entries are old.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from weakref import WeakKeyDictionary
 
 _T = TypeVar("_T")
 
-# A cache is emptied if it contains more than this many times the largest number of misses in a recent pass.
+# Empty a cache if it contains more entries than this factor times the highest number of misses in a recent pass.
 _MAX_RELATIVE_SIZE = 4
 _RECENT_PASS_COUNT = 16
-# Below this number of entries, emptying a cache frees too little memory.
+# Do not empty a cache with fewer entries, because that frees too little memory.
 _MIN_ENTRIES = 64
 
 
 class _CacheUsage:
-    """Misses of one cache in recent passes."""
+    """Number of misses of one cache in each recent pass."""
 
     def __init__(self) -> None:
         self._earlier_misses = 0
         self._misses: deque[int] = deque(maxlen=_RECENT_PASS_COUNT)
 
     def has_mostly_old_entries(self, misses: int, size: int) -> bool:
-        """Record the misses of one pass, and return whether most entries are from older passes."""
+        """Record the misses of one pass. Return whether most entries of the cache are from older passes."""
         self._misses.append(misses - self._earlier_misses)
         self._earlier_misses = misses
         return size > _MAX_RELATIVE_SIZE * max(self._misses) + _MIN_ENTRIES
 
     def reset(self) -> None:
-        """Reset the counter after the cache was emptied, which resets its misses to zero."""
+        """Reset the stored number of misses to zero, because emptying a cache also resets its number of misses."""
         self._earlier_misses = 0
 
 
@@ -65,28 +65,28 @@ def trim_caches() -> None:
             usage.reset()
 
 
-# The data of a pass lives until its end, and nearly all cycles are young. With Python's default thresholds, collecting
-# young objects takes an eighth of a pass, and collecting older ones again and again takes a tenth.
+# Use higher thresholds than Python, because the data of a pass is required until its end and most reference cycles are
+# young. With the default thresholds, young objects take an eighth of the time of a pass, and older objects a tenth.
 _YOUNG_THRESHOLD = 50_000
 _OLDER_THRESHOLD = 1_000
 
 
 def relax_gc() -> None:
-    """Let Python collect young objects after every 50,000 new ones, and older objects rarely."""
+    """Configure garbage collection: young objects after every 50,000 new objects, and older objects rarely."""
     gc.set_threshold(_YOUNG_THRESHOLD, _OLDER_THRESHOLD)
 
 
-# A full collection takes a second per few million objects, so that it must not run in every pass.
+# Run a full collection only after this number of passes, because it takes a second per few million objects.
 _PASSES_PER_FULL_COLLECTION = 64
 _passes = count(1)
 
 
 def release_pass_memory() -> None:
-    """Free the memory of a pass: cached results that only earlier passes used, and unreachable object cycles.
+    """Free the memory of a pass: cached results that only earlier passes used, and unreachable reference cycles.
 
     Young objects are collected after each pass, because remotes and pass contexts contain references to themselves.
-    Older objects are collected after every 64th pass. In a small fleet, a pass does not create enough objects to start
-    Python's own collection.
+    Older objects are collected after every 64th pass. In a small fleet, a pass creates too few objects to start the
+    automatic collection of Python.
     """
     trim_caches()
     is_full = next(_passes) % _PASSES_PER_FULL_COLLECTION == 0

@@ -1,8 +1,7 @@
-"""Protection of this process: remove its environment, and prevent other processes of its user from reading its memory.
+"""Protection of the environment and memory of this process against other processes of the same user.
 
-A function of a package runs as a process of the same user. Without protection, it can read /proc/<pid>/environ of this
-process and of every child process, where operators and CI systems put tokens. This module uses the standard library
-only.
+A KRM function runs as a process of the same user. Without protection, it can read /proc/<pid>/environ of this process
+and of its child processes, in which operators and CI systems put tokens. This module imports only the standard library.
 """
 
 from __future__ import annotations
@@ -14,7 +13,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-# Variables that Git, SSH, container engines, Python and terminals need. Any other variable may be a secret.
+# Keep only the variables that Git, SSH, container engines, Python and terminals need, because any other variable may
+# contain a secret.
 _KEPT = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|PWD|HOSTNAME|LANG|LANGUAGE|LC_\w+|TZ|TZDIR|TMPDIR|TEMP|TMP|XDG_\w+|DBUS_SESSION_BUS_ADDRESS"
     r"|TERM|COLORTERM|COLUMNS|LINES|NO_COLOR|FORCE_COLOR|EMAIL|VIRTUAL_ENV|LD_LIBRARY_PATH|PYTHON\w*|COVERAGE_\w+|MALLOC_\w+"
@@ -24,7 +24,7 @@ _KEPT = re.compile(
     r"|CONTAINERS_\w+|CONTAINERD_\w+|REGISTRY_AUTH_FILE|STORAGE_DRIVER|NERDCTL_TOML|DASK_\w+|NOTIFY_SOCKET|WATCHDOG_\w+|LISTEN_\w+|INVOCATION_ID|JOURNAL_STREAM"
 )
 _PR_SET_DUMPABLE = 4
-# Positions of env_start and env_end in /proc/<pid>/stat, counted from the field after the program name.
+# Positions of env_start and env_end in /proc/<pid>/stat. The field after the program name has the position 0.
 _ENV_START, _ENV_END = 47, 48
 _MAX_ENVIRONMENT_BYTES = 64 << 20
 
@@ -32,20 +32,20 @@ _initial: dict[str, str] | None = None
 
 
 def initial_environment() -> Mapping[str, str]:
-    """Return the environment with which this process was started, even after its removal."""
+    """Return the environment variables at the start of this process, even if they were removed later."""
     return os.environ if _initial is None else _initial
 
 
 def protect_process() -> None:
-    """Remove all variables that child processes do not need, erase the initial environment, and protect the memory.
+    """Remove variables that child processes do not need, erase the initial environment, and protect the memory.
 
-    Call this function before threads start. On other systems than Linux, only the variables are removed.
+    Call this function before any thread starts. On systems other than Linux, only the variables are removed.
     """
     global _initial  # noqa: PLW0603 - a process has one environment
     _initial = dict(os.environ)
     for name in _initial:
         if _KEPT.fullmatch(name):
-            # The C library stores a copy, so that the initial block can be erased.
+            # Assign the variable again, so that the C library makes a copy and the initial memory block can be erased.
             os.environ[name] = _initial[name]
         else:
             del os.environ[name]
@@ -55,22 +55,22 @@ def protect_process() -> None:
 
 
 def forbid_memory_access() -> None:
-    """Make this process non-dumpable: other processes of its user cannot read its memory, descriptors or environment.
+    """Prevent other processes of the same user from reading this process's memory, files and environment.
 
-    Processes of root can still read them. A child process is dumpable again.
+    Processes of root can still read them. A child process is not protected, unless it calls this function too.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _erase_initial_environment() -> None:
-    """Overwrite the bytes that /proc/<pid>/environ shows, because root can read them in any case."""
+    """Overwrite the memory that /proc/<pid>/environ shows, because processes of root can always read it."""
     try:
         fields = Path("/proc/self/stat").read_text(errors="replace").rpartition(")")[2].split()
         shown = Path("/proc/self/environ").read_bytes()
     except OSError:
-        return  # without /proc, other processes cannot read the environment either
+        return  # Nothing to erase: if /proc cannot be read here, other processes cannot read it either.
     start, end = int(fields[_ENV_START]), int(fields[_ENV_END])
-    # A kernel that hides these addresses reports zeros.
+    # Check the addresses, because some kernels hide them and report zeros.
     if 0 < start < end <= start + _MAX_ENVIRONMENT_BYTES and ctypes.string_at(start, end - start) == shown:
         ctypes.memset(start, 0, end - start)

@@ -1,6 +1,6 @@
-"""Redaction of secrets in output: credentials in URLs, registered secret values, and data of Kubernetes Secrets.
+"""Redaction of secrets in output: credentials in URLs, registered secret values, and values of Kubernetes Secrets.
 
-This module is the only place that decides which part of a URL is user information. It reads no file and no environment.
+Only this module decides which part of a URL is the user information. It reads no files and no environment variables.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 MASK = "*****"
-# A shorter value would also match ordinary words and make messages unreadable.
+# Do not mask shorter values, because they also occur in ordinary words.
 MIN_SECRET_CHARACTERS = 8
 
 _KNOWN_SCHEMES = r"https?|ssh|git|ftps?|file|git\+ssh|ssh\+git"
@@ -19,20 +19,20 @@ _QUERY = re.compile(r"[?&;#][^=@]*=")
 _END_OF_AUTHORITY = re.compile(r"[/?#\\]")
 _DNS_HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?\.)+[A-Za-z][A-Za-z-]*[A-Za-z]"
 _ADDRESS = r"(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9A-Fa-f:.]+\]|localhost)"
-# A DNS name with a port is excluded: in "first.last:80/x@host", the text before the slash may be a user name and
-# the beginning of a password.
+# Exclude a DNS name with a port, because "first.last:80" in "first.last:80/x@host" may be a user name and the start of
+# a password.
 _UNAMBIGUOUS_HOST = re.compile(rf"(?:{_DNS_HOST}|{_ADDRESS}(?::\d+)?)\Z")
 _HOST_AND_SEPARATOR = re.compile(rf"(?:{_DNS_HOST}|{_ADDRESS})(?::\d+)?[/:]")
 _SSH_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*\Z")
 _SCP_STYLE = re.compile(r"(?:(?P<user>[^@:/]*)@)?(?P<host>[^@:/]+|\[[0-9A-Fa-f:.]+\]):(?P<path>[^@]*)\Z")
 
-# In running text, a URL ends at white space or at a character that usually encloses it. Every expression takes linear
-# time, because a remote host controls the text of its messages.
+# In a text, a URL ends at white space or at a character that usually encloses a URL. All regular expressions here take
+# linear time, because a remote host controls the text of its messages.
 _DELIMITERS = re.compile(r"([\s\"<>`]+)")
-# After "@", "git:" is a host name and not a scheme.
+# Do not match "git:" after "@" as a scheme, because it is a host name there.
 _URL_START_IN_TEXT = re.compile(rf"(?<!@)(?:{_KNOWN_SCHEMES}):/*|[A-Za-z][A-Za-z0-9+.-]{{0,30}}://|//", re.IGNORECASE)
 _PUNCTUATION = re.compile(r"[^A-Za-z0-9_%+.~/@-]*")
-# The algorithm of an image digest is not a host: "registry:5000/image@sha256:…".
+# Do not match the algorithm of an image digest as a host, e.g. "sha256:" in "registry:5000/image@sha256:…".
 _SINGLE_LABEL_HOST_AND_SEPARATOR = re.compile(
     r"(?!(?:sha\d+|md5|blake[23]\w*):)[A-Za-z0-9][A-Za-z0-9_-]{0,62}(?:/|:(?=[A-Za-z0-9._~/]))", re.IGNORECASE
 )
@@ -50,9 +50,9 @@ _registered_secrets: set[str] = set()
 
 @dataclass(frozen=True)
 class SplitUrl:
-    """The three parts of a URL: the text before the user information, the user information, and the text after it.
+    """The three parts of a URL: `start`, the user information, and `rest`.
 
-    `user_information` does not include "@". It is "" if the URL has none.
+    `user_information` does not include "@". It is "" if the URL contains no user information.
     """
 
     start: str
@@ -61,24 +61,28 @@ class SplitUrl:
 
     @property
     def has_credentials(self) -> bool:
-        """Whether the user information may be a secret. In HTTP, a user name alone may be a token; in SSH it is not."""
+        """Whether the user information may contain a secret.
+
+        In an HTTP URL, a user name alone may be a token. In an SSH URL, a user name alone is not a secret.
+        """
         is_ssh = not self.start or "ssh" in self.start.lower()
         return bool(self.user_information) and not (is_ssh and _SSH_USER.match(self.user_information))
 
     @property
     def redacted_rest(self) -> str:
-        """The text after the user information, for messages. It is masked if the last "@" may be a part of a query."""
+        """The text after the user information, for messages. It is masked if the last "@" may belong to a query."""
         return MASK if _QUERY.search(self.user_information) else self.rest
 
 
 def split_url(url: str) -> SplitUrl:
-    """Split a URL, scp-style address or path at its user information.
+    """Split a URL, scp-style address or path into the parts before and after its user information.
 
-    RFC 3986 ends the user information at the last "@" before the first slash. Passwords with an unescaped slash, "?" or
-    "#" violate this rule. Therefore all text before the last "@" is user information, unless the text before the first
-    slash is certainly a host.
+    RFC 3986 ends the user information at the last "@" before the first slash. However, a password may contain an
+    unescaped slash, "?" or "#". Therefore, all text before the last "@" is treated as user information, unless the text
+    before the first slash is certainly a host.
     """
-    # other forms of "@": full width, small, and escaped in the authority, where it cannot be a part of the host
+    # Replace other forms of "@" first: the full-width and small characters, and "%40" before the first slash, where it
+    # cannot be part of a host.
     url = _ESCAPED_AT.sub(r"\1@", url.translate(_AT_SIGNS))
     match = _START.match(url)
     if match is None:
@@ -89,7 +93,7 @@ def split_url(url: str) -> SplitUrl:
 
 def _split_after_scheme(start: str, body: str) -> tuple[str, str]:
     authority = _END_OF_AUTHORITY.split(body, maxsplit=1)[0]
-    # "file:///path" has no authority.
+    # Skip URLs such as "file:///path", because they have no host and no user information.
     if "@" not in body or (start.startswith("file:") and start.endswith("///")):
         return "", body
     if "ssh" in start:
@@ -117,21 +121,21 @@ def _split_without_scheme(text: str) -> SplitUrl:
     scp = _SCP_STYLE.match(text)
     if scp:
         return SplitUrl("", scp["user"] or "", text.partition("@")[2] if scp["user"] is not None else text)
-    # A relative path may contain "@", unless the text after it looks like a host.
+    # Treat the text as a path if the text after "@" does not look like a host, because a relative path may contain "@".
     is_path = "/" in user and ":" not in user and not _HOST_AND_SEPARATOR.match(rest)
     return SplitUrl("", "", text) if is_path else SplitUrl("", user, rest)
 
 
 def has_credentials(url: str) -> bool:
-    """Return whether a URL, scp-style address or path may contain a secret."""
+    """Return whether the user information of a URL, scp-style address or path may contain a secret."""
     parts = split_url(url)
-    # SSH addresses have a colon after the host. Therefore "token@host/path" is not an SSH address.
+    # Treat "token@host/path" as a secret, because an SSH address has a colon after the host.
     is_other_user = not parts.start and bool(parts.user_information) and ":" not in parts.rest.partition("/")[0]
     return parts.has_credentials or is_other_user
 
 
 def redact_url(url: str) -> str:
-    """Return a URL for messages: without user information (except an SSH user name), query and fragment."""
+    """Return a URL for messages, without user information, query and fragment. The user name of an SSH URL is kept."""
     parts = split_url(url)
     user = "" if has_credentials(url) or not parts.user_information else f"{parts.user_information}@"
     rest = re.split(r"[?#]", parts.redacted_rest, maxsplit=1)[0] if parts.start else parts.redacted_rest
@@ -139,8 +143,8 @@ def redact_url(url: str) -> str:
 
 
 def redact_urls(text: str) -> str:
-    """Return running text without the user information and the secret parameters of its URLs."""
-    # Redact parameters first, because "@" in their values would be treated as the end of user information.
+    """Return a text in which credentials and secret query parameters of URLs are removed or masked."""
+    # Mask parameters first, because "@" in their values would be treated as the end of user information.
     text = _SECRET_PARAMETER.sub(rf"\g<name>{MASK}", text) if "=" in text else text
     if _has_at_sign(text):
         text = "".join(_redact_word(word) if _has_at_sign(word) else word for word in _DELIMITERS.split(text))
@@ -161,7 +165,7 @@ def _redact_word(word: str) -> str:
 
 
 def _redact_without_scheme(word: str) -> str:
-    """Redact a URL without a scheme. Mail addresses, image digests and SSH addresses are kept."""
+    """Remove user information from a word without a URL scheme. Keep mail addresses, digests and SSH addresses."""
     punctuation = _PUNCTUATION.match(word)
     assert punctuation is not None
     user, _, rest = word[punctuation.end() :].rpartition("@")
@@ -173,14 +177,14 @@ def _redact_without_scheme(word: str) -> str:
 
 
 def register_secret(value: str) -> None:
-    """Register a secret value of this process, so that `redact` removes it from all text."""
+    """Register a secret value, so that `redact` masks it in all output of this process."""
     if len(value) >= MIN_SECRET_CHARACTERS:
         _registered_secrets.add(value)
 
 
 def redact(text: str) -> str:
-    """Return text without URL credentials and without registered secret values."""
-    # Longest first, because one value may be a part of another one.
+    """Return a text in which URL credentials are removed and registered secret values are masked."""
+    # Replace long values first, because a short value may be a part of a longer value.
     for value in sorted(_registered_secrets, key=len, reverse=True):
         if value in text:
             text = text.replace(value, MASK)
@@ -194,12 +198,12 @@ _SECRET_KIND_LINE = re.compile(r"""kind["']?\s*:\s*["']?Secret\b""")
 
 
 def is_secret(data: object) -> bool:
-    """Return whether the data is a Secret of the core group."""
+    """Return whether the data is a manifest of kind Secret in the core group."""
     return isinstance(data, Mapping) and data.get("kind") == "Secret" and "/" not in str(data.get("apiVersion", ""))
 
 
 def contains_secret(data: object) -> bool:
-    """Return whether the data is or contains a Secret: as an item of a List, or as the text of a manifest."""
+    """Return whether the data contains a Secret: as the data itself, in nested data, or as the text of a manifest."""
     if isinstance(data, str):
         return is_secret_manifest_text(data)
     if isinstance(data, Mapping):
@@ -208,16 +212,16 @@ def contains_secret(data: object) -> bool:
 
 
 def is_secret_path(path: Sequence[str | int]) -> bool:
-    """Return whether a field of a Secret contains secret values.
+    """Return whether a field of a Secret may contain secret values.
 
-    Such fields are `data`, `stringData` and kubectl's last-applied annotation. The annotations as a whole are included,
-    because their removal or addition may involve that annotation.
+    These fields are `data`, `stringData` and kubectl's last-applied annotation. The whole `metadata.annotations` is
+    included, because it contains this annotation.
     """
     return path[0] in SECRET_VALUE_FIELDS or path[-1] == LAST_APPLIED_ANNOTATION or tuple(path) == _ANNOTATIONS
 
 
 def is_secret_value(data: object, path: Sequence[str | int]) -> bool:
-    """Return whether the value at a path is a secret value of the data, or of a Secret inside the data."""
+    """Return whether the value at a path is a secret value. The data can be a Secret or can contain a Secret."""
     value: object = data
     for index, step in enumerate(path):
         if is_secret(value) and is_secret_path(path[index:]):
@@ -233,5 +237,5 @@ def _find_child(data: object, step: str | int) -> object:
 
 
 def is_secret_manifest_text(text: str) -> bool:
-    """Return whether a text that is not parsed may be the manifest of a Secret."""
+    """Return whether a text may be the manifest of a Secret. The text is not parsed."""
     return _SECRET_KIND_LINE.search(text) is not None

@@ -1,7 +1,7 @@
-"""The settings of the reconciler: models, loading from file and environment, validation errors, JSON Schema.
+"""The settings of the reconciler: models, the loader for file and environment, validation errors and JSON Schema.
 
-This is the only module that reads environment variables as settings. `config/reconciler.yaml` lists every setting with
-its default, its unit and one sentence. A test compares that file with the models.
+Only this module reads environment variables as settings. `config/reconciler.yaml` lists every setting with its default,
+its unit and a description. A test compares this file with the models.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from reconciler.server.address import split_address
 ENVIRONMENT_PREFIX = "RECONCILER_"
 DEFAULT_FILE = "reconciler.yaml"
 DRAFT_PLACEHOLDERS = ("{repository}", "{branch}", "{package}")
-# Users of kpt already have these variables in their environment.
+# Read these variables, because users of kpt already set them.
 _KPT_VARIABLES = {"KRM_FN_RUNTIME": ("functions", "engine"), "KPT_IMAGE_PREFIX": ("functions", "image_prefix")}
 STATE_PLACEHOLDER = "{repository}"
-# The values of these fields are URLs. Messages show them without credentials.
+# Remove credentials from the values of these fields in messages, because the values are URLs.
 _URL_FIELDS = frozenset({"url", "allowed_urls", "api", "dask", "listen"})
 _SECRET_NAME = re.compile(r"token|secret|passw|credential|key\Z", re.IGNORECASE)
-# Messages use the type names of YAML instead of those of Python.
+# Use the type names of YAML in messages instead of the type names of Python.
 _TYPE_MESSAGES = {
     "tuple_type": "must be a list",
     "list_type": "must be a list",
@@ -45,7 +45,7 @@ _TYPE_MESSAGES = {
 
 
 class SettingsError(ExpectedError):
-    """The settings are invalid. The message contains file, line, field, value and allowed values."""
+    """The settings are invalid. The message contains the file, line, setting, value and allowed values."""
 
 
 class _Group(BaseModel):
@@ -65,7 +65,7 @@ def _check_no_credentials(value: str) -> str:
     if has_credentials(value):
         raise ValueError(
             "must not contain a user name, password or token (CredentialInUrl): put them into the file that"
-            " git.credentials_file names"
+            " `git.credentials_file` names"
         )
     return value
 
@@ -74,7 +74,7 @@ RepositoryUrl = Annotated[str, AfterValidator(_check_no_credentials)]
 
 
 class ConfigSettings(_Group):
-    """Location of the config: a Git URL, a bare repository or a plain folder."""
+    """Location of the config: a Git URL, the path of a bare repository, or a plain folder."""
 
     url: RepositoryUrl = ""
     branch: BranchName = "main"
@@ -82,13 +82,13 @@ class ConfigSettings(_Group):
 
 
 class FleetSettings(_Group):
-    """Repository of the clusters that have no Repository object, and the default repository for status."""
+    """Repository for all clusters that have no Repository object. It is also the default repository for the status."""
 
     url: RepositoryUrl = ""
 
 
 class StatusSettings(_Group):
-    """Repository and branch for the status of config objects. An empty url means the fleet repository."""
+    """Repository and branch for the status of config objects. If `url` is empty, the fleet repository is used."""
 
     url: RepositoryUrl = ""
     branch: BranchName = "reconciler/status"
@@ -96,7 +96,7 @@ class StatusSettings(_Group):
 
 
 class RemoteSettings(_Group):
-    """Limits for the remotes of one host or of a path on it. An omitted limit has the value of the group `git`."""
+    """Limits for the remotes on one host or below a path on it. An omitted limit is taken from the group `git`."""
 
     url: str
     max_refs_per_push: Annotated[int, Field(ge=3, le=10_000)] | None = None
@@ -118,7 +118,7 @@ class RemoteSettings(_Group):
 
 
 class GitSettings(_Group):
-    """Identity, limits, credentials and allowed URLs of Git operations."""
+    """Author of commits, limits, credentials and allowed URLs for Git operations."""
 
     author: str = "reconciler <reconciler@localhost>"
     timeout_seconds: Annotated[int, Field(ge=1)] = 120
@@ -188,25 +188,25 @@ class DraftSettings(_Group):
 
 
 class ApprovalSettings(_Group):
-    """Publication of drafts without approval by a person."""
+    """Settings for the approval of drafts by an annotation instead of a person."""
 
     by_annotation: bool = False
 
 
 class ReviewSettings(_Group):
-    """Review actions on drafts: propose, approve, reject."""
+    """Settings for review actions: propose, approve and reject a draft."""
 
     clock: Literal["real", "commits"] = "real"
 
 
 class GuardSettings(_Group):
-    """Limits above which a person must acknowledge an action."""
+    """Limits for deletions. If a pass would delete more, a person must acknowledge the deletion."""
 
     max_delete_percent: Annotated[int, Field(ge=0, le=100)] = 30
 
 
 class MergeSettings(_Group):
-    """Merge behavior when a package is updated to another upstream revision, and the winner of conflicts."""
+    """Merge behavior when a package is updated to another upstream revision, and the handling of conflicts."""
 
     profile: Literal["safe", "compat"] = "safe"
     conflict_policy: Literal["", "upstream", "local", "block"] = ""
@@ -216,7 +216,7 @@ class MergeSettings(_Group):
     @field_validator("deviations")
     @classmethod
     def _check_deviations(cls, value: dict[str, bool]) -> dict[str, bool]:
-        # A late import: commands that do not merge must not load the package engine.
+        # Import here, so that commands that do not merge packages do not load this code.
         from reconciler.packages.update.options import DEVIATIONS
 
         if any(number not in DEVIATIONS for number in value):
@@ -235,7 +235,7 @@ class MergeSettings(_Group):
 
 
 class RuleSettings(_Group):
-    """Behavior of the controllers and of the checks of rendered packages."""
+    """Behavior of the controllers, and of the checks of rendered packages."""
 
     on_missing_policy: Literal["fail", "ignore"] = "fail"
     secrets: Literal["warn", "block"] = "warn"
@@ -259,7 +259,7 @@ class RuleSettings(_Group):
     @field_validator("strict")
     @classmethod
     def _check_codes(cls, value: list[str]) -> list[str]:
-        # A late import: commands that do not run controllers must not load them.
+        # Import here, so that commands that do not run controllers do not load them.
         from reconciler.controllers.kafka_templates import codes as templates
         from reconciler.controllers.override_policies import codes as overrides
 
@@ -284,7 +284,7 @@ class RuleSettings(_Group):
 
 
 class FunctionSettings(_Group):
-    """Programs and containers that packages may run as functions, and the limits of one call."""
+    """Programs and container images that packages may run as functions, and the limits of one function call."""
 
     exec: tuple[str, ...] = ()
     containers: tuple[str, ...] = ()
@@ -332,7 +332,7 @@ class CelLimits(_Group):
 
 
 class FunctionLimitSettings(_Group):
-    """Limits of the functions that run in this process. A function that exceeds a limit fails."""
+    """Limits of built-in functions and starlark scripts. A function that exceeds a limit fails."""
 
     steps: Annotated[int, Field(ge=1_000)] = 20_000_000
     output_bytes: Annotated[int, Field(ge=1_024)] = 16_777_216
@@ -342,7 +342,7 @@ class FunctionLimitSettings(_Group):
 
 
 class LimitSettings(_Group):
-    """Limits of config files, packages, expressions and functions. An exceeded limit is a finding."""
+    """Limits of config files, packages, expressions and functions. If a limit is exceeded, a finding reports it."""
 
     file_bytes: Annotated[int, Field(ge=1_024)] = 4_194_304
     folder_files: Annotated[int, Field(ge=1)] = 200_000
@@ -354,7 +354,7 @@ class LimitSettings(_Group):
 
 
 class ForgeHost(_Group):
-    """A forge: the URL prefix of its repositories, its kind, the URL of its API and the credentials.
+    """A forge, with the URL of its API and its credentials.
 
     `url` is the prefix of the URLs of its repositories. The protocol that Git uses does not matter.
     """
@@ -377,7 +377,8 @@ class ForgeHost(_Group):
     @field_validator("api")
     @classmethod
     def _check_api(cls, value: str) -> str:
-        # A token must not cross a network unencrypted. Requests to a forge on this machine cross no network.
+        # Require https, because a token must not be sent unencrypted. Allow http for a forge on this machine, because
+        # such requests do not use a network.
         if value and not re.fullmatch(
             r"https://[^\s@?#]+|http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?[^\s@?#]*", value
         ):
@@ -405,7 +406,7 @@ _LOOPBACK = re.compile(r"[a-z]+://(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]):\d+\
 
 
 class RenderingSettings(_Group):
-    """Parallel rendering of many packages: in worker processes or on a Dask cluster."""
+    """Parallel rendering of many packages in worker processes or on a Dask cluster."""
 
     workers: Annotated[int, Field(ge=0, le=256)] = 0
     dask: str = ""
@@ -416,7 +417,7 @@ class RenderingSettings(_Group):
     def _check_address(cls, value: str) -> str:
         if value and not re.fullmatch(r"(tcp|tls|ws|wss|ucx)://[^\s/]+", value):
             raise ValueError('must be the address of a scheduler, for example "tls://scheduler:8786"')
-        # Dask authenticates by TLS only, and each process that reaches a scheduler can run code on its workers.
+        # Require TLS, because Dask has no other authentication, and each process that reaches a scheduler can run code.
         if value and not (_AUTHENTICATED.match(value) or _LOOPBACK.match(value)):
             raise ValueError(
                 'must start with tls:// or wss:// unless the scheduler is on this machine, for example "tls://scheduler:8786"'
@@ -425,7 +426,7 @@ class RenderingSettings(_Group):
 
 
 class ForgeSettings(_Group):
-    """Pull requests: forges, labels, checks, merge method and limits."""
+    """Settings for pull requests: forges, labels, checks, merge method and limits."""
 
     hosts: tuple[ForgeHost, ...] = ()
     draft: bool = True
@@ -452,7 +453,7 @@ class ForgeSettings(_Group):
 
 
 class WebhookSettings(_Group):
-    """Address and secrets of the webhook server, with which Git hosts report changes."""
+    """Settings of the webhook server, to which Git hosts report changes."""
 
     listen: str = ""
     secret_file: str = ""
@@ -480,7 +481,7 @@ class LogSettings(_Group):
 
 
 class Settings(_Group):
-    """All settings with the defaults of a new installation."""
+    """All settings. The defaults are those of a new installation."""
 
     config: ConfigSettings = ConfigSettings()
     fleet: FleetSettings = FleetSettings()
@@ -515,7 +516,7 @@ class Settings(_Group):
     @classmethod
     def _check_state_ref(cls, value: str) -> str:
         prefix = value.removesuffix(STATE_PLACEHOLDER)
-        # State refs are listed by their prefix. Therefore, nothing may follow the name of the repository.
+        # Allow no text after the placeholder, because state refs are found by their prefix.
         if prefix == value or STATE_PLACEHOLDER in prefix or not (value.startswith("refs/") and prefix.endswith("/")):
             raise ValueError(
                 "must start with refs/ and end with /{repository}, for example refs/reconciler/state/{repository}"
@@ -528,9 +529,9 @@ class Settings(_Group):
 def load_settings(file: str | None, environment: Mapping[str, str], folder: Path) -> Settings:
     """Read the settings from a file and from environment variables.
 
-    The file is `file`, or `reconciler.yaml` in `folder` if it exists. `RECONCILER_<GROUP>__<KEY>` overrides one
-    setting. The variables KRM_FN_RUNTIME and KPT_IMAGE_PREFIX of kpt apply only to settings that have no other value.
-    A setting without a value has its default.
+    The file is `file`. If `file` is None, it is `reconciler.yaml` in `folder`, which may be absent. An environment
+    variable `RECONCILER_<GROUP>__<KEY>` overrides a setting. KRM_FN_RUNTIME and KPT_IMAGE_PREFIX, which kpt also uses,
+    apply only if the file does not set the value. A setting without a value has its default.
 
     Raises:
         SettingsError: The file cannot be read, or a setting is invalid.
@@ -551,7 +552,7 @@ def load_settings(file: str | None, environment: Mapping[str, str], folder: Path
 
 
 def build_schema_text() -> str:
-    """Return the JSON Schema of the settings file, which is the content of `config/schema.json`."""
+    """Return the JSON Schema of the settings file. The file `config/schema.json` contains this text."""
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Settings.model_json_schema()}
     return json.dumps(schema, indent=2) + "\n"
 
@@ -569,7 +570,7 @@ def _read_document(path: Path) -> Document | None:
 
 
 def _remove_empty_values(data: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Remove keys without a value, for example a group whose settings are all commented out."""
+    """Remove keys with a null value, such as a group in which all settings are commented out."""
     cleaned = {key: _remove_empty_values(value) if isinstance(value, dict) else value for key, value in data.items()}
     return {key: value for key, value in cleaned.items() if value is not None}
 
@@ -577,7 +578,7 @@ def _remove_empty_values(data: Mapping[Any, Any]) -> dict[Any, Any]:
 def _apply_environment(
     data: dict[Any, Any], environment: Mapping[str, str]
 ) -> tuple[dict[Any, Any], dict[tuple[str, ...], str]]:
-    """Return the data with the values of the environment, and the overriding variable of each setting."""
+    """Return the settings with the values of environment variables, and the name of the variable per setting."""
     overridden: dict[tuple[str, ...], str] = {}
     for name, (group, key) in _KPT_VARIABLES.items():
         group_data = data.get(group)
@@ -586,7 +587,8 @@ def _apply_environment(
             overridden[group, key] = name
     for name, text in sorted(environment.items()):
         path = tuple(name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"))
-        # Kubernetes adds variables such as RECONCILER_PORT to pods if a Service is named "reconciler". Ignore them.
+        # Ignore other variables with this prefix, because Kubernetes adds variables such as RECONCILER_PORT to pods if
+        # a Service has the name "reconciler".
         if name.startswith(ENVIRONMENT_PREFIX) and path[0] in Settings.model_fields:
             data = _set_value(data, path, _parse_variable(path, text))
             overridden[path] = name
@@ -600,7 +602,7 @@ def _set_value(data: object, path: tuple[str, ...], value: object) -> dict[Any, 
 
 
 def _parse_variable(path: tuple[str, ...], text: str) -> object:
-    """Return the value of a variable: the unchanged text for a text setting, otherwise the parsed YAML value."""
+    """Return the value of an environment variable. For a text setting, return the text. Otherwise, parse it as YAML."""
     group = _find_group(path[:-1])
     field = group.model_fields.get(path[-1]) if group else None
     if field is None or not (field.annotation in (bool, int, float) or get_origin(field.annotation) in (tuple, dict)):
@@ -616,7 +618,7 @@ def _find_group(path: Iterable[Any]) -> type[BaseModel] | None:
     model: type[BaseModel] = Settings
     for name in path:
         if isinstance(name, int):
-            # An index of a list: the model of the list's elements is already selected.
+            # Skip the index of a list, because `model` already is the model of the list elements.
             continue
         field = model.model_fields.get(name)
         annotation = field.annotation if field else None
@@ -629,14 +631,17 @@ def _find_group(path: Iterable[Any]) -> type[BaseModel] | None:
 
 @dataclass(frozen=True)
 class _SettingLocations:
-    """Source locations of settings: lines of a file, or the environment variables that override it."""
+    """Source locations of settings: a line in the settings file, or an environment variable that overrides it."""
 
     path: Path
     document: Document | None
     overridden: Mapping[tuple[str, ...], str]
 
     def find(self, location: tuple[str | int, ...]) -> str:
-        """Return the variable that sets the value, a part of it or its group; otherwise file and line."""
+        """Return the environment variable that sets a value, its group or a part of it.
+
+        If there is no such variable, return the file and line.
+        """
         for path, variable in self.overridden.items():
             if all(name == step for name, step in zip(path, map(str, location), strict=False)):
                 return variable
@@ -658,10 +663,10 @@ def _format_error(detail: ErrorDetails, locations: _SettingLocations) -> str:
 
 
 def _redact_value(location: tuple[str | int, ...], value: object) -> object:
-    """Return a value for a message, without credentials in URLs and without values that may be secrets.
+    """Return a value for a message. Credentials in URLs and values that may be secrets are removed or masked.
 
-    Values that may be secrets are those of unknown settings such as `token`, and texts in a list or mapping that is
-    the value of a file setting.
+    Values that may be secrets are values of unknown settings such as `token`, and texts in a list or mapping if the
+    setting requires the name of a file.
     """
     if isinstance(value, str):
         is_url = any(name in _URL_FIELDS for name in location)
@@ -678,7 +683,11 @@ def _redact_value(location: tuple[str | int, ...], value: object) -> object:
 
 
 def _can_show(location: tuple[str | int, ...], key: object) -> bool:
-    """Return whether a message may show the value of a key: the key is a setting, or not a typical name of a secret."""
+    """Return whether a message may show the value of a key.
+
+    In a group of settings, only values of known settings may be shown. In another mapping, a value may be shown unless
+    its key is typical for a secret, such as `token`, or the setting requires the name of a file.
+    """
     group = _find_group(location)
     if group:
         return key in group.model_fields

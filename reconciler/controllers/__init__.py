@@ -1,5 +1,5 @@
-"""Controllers: each controller converts one family of API kinds into package variants.
+"""Controllers. Each controller converts one family of API kinds into package variants.
 
-The modules in this folder are shared by all controllers: the result types, validation of fields, deletion guards,
-provenance and caches. A controller does not import another controller. Planning reads only `results`.
+All controllers share the modules in this folder, such as result types, validation, deletion guards and caches. A
+controller does not import another controller. Planning depends only on the module `results`.
 """

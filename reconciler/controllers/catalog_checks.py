@@ -1,8 +1,8 @@
-"""Checks of the whole config: conflicting objects and unused objects.
+"""Checks of the whole config for conflicting objects and unused objects.
 
-Planning checks conflicts about branches, directories and packages. An object is used if a policy places it on clusters,
-a package variant may inject it, or a set selects it. An object in a folder with a Kptfile belongs to a package that is
-stored beside the config.
+An object is used if it is placed on clusters, if a package variant may inject it, or if a PackageVariantSet selects it.
+Objects in a folder with a Kptfile are not checked, because they belong to a package. Planning checks conflicts of
+branches, directories and packages.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from reconciler.krm.objects import ObjectKey, split_api_version
 _ComponentBinding = tuple[str, str, str]
 _Key = TypeVar("_Key")
 
-# Objects of these kinds are referenced by name alone. Repositories with equal names conflict as targets instead.
+# Names of these kinds must be unique, because other objects refer to them by name without a namespace. Repositories are
+# not included, because planning reports Repositories with equal names.
 _KINDS_WITH_UNIQUE_NAMES = (
     *(kind for kind in CLUSTER_KINDS if kind != (PORCH_GROUP, "Repository")),
     *((COMPONENTS, kind) for kind in ("Addon", "ComponentDefinition", "ComponentType")),
@@ -52,7 +53,7 @@ _IsUsed = Callable[[ConfigObject], bool]
 
 
 def find_conflicting_objects(catalog: Catalog) -> Iterator[DefinitionConflict]:
-    """Yield each group of objects that claim the same unique name, component binding or file."""
+    """Yield a conflict for each group of objects with the same name, component binding or file."""
     for kind in _KINDS_WITH_UNIQUE_NAMES:
         for name, manifests in group_duplicate_names(catalog.objects_of_kind(*kind)).items():
             yield DefinitionConflict(
@@ -65,7 +66,7 @@ def find_conflicting_objects(catalog: Catalog) -> Iterator[DefinitionConflict]:
 
 
 def _find_binding_conflicts(catalog: Catalog) -> Iterator[DefinitionConflict]:
-    """Yield a conflict for each component that several bindings bind to one environment."""
+    """Yield a conflict for each component that several EnvBindings bind to one environment."""
     bindings = catalog.objects_of_kind(COMPONENTS, BINDING)
     if len(bindings) < 2:
         return
@@ -80,16 +81,16 @@ def _find_binding_conflicts(catalog: Catalog) -> Iterator[DefinitionConflict]:
         if bound_component := get_claim(binding):
             bindings_by_component.setdefault(bound_component, []).append(binding)
     for (namespace, component, environment), conflicting_bindings in _select_conflicts(bindings_by_component):
-        reason = f'binds the component "{component}" to the environment "{environment}", which is done once'
+        reason = f'already binds the component "{component}" to the environment "{environment}"'
         package = f"components/{environment}/{namespace}/{component}"
         yield DefinitionConflict(conflicting_bindings, reason, package=package, claimed_location=get_claim)
 
 
 def _get_bound_component(manifest: ConfigObject, names: Collection[tuple[str, str]]) -> _ComponentBinding | None:
-    """Return namespace, component and environment of a binding; None if they are unknown.
+    """Return namespace, component and environment of an EnvBinding. Return None if they are unknown.
 
-    Without `spec.component`, the component's name is the only prefix of the binding's name that is in `names`, the
-    (namespace, name) pairs of all other objects.
+    If `spec.component` is not set, the name of the EnvBinding starts with the name of the component. `names` contains
+    namespace and name of all other objects. Exactly one prefix must be the name of such an object.
     """
     binding, _ = read_binding(manifest)
     if binding is None:
@@ -103,9 +104,10 @@ def _get_bound_component(manifest: ConfigObject, names: Collection[tuple[str, st
 
 
 def _find_file_conflicts(catalog: Catalog) -> Iterator[DefinitionConflict]:
-    """Yield placed resources whose output file is the same, for example two cluster-scoped objects with one name."""
+    """Yield a conflict for placed resources that would be written to the same file of a package."""
     manifests_by_file: dict[tuple[str, str], list[ConfigObject]] = {}
-    # Most objects of a large config have kinds that controllers read. Such objects are never placed.
+    # Skip kinds that controllers read, because they are never placed and most objects of a large config have such
+    # kinds.
     kinds = (
         catalog.objects_of_kind(*kind) for kind in catalog.kinds if not is_controller_input(ObjectKey(*kind, "", ""))
     )
@@ -128,9 +130,9 @@ def _select_conflicts(
 
 
 def find_unused_objects(catalog: Catalog) -> Iterator[Finding]:
-    """Yield a warning for each unknown kind, and for each Kafka and KafkaNodePool without a cluster.
+    """Yield a warning for unused objects of unknown kinds, and for each unused Kafka and KafkaNodePool.
 
-    Nothing is reported while a config file is unreadable, because it may contain an object that uses them.
+    Yield nothing if a config file is unreadable, because the file may contain an object that uses them.
     """
     if not catalog.is_complete:
         return
@@ -157,7 +159,7 @@ def _create_unknown_kind_finding(group: str, kind: str, objects: Sequence[Config
     first, *others = objects
     examples = [f"{manifest.file}:{manifest.document.line}" for manifest in others[: _MAX_EXAMPLES - 1]]
     more = f" and {len(others) - len(examples)} more" if len(others) > len(examples) else ""
-    other_locations = f"; the same at {', '.join(examples)}{more}" if others else ""
+    other_locations = f"; other objects of this kind: {', '.join(examples)}{more}" if others else ""
     message = (
         f"kind {kind} of {group} is unknown, and no object places or injects {first.key}"
         f"{hint}{known_kinds}{other_locations}"
@@ -174,7 +176,7 @@ def _create_placement_finding(manifest: ConfigObject) -> Finding:
 
 
 def _create_usage_test(catalog: Catalog) -> _IsUsed:
-    """Return a function that tests whether any object uses an object that no controller reads."""
+    """Return a function that returns whether another object uses an object whose kind no controller reads."""
     specs = [spec for kind in ("PackageVariant", "PackageVariantSet") for spec in _iterate_specs(catalog, kind)]
     injectors = [injector for spec in specs for injector in _iterate_injectors(spec)]
     selected = {selected_kind for spec in specs for selected_kind in _iterate_selected_kinds(spec)}
@@ -206,7 +208,7 @@ def _iterate_specs(catalog: Catalog, kind: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _iterate_injectors(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the injectors of a PackageVariant or of a set's templates, even if the rest of the spec is invalid."""
+    """Yield the injectors in a PackageVariant or in the templates of a PackageVariantSet. The spec may be invalid."""
     templates = (_get_mapping(target.get("template")) for target in _get_mappings(spec.get("targets")))
     for owner in (spec, *templates):
         yield from _get_mappings(owner.get("injectors"))
@@ -219,7 +221,7 @@ def _iterate_selected_kinds(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]
 
 
 def _admits(injector: Mapping[str, Any], manifest: ConfigObject) -> bool:
-    """Return whether an injector may select an object. A `nameExpr` may return any name."""
+    """Return whether an injector may select an object. An injector with `nameExpr` may select any name."""
     conditions = ((injector.get("group"), manifest.key.group), (injector.get("kind"), manifest.key.kind))
     is_named = "nameExpr" in injector or injector.get("name") == manifest.key.name
     return is_named and all(required in (None, "", actual) for required, actual in conditions)

@@ -1,4 +1,4 @@
-"""Finding codes that several controllers share: Repositories, clusters, containers and deletions."""
+"""Finding codes that several controllers use: Repositories, clusters, containers and deletions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CODES = (
         "Deprecated",
         Severity.WARNING,
         FindingScope.OBJECT,
-        "An object uses a deprecated field or notation. It is read anyway.",
+        "An object uses a deprecated field or notation. The object is read anyway.",
     ),
     DESTINATION_CONFLICT := FindingCode(
         "DestinationConflict",
@@ -33,7 +33,7 @@ CODES = (
         "FieldMisspelt",
         Severity.WARNING,
         FindingScope.OBJECT,
-        "A field has no effect, and its name is similar to that of a valid field. It is kept.",
+        "A field has no effect, and its name is similar to that of a valid field. The field is kept.",
     ),
     KAFKA_NOT_PLACED := FindingCode(
         "KafkaNotPlaced",
@@ -57,7 +57,7 @@ CODES = (
         "NoDestination",
         Severity.ERROR,
         FindingScope.DESTINATION,
-        "An object names no cluster, or a cluster without a Repository while no fleet repository is set.",
+        "An object names no cluster, or it names a cluster without a Repository and `fleet.url` is empty.",
     ),
     OVERRIDE_UNUSED := FindingCode(
         "OverrideUnused",

@@ -1,4 +1,7 @@
-"""Deletion guards: a mass deletion of packages is blocked until a person acknowledges its hash in an annotation."""
+"""Deletion guards: they block the deletion of many packages until a person confirms it.
+
+To confirm a deletion, a person writes its hash to an annotation.
+"""
 
 from __future__ import annotations
 
@@ -16,41 +19,41 @@ AnyPackageLocation = TypeVar("AnyPackageLocation", bound=PackageLocation)
 
 
 def compute_deletion_hash(locations: Iterable[PackageLocation]) -> str:
-    """Return the hash with which a person acknowledges exactly these deletions."""
+    """Return a hash of the packages to delete. A person confirms exactly this deletion with the hash."""
     lines = "".join(f"{repository}\0{package}\n" for repository, package in sorted(locations))
     return hashlib.sha256(lines.encode()).hexdigest()[:16]
 
 
 def read_acknowledged_hashes(annotations: Mapping[str, str]) -> frozenset[str]:
-    """Return the acknowledged deletion hashes from an object's annotations, separated by commas."""
+    """Return the deletion hashes in the annotation `reconciler.dev/ack-deletions`. They are separated by commas."""
     return frozenset(part.strip() for part in annotations.get(ACK_DELETIONS, "").split(",")) - {""}
 
 
 def count_existing(
     deletions: Sequence[AnyPackageLocation], existing_count: int, blocked_counts: Mapping[AnyPackageLocation, int]
 ) -> int:
-    """Return the number of packages that the limit is a percentage of.
+    """Return the number of existing packages from which the limit is calculated.
 
-    This is the number when the first of these deletions was blocked. Packages that were created since then do not
-    count, because they must not raise the limit.
+    If a deletion was blocked in an earlier pass and fewer packages existed at that time, that number is used. Packages
+    that were created since then must not raise the limit.
     """
     return min([existing_count, *(blocked_counts[location] for location in deletions if location in blocked_counts)])
 
 
 def exceeds_limit(deletion_count: int, existing_count: int, max_percent: int) -> bool:
-    """Return whether the deletions are more than `max_percent` of the existing packages. One of two is 50 %."""
+    """Return whether more than `max_percent` of the existing packages would be deleted. One of two is 50 %."""
     return deletion_count * 100 > existing_count * max_percent
 
 
 def is_mass_deletion(deletion_count: int, existing_count: int, max_percent: int) -> bool:
-    """Return whether an owner must not delete so many packages at once: all, or more than the limit."""
+    """Return whether an owner would delete all its packages, or more packages than the limit allows."""
     return deletion_count >= existing_count or exceeds_limit(deletion_count, existing_count, max_percent)
 
 
 def format_deletion_message(
     deletions: Sequence[PackageLocation], existing_count: int, packages: str, annotated_object: str
 ) -> str:
-    """Return the message about blocked deletions and how to confirm them."""
+    """Return the message that deletions are blocked, with the annotation that confirms them."""
     more = ", ..." if len(deletions) > _MAX_LISTED else ""
     examples = ", ".join("/".join(location) for location in deletions[:_MAX_LISTED]) + more
     return (
@@ -60,16 +63,16 @@ def format_deletion_message(
 
 
 def contains_deletion_hash(message: str, token: str) -> bool:
-    """Return whether a guard's message requests this hash as confirmation."""
+    """Return whether the message of a deletion guard asks for a confirmation with this hash."""
     return bool(token) and f'{ACK_DELETIONS}: "{token}"' in message
 
 
 @dataclass(frozen=True)
 class DeletionDecision:
-    """Decision about deletions: `reason` says why they are blocked and is "" if they are allowed.
+    """Decision about deletions. `reason` is the reason why they are blocked. It is "" if they are allowed.
 
-    `existing_count` is the number that the limit was calculated with. `is_confirmed`: a person has acknowledged exactly
-    these deletions.
+    `existing_count` is the number of packages from which the limit was calculated. `is_confirmed` is True if a person
+    has acknowledged exactly these deletions.
     """
 
     reason: str = ""
@@ -85,16 +88,16 @@ def decide_deletions(
     max_percent: int,
     nouns: tuple[str, str],
 ) -> DeletionDecision:
-    """Decide whether packages may be deleted, from the acknowledged hashes and the limit.
+    """Decide whether the packages may be deleted, from the limit and the acknowledged hashes.
 
     Args:
         deletions: The packages to delete.
         existing_count: The number of existing packages of the owner.
-        blocked_counts: For each package whose deletion was blocked before: the number of existing packages at that
-            time.
+        blocked_counts: For each package whose deletion was blocked in an earlier pass, the number of packages that
+            existed at that time.
         acknowledged_hashes: The deletion hashes that users have acknowledged.
         max_percent: The limit in percent of the existing packages.
-        nouns: How the message names the packages, and the object to annotate.
+        nouns: Two terms for the message: the term for the packages, and the name of the object to annotate.
     """
     if not deletions or compute_deletion_hash(deletions) in acknowledged_hashes:
         return DeletionDecision("", existing_count, is_confirmed=bool(deletions))

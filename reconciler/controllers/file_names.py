@@ -1,4 +1,4 @@
-"""File names for resources that are written one per file."""
+"""File names of resources in packages in which each resource has its own file."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from reconciler.krm.objects import ObjectKey
 
 MAX_FILE_NAME_LENGTH = 255
 _INVALID_IN_NAME = re.compile(r"[^A-Za-z0-9._-]")
-# No "-" and no ".", because they separate the kind from the following part of the name.
+# Escape "-" and "." in a kind, because these characters separate the kind from the rest of the file name.
 _INVALID_IN_KIND = re.compile(r"[^a-z0-9]")
 
 
 def assign_file_names(keys: Iterable[ObjectKey]) -> Mapping[ObjectKey, str]:
-    """Return the file name of each resource of a package.
+    """Return a unique file name for each resource of a package.
 
-    If two resources would get the same name, the names of those with an API group include the group.
+    If several resources would have the same short file name, their file names include the API group.
     """
     keys = list(keys)
     name_counts = Counter(map(format_short_file_name, keys))
@@ -30,12 +30,15 @@ def assign_file_names(keys: Iterable[ObjectKey]) -> Mapping[ObjectKey, str]:
 
 
 def format_short_file_name(key: ObjectKey) -> str:
-    """Return the file name from kind and name."""
+    """Return the file name with the kind and name of a resource, e.g. "configmap-web.yaml"."""
     return f"{_format_kind(key)}-{_escape(key.name)}.yaml"
 
 
 def format_full_file_name(key: ObjectKey) -> str:
-    """Return the file name from kind, API group and name; without a group the short file name."""
+    """Return the file name with kind, API group and name, e.g. "deployment.apps-web.yaml".
+
+    If the resource is in the core group, return the short file name.
+    """
     return (
         f"{_format_kind(key)}.{_escape(key.group)}-{_escape(key.name)}.yaml"
         if key.group

@@ -1,4 +1,7 @@
-"""Caches from one pass to the next, keyed by everything that a value is calculated from."""
+"""Caches for values that the next pass can use again.
+
+The key of a value contains all data from which the value is calculated.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ Value = TypeVar("Value")
 
 
 class KeyedCache(Generic[Value]):
-    """Values that the previous pass and the current pass requested.
+    """Cache of the values that the previous pass or the current pass requested. Other values are removed.
 
-    A value that a whole pass did not request is removed. A key names everything that the value is calculated from. The
-    cache holds the keys, so that Python cannot reuse the id of an object in a key.
+    A key contains all data from which the value is calculated. The cache keeps the keys in memory, because Python can
+    reuse the ID of a deleted object.
     """
 
     def __init__(self) -> None:
@@ -29,20 +32,20 @@ class KeyedCache(Generic[Value]):
         self._previous, self._current = self._current, {}
 
     def get_or_create(self, key: Hashable, create: Callable[[], Value]) -> Value:
-        """Return the value for a key; create it if neither this pass nor the previous one requested it."""
+        """Return the value for a key. Create the value if neither this pass nor the previous pass requested it."""
         if key not in self._current:
             self._current[key] = self._previous[key] if key in self._previous else create()
         return self._current[key]
 
 
 def are_identical(first: Sequence[object], second: Sequence[object]) -> bool:
-    """Return whether two sequences contain the identical objects. The comparison is cheap at any length."""
+    """Return whether two sequences contain the same objects. The objects are compared by identity, which is fast."""
     return len(first) == len(second) and all(map(is_, first, second))
 
 
 @dataclass(frozen=True, eq=False)
 class IdentityKey:
-    """Key for a value without a hash: equal only to a key of the identical object."""
+    """Key that compares an object by identity. Two keys are equal only if they contain the same object."""
 
     value: object
 
@@ -54,10 +57,10 @@ class IdentityKey:
 
 
 class IdentityCache(Generic[Value]):
-    """Values keyed by the identity of the objects that they are calculated from.
+    """Cache of values by the identity of the objects from which the values are calculated.
 
-    It is cheaper than `KeyedCache`, because it neither compares nor hashes the objects. A value that a whole pass did
-    not request is removed.
+    This cache is faster than `KeyedCache`, because it neither compares nor hashes the objects. If no code requests a
+    value during a whole pass, the value is removed.
     """
 
     def __init__(self) -> None:
@@ -69,11 +72,11 @@ class IdentityCache(Generic[Value]):
         self._previous, self._current = self._current, {}
 
     def get_or_create(self, parts: tuple[object, ...], create: Callable[[], Value]) -> Value:
-        """Return the value for these objects; create it unless this or the previous pass requested it."""
+        """Return the value for these objects. Create it if neither this pass nor the previous pass requested it."""
         key = tuple(map(id, parts))
         entry = self._current.get(key) or self._previous.get(key)
         if entry is None:
-            # The entry holds its parts, so that Python cannot reuse their ids.
+            # Keep the objects in the entry, because Python can reuse the ID of a deleted object.
             entry = (parts, create())
         self._current[key] = entry
         return entry[1]

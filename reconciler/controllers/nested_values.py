@@ -1,6 +1,6 @@
-"""Copy-on-write edits of nested plain data.
+"""Functions that read nested data and change copies of it.
 
-Each function copies the containers on the path and shares all other values with the input.
+Only the containers on the path are copied. The result shares all other values with the input.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from reconciler.krm.yaml import DataPath
 
 
 def get_value(data: Any, path: DataPath) -> Any:
-    """Return the value at a path, or ABSENT."""
+    """Return the value at a path. Return ABSENT if the path does not exist."""
     for step in path:
         in_list = isinstance(data, list) and isinstance(step, int) and 0 <= step < len(data)
         if not (in_list or (isinstance(data, dict) and step in data)):
@@ -22,7 +22,10 @@ def get_value(data: Any, path: DataPath) -> Any:
 
 
 def copy_with_value(data: Any, path: DataPath, value: Any) -> Any:
-    """Return a copy with a value at a path. The parent must exist; an index in a list replaces that item."""
+    """Return a copy of the data with a new value at a path.
+
+    The parent of the value must exist. If the parent is a list, the new value replaces the item at the index.
+    """
     if not path:
         return value
     changed = data.copy()
@@ -33,14 +36,14 @@ def copy_with_value(data: Any, path: DataPath, value: Any) -> Any:
 
 
 def copy_with_item(data: Any, path: DataPath, value: Any) -> Any:
-    """Return a copy with a value inserted into a list. The last step of the path is the index of the new item."""
+    """Return a copy of the data with a new list item. The last step of the path is the index of the item."""
     items, index = get_value(data, path[:-1]), path[-1]
     assert isinstance(index, int)
     return copy_with_value(data, path[:-1], [*items[:index], value, *items[index:]])
 
 
 def copy_without_value(data: Any, path: DataPath) -> Any:
-    """Return a copy without the value at a path. The value must exist."""
+    """Return a copy of the data without the value at a path. The value must exist."""
     container = get_value(data, path[:-1]).copy()
     del container[path[-1]]
     return copy_with_value(data, path[:-1], container)

@@ -1,4 +1,7 @@
-"""Provenance: the changes that each item of a policy made to a resource, per leaf value and redacted for output."""
+"""Provenance: the changes of single values in a resource, each with the policy that made the change.
+
+Secret values are masked for output.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ Change = tuple[DataPath, Any, Any]
 
 @dataclass(frozen=True)
 class EmbeddedChange:
-    """A change inside a string, for example in an embedded YAML document: the string's path, and both contents."""
+    """A change inside a string, such as an embedded YAML document.
+
+    `path` is the path of the string. `before` and `after` are the parsed contents of the string.
+    """
 
     path: DataPath
     before: Any
@@ -31,15 +37,15 @@ class EmbeddedChange:
 
 @dataclass(frozen=True)
 class ProvenanceStep:
-    """One change of one leaf value of a resource.
+    """One change of one leaf value in a resource. A leaf is a value that contains no other values.
 
-    Values are redacted: those of Secrets are masked, long values are shortened. ABSENT means that there is no value.
+    Values of Secrets are masked, and long values are shortened. ABSENT means that there is no value.
 
     Attributes:
-        path: Path of the leaf, or of the string that contains it.
-        source_name: Name of the policy or of another source of the change.
-        source_item: Item of the source.
-        embedded_path: Path of the leaf inside the string at `path`; None if the leaf is not inside a string.
+        path: Path of the leaf. If the leaf is inside a string, it is the path of the string.
+        source_name: Name of the policy or other object that made the change.
+        source_item: Item in this object, such as a rule.
+        embedded_path: Path of the leaf inside the string at `path`. None if the leaf is not inside a string.
     """
 
     path: DataPath
@@ -52,9 +58,10 @@ class ProvenanceStep:
 
     @property
     def pointer(self) -> str:
-        """The leaf as a JSON pointer at the time of this step.
+        """The path of the leaf as a JSON pointer. A later step can move the leaf to another path.
 
-        A leaf inside a string has the form `POINTER!POINTER`.
+        For a leaf inside a string, it is `POINTER!POINTER`: the pointer to the string, and the pointer inside the
+        string.
         """
         return format_pointer(self.path) + (
             "" if self.embedded_path is None else f"!{format_pointer(self.embedded_path)}"
@@ -73,7 +80,7 @@ class ProvenanceStep:
 
 
 def compute_steps(before: Any, after: Any, policy: str, item: str) -> tuple[ProvenanceStep, ...]:
-    """Return the changes that one item made to a resource."""
+    """Return the changes between two versions of a resource that one item of a policy made."""
     return tuple(
         ProvenanceStep(
             path, policy, item, get_operation(old, new), *redact_both_values(old, new, path, (before, after))
@@ -83,9 +90,9 @@ def compute_steps(before: Any, after: Any, policy: str, item: str) -> tuple[Prov
 
 
 def compute_embedded_steps(resource: Any, change: EmbeddedChange, policy: str, item: str) -> tuple[ProvenanceStep, ...]:
-    """Return the changes that one item made inside a string of a resource."""
+    """Return the changes that one item of a policy made inside a string of a resource."""
     path, hides = change.path, is_secret_value(resource, change.path)
-    # The string may contain the manifest of a Secret.
+    # Redact the content of the string as well, because the string may contain the manifest of a Secret.
     return tuple(
         ProvenanceStep(
             path,
@@ -100,7 +107,7 @@ def compute_embedded_steps(resource: Any, change: EmbeddedChange, policy: str, i
 
 
 def format_steps(file: str, resource: str, steps: Iterable[ProvenanceStep]) -> list[dict[str, Any]]:
-    """Return the steps of a resource in the format of status files, grouped by pointer."""
+    """Return the steps of a resource in the format of status files. Steps with the same pointer are grouped."""
     by_pointer: dict[str, list[ProvenanceStep]] = {}
     for step in steps:
         by_pointer.setdefault(step.pointer, []).append(step)
@@ -116,7 +123,7 @@ def format_steps(file: str, resource: str, steps: Iterable[ProvenanceStep]) -> l
 
 
 def diff_values(before: Any, after: Any, path: DataPath) -> Iterator[Change]:
-    """Yield each leaf value that differs between two values at a path."""
+    """Yield the path, the old value and the new value of each leaf that differs."""
     if before is after:
         return
     if isinstance(before, dict) and isinstance(after, dict):
@@ -131,7 +138,7 @@ def diff_values(before: Any, after: Any, path: DataPath) -> Iterator[Change]:
 
 
 def _iterate_leaves(before: Any, after: Any, path: DataPath) -> Iterator[Change]:
-    """Yield the leaf values of an added or removed value."""
+    """Yield each leaf inside a value that was added or removed."""
     value = after if before is ABSENT else before
     if not isinstance(value, dict) or not value:
         yield path, before, after
@@ -153,28 +160,28 @@ def _diff_lists(before: list[Any], after: list[Any], path: DataPath) -> Iterator
 
 
 def get_operation(before: Any, after: Any) -> ChangeOperation:
-    """Return the operation that changed one value into the other."""
+    """Return whether a value was added, replaced or removed."""
     return "added" if before is ABSENT else "removed" if after is ABSENT else "replaced"
 
 
 def redact_both_values(
     old: Any, new: Any, path: DataPath, wholes: Iterable[Any], hides: bool = False
 ) -> tuple[Any, Any]:
-    """Return the old and the new value at a path, redacted.
+    """Return the old and the new value at a path. Secret values are masked.
 
     Args:
         old: The value before the change.
         new: The value after the change.
-        path: The path of the value.
-        wholes: The whole document before and after the change; it may be a Secret.
-        hides: Whether to mask all values.
+        path: The path of the value in the document.
+        wholes: The whole document before and after the change, which may be a Secret.
+        hides: Whether to mask every value.
     """
     hides = hides or any(is_secret_value(whole, path) for whole in wholes)
     return redact_value(old, hides=hides), redact_value(new, hides=hides)
 
 
 def redact_value(value: Any, *, hides: bool) -> Any:
-    """Return a value for output: masked if it contains a secret or with `hides`, shortened if long."""
+    """Return a value for output. Mask it if `hides` is True or if it contains a Secret. Shorten a long value."""
     if value is ABSENT or value is None:
         return value
     if hides or contains_secret(value):

@@ -1,4 +1,4 @@
-"""Repository objects: a Git URL, a branch and a directory that contain packages."""
+"""Reader of Repository objects. A Repository is a Git URL, a branch and a directory that contain packages."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ REPOSITORY_API_VERSION = f"{PORCH_GROUP}/v1alpha1"
 
 @dataclass(frozen=True)
 class Repository:
-    """A valid Repository object. `directory` has no outer slashes, `url` is unchanged from the config.
+    """A valid Repository object. `url` is unchanged from the config. `directory` has no slash at its start or end.
 
-    `tag_prefix` is the prefix of the revision tags of its packages: "" for catalogs, `NAME/` for clusters by default.
+    `tag_prefix` is the prefix of the revision tags of its packages. By default, it is "" for a catalog and `<Repository
+    name>/` for a deployment repository.
     """
 
     key: ObjectKey
@@ -40,7 +41,7 @@ Repositories = Mapping[tuple[str, str], Repository]
 
 
 def read_repositories(catalog: Catalog) -> tuple[Repositories, tuple[Finding, ...]]:
-    """Return the valid Repositories by (namespace, name), and the errors of the others."""
+    """Return the valid Repositories by namespace and name, and the errors of invalid Repositories."""
     repositories: dict[tuple[str, str], Repository] = {}
     findings: list[Finding] = []
     for manifest in catalog.objects_of_kind(PORCH_GROUP, "Repository"):
@@ -53,13 +54,13 @@ def read_repositories(catalog: Catalog) -> tuple[Repositories, tuple[Finding, ..
 
 
 def format_kptfile_url(text: str) -> str:
-    """Return a Repository's URL for Kptfiles: with the suffix `.git`, without credentials."""
+    """Return the URL of a Repository as Kptfiles contain it: with the suffix `.git` and without credentials."""
     bare = redact_url(text).rstrip("/")
     return bare if bare.endswith(".git") else f"{bare}.git"
 
 
 def explain_missing_repository(repositories: Repositories, namespace: str, name: str) -> str:
-    """Return the message for a Repository that does not exist, with similar or existing names."""
+    """Return the error that a Repository does not exist. Add other namespaces or existing names as a hint."""
     message = f'could not find Repository "{name}" in namespace "{namespace}"'
     elsewhere = sorted(other_namespace for other_namespace, other_name in repositories if other_name == name)
     names = sorted(other_name for other_namespace, other_name in repositories if other_namespace == namespace)
@@ -67,12 +68,12 @@ def explain_missing_repository(repositories: Repositories, namespace: str, name:
         return (
             f"{message}; a Repository with this name exists in other namespaces: {', '.join(elsewhere[:_MAX_LISTED])}"
         )
-    # A long list does not help, and it would change the status of invalid objects with each new cluster.
+    # Omit a long list of names, because each new cluster would change the list and the status of invalid objects.
     return f"{message}; existing Repositories: {', '.join(names)}" if 0 < len(names) <= _MAX_LISTED else message
 
 
 def read_repository(manifest: ConfigObject) -> Repository | list[Finding]:
-    """Return a Repository, or the errors of its fields. Unknown fields are ignored."""
+    """Return a Repository, or the errors of an invalid Repository. Unknown fields are ignored."""
     spec = _get_mapping(manifest.data.get("spec"))
     git = _get_mapping(spec.get("git"))
     errors = [*_find_text_errors(manifest, git), *_find_spec_errors(manifest, spec)]
@@ -86,7 +87,7 @@ def read_repository(manifest: ConfigObject) -> Repository | list[Finding]:
     directory = (git.get("directory") or "").strip("/")
     tag_prefix = git.get("tagPrefix")
     prefix = (f"{manifest.key.name}/" if deployment else "") if tag_prefix is None else tag_prefix
-    # A complete tag has a package path and a revision after the prefix.
+    # Check the prefix together with a character, because a package path and a revision follow the prefix in a tag.
     if error := validate_ref_name(f"{prefix}x"):
         message = f'spec.git.tagPrefix "{prefix}" is invalid: {error}'
         return [_create_finding(manifest, ("spec", "git", "tagPrefix"), message, NAME_NOT_USABLE)]
@@ -123,7 +124,7 @@ def _find_text_errors(manifest: ConfigObject, git: Mapping[str, Any]) -> list[Fi
     if isinstance(repo, str) and has_credentials(repo):
         message = (
             f'spec.git.repo must not contain a user name, password or token. Write "{redact_url(repo)}";'
-            " put the credentials into the file of the setting git.credentials_file. In a path, write @ as %40"
+            " put the credentials into the file of the setting `git.credentials_file`. In a path, write @ as %40"
         )
         errors.append(_create_finding(manifest, ("spec", "git", "repo"), message, CREDENTIAL_IN_URL))
     directory = git.get("directory")

@@ -1,6 +1,6 @@
-"""Findings about resources of packages: issues at a path of a resource, and Secrets with values.
+"""Findings about resources in packages, and the check for Secrets with values.
 
-Everyone with read access to a Git branch can read a Secret on it, and Git keeps it in the history.
+Secrets are reported, because everyone with read access to a Git branch can read them and Git keeps them in its history.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from reconciler.packages.resource import KrmResource
 from reconciler.redaction import MASK, is_secret
 
 _VALUE_FIELDS = ("data", "stringData")
-# Large enough for the files of the packages of one pass.
+# Maximum number of files in the cache. It is larger than the usual number of package files in one pass.
 _CACHED_FILES = 4096
 
 
 @dataclass(frozen=True)
 class ResourceIssue:
-    """An issue at `path` of a resource.
+    """An issue at `path` of a resource, from which `create_finding` creates a finding.
 
-    `value` is the value found, if the message is about it. `create_finding` decides whether the value may be shown.
+    `value` is the wrong value. It is ABSENT if the issue is not about a value.
     """
 
     code: FindingCode
@@ -43,16 +43,16 @@ class ResourceIssue:
 
     @property
     def is_error(self) -> bool:
-        """Whether the resource must not be published."""
+        """Whether the severity of the issue is error, so that the resource must not be published."""
         return self.code.severity is Severity.ERROR
 
 
 def create_finding(resource: PackageResource, issue: ResourceIssue, subject: str = "") -> Finding:
-    """Return the finding for an issue of a resource. Values of Secrets are masked."""
+    """Return a finding for an issue of a resource. If the resource is a Secret, its value is masked."""
     value = MASK if is_secret(resource.data) else issue.value
     quoted = "" if issue.value is ABSENT else f', not "{value}"'
     prefix = f"{subject}: " if subject else ""
-    # JSON files are read without line numbers.
+    # Use line 0 for JSON files, because the JSON parser does not return line numbers.
     line = 0 if resource.file.endswith(".json") else resource.document.find_line(issue.path)
     location = SourceLocation(resource.file, line, str(resource.key), format_pointer(issue.path))
     return issue.code.finding(f"{prefix}{issue.message}{quoted}", location)
@@ -60,16 +60,16 @@ def create_finding(resource: PackageResource, issue: ResourceIssue, subject: str
 
 @dataclass(frozen=True)
 class _Item(KrmResource):
-    """An item of a List."""
+    """A resource that is an item of a List object."""
 
     data: Any
 
 
 def find_secrets(files: FileTree, *, block: bool) -> tuple[Finding, ...]:
-    """Return a warning for every core Secret with values; an error with `block`. Values are never shown.
+    """Return a warning for every Secret of the core group that contains values. If `block` is True, return errors.
 
-    Items of List objects are included. Kptfiles, local config and unparsable files are excluded. Sealed or external
-    secrets are other kinds. A Secret with empty values is a placeholder and is allowed.
+    Items of List objects are checked as well. Kptfiles, local config and files that cannot be parsed are not checked. A
+    Secret with empty values is allowed, because it is a placeholder. Messages never contain the values.
     """
     findings = (finding for file in Package(files).iterate_krm_files() for finding in _find_secrets_in_file(*file))
     return tuple(map(upgrade_to_error, findings)) if block else tuple(findings)
@@ -106,6 +106,6 @@ def _has_values(field: object) -> bool:
 
 
 def _locate(resource: PackageResource, object_key: ObjectKey, path: DataPath) -> SourceLocation:
-    # JSON files are read without line numbers.
+    # Use line 0 for JSON files, because the JSON parser does not return line numbers.
     line = 0 if resource.file.endswith(".json") else resource.document.find_line(path)
     return SourceLocation(resource.file, line, str(object_key), format_pointer(path))

@@ -1,6 +1,6 @@
-"""Results of controllers: package variants, blocked owners, status of config objects, deletion guards.
+"""Result types of controllers: package variants, stalled owners, statuses of config objects, and deletion guards.
 
-Planning works with these types only and does not depend on the API kinds.
+Planning depends only on these types and not on API kinds such as PackageVariant.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from reconciler.memory import cached
 
 @dataclass(frozen=True, slots=True)
 class PackageOwner:
-    """The object that requests a package.
+    """The object that requests a package, such as a PackageVariant.
 
-    `parent` is the object that generated the owner, for example a PackageVariantSet; `target_indexes` are the indexes
-    of its `spec.targets` that request the package.
+    `parent` is the object that generated the owner, such as a PackageVariantSet. `target_indexes` are the indexes in
+    the parent's `spec.targets` that request the package.
     """
 
     key: ObjectKey
@@ -44,7 +44,7 @@ class PackageOwner:
 
 @dataclass(frozen=True, order=True, slots=True)
 class PackageTarget:
-    """Location of a package: a Repository by namespace and name, and a package path."""
+    """Location of a package: the namespace and name of a Repository, and the package path."""
 
     namespace: str
     repository: str
@@ -56,15 +56,15 @@ class PackageTarget:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamPackage:
-    """A resolved upstream package: the content of its lock, and its tree.
+    """An upstream package at a commit, with the data for `upstreamLock` in the Kptfile.
 
     Attributes:
-        url: The remote to read from.
-        repo: The URL for Kptfiles, without credentials.
-        repository: The Repository's name.
-        directory: The package's directory, without a leading slash.
-        ref: A tag name, a branch name or a commit.
-        is_floating: Whether the requested reference can move, so that it is not `ref`.
+        url: The URL from which the remote is read.
+        repo: The URL that is written to Kptfiles. It contains no credentials.
+        repository: The name of the Repository object.
+        directory: The path of the package's directory, without a slash at its start.
+        ref: A tag name, a branch name or a commit ID.
+        is_floating: Whether the requested reference can move to another revision, e.g. a tag such as `stable`.
     """
 
     namespace: str
@@ -88,46 +88,47 @@ class UpstreamPackage:
 
     @property
     def summary(self) -> str:
-        """The upstream on one line, for commit trailers."""
+        """The upstream in one line, for the trailers of commit messages."""
         return f"{self.repository}/{self.package} {self.ref} {self.commit}"
 
     @property
     def fingerprint(self) -> str:
-        """The fields that the output of a render depends on, in the format of the trace."""
+        """A text for the trace. It contains the fields of the upstream that affect the rendered package."""
         return f"{self.repo} {self.directory} {self.ref} {self.tree}"
 
 
 @dataclass(frozen=True)
 class GeneratedSource:
-    """Files that a controller generates: the whole source of a package without an upstream."""
+    """The files of a package that a controller generates. Such a package has no upstream."""
 
     files: FileTree
 
     def as_data(self) -> dict[str, str]:
-        """Return no fields, because there is no upstream."""
+        """Return an empty mapping, because the package has no upstream."""
         return {}
 
     @property
     def summary(self) -> str:
-        """Empty, because there is no upstream."""
+        """An empty text, because the package has no upstream."""
         return ""
 
     @property
     def fingerprint(self) -> str:
-        """The id of the files, in the format of the trace."""
+        """The tree ID of the files, for the trace."""
         return self.files.id
 
     @property
     def committer_seconds(self) -> int:
-        """Zero: generated files have no date of their own."""
+        """Zero, because generated files have no date."""
         return 0
 
 
 @dataclass(frozen=True)
 class SettlingReference:
-    """A moved upstream reference whose `settle` duration has not passed.
+    """An upstream reference that has moved and must not be followed until its `settle` duration has passed.
 
-    `until` is in seconds since 1970: a date from Git plus the duration, and never the time of a clock.
+    `until` is the end of this duration in seconds since 1970. It is calculated from a date in Git and not from the
+    clock.
     """
 
     until: int
@@ -136,7 +137,7 @@ class SettlingReference:
 
 @dataclass(frozen=True)
 class ConfigInjection:
-    """One completed config injection: the injection point, and the object that the content comes from."""
+    """A completed injection of one config object into one injection point."""
 
     point: str
     file: str
@@ -159,9 +160,9 @@ MutationStep = Literal["context", "pipeline", "injection"]
 
 @dataclass(frozen=True)
 class MutationResult:
-    """A package after the mutation steps. With an error finding the files must not be used.
+    """A package after its mutation steps. If a finding is an error, the files must not be used.
 
-    `stages` is the package after each step, by the step's name and in order.
+    `stages` contains the name of each step and the package after this step, in order.
     """
 
     files: FileTree
@@ -172,9 +173,9 @@ class MutationResult:
 
 @dataclass(frozen=True)
 class PreviousRender:
-    """The variant's previous output, and the upstream package that it was rendered from.
+    """The output of the previous render of a package variant, and the upstream package from which it was rendered.
 
-    `branch` is the package on its branch now, with local changes; None if only the output is known.
+    `branch` is the package on its branch now, including local changes. It is None if only the output is known.
     """
 
     rendered: FileTree
@@ -183,26 +184,29 @@ class PreviousRender:
 
 
 class Mutation(Protocol):
-    """The mutation steps of a variant in order: package context, pipeline, injection. It must be picklable."""
+    """Function that applies all mutation steps of a package variant: package context, pipeline and injection.
+
+    Implementations must be picklable.
+    """
 
     def __call__(self, files: FileTree, view: CatalogView, earlier: PreviousRender | None = None) -> MutationResult:
-        """Return the package with all steps applied. Without `earlier` the package is a first clone."""
+        """Return the package after all steps. If `earlier` is None, the package is rendered for the first time."""
         ...
 
 
 class Provenance(Protocol):
-    """Origin of the values of a generated package. It is calculated only when it is written."""
+    """Provenance of a generated package. It is calculated only when a status file is written."""
 
     def list_layers(self) -> list[dict[str, Any]]:
-        """Return `layers` of the status file: the steps that led to each value, redacted."""
+        """Return the field `layers` of the status file: the changes that led to each value. Secrets are masked."""
         ...
 
     def list_applied_overrides(self) -> list[dict[str, str]]:
-        """Return `appliedOverrides` of the status file: the objects that changed the package, in order."""
+        """Return the field `appliedOverrides` of the status file: the objects that changed the package."""
         ...
 
     def list_objects(self) -> list[dict[str, str]]:
-        """Return `inputs.objects` of the status file: the objects that the package was generated from."""
+        """Return the field `inputs.objects` of the status file: the source objects of the package."""
         ...
 
 
@@ -213,9 +217,10 @@ ConflictPolicy = Literal["upstream", "local", "block"]
 
 
 def get_default_conflict_policy(profile: Literal["safe", "compat"]) -> ConflictPolicy:
-    """Return the conflict policy of a package with an upstream if no object and no setting names one.
+    """Return the default conflict policy of a package with an upstream.
 
-    Profile `safe` keeps local changes. Profile `compat` takes the upstream's value, as kpt does.
+    It applies if neither the object nor a setting sets a policy. Profile `safe` keeps local changes. Profile `compat`
+    uses the value of the upstream, as kpt does.
     """
     return "local" if profile == "safe" else "upstream"
 
@@ -225,18 +230,22 @@ ConfigSources = Mapping[str, tuple[str, ...]]
 
 
 def format_object_id(key: ObjectKey) -> str:
-    """Return the id of a config object in state: `group/Kind/namespace/name`."""
+    """Return the ID of a config object in the state: `group/Kind/namespace/name`."""
     return "/".join(key)
 
 
 def parse_object_id(object_id: str) -> ObjectKey:
-    """Return the object key for an id. Raises ValueError for an invalid id."""
+    """Return the object key for an ID such as `apps/Deployment/default/web`.
+
+    Raises:
+        ValueError: The ID is invalid.
+    """
     group, kind, namespace, name = object_id.split("/", 3)
     return ObjectKey(group, kind, namespace, name)
 
 
 def collect_config_sources(manifests: Iterable[ConfigObject]) -> ConfigSources:
-    """Return the config files of objects, sorted. Equal results are usually the identical object."""
+    """Return the config files of objects, sorted by path, with the IDs of the objects in each file."""
     return _group_by_file(tuple(sorted({(manifest.file, format_object_id(manifest.key)) for manifest in manifests})))
 
 
@@ -250,19 +259,19 @@ def _group_by_file(objects: tuple[tuple[str, str], ...]) -> ConfigSources:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One package of the desired state, ready to be rendered.
+    """One package of the desired state, with everything that is required to render it.
 
     Attributes:
-        deployment: Whether the target is a cluster. Then the package gets a package context and cluster overrides.
-        is_per_cluster: Whether the owner has one such package on each of its clusters.
-        settling: Set while a moved upstream reference must not be followed yet.
-        strategy: The owner's update strategy; None if it names none.
-        conflict_policy: The owner's conflict policy; None if it names none.
-        provenance: The origin of the values, if a controller calculated them from several objects.
-        dependencies: Name and fingerprint of each input of the render besides the objects that the mutation looks up.
-            The name is shown as the cause of a draft when the fingerprint changes.
-        sources: The config files without which the package would not exist. State records them, so that a later pass
-            can check that they were deleted.
+        deployment: Whether the target is a cluster. Such packages get a package context and cluster overrides.
+        is_per_cluster: Whether the owner requests the same package on several clusters.
+        settling: The upstream reference that has moved and must not be followed yet. None if there is none.
+        strategy: The update strategy that the owner sets. None if the owner sets no strategy.
+        conflict_policy: The conflict policy that the owner sets. None if the owner sets no policy.
+        provenance: The origin of the values. None unless a controller calculates the values from several objects.
+        dependencies: The fingerprint of each input of the render by name, except for objects that the mutation reads.
+            If a fingerprint changes, the name is shown as the reason of the draft.
+        sources: The config files that request the package. The state records them, so that a later pass can check
+            whether the request was deleted.
     """
 
     owner: PackageOwner
@@ -285,21 +294,21 @@ class Variant:
 
     @property
     def upstream(self) -> UpstreamPackage | None:
-        """The upstream package; None if a controller generates the files."""
+        """The upstream package. None if a controller generates the files."""
         return self.source if isinstance(self.source, UpstreamPackage) else None
 
     @property
     def cluster(self) -> str:
-        """The name of the target cluster; "" if the target is not a cluster."""
+        """The name of the target cluster. "" if the target is not a cluster."""
         return self.target.repository if self.deployment else ""
 
 
 @dataclass(frozen=True)
 class StalledVariant:
-    """An owner whose variant cannot be calculated. The published package stays unchanged.
+    """An owner whose package variant cannot be computed. Its published packages stay unchanged.
 
-    `upstream_target` is the location of the upstream package, if it is known. `packages` are the package paths that the
-    owner requests on unknown clusters.
+    `upstream_target` is the location of the upstream package. It is None if it is unknown. If the clusters of the owner
+    are unknown, `packages` contains the package paths that the owner requests.
     """
 
     owner: PackageOwner
@@ -312,16 +321,16 @@ class StalledVariant:
 
 @dataclass(frozen=True)
 class RevisionPin:
-    """A revision in the config that follows the tag beside it by proposals (`tagMode: rewrite`).
+    """A `revision` field in the config that the daemon updates with proposals when a tag moves (`tagMode: rewrite`).
 
     Attributes:
         line: First line of the object's document in `file`.
         path: Path of the upstream in the document.
-        written_revision: The revision in the config; None if there is none.
-        tagged_revision: The revision that the tag names now, in the notation of the config; None while it is unknown or
-            while the tag settles.
+        written_revision: The revision in the config. None if the config has no revision.
+        tagged_revision: The revision that the tag names now, in the notation of the config. None if the revision is
+            unknown or the tag has not settled.
         is_same_package: Whether both revisions have the same package content.
-        is_downgrade: Whether the tagged revision is older.
+        is_downgrade: Whether the tagged revision is older than the revision in the config.
         seconds: Commit date of the tagged revision, in seconds since 1970.
     """
 
@@ -341,21 +350,21 @@ class RevisionPin:
 
     @property
     def id(self) -> str:
-        """The unique id of the revision's field. State uses it as a key."""
+        """The unique ID of the `revision` field, which the state uses as a key."""
         return f"{self.key} {'.'.join(map(str, self.path))}"
 
 
 @dataclass(frozen=True)
 class ConfigStatus:
-    """Status of a config object: a set's conditions, or a whole generated object.
+    """Status of a config object, such as the conditions of a set, or a generated object with its spec.
 
     Attributes:
-        fields: Further fields of `.status`.
-        spec: Only for generated objects.
-        metadata: Only for generated objects.
-        children: The owners that this object generated.
-        folder: Folder of additional `files` on the status branch.
-        files: Content by file name; None leaves the existing files unchanged.
+        fields: More fields of `.status`.
+        spec: The spec of a generated object. None for an object in the config.
+        metadata: The metadata of a generated object. Empty for an object in the config.
+        children: The keys of the owners that this object generated.
+        folder: Folder on the status branch for `files`.
+        files: Content of more files by name. None leaves the existing files unchanged.
     """
 
     key: ObjectKey
@@ -371,15 +380,16 @@ class ConfigStatus:
 
 @dataclass(frozen=True)
 class DeletionGuard:
-    """Decision about the packages that an existing owner no longer requests.
+    """Decision about the existing packages that their owner no longer requests.
 
     Attributes:
         targets: The packages that may be deleted.
-        reason: Why other packages are not deleted; "" if there is no such reason.
-        existing_count: The number of packages that the limit was calculated with.
-        unconfirmed: The packages whose deletion waits for a confirmation.
+        reason: The reason why the deletion of other packages is blocked. "" if no deletion is blocked.
+        existing_count: The number of packages from which the limit was calculated.
+        unconfirmed: The packages whose deletion a person must confirm first.
         acknowledged_hashes: The deletion hashes that users have acknowledged.
-        confirmed: The packages of `targets` that a person has confirmed. No other guard blocks them.
+        confirmed: The packages in `targets` whose deletion a person has confirmed. No other guard blocks their
+            deletion.
     """
 
     targets: frozenset[PackageTarget] = frozenset()
@@ -398,8 +408,8 @@ class DeletionGuard:
 class ControllerResult:
     """Result of a controller for one catalog.
 
-    `kept_owners` count as unchanged owners, for example a set that failed. `guards` are by owner; an owner without a
-    guard keeps its packages.
+    `kept_owners` are owners that could not be processed, such as a set that failed. Their packages stay unchanged.
+    `guards` contains the deletion guard of each owner. If an owner has no guard, no package of the owner is deleted.
     """
 
     variants: tuple[Variant, ...] = ()
@@ -412,7 +422,7 @@ class ControllerResult:
 
 
 def merge_results(results: Sequence[ControllerResult]) -> ControllerResult:
-    """Return the combined results of several controllers."""
+    """Return one result that combines the results of several controllers."""
     return ControllerResult(
         tuple(chain.from_iterable(result.variants for result in results)),
         tuple(chain.from_iterable(result.stalled for result in results)),

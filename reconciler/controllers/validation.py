@@ -1,6 +1,6 @@
-"""Validation of objects field by field, and the texts of validation messages.
+"""Readers that validate the fields of an object, and functions for validation messages.
 
-Every error becomes a finding at its line, and reading continues, so that one pass reports all errors of an object.
+Each error becomes a finding with its line, and reading continues. Therefore, one pass reports all errors of an object.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ _MAX_VALUES = 8
 
 @dataclass
 class FieldFindings:
-    """Findings of one object in reading order; `code` is the default code."""
+    """The findings of one object, in reading order. `code` is the code of findings that are added without a code."""
 
     where_at: Callable[[DataPath], SourceLocation]
     code: FindingCode
     findings: list[Finding] = field(default_factory=list)
 
     def add(self, path: DataPath, message: str, code: FindingCode | None = None) -> None:
-        """Add a finding. The message completes a sentence that starts with the field's path."""
+        """Add a finding about a field. Its text is the path and `message`, e.g. "spec.kind must be a string"."""
         self.findings.append((code or self.code).finding(f"{format_path(path)} {message}", self.where_at(path)))
 
 
 class FieldReader:
-    """Reader of one mapping. Null counts as absent.
+    """Reader of one mapping. A null value is treated as an absent field.
 
-    A field with a wrong type is an error and is read as absent. A field that is not in `known` is an error, unless
-    `known` is None. With `quotes=False` no message quotes a value or a field name of this mapping or below it, because
-    users may write secrets anywhere.
+    If a field has a wrong type, the reader adds an error and treats the field as absent. A field that is not in `known`
+    is an error, unless `known` is None. If `quotes` is False, no message contains a value or field name of this mapping
+    or of nested mappings, because they may contain secrets.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class FieldReader:
         return f", not {describe_value(value)}" if self.quotes else ""
 
     def add_finding(self, name: str, message: str, code: FindingCode | None = None) -> None:
-        """Add a finding for a field."""
+        """Add a finding about the field `name` of this mapping."""
         self.faults.add((*self.path, name), message, code)
 
     def has_value(self, name: str) -> bool:
@@ -75,7 +75,7 @@ class FieldReader:
         return self.data.get(name) is not None
 
     def read_text(self, name: str, *, required: bool = False) -> str:
-        """Return a string; "" if absent. A required string must not be empty."""
+        """Return the string in a field. Return "" if the field is absent. A required string must not be empty."""
         value = self.data.get(name)
         if value is not None and not isinstance(value, str):
             self.add_finding(name, f"must be a string{self._format_found_value(value)}: quote it")
@@ -84,7 +84,7 @@ class FieldReader:
         return value if isinstance(value, str) else ""
 
     def read_choice(self, name: str, allowed: Sequence[str], default: str = "", code: FindingCode | None = None) -> str:
-        """Return one of the allowed strings, or the default if the value is absent, empty or not allowed."""
+        """Return one of the allowed strings. Return the default if the value is absent, empty or not allowed."""
         value = self.data.get(name)
         if value in (None, "") and default:
             return default
@@ -94,9 +94,9 @@ class FieldReader:
         return default or allowed[0]
 
     def read_mapping(self, name: str, known: Sequence[str] | None, *, quotes: bool = True) -> Self:
-        """Return a reader of the mapping in a field; empty if absent.
+        """Return a reader of the mapping in a field. If the field is absent, the mapping is empty.
 
-        With `quotes=False` the message does not quote a value that is not a mapping.
+        If `quotes` is False and the value is not a mapping, the message does not contain the value.
         """
         value = self.data.get(name)
         if not quotes and value is not None and not isinstance(value, Mapping):
@@ -105,7 +105,7 @@ class FieldReader:
         return type(self)(value, (*self.path, name), self.faults, known, quotes=self.quotes)
 
     def iterate_items(self, name: str) -> Iterator[tuple[DataPath, Any]]:
-        """Yield path and value of each list item; nothing if the list is absent."""
+        """Yield the path and the value of each item of a list. Yield nothing if the list is absent."""
         value = self.data.get(name)
         if value is None:
             return
@@ -116,7 +116,7 @@ class FieldReader:
             yield (*self.path, name, index), item
 
     def iterate_mappings(self, name: str, known: Sequence[str] | None) -> Iterator[Self]:
-        """Yield a reader of each mapping in a list."""
+        """Yield a reader for each item of a list of mappings."""
         for path, item in self.iterate_items(name):
             if isinstance(item, Mapping):
                 yield type(self)(item, path, self.faults, known, quotes=self.quotes)
@@ -124,7 +124,7 @@ class FieldReader:
                 self.faults.add(path, f"must be a mapping{self._format_found_value(item)}")
 
     def read_texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of strings; () if absent."""
+        """Return the strings of a list. Return () if the list is absent."""
         texts = []
         for path, item in self.iterate_items(name):
             if isinstance(item, str):
@@ -134,7 +134,7 @@ class FieldReader:
         return tuple(texts)
 
     def read_string_map(self, name: str) -> dict[str, str]:
-        """Return a mapping of strings to strings; {} if absent."""
+        """Return the mapping of strings to strings in a field. Return {} if the field is absent."""
         value, strings = self.data.get(name), {}
         if value is not None and not isinstance(value, Mapping):
             self.add_finding(name, f"must be a mapping{self._format_found_value(value)}")
@@ -148,49 +148,49 @@ class FieldReader:
         return strings
 
     def require(self, name: str, requirement: str, code: FindingCode | None = None) -> None:
-        """Add a finding if a field has no value."""
+        """Add the finding "must be <requirement>" if a field has no value."""
         if not self.has_value(name):
             self.add_finding(name, f"must be {requirement}", code)
 
 
 def format_path(path: DataPath) -> str:
-    """Return a path as messages quote it, for example `spec.overrideRules[2].overriders`."""
+    """Return a path in the notation of messages, for example `spec.overrideRules[2].overriders`."""
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return "".join(steps).removeprefix(".")
 
 
 def suggest_name(name: str, known: Sequence[str]) -> str:
-    """Return "; did you mean NAME?" for the most similar known name, or "" if no name is similar."""
-    # The comparison is too slow for very many names.
+    """Return "; did you mean NAME?" for the most similar known name. Return "" if no name is similar."""
+    # Make no suggestion if there are very many names, because the comparison would be too slow.
     nearest = get_close_matches(name, known, 1) if len(known) <= _MAX_COMPARED else []
     return f"; did you mean {nearest[0]}?" if nearest else ""
 
 
 def format_list(names: Sequence[str], joint: str = ", ") -> str:
-    """Return a joined list of names, shortened after a maximum number of names."""
+    """Return the names joined to one text. Omit names above a maximum number, and add how many are omitted."""
     more = f", and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
     return joint.join(names[:_MAX_LISTED]) + more
 
 
 def describe_value(value: object) -> str:
-    """Return a value for messages about wrong types; the content of a list or mapping is not shown."""
+    """Return a value for a message about a wrong type. For a list or mapping, return only its type."""
     if isinstance(value, list | Mapping) and value:
         return "a list" if isinstance(value, list) else "a mapping"
     return quote_value(value)
 
 
 def quote_value(value: object) -> str:
-    """Return a value as compact JSON, shortened to a maximum length."""
+    """Return a value as compact JSON. Shorten long JSON."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
     return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 1]}…"
 
 
 class AnyLabelRequirement(Protocol):
-    """One requirement on labels, from any kind of selector."""
+    """One requirement for labels. It can be from any type of selector."""
 
     @property
     def key(self) -> str:
-        """The label's key."""
+        """The key of the label."""
         ...
 
     @property
@@ -200,31 +200,31 @@ class AnyLabelRequirement(Protocol):
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The values that the operator compares with."""
+        """The label values with which the operator compares."""
         ...
 
 
 def list_requirements(selector: LabelSelector) -> tuple[LabelRequirement, ...]:
-    """Return all requirements of a selector, including those of `matchLabels`."""
+    """Return all requirements of a selector, from `matchLabels` and `matchExpressions`."""
     return (*require_values(selector.match_labels), *selector.match_expressions)
 
 
 def require_values(labels: Iterable[tuple[str, str]]) -> tuple[LabelRequirement, ...]:
-    """Return requirements that labels have exactly these values."""
+    """Return one requirement for each label, with the operator `In` and the value of the label."""
     return tuple(LabelRequirement(key, "In", (value,)) for key, value in labels)
 
 
 def explain_no_match(
     requirements: Sequence[AnyLabelRequirement], label_sets: Collection[Mapping[str, str]], noun: str
 ) -> str:
-    """Return why no object matches all requirements, as the end of a sentence.
+    """Return why no object matches all requirements. The text is the end of a sentence.
 
-    The reason is the first requirement that no object fulfills, and the labels that exist instead.
+    It names the first requirement that no object meets, and the labels that exist.
 
     Args:
         requirements: The requirements of a selector.
         label_sets: The labels of each candidate object.
-        noun: The name of the candidates in the message, for example "Cluster of org".
+        noun: The term for the candidates in the message, for example "Cluster of org".
     """
     if not label_sets:
         return f"there is no {noun}"
