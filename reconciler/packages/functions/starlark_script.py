@@ -55,6 +55,8 @@ def evaluate_script(request: bytes) -> bytes:
             return _format_error(error_message)
         returned = _run_script(name, source, parsed_request["resourceList"], log.write)
     except (interpreter.StarlarkError, TypeError, ValueError) as error:
+        if _MEMORY_ERROR_LINE in str(error).splitlines():
+            raise MemoryError from error
         return _format_error(_format_reason(str(error), name))
     except (MemoryError, KeyboardInterrupt, SystemExit):
         raise
@@ -78,6 +80,11 @@ def evaluate_script(request: bytes) -> bytes:
 
 def _format_error(message: str) -> bytes:
     return json.dumps({"error": message}).encode()
+
+
+# The interpreter converts a MemoryError of a module function, e.g. `re.sub`, to this line of its error report. The
+# report of a call `fail("MemoryError: ")` has the line "error: fail: MemoryError: ".
+_MEMORY_ERROR_LINE = "error: MemoryError: "
 
 
 class _Log:
