@@ -108,9 +108,7 @@ class DraftReview(DraftReader):
             return OpenTarget(open_target.target, error=error.full_message)
 
     def _check_reset(self, open_target: OpenTarget, catalog: Catalog) -> OpenTarget:
-        """Return the target. Add an error if the target branch and the state existed in an earlier pass and are missing
-        now.
-        """
+        """Return the target. Add an error if its branch and state existed in an earlier pass and are missing now."""
         target = open_target.target
         remote = None if open_target.error or open_target.snapshot else self._remotes.get(target.url)
         if remote is None or BRANCH_PREFIX + target.branch in remote.refs:

@@ -1,5 +1,5 @@
-"""Components: controller for component types, components and EnvBindings, after the OpenChoreo proposal for addons.
+"""Controller for component types, components and EnvBindings, after the OpenChoreo proposal for addons.
 
-It compiles definitions and addons, renders each bound component per environment, and builds its packages. Selection of
-clusters in general belongs to `controllers/clusters`.
+The controller compiles definitions and addons, renders each component for its environments, and builds the packages.
+The general selection of clusters is in `controllers/clusters`.
 """

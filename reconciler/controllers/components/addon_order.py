@@ -1,4 +1,4 @@
-"""Execution order of addons: by declared constraints, then by name and id."""
+"""Execution order of addons. Declared constraints come first, then the name of the addon, then the instance id."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from reconciler.krm.yaml import DataPath
 
 @dataclass(frozen=True)
 class AddonOrderConstraints:
-    """Names of the addons that an addon requires, follows or precedes. Unused addons have no effect."""
+    """Names of the addons that an addon requires, runs after, or runs before.
+
+    The names of addons that are not in use have no effect.
+    """
 
     requires: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
@@ -23,7 +26,7 @@ class AddonOrderConstraints:
 
 @dataclass(frozen=True, order=True)
 class _Edge:
-    """One addon that precedes another, and the declaration of this order."""
+    """Order of two addons: `first` runs before `second`. `declared` is the constraint that requires this."""
 
     first: str
     second: str
@@ -33,7 +36,7 @@ class _Edge:
 def order_instances(
     instances: Iterable[AddonInstance], constraints: Mapping[str, AddonOrderConstraints], path: DataPath
 ) -> tuple[AddonInstance, ...] | FieldFinding:
-    """Return instances in execution order, or an error at `path` if the constraints contain a cycle."""
+    """Return addon instances in execution order. Return a finding at `path` if the constraints contain a cycle."""
     all_instances = tuple(instances)
     queue = _InstanceQueue(all_instances, constraints)
     ordered = tuple(queue.iter_ready())
@@ -43,7 +46,7 @@ def order_instances(
 def is_order_declared(
     first: AddonInstance, second: AddonInstance, constraints: Mapping[str, AddonOrderConstraints]
 ) -> bool:
-    """Return whether one of two addons declares its order relative to the other."""
+    """Return whether one of the two addons has a constraint that names the other addon."""
     pair = {first.addon, second.addon}
     return len(pair) == 2 and any(_list_edges(pair, constraints))
 
@@ -51,7 +54,7 @@ def is_order_declared(
 def find_unsatisfiable_order(
     platform: Iterable[str], developer: Iterable[str], constraints: Mapping[str, AddonOrderConstraints], path: DataPath
 ) -> tuple[FieldFinding, ...]:
-    """Return an error for each constraint against the rule that platform addons run before developer addons."""
+    """Return an error for each constraint that requires a developer addon to run before a platform addon."""
     platform_addons, developer_addons = frozenset(platform), frozenset(developer)
     declared = [
         *(
@@ -74,7 +77,7 @@ def find_unsatisfiable_order(
 
 
 class _InstanceQueue:
-    """Instances in topological order. An addon in a cycle is never ready."""
+    """Topological sort of addon instances. Instances of addons in a cycle are not part of the result."""
 
     def __init__(self, instances: tuple[AddonInstance, ...], constraints: Mapping[str, AddonOrderConstraints]) -> None:
         self.instances: dict[str, list[AddonInstance]] = {}
@@ -88,7 +91,7 @@ class _InstanceQueue:
             self.blocker_counts[second] += len(self.instances[first])
 
     def iter_ready(self) -> Iterator[AddonInstance]:
-        """Yield every instance that becomes ready. Of several ready instances, the smallest comes first."""
+        """Yield the instances in execution order. Of several instances that can run next, yield the smallest first."""
         ready = [
             instance
             for addon, instances in self.instances.items()
@@ -105,9 +108,10 @@ class _InstanceQueue:
                     heapq.heappush(ready, successor)
 
     def find_cycle(self) -> list[_Edge]:
-        """Return the declarations of one cycle, beginning with its smallest addon name."""
+        """Return the edges of one cycle. The first edge begins at the smallest addon name in the cycle."""
         incoming = {edge.second: edge for edge in reversed(self.edges) if self.blocker_counts[edge.first]}
-        # Every blocked addon has a blocked predecessor, so following predecessors ends in a cycle.
+        # Follow the predecessors, because each blocked addon has a blocked predecessor. This search always ends in a
+        # cycle.
         addon, visited = min(name for name, count in self.blocker_counts.items() if count), dict[str, _Edge]()
         while addon not in visited:
             visited[addon] = incoming[addon]

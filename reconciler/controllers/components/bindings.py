@@ -1,4 +1,4 @@
-"""Components, environments, and the EnvBindings between them."""
+"""Components, environments, and the EnvBindings that bind components to environments."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from reconciler.controllers.validation import format_list, suggest_name
 from reconciler.krm.findings import Finding, select_errors
 
 ComponentName = tuple[str, str]
-"""Namespace and name. They identify a component of any kind."""
+"""Namespace and name of a component, which are unique across all kinds of components."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class Components:
     """Components of a config, by namespace and name.
 
     Attributes:
-        by_name: Usable components.
-        unusable_reasons: Reasons why a component is not usable: it is invalid, or its name is not unique.
+        by_name: Components that are valid and have a unique name.
+        unusable_reasons: Reason why each other component is not usable: it is invalid, or its name is not unique.
         objects_of_unknown_kind: Objects in the `platform` API group whose kind no component type generates.
-        findings: All findings.
-        rejected: Every object that is not usable as a component, with the error.
+        findings: Findings about all of these objects.
+        rejected: Each object that is not usable as a component, with its error.
     """
 
     by_name: Mapping[ComponentName, Component] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Components:
 
     @cached_property
     def names_by_namespace(self) -> Mapping[str, Collection[str]]:
-        """Names of all components, including unusable ones, by namespace."""
+        """Names of all components by namespace. Components that are not usable are included."""
         names: dict[str, set[str]] = {}
         for namespace, name in (*self.by_name, *self.unusable_reasons):
             names.setdefault(namespace, set()).add(name)
@@ -66,9 +66,9 @@ class Components:
 
 
 def read_components(catalog: Catalog, kinds: Collection[str], cache: ComponentCache) -> Components:
-    """Read the components of a config. `kinds` contains the kinds that component types generate.
+    """Read the components of a config.
 
-    The kinds of component types with errors are included.
+    `kinds` contains the kinds of all component types, including component types with errors.
     """
     objects_by_name: dict[ComponentName, list[ConfigObject]] = {}
     for kind in sorted({*kinds, COMPONENT}):
@@ -81,9 +81,8 @@ def read_components(catalog: Catalog, kinds: Collection[str], cache: ComponentCa
     rejected: list[tuple[ConfigObject, Finding]] = []
     for name, objects in sorted(objects_by_name.items()):
         if len(objects) > 1:
-            unusable[name] = (
-                f"the name is not unique: {format_list([str(manifest.key) for manifest in objects], ' and ')} have it"
-            )
+            keys = format_list([str(manifest.key) for manifest in objects], " and ")
+            unusable[name] = f"the name is not unique: {keys} have this name"
             rejected += (
                 (manifest, COMPONENT_NAME_CONFLICT.finding(f"{manifest.key}: {unusable[name]}", manifest.location))
                 for manifest in objects
@@ -122,13 +121,13 @@ def _build_unknown_kind_finding(manifest: ConfigObject, hint: str) -> Finding:
 
 @dataclass(frozen=True)
 class Environments:
-    """Environments of a config, by name. The name must be unique across namespaces.
+    """Environments of a config, by name. The name of an environment must be unique across namespaces.
 
     Attributes:
-        by_name: Usable environments.
-        clusters_by_name: Sorted names of the clusters that serve each usable environment.
-        unusable_reasons: Reasons why an environment is not usable.
-        findings: All findings.
+        by_name: Environments that are valid and have a unique name.
+        clusters_by_name: Sorted names of the clusters in each of these environments.
+        unusable_reasons: Reason why each other environment is not usable.
+        findings: Findings about all environments.
     """
 
     by_name: Mapping[str, ComponentEnvironment] = field(default_factory=dict)
@@ -137,14 +136,14 @@ class Environments:
     findings: tuple[Finding, ...] = ()
 
     def explain_absence(self, name: str) -> str:
-        """Return the reason why no usable environment has this name."""
+        """Return the reason why `by_name` contains no environment with this name."""
         if name in self.unusable_reasons:
             return f"Environment {name} {self.unusable_reasons[name]}"
         return f"no Environment has the name {name}; existing: {format_list(sorted(self.by_name)) or 'none'}"
 
 
 def read_environments(catalog: Catalog, inventory: ClusterInventory, cache: ComponentCache) -> Environments:
-    """Read the environments of a config, and select their clusters."""
+    """Read the environments of a config, and select their clusters from the inventory."""
     by_name: dict[str, ComponentEnvironment] = {}
     unusable: dict[str, str] = {}
     findings: list[Finding] = []
@@ -165,7 +164,7 @@ def read_environments(catalog: Catalog, inventory: ClusterInventory, cache: Comp
 
 
 def _select_clusters(environment: ComponentEnvironment, inventory: ClusterInventory) -> tuple[str, ...]:
-    """Return the clusters that serve an environment: those that it names and those that it selects."""
+    """Return the sorted names of the clusters that an environment lists or selects by labels."""
     names = {name for name in environment.clusters if name in inventory.clusters}
     selector = environment.selector
     if selector is not None:
@@ -185,7 +184,7 @@ _OWNER = ("spec", "owner", "componentName")
 
 @dataclass(frozen=True, eq=False)
 class ResolvedBinding:
-    """A component, the environment that it is bound to, and the clusters of this environment."""
+    """EnvBinding whose component and environment exist. `clusters` contains the clusters of the environment."""
 
     binding: EnvBinding
     component: Component
@@ -194,15 +193,15 @@ class ResolvedBinding:
 
     @property
     def package(self) -> str:
-        """Path of the component's package."""
+        """Path of the package that contains the rendered component, e.g. `components/live/shop/orders`."""
         key = self.component.key
         return _build_package_path(self.binding.environment, key.namespace, key.name)
 
 
 def get_requested_packages(manifest: ConfigObject) -> frozenset[str]:
-    """Return the package path that the text of a binding requests; empty if a field is missing.
+    """Return the package path that an EnvBinding requests, even if the EnvBinding is not valid.
 
-    This function also works for bindings that are not valid.
+    Return an empty set if the name of the component or environment is missing.
     """
     spec = manifest.data.get("spec")
     owner = spec.get("owner") if isinstance(spec, dict) else None
@@ -220,9 +219,10 @@ def _build_package_path(environment: str, namespace: str, component: str) -> str
 
 @dataclass(frozen=True, eq=False)
 class UnresolvedBinding:
-    """A binding that has no component or no environment.
+    """EnvBinding that is not valid, or whose component or environment is not usable.
 
-    If `is_component_missing`, the component does not exist, and the packages of the binding are no longer requested.
+    If `is_component_missing` is true, the component does not exist. The packages of the EnvBinding are then no longer
+    requested.
     """
 
     manifest: ConfigObject
@@ -232,7 +232,7 @@ class UnresolvedBinding:
 
 @dataclass
 class ComponentBindings:
-    """Bindings of a config, resolved and unresolved."""
+    """All EnvBindings of a config, resolved and unresolved, with findings about them."""
 
     resolved: list[ResolvedBinding] = field(default_factory=list)
     unresolved: list[UnresolvedBinding] = field(default_factory=list)
@@ -242,7 +242,7 @@ class ComponentBindings:
 def resolve_bindings(
     catalog: Catalog, components: Components, environments: Environments, cache: ComponentCache
 ) -> ComponentBindings:
-    """Resolve the component, the environment and the clusters of every binding."""
+    """Find the component, the environment and the clusters of every EnvBinding."""
     result = ComponentBindings()
     bindings_by_target: dict[tuple[ComponentName, str], list[EnvBinding]] = {}
     for manifest in catalog.objects_of_kind(GROUP, BINDING):
@@ -275,9 +275,9 @@ def resolve_bindings(
 
 
 def _find_component_name(binding: EnvBinding, components: Components) -> tuple[ComponentName | None, Sequence[Finding]]:
-    """Return the name of a binding's component, or None if there is no such component.
+    """Return the namespace and name of an EnvBinding's component. Return None if there is no such component.
 
-    If the binding does not name a component, derive it from the binding's own name: `<component>-<suffix>`.
+    If the EnvBinding does not name a component, its own name must have the form `<component>-<suffix>`.
     """
     if binding.component:
         name = (binding.namespace, binding.component)

@@ -10,7 +10,7 @@ CODES = (
         "AddonConflict",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "Two addons in one component exclude each other.",
+        "A component uses two addons, and one of them excludes the other addon.",
     ),
     ADDON_EMPTY := FindingCode(
         "AddonEmpty", Severity.WARNING, FindingScope.OBJECT, "An addon neither creates nor patches a resource."
@@ -25,7 +25,7 @@ CODES = (
         "AddonInvalid",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "An addon has an invalid field. Nothing that uses the addon is rendered.",
+        "An addon has an invalid field. Components that use the addon are not rendered.",
     ),
     ADDON_KEY_COLLISION := FindingCode(
         "AddonKeyCollision",
@@ -73,13 +73,13 @@ CODES = (
         "ComponentDefinitionInvalid",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "A component definition has an invalid field. Nothing that uses the definition is rendered.",
+        "A component definition has an invalid field. Components that use the definition are not rendered.",
     ),
     COMPONENT_INVALID := FindingCode(
         "ComponentInvalid",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "A component has an invalid field. Its packages are kept.",
+        "A component has an invalid field. Its packages stay unchanged.",
     ),
     COMPONENT_NAME_CONFLICT := FindingCode(
         "ComponentNameConflict",
@@ -91,7 +91,7 @@ CODES = (
         "ComponentTypeInvalid",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "A component type has an invalid field. The packages of its components are kept.",
+        "A component type has an invalid field. The packages of its components stay unchanged.",
     ),
     COMPONENT_TYPE_NOT_FOUND := FindingCode(
         "ComponentTypeNotFound",
@@ -109,7 +109,7 @@ CODES = (
         "ConfigExpressionNotAllowed",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "The configuration of an addon contains an expression. Only templates may contain expressions.",
+        "A component type sets a value of an addon to an expression. Only templates can contain expressions.",
     ),
     DEFINITION_NOT_FOUND := FindingCode(
         "DefinitionNotFound",
@@ -121,19 +121,19 @@ CODES = (
         "DefinitionVersionMismatch",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "A component type requires another version of its component definition.",
+        "A component type requires a version that its component definition does not have.",
     ),
     ENV_BINDING_DUPLICATE := FindingCode(
         "EnvBindingDuplicate",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "Two EnvBindings bind one component to the same environment. The packages of both are kept.",
+        "Two EnvBindings bind one component to the same environment. The packages of both EnvBindings stay unchanged.",
     ),
     ENV_BINDING_INVALID := FindingCode(
         "EnvBindingInvalid",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "An EnvBinding has an invalid field. Its packages are kept.",
+        "An EnvBinding has an invalid field. Its packages stay unchanged.",
     ),
     ENV_BINDING_OWNER_GUESSED := FindingCode(
         "EnvBindingOwnerGuessed",
@@ -151,7 +151,7 @@ CODES = (
         "EnvironmentInvalid",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "An Environment has an invalid field. The packages in this environment are kept.",
+        "An Environment has an invalid field. The packages in this environment stay unchanged.",
     ),
     ENVIRONMENT_NOT_FOUND := FindingCode(
         "EnvironmentNotFound",
@@ -184,7 +184,7 @@ CODES = (
         "InstanceIdImplicit",
         Severity.INFO,
         FindingScope.OBJECT,
-        "An addon instance has no explicit id. Resource names would change if a second instance were added.",
+        "An addon instance has no `instanceId`. Resource names can change when a second instance is added.",
     ),
     INSTANCE_ID_MISSING := FindingCode(
         "InstanceIdMissing",
@@ -220,7 +220,7 @@ CODES = (
         "MergeTypeMismatch",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "A patch merges a map with a value that is not a map.",
+        "A patch merges two values of different types, such as a map and a string.",
     ),
     MERGED_WRITE := FindingCode(
         "MergedWrite",
@@ -238,8 +238,8 @@ CODES = (
         "NotBakeable",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "An addon cannot be flattened into a definition, because its targets depend on values that are known "
-        "only during a render.",
+        "A component type cannot be flattened, for example because an expression of an addon depends on values that "
+        "are known only during a render.",
     ),
     NOT_OVERRIDABLE := FindingCode(
         "NotOverridable",
@@ -284,49 +284,49 @@ CODES = (
         "PatchTooLarge",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "Patches exceed the limit for written data, inspected data or depth.",
+        "The patches of a component exceed the limit for written data, read data or nesting depth.",
     ),
     PATH_AMBIGUOUS_ADD := FindingCode(
         "PathAmbiguousAdd",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "A patch adds at a path with a filter or wildcard, which may match several values.",
+        "The path of an add operation ends with a filter or wildcard, which can match several values.",
     ),
     PATH_AMBIGUOUS_CONTAINER := FindingCode(
         "PathAmbiguousContainer",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "A patch passes through a missing value that may be a list or a map.",
+        "The path of a patch contains a number below a missing value, so a list or a map could be created.",
     ),
     PATH_DASH_ONLY_ADD := FindingCode(
         "PathDashOnlyAdd",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "A path ends in `-`, the position after the last list item, but the operation is not add.",
+        "A patch path ends with `-`, the position after the last list item, but the operation is not add.",
     ),
     PATH_FILTER_UNSUPPORTED := FindingCode(
         "PathFilterUnsupported",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "A filter in a path does not compare a field with a value.",
+        "A filter in a patch path is not a comparison of one field with one value.",
     ),
     PATH_INDEX_OUT_OF_RANGE := FindingCode(
         "PathIndexOutOfRange",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "A list index in a path does not exist.",
+        "A list index in a patch path does not exist in the resource.",
     ),
     PATH_NOT_ARRAY := FindingCode(
         "PathNotArray",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "A path requires a list where the resource has another value.",
+        "A patch path requires a list where the resource has another value.",
     ),
     PATH_NOT_OBJECT := FindingCode(
         "PathNotObject",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "A path requires a map where the resource has another value.",
+        "A patch path requires a map where the resource has another value.",
     ),
     PATH_ROOT := FindingCode(
         "PathRoot", Severity.ERROR, FindingScope.OBJECT, "The path of a patch addresses the whole resource."
@@ -404,7 +404,7 @@ CODES = (
         "ShorthandNameHyphen",
         Severity.INFO,
         FindingScope.OBJECT,
-        'The name of a schema field contains "-". Expressions can only access it in brackets.',
+        'The name of a schema field contains "-". Expressions can access such a field only in brackets.',
     ),
     SHORTHAND_SYNTAX := FindingCode(
         "ShorthandSyntax",
@@ -461,16 +461,25 @@ CODES = (
         "An expression contains the beginning of another expression.",
     ),
     TEMPLATE_NULL_IN_TEXT := FindingCode(
-        "TemplateNullInText", Severity.ERROR, FindingScope.PACKAGE, "An expression inside text returns null."
+        "TemplateNullInText",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "An expression inside a text returns null, which has no text form.",
     ),
     TEMPLATE_OMIT_IN_TEXT := FindingCode(
-        "TemplateOmitInText", Severity.ERROR, FindingScope.PACKAGE, "An expression inside text returns omit()."
+        "TemplateOmitInText",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "An expression inside a text returns `omit()`, which can only remove a complete value.",
     ),
     TEMPLATE_UNTERMINATED := FindingCode(
-        "TemplateUnterminated", Severity.ERROR, FindingScope.OBJECT, "An expression is not closed."
+        "TemplateUnterminated", Severity.ERROR, FindingScope.OBJECT, "An expression has no closing brace."
     ),
     UNKNOWN_FIELD := FindingCode(
-        "UnknownField", Severity.ERROR, FindingScope.OBJECT, "A field is not declared for its object."
+        "UnknownField",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "An object has a field that is unknown or not declared in its schema.",
     ),
     VALIDATION_RULE_FAILED := FindingCode(
         "ValidationRuleFailed",
@@ -481,4 +490,4 @@ CODES = (
 )
 
 CEL_CODES = index_codes_by_name(EXPRESSION_CODES)
-"""Finding codes of CEL expressions, by the code of an ExpressionError."""
+"""Finding codes for errors in CEL expressions, by the `code` of the ExpressionError."""

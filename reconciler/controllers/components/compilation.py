@@ -1,6 +1,6 @@
-"""Compilation of component types, and of components without a type, to component plans.
+"""Compilation of component types, and of components without a type, to a ComponentPlan.
 
-Compilation runs in steps. It stops after the first step with errors.
+The compilation consists of several steps, and ends after the first step that finds errors.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ class CompilationResult:
     """Result of compiling a component type or a component without a type.
 
     Attributes:
-        plan: The plan; None after an error.
-        findings: Errors, warnings and infos.
-        files: Contents of the generated files for the status branch, by name.
+        plan: Compiled plan. None if the compilation found errors.
+        findings: Errors, warnings and infos of the compilation.
+        files: Contents of the generated files for the status branch, by file name.
         flatten_findings: Reasons why the requested flattened definition could not be generated.
     """
 
@@ -84,13 +84,13 @@ class CompilationResult:
 def compile_component_type(
     component_type: ComponentType, kind: str, index: DefinitionIndex, limits: ExpressionLimits
 ) -> CompilationResult:
-    """Compile a component type whose components have the given kind."""
+    """Compile a component type. `kind` is the kind that the component type generates."""
     return _TypeCompiler(component_type, kind, index, limits).run()
 
 
 @dataclass
 class _TypeCompiler:
-    """Compilation of one component type. Each step adds findings."""
+    """Compiles one component type, and collects findings."""
 
     component_type: ComponentType
     kind: str
@@ -218,7 +218,7 @@ class _TypeCompiler:
         return tuple(compiled)
 
     def _check_values(self, plan: ComponentPlan) -> Iterator[Finding]:
-        """Yield the errors in values that the component type sets."""
+        """Yield the errors in the addon values that the component type sets."""
         for use in plan.platform_uses:
             yield from tuple(check_static_values(use.config_layer, use.schema)) or use.values.findings
         for addon in self.component_type.developer_addons:
@@ -226,24 +226,24 @@ class _TypeCompiler:
             yield from check_static_values(layer, self._get_addon(addon.name).schema.full)
 
     def _check_compatibility(self, plan: ComponentPlan) -> Iterator[Finding]:
-        """Yield an error for each addon that matches no resource template."""
+        """Yield an error for each addon whose targets match no resource template."""
         yield from check_compatibility(
             (*plan.platform_uses, *plan.allowed_uses.values()), plan.definition, plan.platform_uses, self.manifest
         )
 
     def _check_relations(self, plan: ComponentPlan) -> Iterator[Finding]:
-        """Yield the violated `requires` and `conflictsWith` relations between addons."""
+        """Yield an error for each `requires` or `conflictsWith` of an addon that the component type violates."""
         platform_addons = {use.instance.addon for use in plan.platform_uses}
         allowed_addons = {use.instance.addon for use in plan.allowed_uses.values()}
         yield from find_missing_requirements(plan.platform_uses, platform_addons)
         yield from find_missing_requirements(tuple(plan.allowed_uses.values()), platform_addons | allowed_addons)
         developer_uses = tuple(plan.allowed_uses.values())
         yield from find_addon_conflicts(plan.platform_uses, (*plan.platform_uses, *developer_uses))
-        # A component may use only one of two allowed addons, so this is not an error of the type.
+        # Report a conflict of two allowed addons as a warning, because a component can use only one of the two addons.
         yield from map(downgrade_to_warning, find_addon_conflicts(developer_uses, developer_uses))
 
     def _check_order(self, plan: ComponentPlan) -> Iterator[Finding]:
-        """Yield the order cycles and the order constraints that cannot be met."""
+        """Yield an error for each cycle in the order of addons, and for each constraint that cannot be satisfied."""
         developers = [use.instance for use in plan.allowed_uses.values()]
         platform = [use.instance for use in plan.platform_uses]
         for instances, path in ((platform, _PLATFORM_ADDONS_PATH), (developers, _ALLOWED_ADDONS_PATH)):
@@ -260,7 +260,7 @@ class _TypeCompiler:
         )
 
     def _finish(self, plan: ComponentPlan, uses: Sequence[AddonUse]) -> CompilationResult:
-        """Build the schema for developers, and sort the platform addons."""
+        """Complete the plan: build the schema for developers, and sort the platform addons."""
         declarations = {addon.name: addon for addon in self.component_type.developer_addons}
         addons = [_build_developer_addon(use, declarations[use.instance.addon]) for use in uses]
         schema, field_findings = build_developer_schema(plan.definition.schema, addons)
@@ -285,7 +285,7 @@ def _build_developer_addon(use: AddonUse, declaration: AllowedAddon) -> Develope
 
 
 def sort_uses(uses: Sequence[AddonUse], constraints: Mapping[str, AddonOrderConstraints]) -> tuple[AddonUse, ...]:
-    """Return uses in execution order. The constraints must not contain a cycle."""
+    """Return the uses of addons in execution order. The constraints must not contain a cycle."""
     order = order_instances([use.instance for use in uses], constraints, ())
     assert not isinstance(order, FieldFinding), "compilation already checked that there is no cycle"
     by_instance = {use.instance: use for use in uses}
@@ -293,7 +293,7 @@ def sort_uses(uses: Sequence[AddonUse], constraints: Mapping[str, AddonOrderCons
 
 
 def check_permission(addon: Addon, role: AddonRole, manifest: ConfigObject, path: DataPath) -> Finding | None:
-    """Return an error if a role is not allowed to use an addon."""
+    """Return an error if the label `allowedFor` of an addon does not allow `role`. Otherwise, return None."""
     if role in addon.allowed_roles:
         return None
     group = {"platform": "platform engineers", "developer": "developers"}[role]
@@ -304,7 +304,7 @@ def check_permission(addon: Addon, role: AddonRole, manifest: ConfigObject, path
 def check_instance_ids(
     manifest: ConfigObject, declarations: Sequence[tuple[AddonInstance, bool, DataPath]]
 ) -> Iterator[Finding]:
-    """Yield the errors in instance ids. An addon with several instances needs an id for each of them."""
+    """Yield the findings about the instance ids of addons. Each id is required if an addon has several instances."""
     counts = Counter(instance.addon for instance, _, _ in declarations)
     checked_instances: set[AddonInstance] = set()
     for instance, has_id, path in declarations:
@@ -328,9 +328,10 @@ def check_instance_ids(
 def check_compatibility(
     uses: Sequence[AddonUse], definition: ComponentDefinition, creators: Sequence[AddonUse], manifest: ConfigObject
 ) -> Iterator[Finding]:
-    """Yield an error for each addon whose targets match no template.
+    """Yield an error for each addon whose `spec.targets` match no resource template.
 
-    Templates of the definition and of the addons in `creators` are checked. An addon without targets is compatible.
+    The templates come from the definition and from the addons in `creators`. An addon without `spec.targets` is always
+    compatible.
     """
     templates = [(entry.data, entry.id) for entry in definition.resources]
     templates += ((entry.data, entry.id) for use in creators for entry in use.addon.creates)
@@ -346,7 +347,7 @@ def check_compatibility(
 
 
 def find_missing_requirements(uses: Sequence[AddonUse], present: set[str]) -> Iterator[Finding]:
-    """Yield an error for each required addon that is not in `present`."""
+    """Yield an error for each addon that is required by an addon in `uses`, and is not in `present`."""
     first: dict[str, AddonUse] = {}
     for use in uses:
         first.setdefault(use.instance.addon, use)
@@ -359,7 +360,7 @@ def find_missing_requirements(uses: Sequence[AddonUse], present: set[str]) -> It
 
 
 def find_addon_conflicts(uses: Sequence[AddonUse], others: Sequence[AddonUse]) -> Iterator[Finding]:
-    """Yield an error for each pair of addons, one from each sequence, of which one excludes the other."""
+    """Yield an error for each pair of addons from `uses` and `others` of which one excludes the other."""
     reported: set[frozenset[str]] = set()
     for first_uses, second_uses in ((uses, others), (others, uses)):
         present = {use.instance.addon for use in second_uses}
@@ -377,7 +378,7 @@ _LISTED_ADDONS_PATH: DataPath = ("spec", "addons")
 
 
 def compile_untyped_component(component: Component, index: DefinitionIndex) -> CompilationResult:
-    """Compile a component that names its definition and its addons itself."""
+    """Compile a component without a type, which names its definition and its addons itself."""
     findings = list(_check_references(component, index))
     declarations = component.addons or ()
     if not select_errors(findings):

@@ -1,6 +1,6 @@
-"""The compiled plan of a component type, or of a component without a type.
+"""Compiled plan of a component type, or of a component without a type.
 
-A plan contains everything that the components of a type have in common.
+A plan contains the data that all components of a type have in common.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from reconciler.krm.yaml import DataPath
 
 @dataclass(frozen=True, eq=False)
 class AddonUse:
-    """One use of an addon in a component type or component.
+    """Use of an addon in a component type or component.
 
     Attributes:
         instance: Identity of the addon instance.
-        addon: The addon.
-        key: Key of the addon in components and overrides.
+        addon: Addon that is used.
+        key: Field that contains the values of the addon in components and overrides.
         schema: Full schema of the addon, with the defaults of the component type.
-        declared_by: Object that declares the use.
-        path: Path of the declaration in this object.
-        config: Values that the declaration sets.
-        condition: Condition of the component type, evaluated with the values of the component.
-        has_instance_id: Whether the declaration sets `instanceId`.
+        declared_by: Component type or component that lists the addon.
+        path: Path of the list entry in `declared_by`.
+        config: Values that the list entry sets.
+        condition: Condition that the component type sets. It is evaluated with the values of the component.
+        has_instance_id: Whether the list entry sets `instanceId`.
     """
 
     instance: AddonInstance
@@ -47,43 +47,43 @@ class AddonUse:
 
     @property
     def role(self) -> AddonRole:
-        """Role that declares the use."""
+        """Role that uses the addon: platform or developer."""
         return self.instance.role
 
     @property
     def override_key(self) -> str:
-        """Key for overrides in EnvBindings, for components without a type."""
+        """Key with which an EnvBinding overrides the addon of a component without a type."""
         return self.instance.id if self.has_instance_id else self.key
 
     @property
     def config_path(self) -> DataPath:
-        """Path of the values in the declaration."""
+        """Path of the field `config` in the object that lists the addon."""
         return (*self.path, "config")
 
     @property
     def config_layer(self) -> ValueLayer:
-        """The layer with the values under `config` of the component or addon."""
+        """Value layer with the field `config` of the object that lists the addon."""
         return ValueLayer(self.role, self.declared_by, self.config_path, self.config)
 
     @cached_property
     def values(self) -> EffectiveValues:
-        """Effective values without overrides. All components of the type share them."""
+        """Effective values of the addon without overrides, which are the same for all components of the type."""
         return compute_effective_values((self.config_layer,), self.schema, self.addon.schema)
 
 
 @dataclass(frozen=True, eq=False)
 class ComponentPlan:
-    """Everything that components of a type have in common.
+    """Compiled data that all components of a type have in common.
 
     Attributes:
-        manifest: The component type, or the component without a type.
-        definition: The component definition.
+        manifest: Component type, or component without a type.
+        definition: Component definition with the resource templates.
         platform_uses: Uses of platform addons, in execution order.
-        allowed_uses: Developer addons that components can opt into, by key.
-        listed_uses: Addons of a component without a type, which has no other addons.
+        allowed_uses: Uses of the developer addons that components can select, by key.
+        listed_uses: Uses of the addons that a component without a type lists.
         rules: Validation rules of the component type.
         kind: Kind that the component type generates.
-        schema: Schema of the components' `spec`.
+        schema: Schema of the field `spec` of the components.
     """
 
     manifest: ConfigObject
@@ -97,18 +97,18 @@ class ComponentPlan:
 
     @property
     def uses(self) -> Sequence[AddonUse]:
-        """All uses of addons, whether a component selects them or not."""
+        """All uses of addons. Developer addons that a component does not select are included."""
         return (*self.platform_uses, *self.allowed_uses.values(), *self.listed_uses)
 
     @cached_property
     def order_constraints(self) -> Mapping[str, AddonOrderConstraints]:
-        """Order constraints of all addons, by addon name."""
+        """Order constraints of each addon, by addon name."""
         return {use.addon.name: use.addon.order_constraints for use in self.uses}
 
     def iter_dependencies(self, component: Component) -> Iterator[Hashable]:
-        """Yield everything that the render of a component depends on.
+        """Yield all parts of the plan that the render of a component depends on.
 
-        Of a developer addon that the component does not select, the render depends only on the key.
+        If a component does not select a developer addon, its render depends only on the key of this addon.
         """
         yield from (self.manifest, self.definition, *(use.addon for use in (*self.platform_uses, *self.listed_uses)))
         for key, use in self.allowed_uses.items():

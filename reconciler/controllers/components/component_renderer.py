@@ -1,6 +1,6 @@
-"""Rendering of one component in one environment: values, addons, resources and findings.
+"""Rendering of one component for one environment: values, addons, resources and findings.
 
-The steps on single resources are in `resource_renderer`.
+`resource_renderer` contains the rendering and patching of the single resources.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from reconciler.krm.findings import Finding, select_errors
 
 @dataclass(frozen=True, eq=False)
 class InjectedValues:
-    """Values of the environment, the build and the workload, which the reconciler does not interpret."""
+    """Values of the template variables `env`, `build` and `workload`. The reconciler does not validate these values."""
 
     env: Values = field(default_factory=dict)
     build: Values = field(default_factory=dict)
@@ -63,21 +63,21 @@ class InjectedValues:
 
     @property
     def bindings(self) -> dict[str, Any]:
-        """Variable bindings for templates. Expressions return copies, so they cannot change these values."""
+        """Values of the template variables by name. Templates cannot change them, because expressions return copies."""
         return {"env": self.env, "build": self.build, "workload": self.workload}
 
 
 def build_injected_values(
     binding: EnvBinding, environment: ComponentEnvironment, build: Build | None
 ) -> InjectedValues:
-    """Return the injected values of a component. The binding sets `env.name` and `env.endpoints`."""
+    """Return the values of the template variables `env`, `build` and `workload` for a component."""
     endpoints = {"endpoints": list(binding.endpoints)} if binding.endpoints else {}
     env = {**environment.context, "name": binding.environment, **endpoints}
     return InjectedValues(env, build.context, build.workload) if build else InjectedValues(env)
 
 
 def build_metadata_variable(component: Component) -> dict[str, Any]:
-    """Return the variable `metadata`, which always describes the component, not a patched resource."""
+    """Return the template variable `metadata`: name, namespace, labels and annotations of the component."""
     manifest = component.manifest
     return {
         "name": manifest.key.name, "namespace": manifest.key.namespace,
@@ -86,7 +86,10 @@ def build_metadata_variable(component: Component) -> dict[str, Any]:
 
 
 def find_build(builds: Mapping[tuple[str, str], Build], component: Component, environment: str) -> Build | None:
-    """Return the build of a component for an environment, or else its build for all environments."""
+    """Return the Build of a component for an environment. If there is none, return its Build for all environments.
+
+    Return None if the component has no Build.
+    """
     namespace, name = component.key.namespace, component.key.name
     return builds.get((namespace, f"{name}.{environment}")) or builds.get((namespace, name))
 
@@ -99,14 +102,14 @@ _KIND_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9]*", re.ASCII)
 _ENVIRONMENT_INDEPENDENT_VARIABLES = frozenset(
     {"metadata", "spec", "parameters", "envOverrides", "instanceId", "addon"}
 )
-"""Variables that do not depend on the environment of a component."""
+"""Names of the template variables that do not depend on the environment of a component."""
 
 
 @dataclass(frozen=True, eq=False)
 class RenderedComponent:
-    """Resources of a component, the addon instances that were applied, and the effective values.
+    """Result of rendering a component: its resources, findings, active addon instances, and effective values.
 
-    If the findings contain an error, the resources must not be published.
+    The key None in `values` is the component itself. If `errors` is not empty, the resources must not be published.
     """
 
     resources: tuple[RenderedResource, ...] = ()
@@ -116,7 +119,7 @@ class RenderedComponent:
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """Errors that prevent publishing."""
+        """Findings that are errors. An error prevents the publication of the component."""
         return select_errors(self.findings)
 
 
@@ -127,7 +130,10 @@ def render_component(
     injected_values: InjectedValues,
     limits: ExpressionLimits,
 ) -> RenderedComponent:
-    """Render a component for an environment. Without a binding, only compute and validate its values."""
+    """Render a component for the environment of `binding`.
+
+    If `binding` is None, only compute the values of the component and validate them.
+    """
     component_render = _ComponentRender(plan, component, binding, injected_values, limits)
     component_render.compute_values()
     if select_errors(component_render.findings):
@@ -141,7 +147,7 @@ def render_component(
         component_render.add_findings([error.field_finding.to_finding(error.manifest)], error.instance)
         return component_render.build_result(())
     component_render.add_findings(_check_resources(resources, component))
-    # A resource without a valid identity cannot be sorted.
+    # Sort the resources only if there is no error, because the sort key requires a valid identity of each resource.
     return component_render.build_result(
         () if select_errors(component_render.findings) else tuple(sort_resources(resources))
     )
@@ -149,7 +155,7 @@ def render_component(
 
 @dataclass
 class _ComponentRender:
-    """One render of a component."""
+    """Renders one component, and collects the results."""
 
     plan: ComponentPlan
     component: Component
@@ -163,7 +169,7 @@ class _ComponentRender:
     overrides: Mapping[AddonInstance, ValueLayer] = field(default_factory=dict)
 
     def add_findings(self, findings: Iterable[Finding], instance: AddonInstance | None = None) -> None:
-        """Add findings with this component and the addon instance as the prefix."""
+        """Add findings, and put the names of the component and the addon instance before their messages."""
         prefix = str(self.component.key) + (f" in {self.binding.environment}" if self.binding else "")
         prefix = f"{prefix}: {instance}" if instance else prefix
         self.findings += (replace(finding, message=f"{prefix}: {finding.message}") for finding in findings)
@@ -193,15 +199,12 @@ class _ComponentRender:
             self._set_values(use.instance, self._compute_addon_values(use, self.overrides.get(use.instance)))
 
     def _is_not_own_value(self, key: str) -> bool:
-        """Return whether a field of a component is not one of its own values.
-
-        Such a field contains the values of a developer addon, or it is an `x-` extension.
-        """
+        """Return whether a field of the component belongs to a developer addon, or is an `x-` extension."""
         is_extension = key.startswith(EXTENSION_PREFIX) and not is_declared(self.plan.definition.schema.full, (key,))
         return key in self.plan.allowed_uses or (self.component.has_type and is_extension)
 
     def _list_developer_uses(self) -> Iterator[AddonUse]:
-        """Yield the developer addons that the component opts into by setting their key."""
+        """Yield the developer addons that the component selects. Report values that are not mappings."""
         for key, use in self.plan.allowed_uses.items():
             value = self.component.values.get(key)
             if isinstance(value, Mapping):
@@ -230,13 +233,14 @@ class _ComponentRender:
         return compute_effective_values(layers, use.schema, use.addon.schema)
 
     def _set_values(self, instance: AddonInstance | None, values: EffectiveValues) -> None:
-        # An invalid override is already reported, so it is not reported again for the merged values.
+        # Skip findings that were already reported for an override, because the merged values contain the same invalid
+        # value.
         reported = {(finding.code, finding.location) for finding in self.findings}
         self.findings += (finding for finding in values.findings if (finding.code, finding.location) not in reported)
         self.values[instance] = values
 
     def check_without_environment(self) -> None:
-        """Check the rules that do not use environment variables."""
+        """Check the validation rules that use no variables of the environment or Build."""
         renderer = self._build_renderer()
         type_rules = [rule for rule in self.plan.rules if rule.variables <= _ENVIRONMENT_INDEPENDENT_VARIABLES]
         self._check_rules(type_rules, self.plan.manifest, renderer.bindings, renderer)
@@ -257,7 +261,7 @@ class _ComponentRender:
         )
 
     def render(self) -> list[RenderedResource]:
-        """Render all resources.
+        """Render all resources of the component.
 
         Raises:
             ComponentRenderError: A template or patch failed.
@@ -281,17 +285,14 @@ class _ComponentRender:
         return renderer.resources
 
     def _apply_if_active(self, use: AddonUse, renderer: ResourceRenderer) -> bool:
-        """Apply an addon if it is active, and return whether it is."""
+        """Apply an addon if its conditions are true. Return whether the addon was applied."""
         bindings = self._check_activation(use, renderer)
         if bindings is not None:
             renderer.apply_addon(use, bindings)
         return bindings is not None
 
     def _check_activation(self, use: AddonUse, renderer: ResourceRenderer) -> VariableBindings | None:
-        """Return the variable bindings of an addon, or None if it is inactive.
-
-        Check the rules of the addon in both cases.
-        """
+        """Check the validation rules of an addon. Return its template variables, or None if it is inactive."""
         bindings = renderer.build_bindings(use, self.values[use.instance])
         self._check_rules(use.addon.rules, use.addon.manifest, bindings, renderer, use.instance)
         return bindings if renderer.is_active(use, bindings) else None
@@ -308,7 +309,7 @@ class _ComponentRender:
         self.add_findings((failure.to_finding(manifest) for failure in failures if failure), instance)
 
     def _check_overrides(self, active: Sequence[AddonUse]) -> None:
-        """Report overrides of developer addons that the component selects but that are inactive."""
+        """Report each override of a developer addon that the component selects, but whose condition is false."""
         active_instances = {use.instance for use in active}
         for use in self.uses:
             layer = self.overrides.get(use.instance)
@@ -317,7 +318,7 @@ class _ComponentRender:
                 self.add_findings([OVERRIDE_UNUSED.finding(message, layer.manifest.location_of(layer.path))])
 
     def _check_relations(self, platform_uses: Sequence[AddonUse], developer_uses: Sequence[AddonUse]) -> None:
-        """Check that required addons are active and that no active addons exclude each other."""
+        """Report active addons that require an inactive addon, or that exclude another active addon."""
         platform_addons = {use.instance.addon for use in platform_uses}
         self.add_findings(find_missing_requirements(platform_uses, platform_addons))
         self.add_findings(
@@ -328,7 +329,7 @@ class _ComponentRender:
 
 
 def _check_resources(resources: Sequence[RenderedResource], component: Component) -> Iterator[Finding]:
-    """Yield the errors of the resources after all addons were applied."""
+    """Yield the errors in the resources. All addons must already be applied."""
     valid = []
     for resource in resources:
         creation = resource.changes[0]
@@ -355,13 +356,13 @@ def _check_resources(resources: Sequence[RenderedResource], component: Component
 
 
 def _describe_changes(resource: RenderedResource) -> str:
-    """Return the end of a sentence that lists the addons that patched the resource."""
+    """Return the end of an error message that lists the addons which patched the resource, or ""."""
     patched = list(dict.fromkeys(str(change.instance) for change in resource.changes if change.write))
     return f"; it was patched by {format_list(patched)}" if patched else ""
 
 
 def _find_duplicates(resources: Sequence[RenderedResource]) -> Iterator[Finding]:
-    """Yield an error for resources that have the same identity or file name after patching."""
+    """Yield an error for each resource whose group, kind and name are the same as those of an earlier resource."""
     first_resources: dict[tuple[str, str, str], RenderedResource] = {}
     for resource in resources:
         creation, other = (
@@ -376,7 +377,7 @@ def _find_duplicates(resources: Sequence[RenderedResource]) -> Iterator[Finding]
 
 
 def _find_identity_error(data: Any) -> str:
-    """Return the reason why data is not a Kubernetes resource, or ""."""
+    """Return the reason why `data` is not a Kubernetes resource. Return "" if `data` is valid."""
     if not isinstance(data, dict):
         return f"it is {describe_value(data)}"
     for field_name in ("apiVersion", "kind"):

@@ -1,4 +1,4 @@
-"""Component types: their compilation, generated kinds, and generated files for the status branch."""
+"""Compilation of all component types of a config, with their generated kinds and their files for the status branch."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DEFINITION_FILE = "definition.yaml"
 
 
 def build_type_files(plan: ComponentPlan, group: str) -> Mapping[str, bytes]:
-    """Return the generated files of a ready component type, by name."""
+    """Return the files that a ready component type generates on the status branch, by file name."""
     schema = json.dumps(build_json_schema(plan.schema), indent=2, ensure_ascii=False) + "\n"
     return {
         "crd.yaml": emit(build_crd(plan.kind, group, plan.schema), WIDE_INDENT_STYLE).encode(),
@@ -47,7 +47,7 @@ def build_type_files(plan: ComponentPlan, group: str) -> Mapping[str, bytes]:
 
 
 def build_plan_data(plan: ComponentPlan) -> dict[str, Any]:
-    """Return the content of plan.yaml: the addons in execution order with digests, and their values."""
+    """Return the content of the file plan.yaml: the addons in execution order, with their digests and values."""
     definition = plan.definition.manifest
     return {
         "componentType": plan.manifest.key.name,
@@ -64,7 +64,7 @@ def build_plan_data(plan: ComponentPlan) -> dict[str, Any]:
 
 
 def build_type_status_fields(plan: ComponentPlan) -> dict[str, Any]:
-    """Return the status fields of a ready component type."""
+    """Return the fields of the status of a ready component type."""
     return {
         "generatedCRD": {"apiVersion": API_VERSION, "kind": plan.kind},
         "appliedPlatformAddons": [_build_platform_addon_data(use) for use in plan.platform_uses],
@@ -84,9 +84,9 @@ def _build_developer_addon_data(use: AddonUse) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class ComponentTypeResult:
-    """A component type, its kind, and the result of its compilation.
+    """Component type with the kind that it generates, and the result of its compilation.
 
-    `kind` is "" if the name of the type is not usable. `model` is None if the type cannot be read.
+    `kind` is "" if the name of the component type does not form a valid kind. `model` is None if the object is invalid.
     """
 
     manifest: ConfigObject
@@ -96,14 +96,14 @@ class ComponentTypeResult:
 
     @property
     def not_ready_reason(self) -> str:
-        """Errors of the component type, joined to one text."""
+        """Messages of the errors that prevent the use of the component type, joined with "; "."""
         return "; ".join(error.message for error in select_errors(self.compilation.findings))
 
 
 def compile_component_types(
     catalog: Catalog, index: DefinitionIndex, inputs: ComponentControllerInputs, cache: ComponentCache
 ) -> tuple[ComponentTypeResult, ...]:
-    """Compile all component types of a config, sorted by name."""
+    """Compile all component types of a config. The results are sorted by name."""
     objects_by_name = group_by_name(catalog, GROUP, TYPE)
     objects_by_kind: dict[str, list[ConfigObject]] = {}
     for name, objects in objects_by_name.items():
@@ -112,7 +112,7 @@ def compile_component_types(
     for name, objects in objects_by_name.items():
         kind = derive_kind(name) or ""
         duplicate_findings = build_duplicate_findings(objects) if len(objects) > 1 else [None]
-        # Copies with the same key share one status.
+        # Return one result for all objects with the same key, because these objects have a common status.
         for manifest, duplicate in {
             manifest.key: (manifest, finding) for manifest, finding in zip(objects, duplicate_findings, strict=True)
         }.values():
@@ -148,7 +148,7 @@ def _compile_type(
 def _compile_with_files(
     component_type: ComponentType, kind: str, index: DefinitionIndex, inputs: ComponentControllerInputs
 ) -> CompilationResult:
-    """Compile a component type, with the generated files and, if requested, the flattened definition."""
+    """Compile a component type. Add the generated files and, if the type requests it, the flattened definition."""
     compilation = compile_component_type(component_type, kind, index, inputs.cel_limits)
     if compilation.plan is None:
         return compilation
@@ -166,7 +166,7 @@ def _compile_with_files(
 def _check_kind(
     manifest: ConfigObject, kind: str, objects: list[ConfigObject], inputs: ComponentControllerInputs
 ) -> Finding | None:
-    """Return an error if the component type must not generate its kind."""
+    """Return an error if `kind` is invalid, reserved or not unique. Otherwise, return None."""
     location = manifest.location_of(("metadata", "name"))
     if not kind:
         message = (
@@ -184,13 +184,13 @@ def _check_kind(
 
 
 def index_by_kind(types: tuple[ComponentTypeResult, ...]) -> Mapping[str, ComponentTypeResult]:
-    """Return the component types by kind. Types with the same kind are not ready."""
+    """Return the component types by the kind that they generate. The kind is unique for each ready component type."""
     return {result.kind: result for result in types if result.kind}
 
 
 @dataclass(frozen=True)
 class GeneratedKind:
-    """Kind that a component type generates. `schema` is the JSON Schema of its `spec`."""
+    """Kind that a component type generates. `schema` is the JSON Schema of the field `spec`."""
 
     name: str
     component_type: str
@@ -200,7 +200,7 @@ class GeneratedKind:
 def list_generated_kinds(
     catalog: Catalog, inputs: ComponentControllerInputs
 ) -> tuple[tuple[GeneratedKind, ...], tuple[Finding, ...]]:
-    """Return the kinds of all ready component types, and the errors of the others."""
+    """Return the kinds of all ready component types, and the errors of the component types that are not ready."""
     limits = inputs.cel_limits
     index = build_definition_index(
         catalog, partial(read_component_definition, limits=limits), partial(read_addon, limits=limits)

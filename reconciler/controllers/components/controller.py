@@ -1,6 +1,6 @@
-"""The component controller: from a catalog to one package per component, environment and cluster.
+"""Component controller: converts the catalog into one package for each component, environment and cluster.
 
-The module also contains the deletion guard of EnvBindings. Rendering and packaging are in separate modules.
+This module also limits the deletions of packages by an EnvBinding. Other modules render and build the packages.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def guard_binding(
     inventory: ClusterInventory,
     inputs: ComponentControllerInputs,
 ) -> DeletionGuard:
-    """Return which packages of a binding may be deleted, of those that it no longer requests."""
+    """Return which packages can be deleted, of the packages that an EnvBinding does not request any more."""
     obsolete = [location for location in existing if location not in requested]
     confirmed = read_acknowledged_hashes(manifest.annotations)
     held, labels = inputs.held_deletions.get(manifest.key, {}), ("packages", str(manifest.key))
@@ -97,10 +97,10 @@ def reconcile_components(
     inputs: ComponentControllerInputs,
     cache: ComponentCache | None = None,
 ) -> ControllerResult:
-    """Return one package for each component, environment and cluster that are bound, with all findings.
+    """Return one package for each component, environment and cluster that an EnvBinding requests, with all findings.
 
-    Packages that cannot be computed are kept as they are. The cache skips work whose inputs did not change since the
-    previous pass.
+    Packages that cannot be computed are stalled: their published content stays unchanged. The cache reuses results of
+    the previous pass whose inputs have not changed.
     """
     cache = cache or ComponentCache()
     cache.begin_pass(inputs)
@@ -128,7 +128,7 @@ def reconcile_components(
 
 @dataclass(frozen=True, eq=False)
 class ComponentSnapshot:
-    """Everything that the controller reads in one pass."""
+    """Compiled config objects that the component controller uses in one pass."""
 
     catalog: Catalog
     definition_index: DefinitionIndex
@@ -144,7 +144,7 @@ class ComponentSnapshot:
 def read_component_snapshot(
     catalog: Catalog, inventory: ClusterInventory, inputs: ComponentControllerInputs, cache: ComponentCache
 ) -> ComponentSnapshot:
-    """Read and compile the component objects and their definitions."""
+    """Read and compile all objects of a config that the component controller uses."""
     limits = inputs.cel_limits
     index = build_definition_index(
         catalog,
@@ -156,7 +156,7 @@ def read_component_snapshot(
     environments = read_environments(catalog, inventory, cache)
     builds, uncertain, build_findings = _read_builds(catalog, cache)
     bindings = resolve_bindings(catalog, components, environments, cache)
-    # The catalog already reports objects that are declared more than once.
+    # Skip the findings of component types that are declared more than once, because the catalog reports these objects.
     type_findings = (result.compilation.findings for result in types if result.manifest.key not in catalog.duplicates)
     findings = (
         *index.findings, *(finding for group in type_findings for finding in group), *components.findings,
@@ -184,7 +184,7 @@ def _read_builds(
 
 @dataclass
 class _ComponentPass:
-    """One pass of the controller."""
+    """One pass of the component controller, which collects packages, stalled EnvBindings, findings and statuses."""
 
     snapshot: ComponentSnapshot
     inventory: ClusterInventory
@@ -206,7 +206,7 @@ class _ComponentPass:
         )
 
     def process(self) -> None:
-        """Process every binding, then validate every component."""
+        """Process every EnvBinding, and then validate every component."""
         for resolved in self.snapshot.bindings.resolved:
             self._process_binding(resolved)
         for unresolved in self.snapshot.bindings.unresolved:
@@ -246,13 +246,11 @@ class _ComponentPass:
         self._statuses.append(build_binding_status(packages))
 
     def _compile(self, component: Component) -> CompilationResult:
-        """Return the plan of a component: the plan of its type or, without a type, its own."""
+        """Return the compiled type of a component. If the component has no type, compile the component itself."""
         if component.has_type:
             return self._types_by_kind[component.key.kind].compilation
         if not self.inputs.runtime_composition:
-            message = (
-                f"{component.key} has no component type, and the setting rules.runtime_composition does not allow that"
-            )
+            message = f"{component.key} has no component type, but the setting `rules.runtime_composition` is false"
             return CompilationResult(
                 None, (RUNTIME_COMPOSITION_DISABLED.finding(message, component.manifest.location),)
             )
@@ -271,14 +269,14 @@ class _ComponentPass:
         return (COMPONENT_TYPE_NOT_READY.finding(message, resolved.component.manifest.location),)
 
     def _explain_uncertainty(self, resolved: ResolvedBinding, build: Build | None) -> str:
-        """Return why the build of a component is uncertain, or "" if it is known.
+        """Return the reason why it is unknown which Build the component uses. Return "" if the Build is known.
 
-        An unusable Build, or one in an unreadable file, may be the build of this component.
+        The component can have a Build that is invalid, declared more than once, or in a file that cannot be read.
         """
         namespace, name = resolved.component.key.namespace, resolved.component.key.name
         names = [(namespace, f"{name}.{resolved.binding.environment}"), (namespace, name)]
         candidates = names[: names.index((build.manifest.key.namespace, build.manifest.key.name))] if build else names
-        # A Build without a namespace may belong to any namespace.
+        # Check unusable Builds without a namespace as well, because the intended namespace is unknown.
         for key in (
             key_or_unscoped_key for candidate in candidates for key_or_unscoped_key in (candidate, ("", candidate[1]))
         ):
@@ -320,8 +318,9 @@ class _ComponentPass:
             self._stall(unresolved.manifest, unresolved.findings)
 
     def _stall(self, manifest: ConfigObject, findings: Sequence[Finding], reason: str = "") -> None:
-        """Record a binding whose packages are kept as they are."""
-        # A binding without a namespace may be the owner in any namespace.
+        """Record an EnvBinding whose packages stay unchanged, with the findings or the reason."""
+        # If the namespace is missing, keep the packages of all EnvBindings with this name, because any of them can be
+        # the owner.
         if not manifest.key.namespace:
             self.kept_objects |= {owner.key for owner in self._owners.values() if owner.key.name == manifest.key.name}
         stall_errors = select_errors(tuple(findings))
@@ -332,15 +331,15 @@ class _ComponentPass:
         self.stalled.append(StalledVariant(owner, (ready,), tuple(findings), packages=get_requested_packages(manifest)))
 
     def _validate_component(self, component: Component) -> None:
-        """Validate a component without an environment.
+        """Validate the values of a component without an environment, and record the result for its status.
 
-        A value that is missing in the component may be set in its environments. If all environments of the component
-        are valid, the component is valid. Errors of an environment are reported for its binding.
+        Environments can set values that the component does not set. Therefore, a component is valid if all its
+        environments are valid. Errors that occur in an environment are reported for the EnvBinding.
         """
         compilation = self._compile(component)
         if compilation.plan is None:
             self._validations[component.key] = None
-            # Errors of a component type are reported for the type.
+            # Do not report errors of a component type here, because they are reported once for the component type.
             self.findings += () if component.has_type else compilation.findings
             return
         plan = compilation.plan
@@ -355,7 +354,7 @@ class _ComponentPass:
         self.findings += () if environments else validation.findings
 
     def keep_uncertain_packages(self) -> None:
-        """Keep packages on clusters whose configuration is only partly known."""
+        """Keep the packages on each cluster whose config object may be unusable or declared more than once."""
         requested = self._list_requested_packages()
         for (cluster, package), owner in sorted(self._owners.items()):
             target_key = self.inventory.target_keys.get(cluster)
@@ -367,13 +366,13 @@ class _ComponentPass:
                 )
 
     def _list_requested_packages(self) -> set[PackageLocation]:
-        """Return the packages that bindings request, rendered or not."""
+        """Return all packages that EnvBindings request, including stalled packages."""
         targets = [variant.target for packages in self.packages for variant in packages.variants]
         targets += (stalled.target for stalled in self.stalled if stalled.target)
         return {(target.repository, target.package) for target in targets}
 
     def build_guards(self) -> dict[ObjectKey, DeletionGuard]:
-        """Return the deletion guard of each existing binding."""
+        """Return a deletion guard for each EnvBinding that was processed or whose component is missing."""
         requested, existing = self._list_requested_packages(), dict[ObjectKey, list[PackageLocation]]()
         for location, owner in sorted(self._owners.items()):
             existing.setdefault(owner.key, []).append(location)
@@ -387,13 +386,13 @@ class _ComponentPass:
         }
 
     def check_guards(self, guards: Mapping[ObjectKey, DeletionGuard]) -> Iterator[Finding]:
-        """Yield a finding for each binding whose deletions are held."""
+        """Yield a finding for each EnvBinding whose deletions wait for a confirmation."""
         for key, guard in guards.items():
             if guard.reason:
                 yield DELETION_HELD.finding(guard.reason, self.snapshot.catalog.objects[key].location)
 
     def build_statuses(self) -> Iterator[ConfigStatus]:
-        """Yield the statuses of definitions, environments, components, component types and bindings."""
+        """Yield the statuses of definitions, addons, environments, components, component types and EnvBindings."""
         yield from build_definition_statuses(self.snapshot.definition_index, self.snapshot.catalog)
         yield from build_environment_statuses(self.snapshot.environments, self.snapshot.catalog)
         validations_by_kind: dict[str, list[tuple[Component, RenderedComponent | None]]] = {}

@@ -1,4 +1,4 @@
-"""Readers for component definitions and addons. They also compile the templates."""
+"""Readers for component definitions and addons, which also compile their templates."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _ON_MISSING_VALUES = ("error", "skip")
 def read_component_definition(
     manifest: ConfigObject, limits: ExpressionLimits
 ) -> tuple[ComponentDefinition | None, tuple[Finding, ...]]:
-    """Read and compile a component definition. Return None instead of the definition if it has errors."""
+    """Read and compile a component definition. Return None and the findings if the definition has errors."""
     spec, findings = open_spec(manifest, COMPONENT_DEFINITION_INVALID, API_VERSION, _DEFINITION_FIELDS)
     schema = _read_schema(spec, findings, manifest)
     scope = _build_scope(COMPONENT_VARIABLES, schema, limits)
@@ -83,7 +83,7 @@ def read_component_definition(
 
 
 def read_addon(manifest: ConfigObject, limits: ExpressionLimits) -> tuple[Addon | None, tuple[Finding, ...]]:
-    """Read and compile an addon. Return None instead of the addon if it has errors."""
+    """Read and compile an addon. Return None and the findings if the addon has errors."""
     spec, findings = open_spec(manifest, ADDON_INVALID, API_VERSION, _ADDON_FIELDS)
     spec.reject_unsupported("outputs")
     for name in ("displayName", "icon"):
@@ -138,7 +138,7 @@ def _build_scope(variables: tuple[str, ...], schema: ComponentSchema, limits: Ex
 def _get_condition(spec: Spec, schema: ComponentSchema) -> Any:
     """Return the condition of an addon.
 
-    Without a condition, an addon with a boolean field `enabled` uses this field.
+    If `spec.condition` is not set, a boolean field `enabled` in the schema of the addon is its condition.
     """
     enabled = schema.full.get("properties", {}).get(ENABLED, {})
     if spec.has_value("condition") or enabled.get("type") != "boolean":
@@ -170,7 +170,7 @@ def _read_creations(spec: Spec, scope: TemplateScope) -> Iterator[ObjectTemplate
         if entry.has_value("kind") or entry.has_value("apiVersion"):
             if mixed := [name for name in _WRAPPER_FIELDS if entry.has_value(name)]:
                 message = (
-                    f"must be a resource, or a wrapper with the field `resource`, not both: it has {', '.join(mixed)}"
+                    f"must be a resource, or contain a resource in `resource`, not both: it has {', '.join(mixed)}"
                 )
                 entry.faults.add(entry.path, message)
             yield _compile_object(entry, "", None, entry.data, entry.path, scope, ADDON_INVALID)
@@ -178,7 +178,8 @@ def _read_creations(spec: Spec, scope: TemplateScope) -> Iterator[ObjectTemplate
         wrapper = Spec(entry.data, entry.path, entry.faults, _WRAPPER_FIELDS)
         if wrapper.has_value("resource") == wrapper.has_value("template"):
             entry.faults.add(
-                entry.path, "must be a resource, or a wrapper with exactly one of the fields `resource` and `template`"
+                entry.path,
+                "must be a resource, or contain a resource in exactly one of the fields `resource` and `template`",
             )
         else:
             yield _read_wrapped_object(
@@ -187,7 +188,7 @@ def _read_creations(spec: Spec, scope: TemplateScope) -> Iterator[ObjectTemplate
 
 
 def _read_wrapped_object(entry: Spec, field: str, scope: TemplateScope, code: FindingCode) -> ObjectTemplate:
-    """Return the compiled entry of a wrapper with the resource in `field`."""
+    """Compile an entry that contains the resource in the field `field`, next to fields such as `forEach`."""
     return _compile_object(
         entry,
         entry.read_identifier("id"),

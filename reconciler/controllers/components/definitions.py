@@ -26,12 +26,15 @@ ROLES_BY_LABEL: Final[Mapping[str, frozenset[AddonRole]]] = {
     "developer": frozenset({"developer"}),
     "both": frozenset({"platform", "developer"}),
 }
-"""Roles that may use an addon, by value of its label `allowedFor`. The first entry is the default."""
+"""Roles that can use an addon, by the value of its label `allowedFor`. The first value is the default."""
 
 
 @dataclass(frozen=True, eq=False)
 class ObjectTemplate:
-    """Entry of `resources` or `creates`. All resources that it renders have its id, or "" without one."""
+    """Compiled entry of `resources` in a component definition, or of `creates` in an addon.
+
+    All resources that the entry renders have the id `id`. It is "" if the entry sets no id.
+    """
 
     id: str
     include_when: TemplateCondition
@@ -42,12 +45,12 @@ class ObjectTemplate:
 
     @property
     def field_findings(self) -> Iterator[FieldFinding]:
-        """Errors found during compilation."""
+        """Errors in the templates of the entry, found by the compilation."""
         yield from (*self.include_when.field_findings, *self.loop.field_findings, *self.template.field_findings)
 
     @property
     def variables(self) -> frozenset[str]:
-        """Variables that the entry uses."""
+        """Names of the variables that the templates of the entry use."""
         return self.include_when.variables | self.loop.variables | self.template.variables
 
 
@@ -61,13 +64,13 @@ class CompiledOperation:
 
     @cached_property
     def variables(self) -> frozenset[str]:
-        """Variables that the operation uses."""
+        """Names of the variables that the path and the value of the operation use."""
         return frozenset().union(*(template.variables for template in (self.path, self.value) if template))
 
 
 @dataclass(frozen=True, eq=False)
 class AddonPatch:
-    """Entry of `patches`. `should_skip_missing` is set by `onMissing: skip`."""
+    """Compiled entry of `patches` in an addon. `should_skip_missing` is true for `onMissing: skip`."""
 
     condition: TemplateCondition
     loop: TemplateLoop
@@ -78,7 +81,7 @@ class AddonPatch:
 
     @property
     def field_findings(self) -> Iterator[FieldFinding]:
-        """Errors found during compilation."""
+        """Errors in the templates of the patch, found by the compilation."""
         yield from (*self.condition.field_findings, *self.loop.field_findings, *self.target.field_findings)
         for operation in self.operations:
             for template in (operation.path, operation.value):
@@ -86,14 +89,14 @@ class AddonPatch:
 
     @property
     def variables(self) -> frozenset[str]:
-        """Variables that the patch uses."""
+        """Names of the variables that the templates of the patch use."""
         variables = (operation.variables for operation in self.operations)
         return frozenset().union(self.condition.variables, self.loop.variables, self.target.variables, *variables)
 
 
 @dataclass(frozen=True)
 class AddonReference:
-    """Reference of an addon to another addon, with the path of the reference and its reason."""
+    """Entry of an addon that names another addon, e.g. in `requires`. `reason` is the reason that the entry gives."""
 
     addon: str
     path: DataPath
@@ -102,7 +105,7 @@ class AddonReference:
 
 @dataclass(frozen=True, eq=False)
 class ComponentDefinition:
-    """Valid component definition."""
+    """Component definition without errors, with compiled templates."""
 
     manifest: ConfigObject
     version: str
@@ -112,7 +115,7 @@ class ComponentDefinition:
 
 @dataclass(frozen=True, eq=False)
 class Addon:
-    """Valid addon."""
+    """Addon without errors, with compiled templates."""
 
     manifest: ConfigObject
     version: str
@@ -131,23 +134,23 @@ class Addon:
 
     @property
     def name(self) -> str:
-        """Name of the addon. It is unique across namespaces."""
+        """Name of the addon, which is unique across namespaces."""
         return self.manifest.key.name
 
     @cached_property
     def order_constraints(self) -> AddonOrderConstraints:
-        """Order relative to other addons."""
+        """Names of the addons that must run before or after the addon."""
         relations = (self.requires, self.after, self.before)
         return AddonOrderConstraints(*(tuple(reference.addon for reference in references) for references in relations))
 
     @property
     def digest(self) -> str:
-        """Digest of the spec and the version."""
+        """Digest of the spec and the version of the addon."""
         return compute_digest({"spec": self.manifest.data["spec"], "version": self.version})
 
     @cached_property
     def variables(self) -> frozenset[str]:
-        """Variables that the addon uses."""
+        """Names of the variables that the templates of the addon use."""
         parts: tuple[ObjectTemplate | AddonPatch | CompiledRule, ...] = (*self.creates, *self.patches, *self.rules)
         return self.condition.variables.union(*(part.variables for part in parts))
 
@@ -157,9 +160,9 @@ _Definition = TypeVar("_Definition")
 
 @dataclass(frozen=True)
 class NameIndex(Generic[_Definition]):
-    """Objects of one kind by name.
+    """Usable objects of one kind, by name.
 
-    `unusable_reasons` contains the reasons why other objects are not usable.
+    `unusable_reasons` contains the other names, each with the reason why its object is not usable.
     """
 
     kind: str
@@ -167,7 +170,7 @@ class NameIndex(Generic[_Definition]):
     unusable_reasons: Mapping[str, str]
 
     def explain_absence(self, name: str) -> str:
-        """Return the reason why no usable object has this name."""
+        """Return the reason why `by_name` contains no object with this name."""
         if name in self.unusable_reasons:
             return f"{self.kind} {name} {self.unusable_reasons[name]}"
         names = format_list(sorted({*self.by_name, *self.unusable_reasons})) or "none"
@@ -188,7 +191,7 @@ def build_definition_index(
     read_definition: Callable[[ConfigObject], tuple[ComponentDefinition | None, tuple[Finding, ...]]],
     read_addon: Callable[[ConfigObject], tuple[Addon | None, tuple[Finding, ...]]],
 ) -> DefinitionIndex:
-    """Read all component definitions and addons with the given readers."""
+    """Read all component definitions and addons of a config with `read_definition` and `read_addon`."""
     findings: list[Finding] = []
     return DefinitionIndex(
         _build_name_index(catalog, DEFINITION, read_definition, findings),
@@ -220,7 +223,7 @@ def _build_name_index(
 
 
 def group_by_name(catalog: Catalog, group: str, kind: str) -> Mapping[str, list[ConfigObject]]:
-    """Return the objects of a kind by name, ignoring their namespaces."""
+    """Return all objects of a kind by name. Objects in different namespaces can have the same name."""
     objects_by_name: dict[str, list[ConfigObject]] = {}
     for manifest in catalog.objects_of_kind(group, kind):
         objects_by_name.setdefault(manifest.key.name, []).append(manifest)
@@ -231,7 +234,7 @@ def group_by_name(catalog: Catalog, group: str, kind: str) -> Mapping[str, list[
 
 
 def build_duplicate_findings(objects: Sequence[ConfigObject]) -> list[Finding]:
-    """Return an error for each of several objects that have the same name."""
+    """Return one error for each of these objects, because all of them have the same name."""
     locations = format_list(
         [f"{manifest.key} at {manifest.file}:{manifest.document.line}" for manifest in objects], " and "
     )
@@ -243,8 +246,8 @@ def build_duplicate_findings(objects: Sequence[ConfigObject]) -> list[Finding]:
 
 
 def build_unreported_duplicate_findings(objects: Sequence[ConfigObject]) -> list[Finding]:
-    """Return an error for each duplicate that the catalog does not report.
+    """Return one error for each of these objects with the same name, if their namespaces differ.
 
-    The catalog reports objects that have the same namespace and name.
+    Return no error if their namespaces are the same, because the catalog reports this case.
     """
     return build_duplicate_findings(objects) if len({manifest.key for manifest in objects}) > 1 else []

@@ -1,6 +1,6 @@
-"""Effective values: layers of values, merged and completed with the defaults of a schema.
+"""Effective values of a component or addon: merged layers of values, completed with the defaults of a schema.
 
-The module also checks which layer may set which field.
+This module also checks which fields an environment or a component type can set.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from reconciler.krm.yaml import DataPath
 
 @dataclass(frozen=True, eq=False)
 class ValueLayer:
-    """Values that one object sets at one path. `name` is the name of the layer in provenance."""
+    """Values that one object sets at one path. `name` is the name of the layer in the provenance, e.g. `platform`."""
 
     name: str
     manifest: ConfigObject
@@ -47,7 +47,10 @@ class ValueLayer:
 
 @dataclass(frozen=True, eq=False)
 class EffectiveValues:
-    """Effective values, the layers that they come from (lowest precedence first), and findings."""
+    """Effective values of a component or addon, with findings about them.
+
+    `layers` contains the layers that the values come from. The layer with the lowest precedence is the first.
+    """
 
     data: dict[str, Any]
     layers: tuple[ValueLayer, ...]
@@ -55,12 +58,12 @@ class EffectiveValues:
     findings: tuple[Finding, ...] = ()
 
     def find_origin(self, path: DataPath) -> ValueLayer | None:
-        """Return the layer that set the value at `path`, or None for a default."""
+        """Return the layer that set the value at `path`. Return None if the value is a default or is not set."""
         return next((layer for layer in reversed(self.layers) if layer.has_value(path)), None)
 
     @cached_property
     def bindings(self) -> Mapping[str, Any]:
-        """Variable bindings of these values for templates."""
+        """Values of the template variables `spec`, `parameters` and `envOverrides`."""
         parts = {"parameters": self.schema.parameters, "envOverrides": self.schema.env_overrides}
         return {"spec": self.data, **{name: _extract_section(self.data, part) for name, part in parts.items()}}
 
@@ -68,13 +71,13 @@ class EffectiveValues:
 def compute_effective_values(
     layers: Sequence[ValueLayer], schema: Schema, component_schema: ComponentSchema
 ) -> EffectiveValues:
-    """Merge the layers, lowest precedence first, add defaults, and validate the result.
+    """Merge layers of values, add defaults, and validate the result.
 
-    Each finding is located at the layer that set the invalid value.
+    Each finding is located at the layer that sets the invalid value.
 
     Args:
-        layers: Value layers, lowest precedence first.
-        schema: `component_schema.full`, possibly with other defaults.
+        layers: Layers of values. The layer with the lowest precedence is the first.
+        schema: `component_schema.full`, or a copy of it with other defaults.
         component_schema: Schema of the component definition or the addon.
     """
     data = apply_defaults(overlay_values(*(layer.data for layer in layers), schema=schema), schema)
@@ -86,7 +89,7 @@ def compute_effective_values(
 
 
 def _locate_finding(finding: FieldFinding, effective: EffectiveValues) -> Finding:
-    """Return a finding located at the highest layer that contains the value, or its closest parent."""
+    """Return a finding at the last layer that sets the value. If there is none, use the nearest parent value."""
     layers = effective.layers
     for end in range(len(finding.path), -1, -1):
         for layer in reversed(layers):
@@ -97,7 +100,7 @@ def _locate_finding(finding: FieldFinding, effective: EffectiveValues) -> Findin
 
 
 def check_overrides(layer: ValueLayer, schema: ComponentSchema) -> Iterator[Finding]:
-    """Yield the errors in overrides of an environment, which may only set fields of `envOverrides`."""
+    """Yield the errors in the overrides of an environment, which can only set fields of `envOverrides`."""
     for finding in validate_value(layer.data, schema.env_overrides, (), required=False)[:MAX_FINDINGS_PER_OBJECT]:
         location = layer.manifest.location_of((*layer.path, *finding.path))
         if finding.code is UNKNOWN_FIELD and is_declared(schema.parameters, finding.path):
@@ -113,7 +116,7 @@ def check_overrides(layer: ValueLayer, schema: ComponentSchema) -> Iterator[Find
 
 
 def _find_removed_mappings(data: Values, schema: ComponentSchema, path: DataPath) -> Iterator[DataPath]:
-    """Yield the paths where null removes a mapping that also contains fields of `parameters`."""
+    """Yield the path of each null that would remove a mapping with fields of `parameters`."""
     for key, value in data.items():
         field_path = (*path, str(key))
         if not (is_declared(schema.parameters, field_path) and is_declared(schema.env_overrides, field_path)):
@@ -125,9 +128,9 @@ def _find_removed_mappings(data: Values, schema: ComponentSchema, path: DataPath
 
 
 def check_static_values(layer: ValueLayer, schema: Schema) -> Iterator[Finding]:
-    """Yield the errors in values that a component type sets. They must not contain expressions.
+    """Yield the errors in addon values that a component type sets. These values must not contain expressions.
 
-    Required fields may be missing, because other layers can set them.
+    A missing required field is not an error, because other layers can set the field.
     """
     groups = (validate_value(layer.data, schema, layer.path, required=False), _find_expressions(layer.data, layer.path))
     yield from (finding.to_finding(layer.manifest) for finding in islice(chain(*groups), MAX_FINDINGS_PER_OBJECT))
@@ -148,7 +151,7 @@ def _find_expressions(value: Any, path: DataPath) -> Iterator[FieldFinding]:
 
 
 def _extract_section(data: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """Return the values that one section of the schema declares."""
+    """Return the values of the fields that one section of the schema declares."""
     section_values: dict[str, Any] = {}
     for name, node in schema.get("properties", {}).items():
         if name in data:

@@ -1,4 +1,4 @@
-"""Findings about a field of an object, before they are located in a file."""
+"""Findings about a field of an object that do not contain the file and line of the object yet."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from reconciler.krm.findings import Finding, FindingCode
 from reconciler.krm.yaml import DataPath
 
 MAX_FINDINGS_PER_OBJECT: Final = 200
-"""More findings per object do not help anyone."""
+"""Maximum number of reported findings of one object, because a longer list is not readable."""
 
 
 @dataclass(frozen=True)
 class FieldFinding:
-    """Finding about the value at `path` in an object. The message names the field."""
+    """Finding about the field at `path` of an object. The message contains the path of the field."""
 
     code: FindingCode
     path: DataPath
     message: str
 
     def to_finding(self, manifest: ConfigObject) -> Finding:
-        """Return the finding, located in the file of the object."""
+        """Return a finding with the file and line of the field in `manifest`."""
         return self.code.finding(self.message, manifest.location_of(self.path))
 
 
 def build_field_finding(code: FindingCode, path: DataPath, message: str) -> FieldFinding:
-    """Return a finding whose message starts with the field."""
+    """Return a finding whose message is the path of the field, followed by `message`."""
     return FieldFinding(code, path, f"{format_path(path)} {message}")
 
 
 class FieldFindingError(Exception):
-    """Reading or rendering failed, for the reason in `field_finding`."""
+    """Reading or rendering failed. `field_finding` contains the reason."""
 
     def __init__(self, field_finding: FieldFinding) -> None:
         super().__init__(field_finding.message)

@@ -1,4 +1,4 @@
-"""Inputs of the component controller besides the catalog and the inventory, and its cache between passes."""
+"""Inputs of the component controller, except the catalog and cluster inventory, and its cache between passes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from reconciler.krm.objects import ObjectKey
 
 
 class ComponentRecords(Protocol):
-    """Recorded state about the packages of components on clusters."""
+    """Recorded state of the component packages on all clusters."""
 
     def get_owned_packages(self) -> Mapping[PackageLocation, PackageOwner]:
-        """Return the owners of all drafted and published packages that are not about to be deleted."""
+        """Return the owner of each drafted or published package. Packages that are being deleted are not included."""
         ...
 
     def get_recorded_inputs(self) -> Mapping[PackageLocation, Collection[str]]:
-        """Return the recorded inputs of the last render of each package."""
+        """Return the names of the objects that each package was last rendered from."""
         ...
 
 
@@ -36,12 +36,12 @@ class ComponentControllerInputs:
 
     Attributes:
         records: Recorded state of earlier passes.
-        max_delete_percent: Largest share of a binding's packages that one pass may delete without confirmation.
-        engine: Text that changes whenever a new version of the reconciler may render differently.
-        held_deletions: By owner, packages whose deletion is held, and how many packages existed at that time.
+        max_delete_percent: Percentage of an EnvBinding's packages that one pass may delete without a confirmation.
+        engine: Version text. It changes if a new version of the reconciler can render different files.
+        held_deletions: Packages whose deletion is held, by owner, each with the number of packages at that time.
         runtime_composition: Whether components without a component type are allowed.
         crd_group: API group of the generated CRDs.
-        reserved_kinds: Kinds that controllers read. No component type may generate them.
+        reserved_kinds: Kinds that no component type may generate, because controllers read these kinds.
         cel_limits: Limits for CEL expressions.
     """
 
@@ -62,8 +62,8 @@ _Packages = TypeVar("_Packages")
 class ComponentCache:
     """Results of the previous pass that the next pass can reuse.
 
-    A pass with an empty cache has the same result. The key of an entry contains all inputs of its value: identical
-    config objects, and values computed from them. The cache drops entries that the last pass did not use.
+    The result of a pass does not depend on the content of the cache, because each key contains all inputs of its value.
+    Entries that the last pass did not use are deleted.
     """
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class ComponentCache:
         self._packages_by_inputs: KeyedCache[Any] = KeyedCache()
 
     def begin_pass(self, inputs: ComponentControllerInputs) -> None:
-        """Begin a pass. If the settings changed, drop all entries."""
+        """Begin a pass. Delete all entries if the settings have changed since the previous pass."""
         settings = (
             inputs.cel_limits,
             inputs.runtime_composition,
@@ -90,18 +90,18 @@ class ComponentCache:
             self._clear()
 
     def end_pass(self) -> None:
-        """End a pass, and drop the entries that it did not use."""
+        """End a pass. Delete the entries that this pass did not use."""
         for cache in (self._read, self._compiled, self._rendered, self._packages_by_inputs):
             cache.end_pass()
 
     def read(self, reader: Callable[..., _Read], manifest: ConfigObject, **limits: ExpressionLimits) -> _Read:
-        """Return the result of a reader, which must depend on this object only."""
+        """Return the result of `reader` for one object. The result must not depend on other objects."""
         return cast("_Read", self._read.get_or_create((reader, manifest), lambda: reader(manifest, **limits)))
 
     def get_compiled_type(
         self, component_type: ComponentType, index: DefinitionIndex, compute: Callable[[], CompilationResult]
     ) -> CompilationResult:
-        """Return a compiled component type, cached by the definition and the addons that it names."""
+        """Return the compiled component type. Compile it again if its definition or one of its addons has changed."""
         names = [
             *(addon.instance.addon for addon in component_type.platform_addons),
             *(addon.name for addon in component_type.developer_addons),
@@ -113,27 +113,30 @@ class ComponentCache:
     def get_untyped_plan(
         self, component: Component, index: DefinitionIndex, compute: Callable[[], CompilationResult]
     ) -> CompilationResult:
-        """Return the plan of a component without a type, cached by the definition and addons that it names."""
+        """Return the compiled plan of a component without a type.
+
+        Compile the component again if its definition or one of its addons has changed.
+        """
         names = [addon.instance.addon for addon in component.addons or ()]
         return self._compiled.get_or_create(
             (component, *_list_used_definitions(component.definition, names, index)), compute
         )
 
     def get_rendered_component(self, key: Hashable, compute: Callable[[], RenderedComponent]) -> RenderedComponent:
-        """Return a component that is rendered for an environment. `key` contains all inputs."""
+        """Return a component that is rendered for an environment. `key` must contain all inputs of the render."""
         return self._rendered.get_or_create(key, compute)
 
     def get_packages(
         self, rendered: RenderedComponent, targets: Sequence[PackageTarget], compute: Callable[[], _Packages]
     ) -> _Packages:
-        """Return the packages of a rendered component. The rendered component represents all its inputs."""
+        """Return the packages of a rendered component. Build them if the rendered component or a target is new."""
         return cast("_Packages", self._packages_by_inputs.get_or_create((rendered, *targets), compute))
 
 
 def _list_used_definitions(definition: str, addons: list[str], index: DefinitionIndex) -> Iterator[object]:
-    """Yield the definition and the addons with these names.
+    """Yield the definition and the addons with these names, as parts of a cache key.
 
-    Yield the reason instead if a name is not usable. The reason lists the existing names, so it changes with them.
+    For an unusable name, yield the reason. The reason lists all existing names, so that a new name changes the key.
     """
     yield index.definitions.by_name.get(definition) or index.definitions.explain_absence(definition)
     for name in addons:

@@ -1,4 +1,4 @@
-"""Lint findings about components: unused objects, and environments that select no cluster."""
+"""Lint findings about components: unused objects, and environments whose selector matches no cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reconciler.krm.findings import Finding
 def lint_components(
     catalog: Catalog, inventory: ClusterInventory, inputs: ComponentControllerInputs
 ) -> Iterator[Finding]:
-    """Yield the lint findings. The catalog must be complete."""
+    """Yield the lint findings of all components. The catalog must not contain files that cannot be read."""
     snapshot = read_component_snapshot(catalog, inventory, inputs, ComponentCache())
     yield from _lint_environments(snapshot, inventory)
     yield from _lint_definitions(snapshot)
@@ -30,7 +30,7 @@ def lint_components(
 
 
 def _lint_environments(snapshot: ComponentSnapshot, inventory: ClusterInventory) -> Iterator[Finding]:
-    # An unresolved binding may refer to any environment.
+    # Report an unused environment only if all EnvBindings are resolved, because others can refer to any environment.
     used_names = {binding.binding.environment for binding in snapshot.bindings.resolved}
     label_sets = [cluster.labels for cluster in inventory.clusters.values()]
     for name, environment in snapshot.environments.by_name.items():
@@ -64,7 +64,7 @@ def _lint_definitions(snapshot: ComponentSnapshot) -> Iterator[Finding]:
 def _find_unused(
     definitions: NameIndex[Any], used_names: set[str], reason: str, snapshot: ComponentSnapshot
 ) -> Iterator[Finding]:
-    # An unreadable component type may use any definition or addon.
+    # Report nothing if a component type or component is invalid, because it can use any definition or addon.
     if any(result.model is None for result in snapshot.types) or snapshot.components.unusable_reasons:
         return
     for manifest in (item for item in snapshot.catalog.objects.values() if item.key.kind == definitions.kind):
@@ -82,9 +82,9 @@ def _lint_types(snapshot: ComponentSnapshot) -> Iterator[Finding]:
 
 
 def _lint_components(snapshot: ComponentSnapshot) -> Iterator[Finding]:
-    """Yield an info for each component without a binding."""
+    """Yield an info for each component that no EnvBinding names."""
     if snapshot.bindings.unresolved:
-        # An unresolved binding may refer to any component.
+        # Report nothing, because an unresolved EnvBinding can refer to any component.
         return
     bound_keys = {binding.component.key for binding in snapshot.bindings.resolved}
     for component in snapshot.components.by_name.values():
@@ -108,9 +108,9 @@ def _lint_builds(snapshot: ComponentSnapshot) -> Iterator[Finding]:
 def _explain_unused_build(
     namespace: str, name: str, components: Components, environments: Mapping[tuple[str, str], set[str]]
 ) -> str:
-    """Return the reason why no component uses a build, or "".
+    """Return the reason why no component uses a Build. Return "" if a component uses the Build.
 
-    The name of a build is `<component>` or `<component>.<environment>`.
+    The name of a Build is `<component>` or `<component>.<environment>`.
     """
     names = components.names_by_namespace.get(namespace, ())
     if name in names:

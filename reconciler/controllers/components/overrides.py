@@ -1,4 +1,4 @@
-"""Resolution of the addon overrides in an EnvBinding to addon instances."""
+"""Assignment of the addon overrides in an EnvBinding to addon instances."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLATFORM_OVERRIDES_FIELD, DEVELOPER_OVERRIDES_FIELD, ENVIRONMENT_LAYER = (
 
 @dataclass
 class AddonOverrides:
-    """Value layers of an environment by addon instance, and findings."""
+    """Value layers with the overrides of an EnvBinding, by addon instance, and findings about the overrides."""
 
     layers: dict[AddonInstance, ValueLayer] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
@@ -32,7 +32,7 @@ class AddonOverrides:
 def resolve_addon_overrides(
     binding: EnvBinding, plan: ComponentPlan, active: Collection[AddonInstance]
 ) -> AddonOverrides:
-    """Resolve the addon overrides of a binding.
+    """Find the addon instance of each override in an EnvBinding.
 
     `active` contains the addon instances that the component uses.
     """
@@ -56,7 +56,7 @@ def resolve_addon_overrides(
 
 
 def _find_uses(key: str, plan: ComponentPlan) -> list[AddonUse]:
-    """Return the uses of developer addons that a key can refer to."""
+    """Return the uses of developer addons that the key of an override can refer to."""
     if key in plan.allowed_uses:
         return [plan.allowed_uses[key]]
     matches = [use for use in plan.listed_uses if key == use.override_key]
@@ -67,7 +67,9 @@ def _build_key_finding(binding: EnvBinding, key: str, uses: Sequence[AddonUse], 
     location = binding.manifest.location_of(("spec", DEVELOPER_OVERRIDES_FIELD, key))
     if uses:
         both = " and ".join(str(use.instance) for use in uses)
-        return OVERRIDE_KEY_AMBIGUOUS.finding(f"spec.{DEVELOPER_OVERRIDES_FIELD}.{key} is ambiguous: {both}", location)
+        return OVERRIDE_KEY_AMBIGUOUS.finding(
+            f"spec.{DEVELOPER_OVERRIDES_FIELD}.{key} matches several addons: {both}", location
+        )
     known = [*plan.allowed_uses, *(use.override_key for use in plan.listed_uses)]
     return OVERRIDE_TARGET_UNKNOWN.finding(
         _describe_unknown(f"spec.{DEVELOPER_OVERRIDES_FIELD}.{key}", key, known), location
@@ -116,7 +118,7 @@ def _build_platform_key_finding(binding: EnvBinding, key: str, addons: Sequence[
     )
     if addons:
         return OVERRIDE_KEY_AMBIGUOUS.finding(
-            f"{field_name} is ambiguous: {' and '.join(addons)}; use the name of the addon", location
+            f"{field_name} matches several addons: {' and '.join(addons)}; use the name of the addon", location
         )
     known = list(dict.fromkeys(use.key for use in plan.platform_uses))
     return OVERRIDE_TARGET_UNKNOWN.finding(_describe_unknown(field_name, key, known), location)
@@ -125,7 +127,7 @@ def _build_platform_key_finding(binding: EnvBinding, key: str, addons: Sequence[
 def _split_by_instance(
     uses: Sequence[AddonUse], key: str, binding: EnvBinding, overrides: AddonOverrides
 ) -> Iterator[tuple[AddonUse, tuple[str, ...], Mapping[str, Any]]]:
-    """Yield the overrides of each addon instance. With a single instance, the id can be omitted."""
+    """Yield the overrides of each addon instance. If there is only one instance, its id can be omitted."""
     data = binding.overrides.platform[key]
     by_id = {use.instance.id: use for use in uses}
     if len(uses) == 1 and not _is_mapping_of_instances(data, uses[0]):
@@ -148,9 +150,6 @@ def _split_by_instance(
 
 
 def _is_mapping_of_instances(data: Mapping[str, Any], use: AddonUse) -> bool:
-    """Return whether the keys of a mapping are instance ids.
-
-    This is the case if its only key is the id of the only instance, and no field has this name.
-    """
+    """Return whether the only key of `data` is the id of the addon instance, and not the name of a field."""
     fields = use.addon.schema.env_overrides.get("properties", {})
     return list(data) == [use.instance.id] and use.instance.id not in fields

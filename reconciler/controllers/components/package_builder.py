@@ -1,4 +1,4 @@
-"""Packages of rendered components: files, recorded dependencies, and one variant per cluster."""
+"""Packages of rendered components: their files, their recorded dependencies, and one variant for each cluster."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from reconciler.krm.yaml import WIDE_INDENT_STYLE, emit
 
 @dataclass(frozen=True)
 class IdentityMutation:
-    """Mutation that returns the files unchanged, because the controller already rendered the package."""
+    """Mutation that changes nothing, because the component controller has already rendered the files of the package."""
 
     def __call__(self, files: FileTree, view: CatalogView, earlier: PreviousRender | None = None) -> MutationResult:
         """Return the files unchanged."""
@@ -41,21 +41,21 @@ class IdentityMutation:
 
 
 def name_resource_files(resources: Sequence[RenderedResource]) -> Mapping[str, RenderedResource]:
-    """Return the resources by their file name."""
+    """Return the resources by their file names."""
     keys = {ObjectKey(resource.key.group, resource.key.kind, "", resource.key.name): resource for resource in resources}
     names = assign_file_names(keys)
     return {names[key]: resource for key, resource in keys.items()}
 
 
 def build_file_tree(files: Mapping[str, RenderedResource]) -> FileTree:
-    """Return the package: one resource per file, with the keys in template order."""
+    """Return a package with one file for each resource. The keys in the files have the order of the template."""
     return FileTree({name: File(emit(resource.data, WIDE_INDENT_STYLE).encode()) for name, resource in files.items()})
 
 
 def iter_input_manifests(
     resolved: ResolvedBinding, plan: ComponentPlan, build: Build | None, rendered: RenderedComponent
 ) -> Iterator[ConfigObject]:
-    """Yield the objects that a component is rendered from, including the addons that it uses."""
+    """Yield the config objects that a component is rendered from. Only active addons are included."""
     yield from (
         resolved.binding.manifest,
         resolved.component.manifest,
@@ -73,12 +73,12 @@ def iter_input_manifests(
 def compute_dependencies(
     manifests: Sequence[ConfigObject], digest_manifest: Callable[[ConfigObject], str], engine: str
 ) -> dict[str, str]:
-    """Return the recorded dependencies of a package: digests of its input objects by key, and the engine."""
+    """Return the dependencies of a package: the digest of each input object by its key, and the version `engine`."""
     return {**{str(manifest.key): digest_manifest(manifest) for manifest in manifests}, "engine": engine}
 
 
 def compute_manifest_digest(manifest: ConfigObject) -> str:
-    """Return the digest of everything in an object that a render can use."""
+    """Return the digest of the parts of an object that a render can use: spec, labels and annotations."""
     metadata = manifest.data["metadata"]
     selected = {name: metadata.get(name) for name in ("labels", "annotations")}
     return compute_digest({"spec": manifest.data.get("spec"), "metadata": selected})
@@ -89,7 +89,7 @@ ADOPT_ANNOTATION = "reconciler.dev/adopt"
 
 @dataclass(frozen=True, eq=False)
 class ComponentPackages:
-    """A rendered component in one environment, and its package on each cluster."""
+    """Component that is rendered for one environment, and its package variant for each cluster."""
 
     resolved_binding: ResolvedBinding
     plan: ComponentPlan
@@ -106,7 +106,7 @@ class PackageBuilder:
     engine: str
 
     def list_targets(self, resolved: ResolvedBinding) -> tuple[PackageTarget, ...]:
-        """Return the target of the package on each cluster of the environment."""
+        """Return the location of the component's package on each cluster of the environment."""
         target_keys = self.inventory.target_keys
         return tuple(
             PackageTarget(target_keys[cluster].namespace, cluster, resolved.package) for cluster in resolved.clusters
@@ -115,7 +115,7 @@ class PackageBuilder:
     def build(
         self, resolved: ResolvedBinding, plan: ComponentPlan, build: Build | None, rendered: RenderedComponent
     ) -> ComponentPackages:
-        """Build the packages of a component. Their owner is the EnvBinding."""
+        """Build the packages of a rendered component. The owner of the packages is the EnvBinding."""
         binding = resolved.binding.manifest
         files, manifests = (
             name_resource_files(rendered.resources),

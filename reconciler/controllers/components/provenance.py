@@ -1,4 +1,4 @@
-"""Provenance of the values of a component: which template, addon, parameter and override set each value."""
+"""Provenance of the values of a component: the template, addon, parameter and override that set each value."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from reconciler.redaction import MASK, is_secret, is_secret_value
 
 ValueChange = tuple[DataPath, Any, Any]
 REMOVED_ITEM = "-"
-"""Last step of the path of a removed list item. In a JSON pointer, `-` is the position after the last item."""
+"""Last step of the path of a removed list item, which has no index any more."""
 
 
 @dataclass(eq=False)
 class ValueHistory:
-    """Provenance steps of the value at one path, and the histories of the values below it."""
+    """Provenance steps of the value at one path, and the histories of its fields or items."""
 
     steps: list[dict[str, Any]] = field(default_factory=list)
     fields: dict[str, ValueHistory] = field(default_factory=dict)
     items: list[ValueHistory | None] = field(default_factory=list)
 
     def get_or_create(self, path: DataPath) -> ValueHistory:
-        """Return the history at a path below this one."""
+        """Return the history at `path`, which is relative to this value. Create the history if there is none."""
         history = self
         for step in path:
             history = history._get_or_create_child(step)
@@ -55,7 +55,7 @@ class ValueHistory:
         return child
 
     def shift_items(self, write: Write) -> None:
-        """Shift the histories of list items after an insertion or a removal."""
+        """Move the histories of the later list items after an item was inserted or removed."""
         *parent, step = write.location
         if isinstance(step, str) or write.op == "replace" or write.is_appended:
             return
@@ -66,11 +66,11 @@ class ValueHistory:
             del items[step : step + 1]
 
     def clear_items(self) -> None:
-        """Drop the histories of list items, because the list was replaced."""
+        """Delete the histories of the list items, because the list was replaced."""
         self.items.clear()
 
     def iter_steps(self, path: DataPath = ()) -> Iterator[tuple[DataPath, list[dict[str, Any]]]]:
-        """Yield every path that has steps."""
+        """Yield each path that has provenance steps, with these steps."""
         if self.steps:
             yield path, self.steps
         for key, child in self.fields.items():
@@ -81,9 +81,9 @@ class ValueHistory:
 
 
 def iter_changes(write: Write) -> Iterator[ValueChange]:
-    """Yield the leaves that a write changed.
+    """Yield the path, old value and new value of each scalar or list that a write changed.
 
-    A list counts as one leaf, because its items may be unrelated to the previous ones.
+    The items of two lists are not compared, because the items at the same index can be unrelated.
     """
     *parent, step = write.location
     if write.op == "remove" and isinstance(step, int):
@@ -117,9 +117,9 @@ class ValueSources:
     rendered: RenderedComponent
 
     def find_sources(self, reads: Iterable[tuple[str, ...]], instance: AddonInstance | None) -> list[ValueSource]:
-        """Return the sources of the variable fields that an expression reads.
+        """Return the sources of the variable fields that an expression reads, e.g. `("spec", "size")`.
 
-        `instance` is the addon instance of the expression, or None for the component definition.
+        `instance` is the addon instance that contains the expression. It is None for the component definition.
         """
         return [source for read in sorted(reads) for source in self._find_sources(read[0], read[1:], instance)]
 
@@ -168,7 +168,7 @@ class ValueSources:
 
 @dataclass(frozen=True, eq=False)
 class _ParameterScope:
-    """Parameters of the component or of one addon instance."""
+    """Parameters of the component, or of one addon instance."""
 
     variable: str
     values: EffectiveValues
@@ -176,9 +176,12 @@ class _ParameterScope:
     use: AddonUse | None
 
     def find_sources(self, path: DataPath, schema: Schema) -> list[ValueSource]:
-        """Return the sources of a parameter: one per field if several objects set it.
+        """Return the source of a parameter, or of each of its fields if several objects set the fields.
 
-        The source is the highest layer that sets the value, or the default if no layer does.
+
+
+        The source is the layer with the highest precedence that sets the value. If no layer sets it, the source is the
+        default.
         """
         value, fields = get_value(self.values.data, path), schema.get("properties", {})
         if not isinstance(value, Mapping) or not fields:
@@ -192,7 +195,7 @@ class _ParameterScope:
         if value is ABSENT:
             return {"name": name, "layer": "unset"}
         layer = self.values.find_origin(path)
-        # A null in a layer removes the value, so the default applies.
+        # Ignore a layer that sets null, because null removes the value, and the default applies.
         if layer and (value is None or get_value(layer.data, path) is not None):
             return _build_source(name, layer.name, layer.manifest, (*layer.path, *path))
         return self._find_default(name, path)
@@ -210,7 +213,7 @@ class _ParameterScope:
         )
 
     def _find_default_path(self, manifest: ConfigObject, section: str, path: DataPath) -> DataPath:
-        """Return where a schema declares the default of a field: at the field, or at a parent object."""
+        """Return the path of the default of a field in a schema: the field itself, or `$default` of a parent."""
         node: Any = manifest.data["spec"]["schema"].get(section)
         for depth, step in enumerate(path):
             if depth and not self._is_set(path[:depth]) and _has_default(node.get("$default"), path[depth:]):
@@ -225,7 +228,7 @@ class _ParameterScope:
 
 
 def _get_schema(schema: Schema, path: DataPath) -> Schema:
-    """Return the schema of a field, or {} if it is not declared."""
+    """Return the schema of the field at `path`. Return {} if the schema does not declare the field."""
     for step in path:
         schema = schema.get("properties", {}).get(step, {})
     return schema
@@ -238,7 +241,7 @@ def _get_type_defaults(use: AddonUse) -> Values:
 
 
 def _has_default(default: Any, path: DataPath) -> bool:
-    """Return whether the default of an object, a mapping or JSON text, has a value at a path."""
+    """Return whether `default` has a value at `path`. `default` is a mapping or a JSON text."""
     return get_value(json.loads(default) if isinstance(default, str) else default, path) is not ABSENT
 
 
@@ -251,9 +254,11 @@ ProvenanceStep = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class ComponentProvenance:
-    """Provenance of all values of a component in one environment. It is computed on demand.
+    """Provenance of all values of a component in one environment, which is computed only on request.
 
-    `input_digests` contains the digests of the objects that the component was rendered from.
+
+
+    `input_digests` contains the config objects that the component was rendered from, with their digests.
     """
 
     value_sources: ValueSources
@@ -261,9 +266,10 @@ class ComponentProvenance:
     input_digests: Mapping[ConfigObject, str]
 
     def list_layers(self) -> list[dict[str, Any]]:
-        """Return the field `layers` of a status file.
+        """Return the content of the field `layers` in a status file.
 
-        It contains the template of each resource, and the steps of each value that the template did not set.
+        The result contains the template of each resource, and the provenance steps of each value that an expression or
+        a patch set.
         """
         return [
             {"file": name, "resource": str(resource.key), "pointer": pointer, "steps": steps}
@@ -281,7 +287,7 @@ class ComponentProvenance:
         ]
 
     def list_objects(self) -> list[dict[str, str]]:
-        """Return the objects that the component was rendered from."""
+        """Return the config objects that the component was rendered from."""
         return [
             {
                 "kind": manifest.key.kind,
@@ -294,7 +300,7 @@ class ComponentProvenance:
         ]
 
     def _build_history(self, resource: RenderedResource) -> ValueHistory:
-        """Return the steps of each value, by the final path of the value."""
+        """Return the provenance steps of each value in a resource, by the path of the value after all patches."""
         history, is_hidden = ValueHistory(), is_secret(resource.data)
         for change in resource.changes:
             if change.write is None:
@@ -312,12 +318,12 @@ class ComponentProvenance:
         return history
 
     def _describe_loop(self, change: ResourceChange, *, hides: bool) -> ProvenanceStep:
-        """Return the `forEach` that the resource was created in, if any."""
+        """Return the `forEach` that created the resource. Return {} if the resource was not created in a loop."""
         origin = change.loop.origin if change.loop else None
         return {"forEach": MASK if hides else origin.text, **self._describe_sources(origin, change)} if origin else {}
 
     def _add_created_values(self, change: ResourceChange, resource: RenderedResource, history: ValueHistory) -> None:
-        """Add the values that expressions produced when the resource was created."""
+        """Add a step for each value that an expression set when the resource was created."""
         data = resource.original or resource.data
         for path, origin in change.origins.items():
             after = get_value(data, path)
@@ -360,14 +366,14 @@ class ComponentProvenance:
                 )
 
     def _describe_expression(self, origin: ValueOrigin, change: ResourceChange, redacted: Any) -> ProvenanceStep:
-        """Return the expression of a value. Hide it if the value is hidden, because its text may contain the value."""
+        """Return the expression of a value. Mask the expression of a secret, because it can contain the secret."""
         expression = MASK if redacted == MASK else origin.text
         return {"expression": expression, **self._describe_sources(origin, change)}
 
     def _describe_sources(self, origin: ValueOrigin, change: ResourceChange) -> ProvenanceStep:
         """Return the sources of the parameters that an expression reads.
 
-        For the item of a loop, these include the sources of its list.
+        If the expression reads the item of a loop, the result includes the sources of the `forEach`.
         """
         reads, loop = set(origin.reads), change.loop.origin if change.loop else None
         if loop and change.loop and any(read[0] == change.loop.variable for read in reads):
@@ -389,13 +395,16 @@ def _describe_location(change: ResourceChange, path: DataPath) -> ProvenanceStep
 
 
 def _get_path_in_value(write: Write, path: DataPath) -> DataPath | None:
-    """Return the path, in the value of an operation, of what a write put at `path`; None for a created parent."""
+    """Return the path in the value of the patch operation that corresponds to `path` in the resource.
+
+    Return None if `path` is a parent that the write created.
+    """
     steps, prefix = path[len(write.location) :], write.path_in_after
     return (*write.path_in_value, *steps[len(prefix) :]) if steps[: len(prefix)] == prefix else None
 
 
 def _find_origin(origins: Mapping[DataPath, ValueOrigin], write: Write, path: DataPath) -> ValueOrigin | None:
-    """Return the expression that produced the value at a path or a value that contains it."""
+    """Return the expression that set the value at `path` or a parent value. Return None if there is none."""
     value_path = _get_path_in_value(write, path)
     if value_path is None or not origins:
         return None
@@ -407,7 +416,7 @@ def _find_origin(origins: Mapping[DataPath, ValueOrigin], write: Write, path: Da
 def _iter_nested_origins(
     value: Any, path: DataPath, origins: Mapping[DataPath, ValueOrigin], write: Write
 ) -> Iterator[tuple[DataPath, Any, ValueOrigin]]:
-    """Yield the values inside a written value that expressions produced."""
+    """Yield the nested values that expressions set, each with its path and its expression."""
     if not origins:
         return
     below = enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()

@@ -1,4 +1,4 @@
-"""Readers for component types, components, EnvBindings, Environments and Builds, and their shared parts."""
+"""Readers for component types, components, EnvBindings, Environments and Builds, and helpers for readers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ManifestFindings(FieldFindings):
     non_errors: list[Finding] = field(default_factory=list)
 
     def add_field_findings(self, field_findings: Iterable[FieldFinding], manifest: ConfigObject) -> None:
-        """Add findings about a part of the object. Their messages name the field."""
+        """Add findings about fields of the object. Their messages contain the paths of the fields."""
         for finding in field_findings:
             is_error = finding.code.severity is Severity.ERROR
             collection = self.findings if is_error else self.non_errors
@@ -65,18 +65,18 @@ class ManifestFindings(FieldFindings):
                 collection.append(finding.to_finding(manifest))
 
     def add(self, path: DataPath, message: str, code: FindingCode | None = None) -> None:
-        """Add an error, up to the limit per object."""
+        """Add an error about the field at `path`, up to the maximum number of errors of an object."""
         if len(self.findings) < MAX_FINDINGS_PER_OBJECT:
             super().add(path, message, code)
 
     @property
     def all_findings(self) -> tuple[Finding, ...]:
-        """Errors, warnings and infos."""
+        """Errors, warnings and infos about the object."""
         return (*self.findings, *self.non_errors)
 
 
 class Spec(FieldReader):
-    """Mapping in a spec. Fields with the prefix `x-` are ignored; other unknown fields are errors."""
+    """Reader for a mapping in a spec. Unknown fields are errors, except fields with the prefix `x-`."""
 
     def _refuse_unknown(self, known: Sequence[str]) -> None:
         for name in map(str, self.data):
@@ -86,11 +86,11 @@ class Spec(FieldReader):
                 )
 
     def read_values(self, name: str) -> Values:
-        """Return a mapping whose fields another part of the code checks; {} if absent."""
+        """Return the mapping in a field without a check of its content. Return {} if the field is absent."""
         return self.read_mapping(name, None).data
 
     def read_identifier(self, name: str, default: str = "") -> str:
-        """Return an id, or the default if it is absent or not valid."""
+        """Return the id in a field. Return `default` if the field is absent or the id is not valid."""
         text = self.read_text(name)
         if self.data.get(name) == text and not ID_PATTERN.fullmatch(text):
             self.add_finding(name, f"must be {ID_DESCRIPTION}, not {quote_value(text)}")
@@ -98,7 +98,7 @@ class Spec(FieldReader):
         return text or default
 
     def reject_unsupported(self, name: str) -> None:
-        """Add an error if the field is set, because its feature is not supported."""
+        """Add an error if the field is set, because the reconciler does not support its feature."""
         if self.has_value(name):
             self.add_finding(name, "is not supported; remove the field", FEATURE_NOT_SUPPORTED)
 
@@ -110,7 +110,7 @@ def open_spec(
     known: Sequence[str] | None,
     check_name: Callable[[str], str | None] = validate_dns_subdomain,
 ) -> tuple[Spec, ManifestFindings]:
-    """Return the spec of an object and the collection for its findings."""
+    """Return a reader for the spec of an object, and the collection for its findings."""
     findings = ManifestFindings(manifest.location_of, code)
     for name in manifest.data:
         if name not in _OBJECT_FIELDS:
@@ -125,7 +125,7 @@ def open_spec(
 
 
 def read_rules(spec: Spec) -> tuple[ValidationRule, ...]:
-    """Return the rules in `validation.rules`. Their expressions are not compiled yet."""
+    """Return the rules in `validation.rules` of a spec. Their expressions are not compiled yet."""
     entries = spec.read_mapping("validation", ("rules",)).iterate_mappings("rules", ("name", "expression", "message"))
     rules = [
         ValidationRule(
@@ -140,24 +140,24 @@ def read_rules(spec: Spec) -> tuple[ValidationRule, ...]:
 
 
 def read_instance_id(spec: Spec) -> tuple[str, bool]:
-    """Return the id of an addon instance, and whether it is set explicitly."""
+    """Return the id of an addon instance, and whether the field `instanceId` is set."""
     return spec.read_identifier("instanceId", DEFAULT_INSTANCE), spec.has_value("instanceId")
 
 
 def read_label_text(manifest: ConfigObject, name: str) -> str:
-    """Return a label as text. Versions are often written without quotes, so YAML reads them as numbers."""
+    """Return the value of a label as text, even if YAML parsed the value as a number, e.g. a version."""
     value = read_label_value(manifest, name)
     return "" if value is None or isinstance(value, Mapping | list) else str(value)
 
 
 def read_label_value(manifest: ConfigObject, name: str) -> Any:
-    """Return the value of a label as declared, or None."""
+    """Return the value of a label with its YAML type. Return None if the label is absent."""
     labels: Any = manifest.data["metadata"].get("labels")
     return labels.get(name) if isinstance(labels, Mapping) else None
 
 
 def check_namespace(manifest: ConfigObject, findings: ManifestFindings) -> None:
-    """Add an error if the namespace is not a valid name."""
+    """Add an error if the namespace of the object is not a valid name."""
     if error := validate_dns_label(manifest.key.namespace):
         findings.add(("metadata", "namespace"), f"must be a valid namespace name: {error}")
 
@@ -169,7 +169,7 @@ _ALLOWED_ADDON_FIELDS = ("name", "description", "defaults", "presets")
 
 
 def read_component_type(manifest: ConfigObject) -> tuple[ComponentType | None, tuple[Finding, ...]]:
-    """Read a component type. Return None instead of the model if it has errors."""
+    """Read a component type. Return None and the findings if the component type has errors."""
     spec, findings = open_spec(manifest, COMPONENT_TYPE_INVALID, API_VERSION, _TYPE_FIELDS)
     reference = spec.read_mapping("componentDefinitionRef", ("name", "version"))
     definition = reference.read_text("name", required=True)
@@ -218,9 +218,9 @@ _BINDING_FIELDS = ("owner", "environment", "overrides", "platformAddonOverrides"
 
 
 def read_component(manifest: ConfigObject) -> tuple[Component | None, tuple[Finding, ...]]:
-    """Read a component. Return None instead of the model if it has errors.
+    """Read a component. Return None and the findings if the component has errors.
 
-    The fields of a generated kind depend on its component type, so this reader does not check them.
+    For a generated kind, the fields of the spec are not checked here, because they depend on the component type.
     """
     if manifest.key.kind != COMPONENT:
         spec, findings = open_spec(manifest, COMPONENT_INVALID, API_VERSION, None, validate_name_segment)
@@ -240,7 +240,7 @@ def _read_listed_addons(spec: Spec) -> Iterator[ListedAddon]:
 
 
 def read_binding(manifest: ConfigObject) -> tuple[EnvBinding | None, tuple[Finding, ...]]:
-    """Read an EnvBinding. Return None instead of the model if it has errors."""
+    """Read an EnvBinding. Return None and the findings if the EnvBinding has errors."""
     spec, findings = open_spec(manifest, ENV_BINDING_INVALID, API_VERSION, _BINDING_FIELDS)
     check_namespace(manifest, findings)
     owner = spec.read_mapping("owner", ("componentName", "namespace"))
@@ -274,7 +274,7 @@ def _read_endpoints(spec: Spec) -> Iterator[dict[str, object]]:
 
 
 def _read_addon_overrides(spec: Spec, name: str) -> dict[str, object]:
-    """Return overrides by addon key. Each of them must be a mapping."""
+    """Return the overrides of each addon by its key. Add an error for each override that is not a mapping."""
     mapping = spec.read_mapping(name, None)
     return {str(key): dict(mapping.read_mapping(str(key), None).data) for key in mapping.data}
 
@@ -283,7 +283,7 @@ _ENVIRONMENT_FIELDS = ("clusters", "clusterSelector", "context")
 
 
 def read_environment(manifest: ConfigObject) -> tuple[ComponentEnvironment | None, tuple[Finding, ...]]:
-    """Read an Environment. Return None instead of the model if it has errors."""
+    """Read an Environment. Return None and the findings if the Environment has errors."""
     spec, findings = open_spec(manifest, ENVIRONMENT_INVALID, RECONCILER_API_VERSION, _ENVIRONMENT_FIELDS)
     names, selector = spec.read_texts("clusters"), _read_selector(spec)
     model = ComponentEnvironment(manifest, names, selector, spec.read_values("context"))
@@ -300,7 +300,7 @@ def _read_selector(spec: Spec) -> LabelSelector | None:
 
 
 def read_build(manifest: ConfigObject) -> tuple[Build | None, tuple[Finding, ...]]:
-    """Read a Build, whose spec may contain any fields. Return None instead of the model if it has errors."""
+    """Read a Build, whose spec can contain any fields. Return None and the findings if the Build has errors."""
     spec, findings = open_spec(manifest, BUILD_INVALID, RECONCILER_API_VERSION, None)
     check_namespace(manifest, findings)
     if spec.has_value("workload"):

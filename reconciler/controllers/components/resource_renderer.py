@@ -1,4 +1,4 @@
-"""Rendering of the resources of one component: first the definition, then one addon after another."""
+"""Rendering of the resources of one component: first the component definition, then one addon after another."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from reconciler.krm.yaml import DataPath
 
 @dataclass(frozen=True, slots=True)
 class ResourceChange:
-    """One change of a resource: its creation, or one write of a patch.
+    """One change of a rendered resource: its creation, or one write of a patch.
 
     Attributes:
-        manifest: Definition or addon that contains the template or the patch.
-        instance: Addon instance; None for the definition.
-        path: Path of the template or the operation in `manifest`.
-        write: The write of a patch; None for the creation.
-        origins: Expressions that produced values, by the path of the value in the rendered template.
-        loop: The `forEach` that the template or the patch is in.
+        manifest: Component definition or addon that contains the template or the patch.
+        instance: Addon instance that made the change. None for the component definition.
+        path: Path of the template or the patch operation in `manifest`.
+        write: Write of the patch. None for the creation.
+        origins: Expressions that set values, by the path of the value in the rendered template.
+        loop: `forEach` of the template or the patch.
     """
 
     manifest: ConfigObject
@@ -56,9 +56,9 @@ class ResourceChange:
 
 @dataclass(eq=False)
 class RenderedResource:
-    """One resource of a component.
+    """One resource of a component. Patches change `data` in place.
 
-    Addons change `data`. `original` is a copy of the data before the first change, or empty without changes.
+    `original` is a copy of `data` before the first patch. It is empty if no patch was applied.
     """
 
     id: str
@@ -70,14 +70,14 @@ class RenderedResource:
     _key: ObjectKey | None = None
 
     def begin_change(self) -> None:
-        """Prepare a change of `data`: save the original, and drop the cached key."""
+        """Prepare a change of `data`: save the original data, and delete the cached key."""
         self._key = None
         if not self.original:
             self.original = deepcopy(self.data)
 
     @property
     def key(self) -> ObjectKey:
-        """Identity of the resource."""
+        """Group, kind, namespace and name of the resource."""
         if self._key is None:
             self._key = _build_key(self.data)
         return self._key
@@ -93,7 +93,7 @@ def _build_key(data: Mapping[str, Any]) -> ObjectKey:
 
 
 def describe_creators(first: RenderedResource, second: RenderedResource) -> str:
-    """Return the definitions or addons that created two resources with the same identity."""
+    """Return a text that names the template entries which created two resources with the same identity."""
     first_text, second_text = (
         f"{resource.id} of {resource.created_by or 'the definition'}" for resource in (first, second)
     )
@@ -113,7 +113,7 @@ VariableBindings = Mapping[str, Any]
 
 
 class ComponentRenderError(Exception):
-    """A template or patch failed with the values of a component."""
+    """A template or patch failed during the render of a component."""
 
     def __init__(self, manifest: ConfigObject, field_finding: FieldFinding, instance: AddonInstance | None) -> None:
         super().__init__(field_finding.message)
@@ -124,7 +124,7 @@ class ComponentRenderError(Exception):
 
 @dataclass
 class ResourceRenderer:
-    """Renders the resources of one component, and collects findings about them."""
+    """Renders the resources of one component, and collects findings about the resources."""
 
     bindings: VariableBindings
     budget: ExpressionBudget
@@ -142,7 +142,7 @@ class ResourceRenderer:
                 self._create(entry, entry.id, self.bindings, manifest, None)
 
     def build_bindings(self, use: AddonUse, values: EffectiveValues) -> VariableBindings:
-        """Return the variable bindings of an addon at the start of its work."""
+        """Return the template variables of an addon. `resources` contains copies of the current resources."""
         instance = use.instance
         bindings = {
             **self.bindings, **values.bindings,
@@ -156,7 +156,7 @@ class ResourceRenderer:
         return bindings
 
     def is_active(self, use: AddonUse, bindings: VariableBindings) -> bool:
-        """Return whether the conditions of the component type and of the addon are both true."""
+        """Return whether the condition in the component type and the condition of the addon are both true."""
         with attribute_errors(use.declared_by, use.instance):
             if use.condition and not use.condition.is_met(self.bindings, self.budget):
                 return False
@@ -164,7 +164,7 @@ class ResourceRenderer:
             return use.addon.condition.is_met(bindings, self.budget)
 
     def apply_addon(self, use: AddonUse, bindings: VariableBindings) -> None:
-        """Apply an addon: first create its resources, then run its patches."""
+        """Create the resources of an addon, and then apply its patches."""
         addon, instance = use.addon, use.instance
         with attribute_errors(addon.manifest, instance):
             for index, entry in enumerate(addon.creates):
@@ -181,7 +181,7 @@ class ResourceRenderer:
         manifest: ConfigObject,
         instance: AddonInstance | None,
     ) -> None:
-        """Render an entry, once for each item of its loop."""
+        """Create the resources of a template entry. If the entry has a `forEach`, create one resource for each item."""
         if not entry.include_when.is_met(bindings, self.budget):
             return
         for loop_bindings in entry.loop.iter_bindings(bindings, self.budget):
@@ -191,7 +191,7 @@ class ResourceRenderer:
             change = ResourceChange(manifest, instance, entry.template.path, origins=origins, loop=entry.loop)
             resource = RenderedResource(name, data, WriteTracker(self.is_ordered, instance), instance, [change])
             other = self._resources_by_key.get(resource.key)
-            # A patch may have changed the identity of the other resource.
+            # Compare the keys again, because a patch can have changed the key of the other resource.
             if other and other.key == resource.key:
                 message = f"must not create {resource.key} twice: it is created by {describe_creators(other, resource)}"
                 raise FieldFindingError(build_field_finding(OBJECT_DUPLICATE, entry.path, message))
@@ -256,7 +256,7 @@ class ResourceRenderer:
 
 @contextmanager
 def attribute_errors(manifest: ConfigObject, instance: AddonInstance | None) -> Iterator[None]:
-    """Convert a FieldFindingError to a ComponentRenderError that names the object with the template."""
+    """Convert a FieldFindingError to a ComponentRenderError that contains the object with the failed template."""
     try:
         yield
     except FieldFindingError as error:
@@ -279,5 +279,5 @@ def _render_target(patch: AddonPatch, bindings: VariableBindings, budget: Expres
 def _build_note_finding(
     note: ResourceIssue, resource: RenderedResource, manifest: ConfigObject, path: DataPath
 ) -> Finding:
-    """Return a note about a resource as a finding at the operation that caused it."""
+    """Return a finding for an issue with a resource. `path` is the path of the patch operation in `manifest`."""
     return note.code.finding(f"{resource.key}: {note.message}", manifest.location_of(path))

@@ -1,4 +1,4 @@
-"""Statuses of component types, components, bindings, environments, definitions and addons."""
+"""Statuses of component types, components, EnvBindings, environments, component definitions and addons."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def build_type_status(
 ) -> ConfigStatus:
     """Return the status of a component type, with its generated files.
 
-    If the type is not ready, its files on the status branch remain unchanged.
+    If the component type is not ready, the status contains no files. Its earlier files stay on the status branch.
     """
     manifest, plan = result.manifest, result.compilation.plan
     if plan is None:
@@ -54,7 +54,7 @@ def build_type_status(
 
 
 def _build_flatten_condition(result: ComponentTypeResult) -> Iterator[Condition]:
-    """Yield the condition of the flattened definition, if the component type requests one."""
+    """Yield the condition of the flattened definition if the component type requests such a definition."""
     if result.model is None or not result.model.flattened_name:
         return
     if result.compilation.flatten_findings:
@@ -65,7 +65,7 @@ def _build_flatten_condition(result: ComponentTypeResult) -> Iterator[Condition]
             "Baked",
             "True",
             "Baked",
-            f"the definition {result.model.flattened_name} renders the same without platform addons",
+            f"the definition {result.model.flattened_name} renders the same resources without platform addons",
         )
 
 
@@ -75,7 +75,7 @@ def _build_error_condition(findings: Sequence[Finding]) -> Condition:
 
 
 def _build_instances_condition(components: Sequence[tuple[Component, RenderedComponent | None]]) -> Condition:
-    """Return whether all components of a type are valid."""
+    """Return the condition `InstancesValid`, which is true if all components of a type are valid."""
     invalid = [(component, rendered.errors[0]) for component, rendered in components if rendered and rendered.errors]
     if not invalid:
         return Condition("InstancesValid", "True", "Valid", f"all of {len(components)} components are valid")
@@ -91,7 +91,7 @@ def _format_component_error(component: Component, finding: Finding) -> str:
 def build_component_status(
     component: Component, compilation: CompilationResult, validation: RenderedComponent | None
 ) -> ConfigStatus:
-    """Return the status of a component without an environment. Bindings have their own statuses."""
+    """Return the status of a component, without its environments. Each EnvBinding has its own status."""
     ready = Condition("Ready", "True", "Valid", "the values match the schema")
     if validation is None:
         compile_errors = select_errors(compilation.findings)
@@ -108,7 +108,7 @@ def build_rejected_status(manifest: ConfigObject, error: Finding) -> ConfigStatu
 
 
 def build_binding_status(packages: ComponentPackages) -> ConfigStatus:
-    """Return the status fields of a binding. The conditions come from its packages."""
+    """Return the status of an EnvBinding. Its conditions are added later, from the results of its packages."""
     binding = packages.resolved_binding.binding.manifest
     fields = {
         "component": {
@@ -123,7 +123,7 @@ def build_binding_status(packages: ComponentPackages) -> ConfigStatus:
 
 
 def build_definition_statuses(index: DefinitionIndex, catalog: Catalog) -> Iterator[ConfigStatus]:
-    """Yield the status of every definition and addon."""
+    """Yield the status of each component definition and addon."""
     for kind, definitions in ((DEFINITION, index.definitions), (ADDON, index.addons)):
         objects = (manifest for copies in group_by_name(catalog, GROUP, kind).values() for manifest in copies)
         for manifest in {manifest.key: manifest for manifest in objects}.values():
@@ -136,7 +136,7 @@ def build_definition_statuses(index: DefinitionIndex, catalog: Catalog) -> Itera
 
 
 def _build_unusable_condition(manifest: ConfigObject, findings: Sequence[Finding], reason: str) -> Condition:
-    """Return the errors of an object as a condition, or `reason` if it has none."""
+    """Return the condition of an unusable object, with its errors or, if there are no errors, with `reason`."""
     own_findings = [finding for finding in findings if finding.location.object == str(manifest.key)]
     return (
         _build_error_condition(own_findings)
@@ -146,7 +146,7 @@ def _build_unusable_condition(manifest: ConfigObject, findings: Sequence[Finding
 
 
 def build_environment_statuses(environments: Environments, catalog: Catalog) -> Iterator[ConfigStatus]:
-    """Yield the status of every environment, with the clusters that serve it."""
+    """Yield the status of each environment, with the clusters of the environment."""
     for manifest in catalog.objects_of_kind(RECONCILER_GROUP, ENVIRONMENT):
         name = manifest.key.name
         if name not in environments.by_name:

@@ -1,4 +1,4 @@
-"""Syntax of templates: markers, literals, and text output of values."""
+"""Syntax of templates: the beginning of expressions, literals in expressions, and conversion of values to text."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 from decimal import Decimal
 from typing import Any, Final
 
-# An expression begins with this marker and ends with "}".
+# Each expression in a template begins with this text and ends with "}".
 EXPRESSION_START: Final = "${"
-# Keys with this prefix are extensions, which the reconciler ignores.
+# Ignore all fields whose names have this prefix, because users can add such fields as extensions.
 EXTENSION_PREFIX: Final = "x-"
 
 
@@ -17,7 +17,7 @@ MIN_EXPONENT_VALUE: Final = 1e15
 
 
 def render_literal(value: Any) -> str:
-    """Return a value as text for interpolation: a string unchanged, other values as compact JSON with sorted keys."""
+    """Convert a value to text. A string is returned unchanged. Other values become compact JSON with sorted keys."""
     return value if isinstance(value, str) else _format_json(value)
 
 
@@ -34,19 +34,19 @@ def _format_json(value: Any) -> str:
 
 
 def _format_double(value: float) -> str:
-    """Return the shortest text that parses to the same double, without a decimal point for whole numbers."""
+    """Return the shortest text that parses to the same number. A whole number has no decimal point."""
     if abs(value) < MIN_EXPONENT_VALUE:
         return format(Decimal(repr(value)), "f").removesuffix(".0")
     return format(Decimal(repr(value)).normalize(), "e")
 
 
 def format_cel_literal(value: Any) -> str:
-    """Return a JSON value as a CEL literal. Every JSON text is valid CEL."""
+    """Convert a JSON value to a CEL literal. The result is JSON, because all JSON values are valid CEL literals."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def escape_template(value: Any) -> Any:
-    """Return the template that renders to `value`, even if its strings look like expressions."""
+    """Return a template that renders to `value`, even if a string in `value` contains `${`."""
     match value:
         case str():
             return f"{EXPRESSION_START}{format_cel_literal(value)}}}" if EXPRESSION_START in value else value

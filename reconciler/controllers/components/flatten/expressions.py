@@ -1,8 +1,8 @@
 """Rewriting of the expressions of a flattened addon.
 
-References to fixed fields become literals. References to other fields get the key of the addon, e.g. `spec.size` ->
-`spec.scratchDisk.size`. A template that uses only known values is replaced by its result, so that paths and filters of
-later addons can use the result.
+References to fields with fixed values become literals. References to other fields get the key of the addon, e.g.
+`spec.size` -> `spec.scratchDisk.size`. A template that uses only known values is replaced by its result, so that paths
+and filters of later addons can use the result.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ class ExpressionRewriter:
             return ABSENT
 
     def _rewrite_text(self, node: InterpolatedNode) -> str:
-        """Return the rewritten text. Expressions that use only known values are replaced by their results."""
+        """Return the text of a template in which all expressions are rewritten, or replaced by their known results."""
         pieces = [self._rewrite_piece(piece, node.path) for piece in node.pieces]
         joined = _join_texts(pieces)
         text = "".join(piece if isinstance(piece, str) else _wrap(piece.text) for piece in joined)
@@ -292,7 +292,7 @@ class ExpressionRewriter:
 def _replace_fixed_field(
     variable: AddonVariable, field_path: DataPath, step: FieldStep, occurrence: _Occurrence, *, is_has_call: bool
 ) -> _Replacement:
-    """Return the replacement of an access to a fixed field, also in `has(…)`. Its result is known before a render."""
+    """Return the literal that replaces an access to a field with a fixed value, also as the argument of `has`."""
     value = get_value(variable.values, field_path)
     if value is not ABSENT and not is_has_call and not step.is_optional:
         return _Replacement(format_cel_literal(value), step.end, is_known=True)
@@ -305,9 +305,9 @@ def _replace_fixed_field(
 def _format_object(
     variable: AddonVariable, field_path: DataPath, fixed_fields: FixedFields, occurrence: _Occurrence
 ) -> str:
-    """Return an expression for an object in which some fields can be fixed.
+    """Return an expression for an object of which some fields can have fixed values.
 
-    The expression puts the fixed fields first, in the order in which the component type sets them.
+    The fields with fixed values come first, in the order in which the component type sets them.
     """
     if not fixed_fields.has_open_fields:
         return format_cel_literal(get_value(variable.values, field_path))

@@ -12,7 +12,8 @@ from reconciler.controllers.components.schema.openapi import FREE_FORM, LIST_TYP
 from reconciler.controllers.components.schema.values import has_implied_default
 from reconciler.krm.yaml import DataPath
 
-# Do not fix only some fields of an object with one of these keywords, because they apply to the object as a whole.
+# Replace the whole object by a literal if its schema has one of these keywords, because they apply to the object as a
+# whole.
 _WHOLE_OBJECT_KEYWORDS = ("nullable", "minProperties", "maxProperties")
 
 
@@ -29,7 +30,7 @@ class FixedFields:
 
 
 def find_fixed_fields(schema: Schema, config: Mapping[str, Any], used_paths: Collection[DataPath]) -> FixedFields:
-    """Return the fixed fields of an object: the fields that `config` sets, and the fields in `used_paths`.
+    """Return the fields of an object that must have literal values: the fields in `config` and in `used_paths`.
 
     `used_paths` contains the paths of the fields that determine where an addon applies. The path `()` is the whole
     object. A field in `used_paths` that has no value must not be set later.
@@ -48,7 +49,7 @@ def find_fixed_fields(schema: Schema, config: Mapping[str, Any], used_paths: Col
 
 
 def restrict_to_section(section: Schema, fixed_fields: FixedFields) -> FixedFields:
-    """Return the fixed fields that one section of the schema declares, e.g. `envOverrides`."""
+    """Return the part of `fixed_fields` that one section of the schema declares, e.g. `envOverrides`."""
     properties: dict[str, Schema] = section["properties"]
     nested = {
         name: restrict_to_section(properties[name], nested_fields)
@@ -61,7 +62,7 @@ def restrict_to_section(section: Schema, fixed_fields: FixedFields) -> FixedFiel
 
 
 def remove_fixed_fields(section: Schema, fixed_fields: FixedFields) -> Schema | None:
-    """Return the schema of a section without its fixed fields. Return None if no field remains.
+    """Return the schema of a section without the fields in `fixed_fields`. Return None if no field remains.
 
     The remaining fields are not required, and the object has the default `{}`, as in the addon.
     """
@@ -81,7 +82,7 @@ _NO_FIXED_FIELDS = FixedFields({}, has_open_fields=True)
 
 
 def _find_nested_fixed_fields(node: Schema, value: Any, used_paths: Collection[DataPath]) -> FixedFields | None:
-    """Return the fixed fields inside of an object. Return None if the object can only be fixed as a whole."""
+    """Return the nested fields that must have literal values. Return None if the whole object must be a literal."""
     is_set = isinstance(value, Mapping)
     # Require that the default is empty, because setting one field replaces a default that contains fields.
     always_exists = is_set or (value is _UNSET and node.get("default") == {})

@@ -153,7 +153,7 @@ class TemplateLoop:
 
 
 def compile_loop(for_each: Any, variable: Any, path: DataPath, scope: TemplateScope) -> TemplateLoop:
-    """Compile the loop of the entry at `path`. The arguments are its fields `forEach` and `var`, or None."""
+    """Compile the loop of the entry at `path` from the values of its fields `forEach` and `var`."""
     if for_each is None:
         return TemplateLoop(DEFAULT_LOOP_VARIABLE, scope, None)
     name = DEFAULT_LOOP_VARIABLE if variable is None else variable

@@ -75,7 +75,7 @@ class ExpressionNode:
     program: CelProgram
 
     def render(self, state: RenderState, value_path: DataPath) -> Any:
-        """Return the result of the expression, or `OMIT`. Record its origin."""
+        """Return the result of the expression, or `OMIT`. Record the origin of the result."""
         value = evaluate_expression(self.program, state.bindings, state.budget, self.path)
         if state.origins is not None and value is not OMIT:
             state.origins[value_path] = ValueOrigin(self.path, self.text, self.reads)
@@ -96,7 +96,7 @@ class InterpolatedNode:
     pieces: tuple[str | CelProgram, ...]
 
     def render(self, state: RenderState, value_path: DataPath) -> str:
-        """Return the text, in which each expression is replaced by its result. Record its origin."""
+        """Return the text with the results of its expressions, and record the origin of the text."""
         text = "".join(
             piece if isinstance(piece, str) else self._evaluate_to_text(piece, state) for piece in self.pieces
         )

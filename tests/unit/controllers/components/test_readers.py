@@ -365,7 +365,10 @@ ADDON = "AddonInvalid"
         pytest.param({"creates": {}}, ADDON, "spec.creates must be a list, not {}", id="creates"),
         pytest.param({"creates": ["a"]}, ADDON, 'spec.creates[0] must be a mapping, not "a"', id="creates-text"),
         pytest.param(
-            {"creates": [{"id": "a"}]}, ADDON, "spec.creates[0] must be a resource, or a wrapper", id="neither"
+            {"creates": [{"id": "a"}]},
+            ADDON,
+            "spec.creates[0] must be a resource, or contain a resource in",
+            id="neither",
         ),
         pytest.param(
             {"creates": [{"resource": VALUES_TEMPLATE, "template": VALUES_TEMPLATE}]},
@@ -376,7 +379,7 @@ ADDON = "AddonInvalid"
         pytest.param(
             {"creates": [{**VALUES_TEMPLATE, "resource": VALUES_TEMPLATE}]},
             ADDON,
-            "must be a resource, or a wrapper with the field `resource`, not both: it has resource",
+            "must be a resource, or contain a resource in `resource`, not both: it has resource",
             id="mixed",
         ),
         pytest.param(

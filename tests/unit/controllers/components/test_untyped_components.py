@@ -120,7 +120,7 @@ def test_override_of_an_ambiguous_instance_id(key: str) -> None:
 
     assert list_codes(result) == ["OverrideKeyAmbiguous"]
     message = find_finding(result, "OverrideKeyAmbiguous").message
-    assert message == f"spec.addonOverrides.{key} is ambiguous: desk-lamp/{key} and awning/{key}"
+    assert message == f"spec.addonOverrides.{key} matches several addons: desk-lamp/{key} and awning/{key}"
 
 
 def test_platform_addon_overrides_are_refused() -> None:

@@ -83,7 +83,13 @@ def test_template_can_omit_itself() -> None:
         pytest.param(
             "a${null}", "TemplateNullInText", (), 'the expression "null" inside text, which returns null', id="null"
         ),
-        pytest.param("a${omit()}", "TemplateOmitInText", (), "which returns omit(); only a complete value", id="omit"),
+        pytest.param(
+            "a${omit()}",
+            "TemplateOmitInText",
+            (),
+            "which returns omit(); omit() can only remove a complete value",
+            id="omit",
+        ),
         pytest.param(
             {"${spec.count}": 1}, "TemplateKeyType", ("${spec.count}",), "returns 3; use string()", id="key-type"
         ),
