@@ -9,8 +9,11 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any, Protocol, Self
 
+from reconciler.api.base import FieldMessage
+from reconciler.catalog.catalog import ConfigObject
 from reconciler.krm.findings import Finding, FindingCode, SourceLocation
 from reconciler.krm.selectors import LabelRequirement, LabelSelector
 from reconciler.krm.yaml import DataPath
@@ -19,6 +22,25 @@ _MAX_VALUE_LENGTH = 80
 _MAX_LISTED = 50
 _MAX_COMPARED = 200
 _MAX_VALUES = 8
+
+
+def create_field_findings(
+    manifest: ConfigObject,
+    messages: Iterable[FieldMessage],
+    code: FindingCode,
+    codes: Mapping[str, FindingCode] = MappingProxyType({}),
+) -> tuple[Finding, ...]:
+    """Return a finding for each message about a field of the manifest.
+
+    Args:
+        manifest: The object that contains the fields.
+        messages: The messages.
+        code: The finding code for messages that do not name one.
+        codes: The finding codes that messages can name, by name.
+    """
+    return tuple(
+        codes.get(message.code, code).finding(message.text, manifest.location_of(message.path)) for message in messages
+    )
 
 
 @dataclass

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reconciler.api.manifest import read_manifest
+from reconciler.api.porch import PackageRevisionSet, PackageVariant
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.catalog.manifests import is_namespaced
@@ -21,12 +23,7 @@ from reconciler.controllers.components.readers import (
 )
 from reconciler.controllers.kafka_templates.read_merge_rules import read_merge_rule
 from reconciler.controllers.override_policies.read_policies import read_override_policy
-from reconciler.controllers.package_variants.read_package_variant import read_package_variant
-from reconciler.controllers.package_variants.read_package_variant_set import (
-    REVISION_SET_API_VERSION,
-    read_package_variant_set,
-    read_revision_set,
-)
+from reconciler.controllers.package_variants.read_set import read_package_variant_set
 from reconciler.controllers.placement.propagation_policies import read_propagation_policy
 from reconciler.controllers.plugin_presets import read_options as read_plugin_definition
 from reconciler.controllers.plugin_presets.read_objects import (
@@ -84,12 +81,6 @@ def _repository(document: Mapping[str, Any]) -> Told:
     )
 
 
-def _revision_set(document: Mapping[str, Any]) -> Told:
-    # The reader is selected by apiVersion.
-    wrong = [] if document["apiVersion"] == REVISION_SET_API_VERSION else ["apiVersion"]
-    return [*wrong, *read_revision_set(document).errors]
-
-
 def _kptfile(document: Mapping[str, Any]) -> Told:
     read = read_kptfile(json.dumps(document).encode())
     return [] if isinstance(read, Kptfile) else [finding.message for finding in read]
@@ -97,9 +88,9 @@ def _kptfile(document: Mapping[str, Any]) -> Told:
 
 _READERS: Mapping[str, Callable[[Any], Told]] = {
     "Repository": _repository,
-    "PackageVariant": lambda document: read_package_variant(document).errors,
-    "PackageVariantSet": lambda document: read_package_variant_set(document, LIMITS).errors,
-    "PackageRevisionSet": _revision_set,
+    "PackageVariant": lambda document: read_manifest(PackageVariant, document).error_texts,
+    "PackageVariantSet": lambda document: read_package_variant_set(document, LIMITS).error_texts,
+    "PackageRevisionSet": lambda document: read_manifest(PackageRevisionSet, document).error_texts,
     "OverridePolicy": _by_object(read_override_policy),
     "ClusterOverridePolicy": _by_object(read_override_policy),
     "PropagationPolicy": _by_object(read_propagation_policy),

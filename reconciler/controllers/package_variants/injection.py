@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from reconciler.api.porch import Injector
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import FileTree
 from reconciler.catalog.trace import CatalogView
@@ -14,7 +15,6 @@ from reconciler.controllers.package_variants.codes import (
     INJECTION_MISSING,
     INJECTION_POINT_INVALID,
 )
-from reconciler.controllers.package_variants.model import Injector
 from reconciler.controllers.results import ConfigInjection, MutationResult, PreviousRender
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.json_pointer import format_pointer

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from reconciler.api.porch import UpstreamSpec
 from reconciler.catalog.files import CommitId
 from reconciler.cel import ExpressionLimits
-from reconciler.controllers.package_variants.model import UpstreamSpec
 from reconciler.controllers.package_variants.set_targets import DownstreamKey
 from reconciler.controllers.package_variants.upstream_resolution import (
     ResolvedRevision,
@@ -100,7 +100,7 @@ class UpstreamResolver:
         repository = self._inputs.repositories[namespace, upstream.repo]
         refs = self._inputs.upstreams.get_refs(repository)
         assert not isinstance(refs, str), "the repository was readable when the upstream was resolved"
-        return find_revision(resolution, upstream.tag, _select_repository_fields(repository), refs)
+        return find_revision(resolution, upstream.rewritten_tag, _select_repository_fields(repository), refs)
 
     def describe(self, namespace: str, upstream: UpstreamSpec) -> Mapping[str, Any] | UnresolvedUpstream:
         """Return the CEL variable `upstream` of a PackageVariantSet, or the reason why the upstream is unknown."""

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from reconciler.api.manifest import read_manifest
+from reconciler.api.porch import (
+    Injector,
+    ObjectSelection,
+    PackageVariant,
+    PackageVariantSetSpec,
+    PackageVariantSpec,
+)
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.catalog.manifests import DEFAULT_NAMESPACE
 from reconciler.controllers.codes import SELECTOR_MATCHES_NOTHING
 from reconciler.controllers.package_variants.codes import INJECTOR_MATCHES_NOTHING, NO_MATCHING_TARGETS, TARGET_REPEATED
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UpstreamResolver
-from reconciler.controllers.package_variants.model import (
-    Injector,
-    ObjectSelection,
-    PackageVariantSetSpec,
-    PackageVariantSpec,
-)
 from reconciler.controllers.package_variants.package_variant_set import expand_valid_set
-from reconciler.controllers.package_variants.read_package_variant import read_package_variant
-from reconciler.controllers.package_variants.read_package_variant_set import read_package_variant_set
+from reconciler.controllers.package_variants.read_set import read_package_variant_set
 from reconciler.controllers.package_variants.set_expansion import SetExpansion
 from reconciler.controllers.validation import (
     explain_no_match,
@@ -41,12 +42,13 @@ def lint_variants(catalog: Catalog, inputs: PackageVariantInputs) -> Iterator[Fi
     """
     upstreams, injector_check = UpstreamResolver(inputs), _InjectorCheck(catalog)
     for manifest in catalog.objects_of_kind(PORCH_GROUP, "PackageVariant"):
-        variant_spec = read_package_variant(manifest.data).spec
-        if variant_spec:
-            injector_check.add_variant(manifest, variant_spec)
+        variant = read_manifest(PackageVariant, manifest.data).model
+        if variant:
+            injector_check.add_variant(manifest, variant.spec)
     for manifest in catalog.objects_of_kind(PORCH_GROUP, "PackageVariantSet"):
-        spec = read_package_variant_set(manifest.data, inputs.cel_limits).spec
-        if spec:
+        variant_set = read_package_variant_set(manifest.data, inputs.cel_limits).model
+        if variant_set:
+            spec = variant_set.spec
             expansion = expand_valid_set(manifest, spec, catalog, inputs, upstreams)
             if isinstance(expansion, SetExpansion):
                 yield from _find_repeated_targets(manifest, spec, expansion)

@@ -8,19 +8,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from reconciler.api.porch import Injector, PackageContext, PackageVariantSpec, PipelineFunction, PipelineSpec
 from reconciler.catalog.files import FileTree
 from reconciler.catalog.trace import CatalogView
 from reconciler.controllers.package_variants.injection import inject_config
-from reconciler.controllers.package_variants.model import (
-    Injector,
-    PackageContext,
-    PackageVariantSpec,
-    PipelineFunction,
-    PipelineSpec,
-)
 from reconciler.controllers.results import MutationResult, MutationStep, PreviousRender
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.packages.package_context import read_package_context, update_package_context
@@ -55,8 +49,8 @@ def is_variant_function(name: object, variant: str) -> bool:
 
 
 def _rename_function(function: PipelineFunction, variant: str, index: int) -> dict[str, Any]:
-    renamed = replace(function, name=f"{_NAME_PREFIX}.{variant}.{function.name}.{index}")
-    return copy.deepcopy(renamed.as_data())
+    name = f"{_NAME_PREFIX}.{variant}.{function.name}.{index}"
+    return function.model_copy(update={"name": name}).as_data()
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
+from reconciler.api.manifest import read_manifest
+from reconciler.api.porch import PackageVariant, PackageVariantSpec
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.controllers.codes import DEPRECATED
 from reconciler.controllers.package_variants import status
@@ -19,11 +21,8 @@ from reconciler.controllers.package_variants.codes import (
     UPSTREAM_WARNING,
     VALIDATION_ERROR,
 )
-from reconciler.controllers.package_variants.fields import create_field_findings
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UnreachableUpstream, UpstreamResolver
-from reconciler.controllers.package_variants.model import PackageVariantSpec
 from reconciler.controllers.package_variants.mutation import build_mutation
-from reconciler.controllers.package_variants.read_package_variant import read_package_variant
 from reconciler.controllers.package_variants.upstream_resolution import (
     ResolvedRevision,
     UnresolvedUpstream,
@@ -40,6 +39,7 @@ from reconciler.controllers.results import (
     Variant,
     collect_config_sources,
 )
+from reconciler.controllers.validation import create_field_findings
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.json_text import compute_digest
 
@@ -57,20 +57,19 @@ def process_variant(
 ) -> ControllerResult:
     """Return the package variant of a PackageVariant in the config, or the reason why the PackageVariant is stalled."""
     owner = PackageOwner(manifest.key, manifest.api_version)
-    spec, errors, warnings = read_package_variant(manifest.data)
-    deprecations = create_field_findings(manifest, warnings, DEPRECATED)
+    result = read_manifest(PackageVariant, manifest.data)
+    deprecations = create_field_findings(manifest, result.warnings, DEPRECATED)
     statuses = (
-        (ConfigStatus(manifest.key, manifest.api_version, status.build_deprecated_conditions(warnings)),)
-        if warnings
+        (ConfigStatus(manifest.key, manifest.api_version, status.build_deprecated_conditions(result.warning_texts)),)
+        if result.warnings
         else ()
     )
-    if spec is None:
-        findings = create_field_findings(manifest, errors, VALIDATION_ERROR)
-        variant: Variant | StalledVariant = StalledVariant(
-            owner, status.build_invalid_conditions(errors), findings, _find_written_target(manifest)
-        )
+    if result.model is None:
+        findings = create_field_findings(manifest, result.errors, VALIDATION_ERROR)
+        conditions = status.build_invalid_conditions(result.error_texts)
+        variant: Variant | StalledVariant = StalledVariant(owner, conditions, findings, _find_written_target(manifest))
     else:
-        variant = resolve_variant(owner, spec, manifest, inputs, upstreams)
+        variant = resolve_variant(owner, result.model.spec, manifest, inputs, upstreams)
     if isinstance(variant, StalledVariant):
         return ControllerResult(stalled=(variant,), statuses=statuses, findings=deprecations)
     return ControllerResult((variant,), statuses=statuses, findings=deprecations)

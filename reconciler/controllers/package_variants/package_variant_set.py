@@ -6,6 +6,14 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Any
 
+from reconciler.api.base import ReadResult
+from reconciler.api.porch import (
+    PORCH_API_VERSION,
+    ObjectSelection,
+    PackageRevisionSet,
+    PackageVariantSetSpec,
+    UpstreamSpec,
+)
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.cel import ExpressionLimits
@@ -20,19 +28,13 @@ from reconciler.controllers.deletion_guards import (
 from reconciler.controllers.keyed_cache import IdentityKey
 from reconciler.controllers.package_variants import status
 from reconciler.controllers.package_variants.codes import BY_REASON, NO_MATCH, NOT_PORTABLE, VALIDATION_ERROR
-from reconciler.controllers.package_variants.fields import create_field_finding, create_field_findings
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UpstreamResolver
-from reconciler.controllers.package_variants.model import ObjectSelection, PackageVariantSetSpec, UpstreamSpec
 from reconciler.controllers.package_variants.package_variant import resolve_variant
-from reconciler.controllers.package_variants.read_package_variant import VARIANT_API_VERSION
-from reconciler.controllers.package_variants.read_package_variant_set import (
-    REVISION_SET_API_VERSION,
-    read_package_variant_set,
-)
+from reconciler.controllers.package_variants.read_set import read_package_variant_set
 from reconciler.controllers.package_variants.set_expansion import (
     GeneratedVariant,
+    IdentifiedSet,
     PackageVariantCache,
-    PackageVariantSet,
     SetExpansion,
     SetFailure,
     SetSnapshot,
@@ -53,6 +55,7 @@ from reconciler.controllers.results import (
     Variant,
     collect_config_sources,
 )
+from reconciler.controllers.validation import create_field_findings
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import Condition, ObjectKey, split_api_version
 
@@ -156,14 +159,15 @@ def process_set(
 
     `taken_names` are the names of the other PackageVariants in the namespace.
     """
-    spec, errors, warnings = read_package_variant_set(manifest.data, inputs.cel_limits)
-    if spec is None:
+    read = read_package_variant_set(manifest.data, inputs.cel_limits)
+    if read.model is None:
         result = _build_failed_result(
             manifest,
-            status.build_invalid_set_conditions(errors),
-            create_field_findings(manifest, errors, VALIDATION_ERROR),
+            status.build_invalid_set_conditions(read.error_texts),
+            create_field_findings(manifest, read.errors, VALIDATION_ERROR),
         )
     else:
+        spec = read.model.spec
         result = _process_valid_set(
             manifest, spec, _SetView(manifest.key.namespace, catalog, inputs, upstreams), taken_names, cache
         )
@@ -171,7 +175,7 @@ def process_set(
             manifest, find_nonstandard_expressions(spec, inputs.cel_limits), NOT_PORTABLE
         )
         result = replace(result, findings=(*result.findings, *portability_findings))
-    return _add_deprecation_warnings(result, manifest, warnings) if warnings else result
+    return _add_deprecation_warnings(result, manifest, read) if read.warnings else result
 
 
 def _process_valid_set(
@@ -190,15 +194,17 @@ def _process_valid_set(
 
 
 def _add_deprecation_warnings(
-    result: ControllerResult, manifest: ConfigObject, warnings: Sequence[str]
+    result: ControllerResult, manifest: ConfigObject, read: ReadResult[Any]
 ) -> ControllerResult:
     """Add warnings about deprecated fields to the findings and to the status of the set.
 
     The status of the set is the last status of the result.
     """
     *children, set_status = result.statuses
-    set_status = replace(set_status, conditions=(*set_status.conditions, *status.build_deprecated_conditions(warnings)))
-    findings = (*create_field_findings(manifest, warnings, DEPRECATED), *result.findings)
+    set_status = replace(
+        set_status, conditions=(*set_status.conditions, *status.build_deprecated_conditions(read.warning_texts))
+    )
+    findings = (*create_field_findings(manifest, read.warnings, DEPRECATED), *result.findings)
     return replace(result, statuses=(*children, set_status), findings=findings)
 
 
@@ -218,7 +224,7 @@ def expand_valid_set(
 def _calculate_expansion(
     manifest: ConfigObject, spec: PackageVariantSetSpec, snapshot: SetSnapshot, cel_limits: ExpressionLimits
 ) -> SetExpansion | SetFailure:
-    variant_set = PackageVariantSet(manifest.key, str(manifest.data["metadata"].get("uid") or manifest.key.uid), spec)
+    variant_set = IdentifiedSet(manifest.key, str(manifest.data["metadata"].get("uid") or manifest.key.uid), spec)
     return expand_set(variant_set, snapshot, cel_limits)
 
 
@@ -248,10 +254,8 @@ def _build_failed_result(
 
 
 def _create_failure_finding(manifest: ConfigObject, failure: SetFailure | SkippedTarget) -> Finding:
-    # Use `spec.upstream` as the location, because the failure does not contain the index of the upstream. The message
-    # names the upstream.
-    field = "spec.upstream" if failure.reason.startswith("Upstream") else ""
-    return create_field_finding(manifest, failure.message, BY_REASON[failure.reason], field)
+    location = manifest.location_of(failure.path) if failure.path else manifest.location
+    return BY_REASON[failure.reason].finding(failure.message, location)
 
 
 def _get_result(
@@ -351,7 +355,7 @@ def _build_targets(manifest: ConfigObject, keys: Iterable[DownstreamKey]) -> fro
 def _resolve_generated_variant(
     generated: GeneratedVariant, manifest: ConfigObject, inputs: PackageVariantInputs, upstreams: UpstreamResolver
 ) -> Variant | StalledVariant:
-    owner = PackageOwner(_build_variant_key(generated), VARIANT_API_VERSION, manifest.key, generated.target_indexes)
+    owner = PackageOwner(_build_variant_key(generated), PORCH_API_VERSION, manifest.key, generated.target_indexes)
     return resolve_variant(owner, generated.spec, manifest, inputs, upstreams)
 
 
@@ -372,9 +376,7 @@ def _build_variant_key(generated: GeneratedVariant) -> ObjectKey:
 
 def _build_variant_status(generated: GeneratedVariant) -> ConfigStatus:
     data = generated.as_data()
-    return ConfigStatus(
-        _build_variant_key(generated), VARIANT_API_VERSION, spec=data["spec"], metadata=data["metadata"]
-    )
+    return ConfigStatus(_build_variant_key(generated), PORCH_API_VERSION, spec=data["spec"], metadata=data["metadata"])
 
 
 def _build_set_status(manifest: ConfigObject, expansion: SetExpansion, failure: SetFailure | None) -> ConfigStatus:
@@ -438,7 +440,7 @@ class _SetView:
 
     def find_revision_set(self, name: str) -> Mapping[str, Any] | None:
         manifest = self.catalog.objects_by_name.get(
-            (REVISION_SET_API_VERSION, "PackageRevisionSet", self.namespace, name)
+            (PackageRevisionSet.api_versions[0], "PackageRevisionSet", self.namespace, name)
         )
         return manifest.data if manifest else None
 

@@ -8,18 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from reconciler.api.manifest import read_manifest
+from reconciler.api.porch import PackageRevisionSet, PackageVariant, UpstreamSpec
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.catalog.manifests import DEFAULT_NAMESPACE
 from reconciler.controllers.package_variants.codes import BY_REASON, UPSTREAM_SETTLING
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UnreachableUpstream, UpstreamResolver
-from reconciler.controllers.package_variants.model import UpstreamSpec
-from reconciler.controllers.package_variants.read_package_variant import TAG_MODE_REWRITE, read_package_variant
-from reconciler.controllers.package_variants.read_package_variant_set import (
-    REVISION_SET_API_VERSION,
-    read_package_variant_set,
-    read_revision_set,
-)
+from reconciler.controllers.package_variants.read_set import read_package_variant_set
 from reconciler.controllers.package_variants.upstream_resolution import (
     ResolvedRevision,
     UnresolvedUpstream,
@@ -32,7 +28,7 @@ from reconciler.krm.findings import Finding, SourceLocation, downgrade_to_warnin
 _KINDS = (
     (PORCH_GROUP, "PackageVariant"),
     (PORCH_GROUP, "PackageVariantSet"),
-    (REVISION_SET_API_VERSION.partition("/")[0], "PackageRevisionSet"),
+    (PackageRevisionSet.api_versions[0].partition("/")[0], "PackageRevisionSet"),
 )
 _Path = tuple[str | int, ...]
 
@@ -57,10 +53,10 @@ def _iterate_rewritten_upstreams(
 ) -> Iterator[tuple[_Path, UpstreamSpec]]:
     paths = list(_iterate_upstream_paths(manifest.data))
     # Look for the mode in the raw data first, because reading the whole object is slow and few objects have this mode.
-    if not any(_get_mapping(manifest.data, path).get("tagMode") == TAG_MODE_REWRITE for path in paths):
+    if not any(_get_mapping(manifest.data, path).get("tagMode") == "rewrite" for path in paths):
         return
     for path, upstream in zip(paths, _read_upstreams(manifest, inputs), strict=False):
-        if upstream.tag:
+        if upstream.rewritten_tag:
             yield path, upstream
 
 
@@ -87,13 +83,14 @@ def _read_upstreams(manifest: ConfigObject, inputs: PackageVariantInputs) -> Seq
     """Return the upstreams of an object, in the order of their paths. Return () if the object is invalid."""
     match manifest.key.kind:
         case "PackageVariant":
-            variant = read_package_variant(manifest.data).spec
-            return (variant.upstream,) if variant else ()
+            variant = read_manifest(PackageVariant, manifest.data).model
+            return (variant.spec.upstream,) if variant else ()
         case "PackageVariantSet":
-            set_spec = read_package_variant_set(manifest.data, inputs.cel_limits).spec
-            return set_spec.upstreams if set_spec else ()
+            variant_set = read_package_variant_set(manifest.data, inputs.cel_limits).model
+            return variant_set.spec.all_upstreams if variant_set else ()
         case _:
-            return read_revision_set(manifest.data).upstreams
+            revision_set = read_manifest(PackageRevisionSet, manifest.data).model
+            return revision_set.spec.upstreams if revision_set else ()
 
 
 def _create_pin(
@@ -111,8 +108,8 @@ def _create_pin(
     def create_pin(tagged_revision: str | int | None = None, **fields: Any) -> RevisionPin:
         line = manifest.document.line
         return RevisionPin(
-            manifest.key, manifest.file, line, (*manifest.path, *path), package, upstream.tag, written_revision,
-            tagged_revision, location, **fields,
+            manifest.key, manifest.file, line, (*manifest.path, *path), package, upstream.rewritten_tag,
+            written_revision, tagged_revision, location, **fields,
         )  # fmt: skip
 
     match upstreams.resolve_pin(namespace, upstream):

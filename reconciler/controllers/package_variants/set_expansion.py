@@ -11,12 +11,20 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
+from reconciler.api.base import read_model
+from reconciler.api.manifest import read_manifest
+from reconciler.api.porch import (
+    PORCH_API_VERSION,
+    PORCH_TEMPLATES,
+    PackageRevisionSet,
+    PackageVariantSet,
+    PackageVariantSetSpec,
+    PackageVariantSpec,
+    UpstreamSpec,
+)
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.keyed_cache import IdentityCache, KeyedCache
-from reconciler.controllers.package_variants.model import PackageVariantSetSpec, PackageVariantSpec, UpstreamSpec
-from reconciler.controllers.package_variants.read_package_variant import VARIANT_API_VERSION, read_variant_spec
-from reconciler.controllers.package_variants.read_package_variant_set import SET_API_VERSION, read_revision_set
 from reconciler.controllers.package_variants.set_targets import (
     DownstreamKey,
     ObjectMetadata,
@@ -33,6 +41,7 @@ from reconciler.controllers.package_variants.upstream_resolution import Unresolv
 from reconciler.controllers.results import ConfigStatus, ControllerResult, StalledVariant, Variant
 from reconciler.krm.findings import Finding, join_messages
 from reconciler.krm.objects import ObjectKey
+from reconciler.krm.yaml import DataPath
 
 SET_LABEL = "config.porch.kpt.dev/packagevariantset"
 FINALIZER = "config.porch.kpt.dev/packagevariants"
@@ -40,7 +49,7 @@ _DescribedUpstream = tuple[UpstreamSpec, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class PackageVariantSet:
+class IdentifiedSet:
     """A valid PackageVariantSet with its identity. Each generated PackageVariant has a label with `uid`."""
 
     key: ObjectKey
@@ -73,6 +82,7 @@ class SetFailure:
 
     reason: str
     message: str
+    path: DataPath = ()
 
 
 @dataclass(frozen=True)
@@ -86,13 +96,13 @@ class GeneratedVariant:
     name: str
     namespace: str
     spec: PackageVariantSpec
-    variant_set: PackageVariantSet
+    variant_set: IdentifiedSet
     target_indexes: tuple[int, ...]
 
     def as_data(self) -> dict[str, Any]:
         """Return the PackageVariant as a Kubernetes object. This is the form that is written to the status branch."""
         owner = {
-            "apiVersion": SET_API_VERSION,
+            "apiVersion": PackageVariantSet.api_versions[0],
             "kind": self.variant_set.key.kind,
             "name": self.variant_set.key.name,
             "uid": self.variant_set.uid,
@@ -107,7 +117,7 @@ class GeneratedVariant:
             "finalizers": [FINALIZER],
         }
         spec = self.spec.as_data()
-        return {"apiVersion": VARIANT_API_VERSION, "kind": "PackageVariant", "metadata": metadata, "spec": spec}
+        return {"apiVersion": PORCH_API_VERSION, "kind": "PackageVariant", "metadata": metadata, "spec": spec}
 
 
 @dataclass(frozen=True)
@@ -121,6 +131,11 @@ class SkippedTarget:
     reason: str
     message: str
     key: DownstreamKey | None = None
+
+    @property
+    def path(self) -> DataPath:
+        """Path of the target."""
+        return ("spec", "targets", self.index)
 
 
 @dataclass(frozen=True)
@@ -154,23 +169,23 @@ class _RenderedTarget:
 
 
 def expand_set(
-    variant_set: PackageVariantSet, snapshot: SetSnapshot, cel_limits: ExpressionLimits
+    variant_set: IdentifiedSet, snapshot: SetSnapshot, cel_limits: ExpressionLimits
 ) -> SetExpansion | SetFailure:
     """Return the PackageVariants that a set requests, or the failure. `cel_limits` limits each CEL expression."""
     upstreams = _describe_upstreams(variant_set.spec, snapshot)
     if isinstance(upstreams, SetFailure):
         return upstreams
     contexts = expand_targets(
-        variant_set.spec.targets, [upstream for upstream, _ in upstreams], snapshot, variant_set.key.namespace
+        variant_set.spec, [upstream for upstream, _ in upstreams], snapshot, variant_set.key.namespace
     )
     if isinstance(contexts, UnknownTargetKind):
-        return SetFailure("NoMatchingTargets", str(contexts))
+        return SetFailure("NoMatchingTargets", str(contexts), ("spec", "targets", contexts.index))
     outcomes = [
         _render(context, upstreams[context.upstream_index], variant_set, snapshot, cel_limits) for context in contexts
     ]
     skipped = tuple(outcome for outcome in outcomes if isinstance(outcome, SkippedTarget))
     if skipped and variant_set.spec.error_policy == "stopAll":
-        return SetFailure(skipped[0].reason, join_messages(target.message for target in skipped))
+        return SetFailure(skipped[0].reason, join_messages(target.message for target in skipped), skipped[0].path)
     rendered = [outcome for outcome in outcomes if isinstance(outcome, _RenderedTarget)]
     duplicates = _find_duplicates(rendered)
     return duplicates or SetExpansion(_build_variants(rendered, variant_set), skipped)
@@ -184,33 +199,34 @@ def _describe_upstreams(spec: PackageVariantSetSpec, snapshot: SetSnapshot) -> l
         indexes := [index for index, target in enumerate(spec.targets) if target.has_package_names]
     ):
         message = f"spec.targets[{indexes[0]}]: packageNames cannot be used with more than one upstream"
-        return SetFailure("ValidationError", message)
+        return SetFailure("ValidationError", message, ("spec", "targets", indexes[0]))
     described: list[_DescribedUpstream] = []
     for upstream in upstreams:
         metadata = snapshot.describe_upstream(upstream)
         if isinstance(metadata, UnresolvedUpstream):
-            return SetFailure(metadata.reason, metadata.message)
+            # With several upstreams, only the message shows which one failed.
+            return SetFailure(metadata.reason, metadata.message, ("spec", "upstream"))
         described.append((upstream, metadata))
     return described
 
 
 def _collect_upstreams(spec: PackageVariantSetSpec, snapshot: SetSnapshot) -> list[UpstreamSpec] | SetFailure:
-    upstreams = list(spec.upstreams)
+    upstreams = list(spec.all_upstreams)
     for name in spec.upstream_sets:
         data = snapshot.find_revision_set(name)
         if data is None:
-            return SetFailure("UpstreamNotFound", f'could not find PackageRevisionSet "{name}"')
-        revision_set = read_revision_set(data)
-        if revision_set.errors:
-            return SetFailure("ValidationError", f'PackageRevisionSet "{name}": {"; ".join(revision_set.errors)}')
-        upstreams += revision_set.upstreams
+            return SetFailure("UpstreamNotFound", f'could not find PackageRevisionSet "{name}"', ("spec", "upstream"))
+        revision_set = read_manifest(PackageRevisionSet, data)
+        if revision_set.model is None:
+            return SetFailure("ValidationError", f'PackageRevisionSet "{name}": {"; ".join(revision_set.error_texts)}')
+        upstreams += revision_set.model.spec.upstreams
     return upstreams
 
 
 def _render(
     context: TargetContext,
     upstream: _DescribedUpstream,
-    variant_set: PackageVariantSet,
+    variant_set: IdentifiedSet,
     snapshot: SetSnapshot,
     cel_limits: ExpressionLimits,
 ) -> _RenderedTarget | SkippedTarget:
@@ -222,22 +238,25 @@ def _render(
         data = render_spec(target)
     except TemplateError as error:
         return SkippedTarget(context.index, "RenderError", f"{context}: {error}", target.key)
-    variant = read_variant_spec(data)
-    if variant.spec is None:
-        message = f"{context}: {'; '.join(variant.errors)}"
+    variant = read_model(PackageVariantSpec, data, PORCH_TEMPLATES, ("spec",))
+    if variant.model is None:
+        message = f"{context}: {'; '.join(variant.error_texts)}"
         return SkippedTarget(context.index, "ValidationError", message, target.key)
-    return _RenderedTarget(target.key, variant.spec, context.index)
+    return _RenderedTarget(target.key, variant.model, context.index)
 
 
 def _find_duplicates(rendered: Sequence[_RenderedTarget]) -> SetFailure | None:
-    messages = []
+    messages, first_indexes = [], []
     for key, duplicates in sorted(_group_by_key(rendered).items()):
         if any(target.spec != duplicates[0].spec for target in duplicates):
             indexes = sorted({target.index for target in duplicates})
+            first_indexes.append(indexes[0])
             messages.append(
                 f"{key} is requested with different specs by {', '.join(f'spec.targets[{index}]' for index in indexes)}"
             )
-    return SetFailure("DuplicateTarget", join_messages(messages)) if messages else None
+    if not messages:
+        return None
+    return SetFailure("DuplicateTarget", join_messages(messages), ("spec", "targets", first_indexes[0]))
 
 
 def _group_by_key(rendered: Iterable[_RenderedTarget]) -> dict[DownstreamKey, list[_RenderedTarget]]:
@@ -247,9 +266,7 @@ def _group_by_key(rendered: Iterable[_RenderedTarget]) -> dict[DownstreamKey, li
     return targets_by_key
 
 
-def _build_variants(
-    rendered: Sequence[_RenderedTarget], variant_set: PackageVariantSet
-) -> tuple[GeneratedVariant, ...]:
+def _build_variants(rendered: Sequence[_RenderedTarget], variant_set: IdentifiedSet) -> tuple[GeneratedVariant, ...]:
     targets_by_key = _group_by_key(rendered)
     names = name_variants(variant_set.key.name, targets_by_key)
     return tuple(

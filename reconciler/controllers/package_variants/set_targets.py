@@ -7,29 +7,30 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from reconciler.cel import CelEnvironment, ExpressionError, ExpressionLimits, evaluate_string
-from reconciler.controllers.package_variants.model import (
+from reconciler.api.base import FieldMessage, omit_empty
+from reconciler.api.porch import (
     FunctionTemplate,
     Injector,
     InjectorTemplate,
-    MapTemplate,
-    MapTemplateEntry,
+    MapExpr,
     ObjectSelection,
     PackageContext,
     PackageVariantSetSpec,
+    PackageVariantTemplate,
     PipelineFunction,
     PipelineSpec,
     RepositoryList,
     SetTarget,
-    TemplateText,
+    TemplateExpression,
     UpstreamSpec,
-    VariantTemplate,
-    omit_empty,
 )
+from reconciler.cel import CelEnvironment, ExpressionError, ExpressionLimits, evaluate_string
+from reconciler.krm.field_text import format_field_path
 from reconciler.krm.objects import ObjectKey
+from reconciler.krm.yaml import DataPath
 from reconciler.memory import cached
 
 _VARIABLES_OF_REPOSITORY_EXPRESSION = frozenset({"repoDefault", "packageDefault", "upstream", "target"})
@@ -71,25 +72,21 @@ def describe_object(metadata: ObjectMetadata, namespace: str) -> dict[str, Any]:
     }
 
 
-def check_expression(text: TemplateText, limits: ExpressionLimits) -> str | None:
+def check_expression(expression: TemplateExpression, limits: ExpressionLimits) -> str | None:
     """Return the error if an expression has invalid syntax, is too long or uses an unknown variable.
 
-    Return None if the expression is valid or if the text is a literal.
+    Return None if the expression is valid.
     """
-    if not text.is_expression:
-        return None
     try:
-        _create_environment(limits, text.can_use_repository).compile(text.text)
+        _create_environment(limits, expression.can_use_repository).compile(expression.text)
     except ExpressionError as error:
         return str(error)
     return None
 
 
-def list_cel_extensions(text: TemplateText, limits: ExpressionLimits) -> tuple[str, ...]:
+def list_cel_extensions(expression: TemplateExpression, limits: ExpressionLimits) -> tuple[str, ...]:
     """Return the functions, macros and operators of an expression that are not part of standard CEL, sorted by name."""
-    if not text.is_expression:
-        return ()
-    return tuple(sorted(_create_environment(limits, text.can_use_repository).compile(text.text).extensions))
+    return tuple(sorted(_create_environment(limits, expression.can_use_repository).compile(expression.text).extensions))
 
 
 @dataclass(frozen=True)
@@ -99,19 +96,29 @@ class ExpressionInputs:
     bindings: Mapping[str, Any]
     limits: ExpressionLimits
 
-    def evaluate(self, text: TemplateText) -> str:
-        """Return a literal unchanged, or the result of a CEL expression.
+    def evaluate(self, expression: TemplateExpression) -> str:
+        """Return the result of a CEL expression.
 
         Raises:
             TemplateError: The expression fails.
         """
-        if not text.is_expression:
-            return text.text
         try:
-            program = _create_environment(self.limits, text.can_use_repository).compile(text.text)
+            program = _create_environment(self.limits, expression.can_use_repository).compile(expression.text)
             return evaluate_string(program, self.bindings)
         except ExpressionError as error:
-            raise TemplateError(f"{text.path_in_template}: {error}") from error
+            raise TemplateError(f"template.{format_field_path(expression.path)}: {error}") from error
+
+    def evaluate_map(self, entries: Sequence[MapExpr], path: DataPath) -> dict[str, str]:
+        """Return the map that the entries of the list at `path` define. A later entry overrides an earlier one."""
+        return {
+            self._evaluate_either(entry.key, entry.key_expr, (*path, index, "keyExpr")): self._evaluate_either(
+                entry.value or "", entry.value_expr, (*path, index, "valueExpr")
+            )
+            for index, entry in enumerate(entries)
+        }
+
+    def _evaluate_either(self, literal: str, expression: str, path: DataPath) -> str:
+        return self.evaluate(TemplateExpression(path, expression)) if expression else literal
 
 
 @cached(2)
@@ -121,23 +128,24 @@ def _create_environment(limits: ExpressionLimits, can_use_repository: bool) -> C
     return CelEnvironment(_VARIABLES_OF_REPOSITORY_EXPRESSION | repository_variable, limits=limits)
 
 
-def find_nonstandard_expressions(spec: PackageVariantSetSpec, cel_limits: ExpressionLimits) -> tuple[str, ...]:
-    """Return a message for each expression that is not standard CEL, with its field and the extensions."""
-    texts = (text for target in spec.targets for text in _iterate_target_texts(target))
-    return tuple(
-        f"{text.path} uses {', '.join(extensions)}, which is not standard CEL; other engines may reject it"
-        for text in texts
-        if (extensions := list_cel_extensions(text, cel_limits))
-    )
-
-
-def _iterate_target_texts(target: SetTarget) -> Iterator[TemplateText]:
-    template_texts = tuple(target.template.iterate_texts())
-    yield from template_texts
-    # Skip texts of merged templates that the target's own template contains, so that each text is reported once.
-    known_texts = {text.text for text in template_texts}
-    for template in target.upstream_templates.values():
-        yield from (text for text in template.iterate_texts() if text.text not in known_texts)
+def find_nonstandard_expressions(spec: PackageVariantSetSpec, cel_limits: ExpressionLimits) -> Iterator[FieldMessage]:
+    """Yield a message for each expression of a valid spec that is not standard CEL: its field, and the extensions."""
+    for target_index, target in enumerate(spec.targets):
+        path = f"spec.targets[{target_index}].template"
+        expressions = [(path, expression) for expression in target.template.iterate_expressions()]
+        # A merged template contains the expressions of the target's template. Report these expressions only once.
+        known_texts = {expression.text for _, expression in expressions}
+        for (merged_index, upstream_index), result in spec.merged_templates.items():
+            if merged_index == target_index and result.model:
+                both = f"{path} with spec.upstreams[{upstream_index}].template"
+                added = (entry for entry in result.model.iterate_expressions() if entry.text not in known_texts)
+                expressions += [(both, expression) for expression in added]
+        for text_path, expression in expressions:
+            if extensions := list_cel_extensions(expression, cel_limits):
+                field = f"{text_path}.{format_field_path(expression.path)}"
+                reason = f"uses {', '.join(extensions)}, which is not standard CEL; other engines may reject it"
+                location = ("spec", "targets", target_index, "template", *expression.path)
+                yield FieldMessage(location, f"{field} {reason}")
 
 
 class DownstreamKey(NamedTuple):
@@ -209,7 +217,7 @@ class TargetContext:
     repo_default: str
     package_default: str
     target: Mapping[str, Any]
-    template: VariantTemplate
+    template: PackageVariantTemplate
     upstream_index: int = 0
 
     def __str__(self) -> str:
@@ -230,19 +238,19 @@ class UnknownTargetKind:
 
 
 def expand_targets(
-    targets: Sequence[SetTarget], upstreams: Sequence[UpstreamSpec], objects: SelectableObjects, namespace: str
+    spec: PackageVariantSetSpec, upstreams: Sequence[UpstreamSpec], objects: SelectableObjects, namespace: str
 ) -> tuple[TargetContext, ...] | UnknownTargetKind:
     """Return the contexts of all PackageVariants that targets and upstreams request, in the order of the spec.
 
     Objects that a selector selects are sorted by name. Return the failure if a target selects an unknown kind.
     """
     contexts: list[TargetContext] = []
-    for index, target in enumerate(targets):
+    for index, target in enumerate(spec.targets):
         unknown_kind = _find_unknown_kind(index, target, objects)
         if unknown_kind:
             return unknown_kind
         for upstream_index, upstream in enumerate(upstreams):
-            template = target.upstream_templates.get(upstream_index, target.template)
+            template = spec.get_template(index, upstream_index)
             contexts += (
                 TargetContext(index, repo, package, metadata, template, upstream_index)
                 for repo, package, metadata in _expand_target(target, upstream.package, objects, namespace)
@@ -318,12 +326,19 @@ def resolve_target(
         "upstream": upstream_metadata,
         "target": context.target,
     }
-    repo = ExpressionInputs(bindings, cel_limits).evaluate(template.repo) if template.repo else context.repo_default
+    downstream, repo_inputs = template.downstream, ExpressionInputs(bindings, cel_limits)
+    repo = _evaluate_or_default(repo_inputs, downstream.repo, downstream.repo_expression, context.repo_default)
     inputs = ExpressionInputs(
         {**bindings, "repository": _load_repository(repo, find_repository, namespace)}, cel_limits
     )
-    package = inputs.evaluate(template.package) if template.package else context.package_default
+    package = _evaluate_or_default(inputs, downstream.package, downstream.package_expression, context.package_default)
     return ResolvedTarget(context, upstream, DownstreamKey(repo, package), inputs)
+
+
+def _evaluate_or_default(
+    inputs: ExpressionInputs, literal: str, expression: TemplateExpression | None, default: str
+) -> str:
+    return inputs.evaluate(expression) if expression else literal or default
 
 
 def render_spec(target: ResolvedTarget) -> dict[str, Any]:
@@ -344,13 +359,18 @@ def _load_repository(name: str, find_repository: _FindRepository, namespace: str
     return describe_object(repository, namespace)
 
 
-def _render_rest(template: VariantTemplate, inputs: ExpressionInputs) -> dict[str, Any]:
-    # Keep this order of evaluation, because it determines which of several invalid expressions is reported.
-    labels, annotations = render_map(template.labels, inputs), render_map(template.annotations, inputs)
-    context = PackageContext(render_map(template.context, inputs), _render_remove_keys(template, inputs))
-    injectors = [_render_injector(injector, inputs).as_data() for injector in template.injectors]
-    validators = _render_functions(template.validators, inputs)
-    pipeline = PipelineSpec(_render_functions(template.mutators, inputs), validators)
+def _render_rest(template: PackageVariantTemplate, inputs: ExpressionInputs) -> dict[str, Any]:
+    # The order decides which of several invalid expressions is reported.
+    labels = {**template.labels, **inputs.evaluate_map(template.label_exprs, ("labelExprs",))}
+    annotations = {**template.annotations, **inputs.evaluate_map(template.annotation_exprs, ("annotationExprs",))}
+    context = _render_context(template, inputs)
+    injectors = [
+        _render_injector(injector, index, inputs).as_data() for index, injector in enumerate(template.injectors)
+    ]
+    validators = _render_functions(template.pipeline.validators, "validators", inputs)
+    pipeline = PipelineSpec(
+        mutators=_render_functions(template.pipeline.mutators, "mutators", inputs), validators=validators
+    )
     return omit_empty(
         {
             "adoptionPolicy": template.adoption_policy,
@@ -366,27 +386,32 @@ def _render_rest(template: VariantTemplate, inputs: ExpressionInputs) -> dict[st
     )
 
 
-def render_map(template: MapTemplate, inputs: ExpressionInputs) -> dict[str, str]:
-    """Return the static map with the evaluated entries. An entry replaces an earlier value of the same key."""
-    return {**template.static, **_render_entries(template.entries, inputs)}
+def _render_context(template: PackageVariantTemplate, inputs: ExpressionInputs) -> PackageContext:
+    context = template.package_context
+    data = {**context.data, **inputs.evaluate_map(context.data_exprs, ("packageContext", "dataExprs"))}
+    remove_keys = {*context.remove_keys, *map(inputs.evaluate, context.remove_key_expressions)}
+    return PackageContext(data=data, remove_keys=tuple(sorted(remove_keys)))
 
 
-def _render_entries(entries: Sequence[MapTemplateEntry], inputs: ExpressionInputs) -> dict[str, str]:
-    return {inputs.evaluate(entry.key): inputs.evaluate(entry.value) for entry in entries}
+def _render_injector(template: InjectorTemplate, index: int, inputs: ExpressionInputs) -> Injector:
+    expression = TemplateExpression(("injectors", index, "nameExpr"), template.name_expr)
+    name = inputs.evaluate(expression) if template.name_expr else template.name
+    return Injector(name=name, group=template.group, version=template.version, kind=template.kind)
 
 
-def _render_remove_keys(template: VariantTemplate, inputs: ExpressionInputs) -> tuple[str, ...]:
-    return tuple(sorted({inputs.evaluate(key) for key in template.remove_keys}))
-
-
-def _render_injector(template: InjectorTemplate, inputs: ExpressionInputs) -> Injector:
-    return Injector(inputs.evaluate(template.name), template.group, template.version, template.kind)
-
-
-def _render_functions(templates: Sequence[FunctionTemplate], inputs: ExpressionInputs) -> tuple[PipelineFunction, ...]:
+def _render_functions(
+    templates: Sequence[FunctionTemplate], stage: str, inputs: ExpressionInputs
+) -> tuple[PipelineFunction, ...]:
+    """Return the functions of a stage (`mutators` or `validators`)."""
     return tuple(
-        replace(
-            template.function, config_map={**template.function.config_map, **_render_entries(template.config, inputs)}
+        PipelineFunction(
+            **{
+                **{name: getattr(template, name) for name in PipelineFunction.model_fields},
+                "config_map": {
+                    **template.config_map,
+                    **inputs.evaluate_map(template.config_map_exprs, ("pipeline", stage, index, "configMapExprs")),
+                },
+            }
         )
-        for template in templates
+        for index, template in enumerate(templates)
     )

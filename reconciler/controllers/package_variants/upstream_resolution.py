@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
-from reconciler.catalog.files import CommitId, TreeId
-from reconciler.controllers.package_variants.model import (
+from reconciler.api.porch import (
     BranchHeadReference,
     RevisionReference,
     TagReference,
@@ -21,6 +20,7 @@ from reconciler.controllers.package_variants.model import (
     UpstreamSpec,
     WorkspaceReference,
 )
+from reconciler.catalog.files import CommitId, TreeId
 from reconciler.controllers.results import SettlingReference
 from reconciler.krm.git_formats import parse_trailers
 from reconciler.krm.times import format_rfc3339
@@ -288,7 +288,7 @@ class _Lookup:
 
     def explain_pending_revision(self) -> UnresolvedUpstream:
         """Return the error for an upstream that has `tagMode: rewrite` but no revision."""
-        tag = f"tag {self.upstream.tag} of {self.upstream.repo}/{self.upstream.package}"
+        tag = f"tag {self.upstream.rewritten_tag} of {self.upstream.repo}/{self.upstream.package}"
         message = (
             "spec.upstream.revision is missing. With tagMode rewrite, the package is created from this revision, and"
             f" {tag} is only used to propose new revisions; merge the proposal that adds the revision, or set the field"
@@ -486,7 +486,7 @@ def check_settling(upstream: UpstreamSpec, revision: ResolvedRevision, now_secon
         return None
     message = (
         f"{_format_named_revision(upstream, revision)} since {format_rfc3339(revision.since_seconds)};"
-        f" with settle {upstream.settle}, the new content is used from {format_rfc3339(until)}"
+        f" with settle {upstream.tag_policy.settle}, the new content is used from {format_rfc3339(until)}"
     )
     return SettlingReference(until, message)
 

@@ -1,6 +1,7 @@
 """Converts the kinds that a config can contain from a short notation to JSON Schema files.
 
-The YAML files in this folder contain the kinds in the short notation, which is JSON Schema with additional keywords:
+The models in `api/` declare the kinds of Porch. The YAML files in this folder contain the other kinds in a short
+notation. The notation is JSON Schema with these additional keywords:
 
 - `fields`: the properties of a mapping. Other properties are not allowed.
 - `open`: if true, other properties are allowed.
@@ -22,6 +23,9 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
+from reconciler.api.json_schema import build_manifest_schema
+from reconciler.api.manifest import Manifest
+from reconciler.api.porch import PackageRevisionSet, PackageVariant, PackageVariantSet
 from reconciler.controllers.components.model import API_VERSION
 from reconciler.krm.objects import split_api_version
 from reconciler.krm.yaml import parse_yaml
@@ -218,7 +222,15 @@ def _build_metadata(entry: Node) -> Node:
     }
 
 
-KINDS = tuple(_load_kinds())
+_MODELS: tuple[type[Manifest], ...] = (PackageVariant, PackageVariantSet, PackageRevisionSet)
+
+
+def _build_model_kind(model: type[Manifest]) -> Kind:
+    body = build_manifest_schema(model)
+    return Kind(model.__name__, model.api_versions, body["description"], body)
+
+
+KINDS = (*map(_build_model_kind, _MODELS), *_load_kinds())
 """All kinds except the kinds that ComponentTypes define."""
 
 

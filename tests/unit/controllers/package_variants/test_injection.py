@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from reconciler.api.porch import Injector
 from reconciler.catalog.catalog import read_catalog
 from reconciler.catalog.files import File, FileTree
 from reconciler.catalog.trace import CatalogView, DependencyReader
 from reconciler.controllers.package_variants.injection import find_injection_points, inject_config
-from reconciler.controllers.package_variants.model import Injector
 from reconciler.controllers.results import MutationResult, PreviousRender
 from reconciler.krm.yaml import emit, parse_yaml
 
@@ -56,7 +56,7 @@ SITE_BER = build_resource("Site", "ber", None, {"cidr": "198.51.100.0/25"})
 SITE_NYC = build_resource("Site", "nyc", None, {"cidr": "203.0.113.0/24"})
 POINT = build_resource("Site", "here", "required", {"cidr": "none", "placeholder": True})
 OPTIONAL = build_resource("Site", "here", "optional", {"cidr": "none"})
-BER = [Injector("ber")]
+BER = [Injector(name="ber")]
 
 
 def read_data(files: FileTree, path: str, index: int = 0) -> Any:
@@ -112,7 +112,7 @@ def test_whole_spec_is_replaced() -> None:
 
 def test_whole_data_of_a_config_map_is_replaced() -> None:
     point = build_config_map("tuning", "optional", mtu="1500", queue="fair")
-    result = inject(build_tree(tuning=point), [Injector("jumbo")], build_config_map("jumbo", None, mtu="9000"))
+    result = inject(build_tree(tuning=point), [Injector(name="jumbo")], build_config_map("jumbo", None, mtu="9000"))
 
     assert read_data(result.files, "tuning.yaml")["data"] == {"mtu": "9000"}
     assert read_gates(result) == []
@@ -129,7 +129,7 @@ def test_config_map_kind_of_another_group_has_a_spec() -> None:
         }
     )
     source = emit({"apiVersion": "acme.example/v1", "kind": "ConfigMap", "metadata": {"name": "b"}, "spec": {"x": 1}})
-    result = inject(build_tree(a=point), [Injector("b")], source)
+    result = inject(build_tree(a=point), [Injector(name="b")], source)
 
     assert read_data(result.files, "a.yaml")["data"] == {"stays": "here"}
     assert read_data(result.files, "a.yaml")["spec"] == {"x": 1}
@@ -141,7 +141,7 @@ def test_points_are_found_in_one_file_in_several_files_and_in_json() -> None:
         read_data(build_tree(site=build_resource("Site", "there", "optional", {})), "site.yaml"), indent=2
     )
     files = build_tree(a_both=both).with_files({"b/there.json": in_json.encode()})
-    result = inject(files, [Injector("ber")], SITE_BER, build_config_map("ber", None, mtu="9000"))
+    result = inject(files, [Injector(name="ber")], SITE_BER, build_config_map("ber", None, mtu="9000"))
 
     assert read_data(result.files, "a/both.yaml")["spec"] == {"cidr": "198.51.100.0/25"}
     assert read_data(result.files, "a/both.yaml", 1)["data"] == {"mtu": "9000"}
@@ -156,16 +156,26 @@ def test_points_are_found_in_one_file_in_several_files_and_in_json() -> None:
 @pytest.mark.parametrize(
     ("injectors", "objects", "name"),
     [
-        pytest.param([Injector("nyc"), Injector("ber")], [SITE_BER, SITE_NYC], "nyc", id="the-first-that-finds-wins"),
         pytest.param(
-            [Injector("none"), Injector("ber")], [SITE_BER], "ber", id="one-that-finds-nothing-is-passed-over"
+            [Injector(name="nyc"), Injector(name="ber")], [SITE_BER, SITE_NYC], "nyc", id="the-first-that-finds-wins"
         ),
         pytest.param(
-            [Injector("nyc", kind="Town"), Injector("ber", kind="Site")], [SITE_BER, SITE_NYC], "ber", id="kind"
+            [Injector(name="none"), Injector(name="ber")], [SITE_BER], "ber", id="one-that-finds-nothing-is-passed-over"
         ),
-        pytest.param([Injector("nyc", version="v2"), Injector("ber")], [SITE_BER, SITE_NYC], "ber", id="version"),
         pytest.param(
-            [Injector("nyc", group=""), Injector("ber", group="net.example")], [SITE_BER, SITE_NYC], "ber", id="group"
+            [Injector(name="nyc", kind="Town"), Injector(name="ber", kind="Site")],
+            [SITE_BER, SITE_NYC],
+            "ber",
+            id="kind",
+        ),
+        pytest.param(
+            [Injector(name="nyc", version="v2"), Injector(name="ber")], [SITE_BER, SITE_NYC], "ber", id="version"
+        ),
+        pytest.param(
+            [Injector(name="nyc", group=""), Injector(name="ber", group="net.example")],
+            [SITE_BER, SITE_NYC],
+            "ber",
+            id="group",
         ),
     ],
 )
@@ -184,9 +194,9 @@ def test_first_matching_injector_is_used(injectors: list[Injector], objects: lis
             BER, [SITE_BER.replace("/v1", "/v2")], f"no in-cluster resources of type {SITE}.Site", id="another-version"
         ),
         pytest.param(BER, [SITE_NYC], NO_MATCH, id="another-name"),
-        pytest.param([Injector("ber", group="")], [SITE_BER], NO_MATCH, id="core-group-only"),
+        pytest.param([Injector(name="ber", group="")], [SITE_BER], NO_MATCH, id="core-group-only"),
         pytest.param(
-            [Injector("ber"), Injector("nyc")],
+            [Injector(name="ber"), Injector(name="nyc")],
             [SITE_NYC, SITE_BER.replace("spec:", "data:")],
             'field "spec" not found in resource "ber"',
             id="source-without-the-field-ends-the-search",
@@ -441,7 +451,12 @@ def test_gate_is_removed_with_its_point() -> None:
 
 def test_each_lookup_is_in_the_trace() -> None:
     catalog_view = build_view(SITE_NYC)
-    inject_config(build_tree(site=POINT), [Injector("ber"), Injector("nyc"), Injector("lab")], "default", catalog_view)
+    inject_config(
+        build_tree(site=POINT),
+        [Injector(name="ber"), Injector(name="nyc"), Injector(name="lab")],
+        "default",
+        catalog_view,
+    )
 
     assert set(catalog_view.trace) == {
         f"type {SITE} Site default",

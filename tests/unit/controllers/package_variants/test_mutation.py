@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from reconciler.api.base import read_model
+from reconciler.api.porch import PORCH_TEMPLATES, PackageVariantSpec
 from reconciler.catalog.catalog import read_catalog
 from reconciler.catalog.files import File, FileTree
 from reconciler.catalog.trace import CatalogView, DependencyReader
-from reconciler.controllers.package_variants.model import PackageVariantSpec
 from reconciler.controllers.package_variants.mutation import build_mutation
-from reconciler.controllers.package_variants.read_package_variant import read_variant_spec
 from reconciler.controllers.results import PreviousRender
 from reconciler.krm.yaml import parse_yaml
 
@@ -49,15 +49,14 @@ data:
 
 
 def build_spec(**fields: Any) -> PackageVariantSpec:
-    read = read_variant_spec(
-        {
-            "upstream": {"repo": "catalog", "package": "p", "revision": "v1"},
-            "downstream": {"repo": "edge", "package": "a/b"},
-            **fields,
-        }
-    )
-    assert read.spec is not None, read.errors
-    return read.spec
+    data = {
+        "upstream": {"repo": "catalog", "package": "p", "revision": "v1"},
+        "downstream": {"repo": "edge", "package": "a/b"},
+        **fields,
+    }
+    read = read_model(PackageVariantSpec, data, PORCH_TEMPLATES)
+    assert read.model is not None, read.errors
+    return read.model
 
 
 def build_tree(context: str | None = CONTEXT, kptfile: str = KPTFILE) -> FileTree:

@@ -12,21 +12,23 @@ from typing import Any
 
 import pytest
 
+from reconciler.api.base import read_model
+from reconciler.api.manifest import read_manifest
+from reconciler.api.porch import PORCH_TEMPLATES, PackageVariant, PackageVariantSpec
 from reconciler.catalog.catalog import read_catalog
 from reconciler.catalog.files import File, FileTree
 from reconciler.catalog.trace import CatalogView, DependencyReader
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.package_variants.injection import find_injection_points
 from reconciler.controllers.package_variants.mutation import build_mutation
-from reconciler.controllers.package_variants.read_package_variant import read_package_variant, read_variant_spec
-from reconciler.controllers.package_variants.read_package_variant_set import read_package_variant_set
+from reconciler.controllers.package_variants.read_set import read_package_variant_set
 from reconciler.krm.yaml import YamlError, emit, parse_yaml
 
 ROOT = Path(__file__).resolve().parents[4] / "../shared/data/packages"
 PACKAGES = sorted(path.parent for path in ROOT.rglob("Kptfile"))
 pytestmark = pytest.mark.skipif(not PACKAGES, reason="the packages of other projects are not there")
 READERS: dict[str, Any] = {
-    "PackageVariant": read_package_variant,
+    "PackageVariant": partial(read_manifest, PackageVariant),
     "PackageVariantSet": partial(read_package_variant_set, cel_limits=ExpressionLimits()),
 }
 
@@ -78,16 +80,15 @@ def build_sources(files: FileTree) -> CatalogView:
 def test_mutation_of_a_real_package_changes_only_its_kptfile_and_points(folder: Path) -> None:
     files = load_tree(folder)
     view = build_sources(files)
-    read = read_variant_spec(
-        {
-            "upstream": {"repo": "catalog", "package": "p", "revision": "v1"},
-            "downstream": {"repo": "edge", "package": "p"},
-            "pipeline": {"mutators": [{"image": "set-labels:v0.2.0", "configMap": {"a": "b"}}]},
-            "injectors": [{"name": "source"}],
-        }
-    )
-    assert read.spec is not None
-    mutate = build_mutation(read.spec, "pv", "default")
+    data = {
+        "upstream": {"repo": "catalog", "package": "p", "revision": "v1"},
+        "downstream": {"repo": "edge", "package": "p"},
+        "pipeline": {"mutators": [{"image": "set-labels:v0.2.0", "configMap": {"a": "b"}}]},
+        "injectors": [{"name": "source"}],
+    }
+    spec = read_model(PackageVariantSpec, data, PORCH_TEMPLATES).model
+    assert spec is not None
+    mutate = build_mutation(spec, "pv", "default")
     mutated = mutate(files, view)
     points = {point.file for point in find_injection_points(files).points}
     changed = {path for path in mutated.files if mutated.files[path] != files.get(path)}

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
+from reconciler.api.porch import UpstreamSpec
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.deletion_guards import compute_deletion_hash
-from reconciler.controllers.package_variants.model import UpstreamSpec
 from reconciler.controllers.package_variants.package_variant_set import (
     SetDeletions,
     find_name_conflict,
     guard_deletions,
 )
-from reconciler.controllers.package_variants.read_package_variant_set import read_package_variant_set
+from reconciler.controllers.package_variants.read_set import read_package_variant_set
 from reconciler.controllers.package_variants.set_expansion import (
-    PackageVariantSet,
+    IdentifiedSet,
     SetExpansion,
     SetFailure,
     SkippedTarget,
@@ -86,13 +86,13 @@ SNAPSHOT = FakeSnapshot(
 )
 
 
-def build_set(*targets: Any, name: str = "s", **mapping: Any) -> PackageVariantSet:
+def build_set(*targets: Any, name: str = "s", **mapping: Any) -> IdentifiedSet:
     spec = {"upstream": {"repo": "catalog", "package": "p", "revision": "v1"}, "targets": list(targets), **mapping}
     spec = {field: value for field, value in spec.items() if value is not None}
     data = {"apiVersion": f"{PORCH}/v1alpha2", "kind": "PackageVariantSet", "metadata": {"name": name}, "spec": spec}
     read = read_package_variant_set(data, ExpressionLimits())
-    assert read.spec is not None, read.errors
-    return PackageVariantSet(ObjectKey(PORCH, "PackageVariantSet", "default", name), "uid-1", read.spec)
+    assert read.model is not None, read.errors
+    return IdentifiedSet(ObjectKey(PORCH, "PackageVariantSet", "default", name), "uid-1", read.model.spec)
 
 
 def expand(*targets: Any, snapshot: FakeSnapshot = SNAPSHOT, **mapping: Any) -> SetExpansion:
@@ -339,7 +339,7 @@ def test_different_variants_of_one_target_are_a_failure() -> None:
 def test_missing_upstream_is_a_failure() -> None:
     assert expand_with_failure(
         build_repository_target("eu"), snapshot=FakeSnapshot(missing=frozenset({"p"}))
-    ) == SetFailure("UpstreamNotFound", "no p")
+    ) == SetFailure("UpstreamNotFound", "no p", ("spec", "upstream"))
 
 
 def test_only_the_failing_target_is_skipped() -> None:
@@ -452,7 +452,9 @@ def test_invalid_revision_set_is_a_failure() -> None:
 def test_failures_of_several_upstreams_have_a_reason(
     target: Any, mapping: dict[str, Any], reason: str, message: str
 ) -> None:
-    assert expand_with_failure(target, upstream=None, **mapping) == SetFailure(reason, message)
+    failure = expand_with_failure(target, upstream=None, **mapping)
+
+    assert (failure.reason, failure.message) == (reason, message)
 
 
 def build_expansion(names: Sequence[str], skipped: Sequence[SkippedTarget] = ()) -> SetExpansion:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
-from reconciler.catalog.files import CommitId, TreeId
-from reconciler.controllers.package_variants.model import (
+from reconciler.api.porch import (
     BranchHeadReference,
     RevisionReference,
+    TagPolicy,
     TagReference,
     UpstreamReference,
     UpstreamSpec,
     WorkspaceReference,
 )
+from reconciler.catalog.files import CommitId, TreeId
 from reconciler.controllers.package_variants.upstream_resolution import (
     PackageDirectory,
     ResolvedRevision,
@@ -76,7 +77,15 @@ TAGS = {
 
 
 def build_upstream(reference: UpstreamReference, package: str = "broker") -> UpstreamSpec:
-    return UpstreamSpec("catalog", package, reference)
+    match reference:
+        case BranchHeadReference():
+            return UpstreamSpec(repo="catalog", package=package, revision=-1)
+        case RevisionReference(suffix):
+            return UpstreamSpec(repo="catalog", package=package, revision=suffix)
+        case WorkspaceReference(name):
+            return UpstreamSpec(repo="catalog", package=package, workspace_name=name)
+        case TagReference(name):
+            return UpstreamSpec(repo="catalog", package=package, tag=name)
 
 
 @pytest.mark.parametrize(
@@ -296,7 +305,7 @@ DATES = {"broker/v2": 200, "broker/stable": 500, "broker/v10": 900, "c9:channels
     ],
 )  # fmt: skip
 def test_start_time_of_a_reference(reference: UpstreamReference, files: dict[str, bytes], since: int) -> None:
-    upstream_spec = replace(build_upstream(reference), settle="1s")
+    upstream_spec = build_upstream(reference).model_copy(update={"tag_policy": TagPolicy(settle="1s")})
     resolved = resolve_upstream(upstream_spec, CATALOG, FakeRefs(TAGS, files=files, dates=DATES))
 
     assert isinstance(resolved, ResolvedRevision)
@@ -311,7 +320,9 @@ def test_dates_are_read_only_for_settling_references() -> None:
 
 
 def test_rewritten_tag_without_revision_is_pending() -> None:
-    failure = resolve_upstream(replace(build_upstream(TagReference("stable")), tag="stable"), CATALOG, FakeRefs(TAGS))
+    failure = resolve_upstream(
+        UpstreamSpec(repo="catalog", package="broker", tag="stable", tag_mode="rewrite"), CATALOG, FakeRefs(TAGS)
+    )
 
     assert isinstance(failure, UnresolvedUpstream)
     assert failure.reason == "RevisionPending"

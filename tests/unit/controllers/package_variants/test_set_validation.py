@@ -6,24 +6,26 @@ from typing import Any
 
 import pytest
 
-from reconciler.cel import ExpressionLimits
-from reconciler.controllers.package_variants.model import (
+from reconciler.api.base import ReadResult
+from reconciler.api.manifest import read_manifest
+from reconciler.api.porch import (
     ObjectSelection,
+    PackageRevisionSet,
+    PackageVariantSet,
     PackageVariantSetSpec,
     RepositoryEntry,
     RepositoryList,
-    RevisionReference,
-    TagReference,
     UpstreamSpec,
 )
-from reconciler.controllers.package_variants.read_package_variant_set import read_package_variant_set, read_revision_set
+from reconciler.cel import ExpressionLimits
+from reconciler.controllers.package_variants.read_set import read_package_variant_set
 from reconciler.krm.names import validate_package_path
 from reconciler.krm.selectors import LabelSelector
 
 UPSTREAM = {"repo": "catalog", "package": "p", "revision": "v1"}
 T0 = "spec.targets[0]"
 TEMPLATE = f"{T0}.template"
-OPERATOR = 'matchExpressions[0].operator must be one of In, NotIn, Exists, DoesNotExist, not "Is"'
+OPERATOR = 'matchExpressions[0].operator can only be one of In, NotIn, Exists, DoesNotExist, not "Is"'
 ONE_SELECTION = "must specify one of `repositories`, `repositorySelector`, or `objectSelector`"
 
 
@@ -34,6 +36,10 @@ def build_variant_set(spec: Any, version: str = "v1alpha2") -> dict[str, Any]:
         "metadata": {"name": "s"},
         "spec": spec,
     }
+
+
+def read_set(spec: Any) -> ReadResult[PackageVariantSet]:
+    return read_package_variant_set(build_variant_set(spec), ExpressionLimits())
 
 
 def build_spec_with_targets(*entries: Any, **mapping: Any) -> dict[str, Any]:
@@ -64,8 +70,8 @@ def remove_allowed_fields(error: str) -> str:
         pytest.param(
             build_spec_with_upstream(),
             [
-                "spec.upstream.package is a required field",
                 "spec.upstream.repo is a required field",
+                "spec.upstream.package is a required field",
                 "either spec.upstream.revision or spec.upstream.workspaceName or spec.upstream.tag must be specified",
             ],
             id="empty-upstream",
@@ -103,7 +109,7 @@ def remove_allowed_fields(error: str) -> str:
         ),
         pytest.param(
             build_spec_with_targets({"repositorySelector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}),
-            [f"{T0}.repositorySelector: {OPERATOR}"],
+            [f"{T0}.repositorySelector.{OPERATOR}"],
             id="bad-operator",
         ),
         pytest.param(
@@ -198,7 +204,7 @@ def remove_allowed_fields(error: str) -> str:
         ),
         pytest.param(
             build_spec_with_targets({"repositorySelector": {}, "templates": {}}, upstreamz=[]),
-            ['unknown field "spec.upstreamz"', f'unknown field "{T0}.templates"'],
+            [f'unknown field "{T0}.templates"', 'unknown field "spec.upstreamz"'],
             id="unknown-fields",
         ),
         pytest.param(
@@ -214,10 +220,10 @@ def remove_allowed_fields(error: str) -> str:
     ],
 )
 def test_errors_are_reported(spec: Any, errors: list[str]) -> None:
-    read = read_package_variant_set(build_variant_set(spec), ExpressionLimits())
+    read = read_set(spec)
 
-    assert [remove_allowed_fields(error) for error in read.errors] == errors
-    assert (read.spec is None) == bool(errors)
+    assert [remove_allowed_fields(error) for error in read.error_texts] == errors
+    assert (read.model is None) == bool(errors)
 
 
 @pytest.mark.parametrize(
@@ -247,9 +253,7 @@ def test_errors_are_reported(spec: Any, errors: list[str]) -> None:
     ],
 )
 def test_expressions_are_checked_without_targets(fields: dict[str, Any], path: str) -> None:
-    (error,) = read_package_variant_set(
-        build_variant_set(build_spec_with_template(**fields)), ExpressionLimits()
-    ).errors
+    (error,) = read_set(build_spec_with_template(**fields)).error_texts
 
     assert error.startswith(f"{TEMPLATE}.{path}: ")
 
@@ -258,17 +262,13 @@ def test_expressions_are_checked_without_targets(fields: dict[str, Any], path: s
     "text", ["repoDefault", "packageDefault", "upstream.name", "target.package", "repository.name"]
 )
 def test_each_declared_variable_can_be_used(text: str) -> None:
-    read = read_package_variant_set(
-        build_variant_set(build_spec_with_template(downstream={"packageExpr": text})), ExpressionLimits()
-    )
-
-    assert read.errors == ()
+    assert read_set(build_spec_with_template(downstream={"packageExpr": text})).errors == ()
 
 
 def test_v1alpha1_api_is_refused() -> None:
     read = read_package_variant_set(build_variant_set({}, "v1alpha1"), ExpressionLimits())
 
-    assert read.errors == ("unsupported PackageVariantSet apiVersion config.porch.kpt.dev/v1alpha1; use v1alpha2",)
+    assert read.error_texts == ("unsupported PackageVariantSet apiVersion config.porch.kpt.dev/v1alpha1; use v1alpha2",)
 
 
 @pytest.mark.parametrize(
@@ -295,20 +295,17 @@ def test_v1alpha1_api_is_refused() -> None:
     ],
 )
 def test_aliases_are_read_with_a_warning(spec: Any, plain: Any, warnings: list[str]) -> None:
-    read, expected = (
-        read_package_variant_set(build_variant_set(spec), ExpressionLimits()),
-        read_package_variant_set(build_variant_set(plain), ExpressionLimits()),
-    )
+    read, expected = read_set(spec), read_set(plain)
 
-    assert list(read.warnings) == warnings
+    assert list(read.warning_texts) == warnings
     assert read.errors == expected.errors == expected.warnings == ()
-    assert read.spec == expected.spec
+    assert read.model == expected.model
 
 
 def read_spec(spec: Any) -> PackageVariantSetSpec:
-    read = read_package_variant_set(build_variant_set(spec), ExpressionLimits())
-    assert read.spec is not None, read.errors
-    return read.spec
+    read = read_set(spec)
+    assert read.model is not None, read.errors
+    return read.model.spec
 
 
 @pytest.mark.parametrize(
@@ -316,7 +313,7 @@ def read_spec(spec: Any) -> PackageVariantSetSpec:
     [
         pytest.param(
             {"repositories": [{"name": "a"}, {"name": "b", "packageNames": ["x", "y"]}]},
-            RepositoryList((RepositoryEntry("a"), RepositoryEntry("b", ("x", "y")))),
+            RepositoryList((RepositoryEntry(name="a"), RepositoryEntry(name="b", package_names=("x", "y")))),
             id="repositories",
         ),
         pytest.param(
@@ -350,9 +347,11 @@ def test_several_upstreams_overlay_the_template() -> None:
 
     assert [upstream_spec.package for upstream_spec in spec.upstreams] == ["p", "q"]
     assert spec.upstream_sets == ("shared",)
-    assert dict(target.template.labels.static) == {"a": "1", "b": "2"}
-    assert dict(target.upstream_templates[1].labels.static) == {"a": "1", "b": "3"}
-    assert (target.upstream_templates[1].deletion_policy, target.template.deletion_policy) == ("orphan", None)
+    merged = spec.get_template(0, 1)
+    assert spec.get_template(0, 0) == target.template
+    assert target.template.labels == {"a": "1", "b": "2"}
+    assert merged.labels == {"a": "1", "b": "3"}
+    assert (merged.deletion_policy, target.template.deletion_policy) == ("orphan", None)
 
 
 def build_revision_set(*upstreams: Any) -> dict[str, Any]:
@@ -362,11 +361,13 @@ def build_revision_set(*upstreams: Any) -> dict[str, Any]:
 
 
 def test_revision_set_is_read() -> None:
-    read = read_revision_set(build_revision_set(UPSTREAM, {"repo": "catalog", "package": "q", "tag": "stable"}))
+    data = build_revision_set(UPSTREAM, {"repo": "catalog", "package": "q", "tag": "stable"})
+    revision_set = read_manifest(PackageRevisionSet, data).model
 
-    assert read.upstreams == (
-        UpstreamSpec("catalog", "p", RevisionReference("v1", 1)),
-        UpstreamSpec("catalog", "q", TagReference("stable")),
+    assert revision_set is not None
+    assert revision_set.spec.upstreams == (
+        UpstreamSpec(repo="catalog", package="p", revision="v1"),
+        UpstreamSpec(repo="catalog", package="q", tag="stable"),
     )
 
 
@@ -382,4 +383,4 @@ def test_revision_set_is_read() -> None:
     ],
 )
 def test_revision_set_errors_are_reported(data: Any, error: str) -> None:
-    assert [remove_allowed_fields(error) for error in read_revision_set(data).errors] == [error]
+    assert [remove_allowed_fields(error) for error in read_manifest(PackageRevisionSet, data).error_texts] == [error]

@@ -1,20 +1,26 @@
-"""Tests of the PackageVariant reader: all errors are reported together, in the order and with the texts of Porch."""
+"""Tests of the PackageVariant model: all errors are reported together, in the order and with the texts of Porch."""
 
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from reconciler.controllers.package_variants.model import (
+from reconciler.api.base import ReadResult
+from reconciler.api.manifest import read_manifest
+from reconciler.api.porch import (
     BranchHeadReference,
+    PackageVariant,
+    PackageVariantSpec,
     RevisionReference,
     TagReference,
+    UpdateStrategy,
     UpstreamReference,
     WorkspaceReference,
 )
-from reconciler.controllers.package_variants.read_package_variant import UPDATE_STRATEGIES, read_package_variant
+
+UPDATE_STRATEGIES = get_args(UpdateStrategy)
 
 UPSTREAM = {"repo": "catalog", "package": "net/uplink", "revision": "v2"}
 DOWNSTREAM = {"repo": "edge-1", "package": "uplink"}
@@ -23,6 +29,16 @@ ONLY_ONE_OF = "spec.upstream must specify only one of revision, workspaceName an
 REMOVE_KEYS = "spec.packageContext.removeKeys"
 ADOPTION = 'spec.adoptionPolicy field can only be "adoptNone" or "adoptExisting"'
 DELETION = 'spec.deletionPolicy can only be "orphan" or "delete"'
+
+
+def read_variant(spec: Any, **mapping: Any) -> ReadResult[PackageVariant]:
+    return read_manifest(PackageVariant, build_variant(spec, **mapping))
+
+
+def read_spec(spec: Any) -> PackageVariantSpec:
+    read = read_variant(spec)
+    assert read.model is not None, read.errors
+    return read.model.spec
 
 
 def build_variant(spec: Any, **mapping: Any) -> dict[str, Any]:
@@ -64,11 +80,7 @@ def remove_allowed_fields(error: str) -> str:
         ),
         pytest.param(
             [],
-            [
-                "spec must be a mapping",
-                "missing required field spec.upstream",
-                "missing required field spec.downstream",
-            ],
+            ["spec must be a mapping, not []"],
             id="spec-is-a-list",
         ),
         pytest.param(
@@ -109,7 +121,7 @@ def remove_allowed_fields(error: str) -> str:
         ),
         pytest.param(
             build_valid_spec(packageContext={"data": {"k": 5}}),
-            ['spec.packageContext.data must map strings to strings, not "k" to 5'],
+            ["spec.packageContext.data.k must be a string, not 5: quote it"],
             id="context-value-is-a-number",
         ),
         pytest.param(
@@ -211,7 +223,7 @@ def remove_allowed_fields(error: str) -> str:
         ),
         pytest.param(
             build_spec_with_upstream(tag="stable", tagPolicy={"settle": 10}),
-            ["spec.upstream.tagPolicy.settle must be a string, not 10"],
+            ["spec.upstream.tagPolicy.settle must be a string, not 10: quote it"],
             id="settle-is-a-number",
         ),
         pytest.param(
@@ -232,10 +244,10 @@ def remove_allowed_fields(error: str) -> str:
     ],
 )
 def test_errors_are_reported(spec: Any, errors: list[str]) -> None:
-    read = read_package_variant(build_variant(spec))
+    read = read_variant(spec)
 
-    assert [remove_allowed_fields(error) for error in read.errors] == errors
-    assert (read.spec is None) == bool(errors)
+    assert [remove_allowed_fields(error) for error in read.error_texts] == errors
+    assert (read.model is None) == bool(errors)
 
 
 @pytest.mark.parametrize(
@@ -262,7 +274,7 @@ def test_errors_are_reported(spec: Any, errors: list[str]) -> None:
     ],
 )
 def test_errors_with_a_reason_are_reported(spec: Any, start: str) -> None:
-    (error,) = read_package_variant(build_variant(spec)).errors
+    (error,) = read_variant(spec).error_texts
 
     assert error.startswith(start)
 
@@ -277,17 +289,17 @@ def test_errors_with_a_reason_are_reported(spec: Any, start: str) -> None:
         ),
         pytest.param(
             {"sepc": {}},
-            'unknown field "sepc" (allowed: apiVersion, kind, metadata, spec, status)',
+            'unknown field "sepc" (allowed: apiVersion, kind, metadata, spec, status; did you mean spec?)',
             id="unknown-field-beside-spec",
         ),
     ],
 )
 def test_errors_outside_the_spec_are_reported(mapping: dict[str, Any], error: str) -> None:
-    assert read_package_variant(build_variant(build_valid_spec(), **mapping)).errors == (error,)
+    assert read_variant(build_valid_spec(), **mapping).error_texts == (error,)
 
 
 def test_invalid_object_name_is_refused() -> None:
-    (error,) = read_package_variant(build_variant(build_valid_spec(), metadata={"name": "../up"})).errors
+    (error,) = read_variant(build_valid_spec(), metadata={"name": "../up"}).error_texts
 
     assert error.startswith("metadata.name is invalid: ")
 
@@ -311,12 +323,10 @@ def test_invalid_object_name_is_refused() -> None:
     ],
 )
 def test_references_are_read(written: dict[str, Any], expected: UpstreamReference) -> None:
-    read = read_package_variant(build_variant(build_spec_with_upstream(**written)))
+    spec = read_spec(build_spec_with_upstream(**written))
 
-    assert read.errors == ()
-    assert read.spec is not None
-    assert read.spec.upstream.reference == expected
-    assert read_package_variant(build_variant(read.spec.as_data())).spec == read.spec
+    assert spec.upstream.reference == expected
+    assert read_spec(spec.as_data()) == spec
 
 
 @pytest.mark.parametrize(
@@ -343,10 +353,10 @@ def test_references_are_read(written: dict[str, Any], expected: UpstreamReferenc
     ],
 )
 def test_aliases_are_read_with_a_warning(spec: Any, warning: str, same_as: Any) -> None:
-    read, plain = read_package_variant(build_variant(spec)), read_package_variant(build_variant(same_as))
+    read, plain = read_variant(spec), read_variant(same_as)
 
-    assert read.warnings == (warning,)
-    assert (read.spec, read.errors) == (plain.spec, ())
+    assert read.warning_texts == (warning,)
+    assert (read.model, read.errors) == (plain.model, ())
     assert plain.warnings == ()
 
 
@@ -380,19 +390,16 @@ REWRITE = {"repo": "catalog", "package": "p", "tag": "stable", "tagMode": "rewri
     ],
 )
 def test_serialized_spec_is_read_as_the_same_spec(spec: Any) -> None:
-    read = read_package_variant(build_variant(spec))
-    assert read.spec is not None
-    read_variant = read_package_variant(build_variant(read.spec.as_data()))
+    model = read_spec(spec)
+    again = read_spec(model.as_data())
 
-    assert read_variant.spec == read.spec
-    assert read_variant.spec.as_data() == read.spec.as_data()
-    assert pickle.loads(pickle.dumps(read.spec)) == read.spec
+    assert again == model
+    assert again.as_data() == model.as_data()
+    assert pickle.loads(pickle.dumps(model)) == model
 
 
 def test_empty_group_is_the_core_group_and_absent_group_is_any() -> None:
-    read = read_package_variant(build_variant(EVERYTHING))
-    assert read.spec is not None
-    core, any_group = read.spec.injectors
+    core, any_group = read_spec(EVERYTHING).injectors
 
     assert core.admits("", "v1", "ConfigMap")
     assert not core.admits("acme.example", "v1", "ConfigMap")

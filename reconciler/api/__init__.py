@@ -1,0 +1,5 @@
+"""Declarations of every kind that the reconciler reads, one pydantic model for each mapping of a manifest.
+
+Reading, defaults, validation errors and JSON Schemas come from these models. Rules that need other objects, such as a
+selector without a match, belong to the controllers.
+"""

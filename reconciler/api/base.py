@@ -1,0 +1,353 @@
+"""Base of the models of manifests: reading, deprecated notation, rules across fields, and errors with field paths.
+
+A model declares each field once: its type, default, constraints, description and example. Reading, validation errors
+and the JSON Schema come from this declaration. This module does not know any kind and does not read files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, model_validator
+from pydantic.alias_generators import to_camel
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from reconciler.api.messages import ISSUE, MessageTemplates, format_error_message
+from reconciler.krm.yaml import DataPath
+
+
+@dataclass(frozen=True)
+class FieldIssue:
+    """A violated rule about a field.
+
+    Attributes:
+        text: The message. `{path}` stands for the path of the field, and `{parent}` for the path of the mapping.
+        path: Path of the field, relative to the model that reports the issue.
+        code: Name of the finding code. "" means the code of the kind.
+        rule: Name of the rule, if a family of kinds has its own text for the rule in its `MessageTemplates`.
+    """
+
+    text: str
+    path: DataPath = ()
+    code: str = ""
+    rule: str = ISSUE
+
+    def to_error(self, data: object = None) -> InitErrorDetails:
+        """Return the issue in the form that pydantic raises."""
+        return InitErrorDetails(type=issue(self.text, self.code, self.rule), loc=self.path, input=data)
+
+
+def issue(text: str, code: str = "", rule: str = ISSUE) -> PydanticCustomError:
+    """Return the error that a field validator raises. `{path}` in the text stands for the path of the field."""
+    return PydanticCustomError(rule, "invalid", {"text": text, "code": code})
+
+
+@dataclass(frozen=True)
+class FieldMessage:
+    """A message about one field: an error or a notice about deprecated notation.
+
+    Attributes:
+        path: Path of the field from the root of the object.
+        text: A complete sentence that names the path.
+        code: Name of the finding code. "" means the code of the kind.
+    """
+
+    path: DataPath
+    text: str
+    code: str = ""
+
+
+@dataclass
+class _Notices:
+    """Notices about deprecated notation, with the mapping that contains each deprecated field."""
+
+    entries: list[tuple[object, str, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Notifier:
+    """Reports notices about one mapping."""
+
+    notices: _Notices
+    parent: object
+
+    def __call__(self, name: str, text: str) -> None:
+        self.notices.entries.append((self.parent, name, text))
+
+
+@dataclass(frozen=True)
+class Deprecation:
+    """A deprecated name of a field.
+
+    Attributes:
+        field: The current name. "" if `convert` moves the value.
+        advice: What users should write instead. Editors show this text.
+        type: Type of the value for the JSON Schema. It is required if `field` is "".
+        is_merged: Whether both fields are lists that can be set together. The list of the deprecated field is appended.
+    """
+
+    field: str
+    advice: str
+    is_merged: bool = False
+    type: Any = None
+
+
+class ApiModel(BaseModel):
+    """A mapping in a manifest. A null value reads as an absent field, and an unknown field is an error.
+
+    Subclasses can override three hooks: `convert` for deprecated notation, `find_issues` for rules across fields, and
+    the class variables.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True, defer_build=True
+    )
+    deprecated_names: ClassVar[Mapping[str, Deprecation]] = {}
+    """Deprecated field names."""
+    deprecated_lists: ClassVar[tuple[str, ...]] = ()
+    """Names of lists that can also be written as one mapping. This notation is deprecated."""
+    deprecated_values: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    """Deprecated values of fields, with the current values."""
+    blank_fields: ClassVar[tuple[str, ...]] = ()
+    """Names of fields for which "" means the same as an absent field."""
+    field_names: ClassVar[tuple[str, ...]] = ()
+    """Names of the fields in manifests, without deprecated names."""
+    _known: ClassVar[frozenset[str]] = frozenset()
+    _positions: ClassVar[Mapping[str, int]] = {}
+    _has_rules: ClassVar[bool] = False
+    _has_notation: ClassVar[bool] = False
+    is_open: ClassVar[bool] = False
+    """Whether unknown fields are allowed and ignored."""
+    is_confidential: ClassVar[bool] = False
+    """Whether messages must not quote values and unknown field names of this mapping."""
+
+    @classmethod
+    def convert(cls, data: dict[str, Any], notify: Callable[[str, str], None]) -> dict[str, Any]:
+        """Return the fields in current notation.
+
+        Args:
+            data: The fields that are not null.
+            notify: Reports deprecated notation, by the name of the field and a text with `{path}`.
+        """
+        return data
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield the violations of rules across fields. The fields are not validated yet."""
+        return iter(())
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Store the names of the fields in manifests."""
+        super().__pydantic_init_subclass__(**kwargs)
+        cls.field_names = tuple(info.alias or name for name, info in cls.model_fields.items())
+        cls._known = frozenset((*cls.field_names, *cls.deprecated_names))
+        cls._positions = {name: position for position, name in enumerate(cls.field_names)}
+        cls._has_rules = cls.find_issues.__func__ is not ApiModel.find_issues.__func__  # type: ignore[attr-defined]
+        cls._has_notation = bool(
+            cls.deprecated_names
+            or cls.deprecated_lists
+            or cls.deprecated_values
+            or cls.blank_fields
+            or cls.convert.__func__ is not ApiModel.convert.__func__  # type: ignore[attr-defined]
+        )
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read(cls, data: Any, handler: Callable[[Any], Self], info: ValidationInfo) -> Self:
+        # This function runs for every mapping of a config. It skips each hook that the class does not use.
+        # Without this context, code calls the constructor with the names of the attributes.
+        if not isinstance(data, Mapping) or not isinstance(info.context, _Notices):
+            return handler(data)
+        fields = {name: value for name, value in data.items() if value is not None}
+        errors: list[InitErrorDetails] = []
+        if cls._has_notation:
+            errors += [entry.to_error(data) for entry in cls._find_alias_issues(fields)]
+            fields = cls._convert_notation(fields, _Notifier(info.context, data))
+        if cls._has_rules:
+            errors += [entry.to_error(data) for entry in cls.find_issues(fields)]
+        if not cls.is_open and not fields.keys() <= cls._known:
+            errors += cls._list_unknown_fields(fields)
+        try:
+            model = handler(fields)
+        except ValidationError as error:
+            errors = [*_list_raised_errors(error), *errors]
+        else:
+            if not errors:
+                return model
+        errors.sort(
+            key=lambda error: cls._positions.get(str(next(iter(error.get("loc", ())), "")), len(cls._positions))
+        )
+        raise ValidationError.from_exception_data(
+            cls.__name__, [_redact(error) for error in errors] if cls.is_confidential else errors
+        )
+
+    @classmethod
+    def _get_position(cls, error: InitErrorDetails) -> int:
+        """Return the position of an error's field in the declaration. Errors of the whole mapping are last."""
+        path = error.get("loc", ())
+        return cls._positions.get(str(path[0]), len(cls._positions)) if path else len(cls._positions)
+
+    @classmethod
+    def _find_alias_issues(cls, fields: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        for name, deprecation in cls.deprecated_names.items():
+            if name in fields and deprecation.field in fields and not deprecation.is_merged:
+                yield FieldIssue(f"{{path}} may specify only one of {deprecation.field} and {name}")
+
+    @classmethod
+    def _convert_notation(cls, fields: dict[str, Any], notify: Callable[[str, str], None]) -> dict[str, Any]:
+        for name in cls.deprecated_lists:
+            if isinstance(fields.get(name), Mapping):
+                notify(name, "{path} is a mapping and is read as a list with one item")
+                fields[name] = [fields[name]]
+        for name, values in cls.deprecated_values.items():
+            value = fields.get(name)
+            if isinstance(value, str) and value in values:
+                notify(name, f'{{path}} "{value}" is read as "{values[value]}"')
+                fields[name] = values[value]
+        fields = cls.convert(fields, notify)
+        for name, deprecation in cls.deprecated_names.items():
+            if name in fields and deprecation.field:
+                fields = _move_field(fields, name, deprecation, notify)
+        for name in cls.blank_fields:
+            if fields.get(name) == "":
+                del fields[name]
+        return fields
+
+    @classmethod
+    def _list_unknown_fields(cls, fields: Mapping[Any, Any]) -> list[InitErrorDetails]:
+        context = {"allowed": cls.field_names, "is_last": True}
+        error = PydanticCustomError("unknown_field", "unknown", context)
+        return [
+            InitErrorDetails(type=error, loc=(str(name),), input=value)
+            for name, value in fields.items()
+            if name not in cls._known
+        ]
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the fields in the notation of the API, without empty values. Equivalent models have equal data."""
+        return omit_empty(
+            {info.alias or name: to_data(getattr(self, name)) for name, info in type(self).model_fields.items()}
+        )
+
+
+def omit_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that are not None, an empty text, an empty list or an empty mapping."""
+    return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
+
+
+def _move_field(
+    fields: Mapping[str, Any], name: str, deprecation: Deprecation, notify: Callable[[str, str], None]
+) -> dict[str, Any]:
+    """Return the fields with the value of a deprecated field in the current field."""
+    current, value = fields.get(deprecation.field), fields[name]
+    if deprecation.is_merged:
+        notify(name, f"the items of {{path}} are read as items of {{parent}}{deprecation.field}")
+        if isinstance(current, list) and isinstance(value, list):
+            value = [*current, *value]
+    else:
+        notify(name, f"{{path}} is read as {{parent}}{deprecation.field}")
+        value = value if current is None else current
+    return {key: item for key, item in fields.items() if key != name} | {deprecation.field: value}
+
+
+def to_data(value: object) -> Any:
+    """Return a value of a field as data for YAML."""
+    if isinstance(value, ApiModel):
+        return value.as_data()
+    if isinstance(value, Mapping):
+        return {key: to_data(item) for key, item in value.items()}
+    return [to_data(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _list_raised_errors(error: ValidationError) -> list[InitErrorDetails]:
+    """Return the errors of a model in the form that can be raised again."""
+    return [
+        InitErrorDetails(
+            type=PydanticCustomError(details["type"], "invalid", details.get("ctx", {})),
+            loc=details["loc"],
+            input=details["input"],
+        )
+        for details in error.errors(include_url=False)
+    ]
+
+
+_HIDDEN = object()
+
+
+def _redact(error: InitErrorDetails) -> InitErrorDetails:
+    return InitErrorDetails(type=error["type"], loc=error.get("loc", ()), input=_HIDDEN)
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class ReadResult(Generic[Model]):
+    """A valid model without errors, or None with all errors. Warnings are about deprecated notation."""
+
+    model: Model | None
+    errors: tuple[FieldMessage, ...] = ()
+    warnings: tuple[FieldMessage, ...] = ()
+
+    @property
+    def error_texts(self) -> tuple[str, ...]:
+        """The texts of the errors."""
+        return tuple(error.text for error in self.errors)
+
+    @property
+    def warning_texts(self) -> tuple[str, ...]:
+        """The texts of the warnings."""
+        return tuple(warning.text for warning in self.warnings)
+
+
+def read_model(model: type[Model], data: object, templates: MessageTemplates, path: DataPath = ()) -> ReadResult[Model]:
+    """Read data that has the path `path` in its object, and return the model or all errors.
+
+    Errors about unknown fields are last. Other errors have the order of the declarations.
+    """
+    notices = _Notices()
+    try:
+        value: Model | None = model.model_validate(data, context=notices)
+        errors: tuple[FieldMessage, ...] = ()
+    except ValidationError as error:
+        value, errors = None, tuple(_convert_errors(error, templates, path))
+    warnings = tuple(_locate_notices(notices, data, path)) if notices.entries else ()
+    return ReadResult(value, errors, warnings)
+
+
+def _convert_errors(error: ValidationError, templates: MessageTemplates, path: DataPath) -> Iterator[FieldMessage]:
+    details = sorted(error.errors(include_url=False), key=lambda entry: entry.get("ctx", {}).get("is_last", False))
+    for entry in details:
+        field_path = (*path, *entry["loc"])
+        text = format_error_message(entry, field_path, templates, is_hidden=entry["input"] is _HIDDEN)
+        yield FieldMessage(field_path, text, entry.get("ctx", {}).get("code", ""))
+
+
+def _locate_notices(notices: _Notices, data: object, path: DataPath) -> Iterator[FieldMessage]:
+    for parent, name, text in notices.entries:
+        parent_path = _find_path(data, parent, path)
+        prefix = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in parent_path)
+        full = f"{prefix}.{name}".removeprefix(".")
+        yield FieldMessage(
+            (*parent_path, name), text.replace("{path}", full).replace("{parent}", f"{prefix}.".removeprefix("."))
+        )
+
+
+def _find_path(data: object, part: object, path: DataPath) -> DataPath:
+    """Return the path of a part of the data, which is found by identity."""
+    return next(_iterate_paths(data, part, path), path)
+
+
+def _iterate_paths(data: object, part: object, path: DataPath) -> Iterator[DataPath]:
+    if data is part:
+        yield path
+    entries: Iterable[tuple[Any, Any]] = ()
+    if isinstance(data, Mapping):
+        entries = data.items()
+    elif isinstance(data, list | tuple):
+        entries = enumerate(data)
+    for step, value in entries:
+        yield from _iterate_paths(value, part, (*path, step))

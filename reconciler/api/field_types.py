@@ -1,0 +1,142 @@
+"""Types of fields that several kinds use: texts, names, labels, durations, and label selectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
+
+from reconciler.api.base import ApiModel, FieldIssue, issue
+from reconciler.krm.field_text import quote_value
+from reconciler.krm.names import (
+    validate_annotation_key,
+    validate_label_key,
+    validate_label_value,
+    validate_package_path,
+)
+from reconciler.krm.selectors import LabelRequirement, LabelSelector
+from reconciler.krm.times import parse_duration_seconds
+
+NonEmptyText = Annotated[str, Field(min_length=1)]
+
+
+def check_text(validate: Callable[[str], str | None], text: str) -> AfterValidator:
+    """Return a validator for a string that is not empty.
+
+    Args:
+        validate: Returns the reason why a string is invalid, or None.
+        text: The message before the reason, with `{path}`.
+    """
+
+    def check(value: str) -> str:
+        if value and (reason := validate(value)):
+            raise issue(f"{text}: {reason}")
+        return value
+
+    return AfterValidator(check)
+
+
+def _check_not_empty(value: object) -> object:
+    # pydantic's `min_length` also reports a list whose items are all invalid.
+    if isinstance(value, list | tuple) and not value:
+        raise PydanticCustomError("too_short", "empty")
+    return value
+
+
+NOT_EMPTY = (BeforeValidator(_check_not_empty), Field(json_schema_extra={"minItems": 1}))
+"""Annotations of a list that must have at least one item."""
+
+
+def _check_duration(value: str) -> str:
+    if value and parse_duration_seconds(value) is None:
+        raise issue(f'{{path}} must be a duration such as "10m" or "1h30m", not {quote_value(value)}')
+    return value
+
+
+_UNITS = "ns|us|µs|μs|ms|s|m|h"
+Duration = Annotated[
+    str,
+    AfterValidator(_check_duration),
+    Field(
+        examples=["10m", "1h30m"],
+        json_schema_extra={"pattern": rf"^$|^([0-9]+(\.[0-9]*)?|\.[0-9]+)({_UNITS})([0-9.]|{_UNITS})*$|^0$"},
+    ),
+]
+"""A Go duration. "" means that the field is absent."""
+
+PackagePath = Annotated[
+    str,
+    Field(
+        min_length=1,
+        json_schema_extra={"pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(/[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"},
+    ),
+    check_text(validate_package_path, "{path} is not a valid package path"),
+]
+
+
+def _raise_issues(model: str, issues: Iterator[FieldIssue], value: object) -> None:
+    errors: list[InitErrorDetails] = [entry.to_error(value) for entry in issues]
+    if errors:
+        raise ValidationError.from_exception_data(model, errors)
+
+
+def _check_labels(labels: dict[str, str]) -> dict[str, str]:
+    reasons = (
+        reason for key, value in labels.items() for reason in (validate_label_key(key), validate_label_value(value))
+    )
+    _raise_issues("labels", (FieldIssue(f"{{path}}: {reason}") for reason in reasons if reason), labels)
+    return labels
+
+
+def _check_annotations(annotations: dict[str, str]) -> dict[str, str]:
+    reasons = filter(None, map(validate_annotation_key, annotations))
+    _raise_issues("annotations", (FieldIssue(f"{{path}}: {reason}") for reason in reasons), annotations)
+    return annotations
+
+
+Labels = Annotated[dict[str, str], AfterValidator(_check_labels)]
+Annotations = Annotated[dict[str, str], AfterValidator(_check_annotations)]
+
+
+class LabelRequirementEntry(ApiModel):
+    """One requirement on a label."""
+
+    key: NonEmptyText = Field(description="Key of the label.")
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(description="Operator of the comparison.")
+    values: tuple[str, ...] = Field((), description="Values for In and NotIn. Exists and DoesNotExist have no values.")
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue for an invalid key or value, and for values that do not fit to the operator."""
+        if isinstance(key := data.get("key"), str) and key and (reason := validate_label_key(key)):
+            yield FieldIssue(f"{{path}}: {reason}", ("key",))
+        operator, values = data.get("operator"), data.get("values") or ()
+        if not isinstance(values, list | tuple) or operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
+            return
+        if operator in ("In", "NotIn") and not values:
+            yield FieldIssue(f"{{path}} must not be empty for operator {operator}", ("values",))
+        if operator in ("Exists", "DoesNotExist") and values:
+            yield FieldIssue(f"{{path}} must be empty for operator {operator}", ("values",))
+        for value in values:
+            if isinstance(value, str) and (reason := validate_label_value(value)):
+                yield FieldIssue(f"{{path}}: {reason}", ("values",))
+
+
+class LabelSelectorFields(ApiModel):
+    """A label selector of Kubernetes. All requirements must match."""
+
+    match_labels: Labels = Field({}, description="Labels that must have these values.")
+    match_expressions: tuple[LabelRequirementEntry, ...] = Field(
+        (), description="Requirements on labels. All must match."
+    )
+
+    @property
+    def selector(self) -> LabelSelector:
+        """The selector in canonical order."""
+        requirements = {
+            LabelRequirement(entry.key, entry.operator, tuple(sorted(set(entry.values))))
+            for entry in self.match_expressions
+        }
+        return LabelSelector(tuple(sorted(self.match_labels.items())), tuple(sorted(requirements)))

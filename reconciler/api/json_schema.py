@@ -1,0 +1,179 @@
+"""JSON Schemas of manifests, generated from the models.
+
+The schemas contain no references, because some editors do not resolve them. Deprecated names and notations are
+included with a `deprecationMessage`, which editors show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import GetJsonSchemaHandler, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from reconciler.api.base import ApiModel
+from reconciler.api.manifest import Manifest
+
+_DEFINITIONS = "#/$defs/"
+_ANY_SCALAR = {"type": ["string", "number", "boolean", "null"]}
+
+
+class SchemaOf:
+    """Annotation of a field whose JSON Schema is the schema of another model."""
+
+    def __init__(self, model: type[ApiModel]) -> None:
+        self.model = model
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        self.model.model_rebuild()
+        return handler(self.model.__pydantic_core_schema__)
+
+
+class _Generator(GenerateJsonSchema):
+    """Generates the schema of a model: unknown fields are invalid, and optional fields can be null."""
+
+    def model_schema(self, schema: Any) -> JsonSchemaValue:
+        result = super().model_schema(schema)
+        model = schema["cls"]
+        if not issubclass(model, ApiModel):
+            return result
+        properties, required = result.get("properties", {}), result.get("required", [])
+        for name, deprecation in model.deprecated_names.items():
+            described = properties.get(deprecation.field) or TypeAdapter(deprecation.type).json_schema()
+            properties[name] = {**described, "deprecationMessage": deprecation.advice}
+        for name in model.deprecated_lists:
+            properties[name] = _allow_single_item(properties[name])
+        for name in properties:
+            if name not in required:
+                properties[name] = _allow_empty(properties[name], allow_text=name in model.blank_fields)
+        for name, values in model.deprecated_values.items():
+            properties[name] = _allow_values(properties[name], tuple(values))
+        if not model.is_open:
+            result["additionalProperties"] = False
+        return result
+
+
+def _allow_single_item(schema: JsonSchemaValue) -> JsonSchemaValue:
+    described: dict[str, Any] = {
+        name: schema[name] for name in ("description", "default", "deprecationMessage") if name in schema
+    }
+    array = {name: value for name, value in schema.items() if name not in described}
+    return {**described, "anyOf": [array, {**array["items"], "deprecationMessage": "Use a list."}]}
+
+
+def _allow_empty(schema: JsonSchemaValue, *, allow_text: bool) -> JsonSchemaValue:
+    """Return a schema that also accepts null and, if `allow_text`, the empty string."""
+    if "$ref" in schema:
+        return {**{key: value for key, value in schema.items() if key != "$ref"},
+                "anyOf": [{"$ref": schema["$ref"]}, {"type": "null"}]}  # fmt: skip
+    if "enum" in schema and allow_text:
+        # Editors complete the values of `enum`, so it must not contain null and the empty string.
+        values, rest = schema["enum"], {key: value for key, value in schema.items() if key not in ("enum", "type")}
+        return {**rest, "anyOf": [{"enum": values}, {"type": ["string", "null"], "maxLength": 0}]}
+    if "anyOf" in schema:
+        options = [option for option in schema["anyOf"] if option != {"type": "null"}]
+        if all(option.keys() == {"type"} for option in options):
+            rest = {key: value for key, value in schema.items() if key != "anyOf"}
+            return {**rest, "type": [*(option["type"] for option in options), "null"]}
+        if len(options) == 1:
+            rest = {key: value for key, value in schema.items() if key != "anyOf"}
+            return _allow_empty({**options[0], **rest}, allow_text=allow_text)
+        return {**schema, "anyOf": [*options, {"type": "null"}]}
+    if "enum" in schema:
+        return {**{key: value for key, value in schema.items() if key != "type"}, "enum": [*schema["enum"], None]}
+    if "const" in schema:
+        rest = {key: value for key, value in schema.items() if key not in ("const", "type")}
+        return {**rest, "enum": [schema["const"], None]}
+    if "type" in schema:
+        types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        return {**schema, "type": [*dict.fromkeys([*types, "null"])]}
+    return schema
+
+
+def _allow_values(schema: JsonSchemaValue, values: tuple[str, ...]) -> JsonSchemaValue:
+    options = [
+        {**option, "enum": [*option["enum"], *values]} if "enum" in option else option for option in schema["anyOf"]
+    ]
+    return {**schema, "anyOf": options}
+
+
+def build_model_schema(model: type[ApiModel]) -> dict[str, Any]:
+    """Return the JSON Schema of a model, without references."""
+    schema = model.model_json_schema(by_alias=True, schema_generator=_Generator)
+    definitions = schema.pop("$defs", {})
+    inlined: dict[str, Any] = _inline(schema, definitions)
+    return inlined
+
+
+def _inline(node: Any, definitions: Mapping[str, Any], *, is_property_map: bool = False) -> Any:
+    """Return a schema with the content of its references, without titles and empty defaults."""
+    if isinstance(node, list):
+        return [_inline(item, definitions) for item in node]
+    if not isinstance(node, Mapping):
+        return node
+    if is_property_map:
+        return {name: _inline(schema, definitions) for name, schema in node.items()}
+    if "$ref" in node:
+        target = dict(definitions[node["$ref"].removeprefix(_DEFINITIONS)])
+        target["description"] = target.get("description", "").partition("\n\n")[0]
+        rest = {key: value for key, value in node.items() if key != "$ref"}
+        return _inline({**target, **rest}, definitions)
+    schema = {
+        key: _inline(value, definitions, is_property_map=key in ("properties", "patternProperties"))
+        for key, value in node.items()
+        if key != "title" and not (key == "default" and (value in (None, "", []) or isinstance(value, dict)))
+    }
+    options = schema.get("anyOf")
+    if options and {"type": "null"} in options and len(options) == 2 and "properties" in options[0]:
+        # A mapping that can be null needs no alternatives.
+        rest = {key: value for key, value in schema.items() if key != "anyOf"}
+        return {**options[0], "type": ["object", "null"], **rest}
+    return schema
+
+
+def build_manifest_schema(model: type[Manifest]) -> dict[str, Any]:
+    """Return the JSON Schema of the objects of a kind, without the dialect."""
+    schema = build_model_schema(model)
+    kind, description = model.__name__, schema["description"]
+    properties = schema["properties"]
+    properties["apiVersion"] = {"enum": [*model.api_versions], "description": "API group and version."}
+    properties["kind"] = {"const": kind, "description": description}
+    properties["metadata"] = _build_metadata_schema(model)
+    required = [name for name in ("apiVersion", "kind", "metadata", "spec") if name in properties]
+    rest = {key: value for key, value in schema.items() if key not in ("title", "description", "type", "required")}
+    return {"title": kind, "description": description, "type": "object", "required": required, **rest}
+
+
+def _build_metadata_schema(model: type[Manifest]) -> dict[str, Any]:
+    """Return the schema of `metadata`. Other fields are allowed, because Kubernetes defines them."""
+    # Users write versions without quotes, so that YAML reads a number. The readers accept a number in a label.
+    # The reconciler ignores its own annotations if they are not strings, so the schema must report them.
+    annotations = {name: {"type": ["string", "null"], **schema} for name, schema in model.annotation_schemas.items()}
+    return {
+        "description": "Metadata of the object.",
+        "type": "object",
+        "required": ["name"],
+        "properties": {
+            "name": {"type": "string", "minLength": 1, "description": "Name of the object."},
+            "namespace": {
+                "type": ["string", "null"],
+                "description": 'Namespace of the object. The default is "default".'
+                if model.has_default_namespace
+                else "Namespace of the object.",
+            },
+            "labels": {
+                "description": "Labels of the object.",
+                "type": ["object", "null"],
+                "properties": {},
+                "additionalProperties": _ANY_SCALAR,
+            },
+            "annotations": {
+                "description": "Annotations of the object.",
+                "type": ["object", "null"],
+                "properties": annotations,
+                "additionalProperties": _ANY_SCALAR,
+            },
+        },
+    }

@@ -1,0 +1,95 @@
+"""Messages about invalid fields: from pydantic's error types to sentences with path, value and allowed values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from reconciler.krm.field_text import describe_value, format_field_path, suggest_name
+from reconciler.krm.yaml import DataPath
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+ISSUE = "issue"
+"""The error type of rules that the models declare. The context contains the text and the finding code."""
+_TEMPLATES = {
+    "missing": "{path} must be set",
+    "string_too_short": "{path} must be a string that is not empty",
+    "string_type": "{path} must be a string{found}: quote it",
+    "bool_type": "{path} must be true or false{found}",
+    "int_type": "{path} must be a whole number{found}",
+    "model_type": "{path} must be a mapping{found}",
+    "dict_type": "{path} must be a mapping{found}",
+    "tuple_type": "{path} must be a list{found}",
+    "literal_error": "{path} must be one of {allowed}{found}",
+    "unknown_field": "{path} is unknown; allowed are {allowed}{suggestion}",
+    "hidden_unknown_field": "{parent} must have no other fields than {allowed}",
+    "too_short": "{path} must not be empty",
+}
+
+
+@dataclass(frozen=True)
+class MessageTemplates:
+    """The message templates of a family of kinds.
+
+    A template can contain `{path}`, `{parent}` (the path of the mapping that contains the field), `{lower_parent}`,
+    `{found}` (", not" and the value), `{value}`, `{allowed}`, `{name}` and `{suggestion}`.
+
+    Attributes:
+        by_type: Templates by pydantic's error type. They replace the default templates.
+        by_field: Templates by error type and field name.
+    """
+
+    by_type: Mapping[str, str] = field(default_factory=dict)
+    by_field: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def find(self, error_type: str, name: str) -> str:
+        """Return the template of an error about the field `name`."""
+        default = _TEMPLATES.get(error_type, "{path} is invalid: {error}")
+        return self.by_field.get((error_type, name)) or self.by_type.get(error_type, default)
+
+
+DEFAULT_TEMPLATES = MessageTemplates()
+
+
+def format_error_message(
+    error: ErrorDetails, path: DataPath, templates: MessageTemplates, *, is_hidden: bool = False
+) -> str:
+    """Return the message of one error. If `is_hidden`, the message quotes neither the value nor an unknown name."""
+    context = error.get("ctx", {})
+    text_path = format_field_path(path) or "the object"
+    if "text" in context:
+        return (
+            templates.by_type.get(error["type"], str(context["text"]))
+            .replace("{path}", text_path)
+            .replace("{parent}", format_field_path(path[:-1]))
+        )
+    name = str(path[-1]) if path else ""
+    allowed = _list_allowed(error["type"], context)
+    suggestion = suggest_name(name, allowed) if error["type"] == "unknown_field" else ""
+    error_type = "hidden_unknown_field" if is_hidden and _is_unknown(error) and not suggestion else error["type"]
+    values = {
+        "path": text_path,
+        "parent": format_field_path(path[:-1]) or "the object",
+        "lower_parent": format_field_path(path[:-1]).lower(),
+        "name": name,
+        "found": "" if is_hidden else f", not {describe_value(error['input'])}",
+        "value": "" if is_hidden else describe_value(error["input"]),
+        "allowed": ", ".join(allowed),
+        "suggestion": suggestion,
+        "error": error["msg"],
+    }
+    return templates.find(error_type, name).format_map(values)
+
+
+def _is_unknown(error: ErrorDetails) -> bool:
+    return error["type"] == "unknown_field"
+
+
+def _list_allowed(error_type: str, context: Mapping[str, Any]) -> Sequence[str]:
+    if error_type == "literal_error":
+        # pydantic lists the values as "'a', 'b' or 'c'".
+        return [part.strip("'") for part in str(context["expected"]).replace(" or ", ", ").split(", ")]
+    return [*context.get("allowed", ())]

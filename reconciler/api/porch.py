@@ -1,0 +1,859 @@
+"""Kinds of Porch: PackageVariant and PackageVariantSet, and the PackageRevisionSet of this project.
+
+The message texts are those of Porch, where Porch has one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from reconciler.api.base import ApiModel, Deprecation, FieldIssue, ReadResult, issue, read_model
+from reconciler.api.field_types import (
+    NOT_EMPTY,
+    Annotations,
+    Duration,
+    Labels,
+    LabelSelectorFields,
+    NonEmptyText,
+    PackagePath,
+    check_text,
+)
+from reconciler.api.json_schema import SchemaOf
+from reconciler.api.manifest import Manifest, Metadata
+from reconciler.api.messages import MessageTemplates
+from reconciler.krm.names import validate_dns_subdomain, validate_ref_name, validate_workspace_name
+from reconciler.krm.selectors import LabelSelector
+from reconciler.krm.times import parse_duration_seconds
+from reconciler.krm.yaml import DataPath
+
+PORCH_TEMPLATES = MessageTemplates(
+    {
+        "missing": "missing required field {path}",
+        "string_too_short": "missing required field {path}",
+        "unknown_field": 'unknown field "{path}" (allowed: {allowed}{suggestion})',
+        "literal_error": "{path} can only be one of {allowed}{found}",
+    },
+    {
+        ("missing", "name"): "{path} must not be empty",
+        ("string_too_short", "name"): "{path} must not be empty",
+        ("literal_error", "adoptionPolicy"): '{path} field can only be "adoptNone" or "adoptExisting"',
+        ("literal_error", "deletionPolicy"): '{path} can only be "orphan" or "delete"',
+    },
+)
+PORCH_API_VERSION = "config.porch.kpt.dev/v1alpha1"
+LATEST_REVISION_LABEL = "kpt.dev/latest-revision"
+RESERVED_CONTEXT_KEYS = ("name", "package-path")
+BRANCH_HEAD = -1
+"""The value of `revision` that means the head of the branch."""
+_NUMBERED_REVISION = re.compile(r"v?([1-9][0-9]*)")
+_REVISION_LIKE = re.compile(r"v?[0-9]+")
+
+_ADOPTION = "Behavior if the package already exists. adoptNone reports an error, adoptExisting adopts the package."
+_DELETION = (
+    "Behavior if no object requests the package. delete proposes its deletion, orphan keeps it without an owner."
+)
+_STRATEGY = "Strategy for merging upstream changes and local changes. The default is the strategy in the Kptfile."
+_CONFLICTS = "Winning side of a conflict between an upstream change and a local change. The default is in the settings."
+_INJECTORS = "Config objects to inject at the injection points of the package. The first match is used."
+
+AdoptionPolicy = Literal["adoptNone", "adoptExisting"]
+DeletionPolicy = Literal["delete", "orphan"]
+UpdateStrategy = Literal["resource-merge", "copy-merge", "fast-forward", "force-delete-replace"]
+ConflictPolicy = Literal["upstream", "local", "block"]
+
+
+def _normalize_revision(value: object) -> object:
+    """Return -1 for the branch head, `vN` for a number, and other suffixes of tags unchanged."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        # YAML reads 1.10 as the number 1.1. Only a quoted value is unambiguous.
+        raise issue(f"{{path}} must be a string or an integer, not {format_compact_json(value)}: quote it")
+    text = str(value)
+    if text.strip() in ("", "0"):
+        raise issue("{path} must not be 0 or empty")
+    if text == str(BRANCH_HEAD):
+        return BRANCH_HEAD
+    if numbered := _NUMBERED_REVISION.fullmatch(text):
+        return f"v{numbered[1]}"
+    if reason := validate_ref_name(text):
+        raise issue(f"{{path}} is invalid: {reason}")
+    return text
+
+
+def format_compact_json(value: object) -> str:
+    """Return a value as compact JSON with sorted keys, as Porch quotes values."""
+    return json.dumps(
+        _convert_keys_to_text(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str
+    )
+
+
+def _convert_keys_to_text(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {str(key): _convert_keys_to_text(item) for key, item in value.items()}
+    return [_convert_keys_to_text(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _validate_tag(name: str) -> str | None:
+    if _REVISION_LIKE.fullmatch(name):
+        # Reject the tag, because a revision with the same name would be ambiguous.
+        return f'"{name}" is the name of a revision; write it in the field revision'
+    return validate_workspace_name(name)
+
+
+Revision = Annotated[str | int, BeforeValidator(_normalize_revision)]
+WorkspaceName = Annotated[str, check_text(validate_workspace_name, "{path} is invalid")]
+TagName = Annotated[str, check_text(_validate_tag, "{path} is invalid")]
+
+
+@dataclass(frozen=True)
+class RevisionReference:
+    """A tag suffix. `number` is N for "vN" and -1 for any other suffix."""
+
+    suffix: str
+    number: int
+
+
+@dataclass(frozen=True)
+class BranchHeadReference:
+    """The head of the upstream Repository's branch: revision -1."""
+
+
+@dataclass(frozen=True)
+class WorkspaceReference:
+    """The published revision of a workspace, or the branch head if the branch has the name of the workspace."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class TagReference:
+    """A name that can move: a channel, a tag such as `stable`, or `latest`."""
+
+    name: str
+
+
+UpstreamReference = RevisionReference | BranchHeadReference | WorkspaceReference | TagReference
+
+
+class TagPolicy(ApiModel):
+    """Rules for moved tags."""
+
+    settle: Duration = Field("", description="Time that a moved tag must be unchanged before it is used.")
+
+
+class UpstreamSpec(ApiModel):
+    """The upstream package and its revision. Use one of revision, tag and workspaceName."""
+
+    deprecated_names: ClassVar = {"ref": Deprecation("tag", "Use tag.")}
+    blank_fields: ClassVar = ("tagMode",)
+
+    repo: NonEmptyText = Field(description="Name of the Repository that contains the package.")
+    package: PackagePath = Field(description="Path of the package in that Repository.")
+    revision: Revision | None = Field(
+        None,
+        description="Revision of the package, for example v1 or 1. -1 is the head of the branch.",
+        json_schema_extra={"not": {"enum": [0, ""]}},
+        examples=["v1", -1],
+    )
+    workspace_name: WorkspaceName = Field("", description="Name of a workspace. Its published revision is used.")
+    tag: TagName = Field("", description="A movable tag such as stable or latest, or a channel.", examples=["stable"])
+    tag_mode: Literal["follow", "rewrite"] = Field(
+        "follow",
+        description="follow uses the revision of the tag. rewrite proposes config changes that pin this revision.",
+    )
+    tag_policy: TagPolicy = Field(TagPolicy(), description="Rules for moved tags.")
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue if the upstream does not have exactly one reference, or if `rewrite` has no tag."""
+        count = _count_references(data)
+        if count == 0:
+            yield FieldIssue("{path} must specify one of revision, workspaceName or tag", rule="no_reference")
+        if count > 1:
+            yield FieldIssue("{path} must specify only one of revision, workspaceName and tag")
+        if data.get("tagMode") == "rewrite" and not data.get("tag"):
+            yield FieldIssue('{path} "rewrite" requires a tag in {parent}.tag', ("tagMode",))
+
+    @property
+    def reference(self) -> UpstreamReference:
+        """The revision, or the name from which it is resolved."""
+        if self.revision == BRANCH_HEAD:
+            return BranchHeadReference()
+        if self.revision is not None:
+            suffix = str(self.revision)
+            numbered = _NUMBERED_REVISION.fullmatch(suffix)
+            return RevisionReference(suffix, int(numbered[1]) if numbered else -1)
+        return WorkspaceReference(self.workspace_name) if self.workspace_name else TagReference(self.tag)
+
+    @property
+    def rewritten_tag(self) -> str:
+        """The tag whose moves are proposed as revisions, or "" if `tagMode` is not `rewrite`."""
+        return self.tag if self.tag_mode == "rewrite" else ""
+
+    @property
+    def settle_seconds(self) -> int:
+        """The `settle` duration in seconds; 0 with `tagMode: rewrite`, because a person merges the move."""
+        return 0 if self.rewritten_tag else parse_duration_seconds(self.tag_policy.settle) or 0
+
+    @property
+    def with_followed_tag(self) -> UpstreamSpec:
+        """The same upstream that follows its tag, also if the config has a revision beside the tag."""
+        return self.model_copy(update={"revision": None, "tag_mode": "follow"}) if self.rewritten_tag else self
+
+    @property
+    def is_awaiting_revision(self) -> bool:
+        """Whether `tagMode` is `rewrite` and the config has no revision yet."""
+        return bool(self.rewritten_tag) and self.revision is None
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the upstream in the notation of the API. The default `tagMode` is omitted."""
+        data = super().as_data()
+        return data if self.rewritten_tag else {name: value for name, value in data.items() if name != "tagMode"}
+
+
+def _count_references(upstream: Mapping[str, Any]) -> int:
+    """Return how many of revision, workspaceName and tag have a value.
+
+    With `tagMode: rewrite`, a tag and a revision count as one reference, because the tag defines the next revision.
+    """
+    names = [name for name in ("workspaceName", "tag") if upstream.get(name) not in (None, "")]
+    is_pair = "tag" in names and "revision" in upstream and upstream.get("tagMode") == "rewrite"
+    return ("revision" in upstream) + len(names) - is_pair
+
+
+class Downstream(ApiModel):
+    """The package to create."""
+
+    repo: NonEmptyText = Field(description="Name of the Repository for the package.")
+    package: PackagePath = Field(description="Path of the package in the Repository.")
+
+
+class FunctionSelector(ApiModel):
+    """Properties that the resources must have."""
+
+    api_version: str = Field("", description="API group and version that the resource must have.")
+    kind: str = Field("", description="Kind that the resource must have.")
+    name: str = Field("", description="Name that the resource must have.")
+    namespace: str = Field("", description="Namespace that the resource must have.")
+    labels: dict[str, str] = Field({}, description="Labels that the resource must have.")
+    annotations: dict[str, str] = Field({}, description="Annotations that the resource must have.")
+
+
+class PipelineFunction(ApiModel):
+    """One entry of a pipeline (kpt: `Function`)."""
+
+    image: str = Field(
+        "", description="Image of the function. Use either image or exec.", examples=["set-namespace:v0.4.1"]
+    )
+    exec: str = Field("", description="Program to run. Use either exec or image.")
+    tag: str = Field("", description="Tag of the image, if the field image does not contain it.")
+    name: str = Field("", description="Name of the entry, without dots.", json_schema_extra={"pattern": "^[^.]*$"})
+    config_path: str = Field("", description="File in the package that configures the function.")
+    config_map: dict[str, str] = Field({}, description="Configuration of the function, as strings.")
+    selectors: tuple[FunctionSelector | None, ...] = Field(
+        (), description="Input resources of the function. The default is all resources."
+    )
+    exclude: tuple[FunctionSelector | None, ...] = Field(
+        (), description="Resources that are not passed to the function."
+    )
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue for a function without a program, with two programs, or with two configurations."""
+        if not data.get("image") and not data.get("exec"):
+            yield FieldIssue("{path} must not be empty", ("image",))
+        if data.get("image") and data.get("exec"):
+            yield FieldIssue("{path} may specify only one of image and exec")
+        if "." in str(data.get("name", "")):
+            yield FieldIssue("{path} must not contain '.'", ("name",))
+        if data.get("configPath") and any(data.get(name) for name in ("configMap", "configMapExprs")):
+            yield FieldIssue("{path} may specify only one of configPath and configMap")
+
+
+class PipelineSpec(ApiModel):
+    """Functions to run before the functions of the package."""
+
+    mutators: tuple[PipelineFunction, ...] = Field(
+        (), description="Functions that change resources, in the order of execution."
+    )
+    validators: tuple[PipelineFunction, ...] = Field(
+        (), description="Functions that validate resources, in the order of execution."
+    )
+
+
+class InjectedType(ApiModel):
+    """The type of injected objects."""
+
+    group: str | None = Field(
+        None,
+        description="API group of the objects. An empty value is the core group. Without the field, all groups match.",
+    )
+    version: str | None = Field(None, description="Version of the objects. Without the field, all versions match.")
+    kind: str | None = Field(None, description="Kind of the objects. Without the field, all kinds match.")
+
+
+class Injector(InjectedType):
+    """A selector of config objects for injection. An absent field matches any value."""
+
+    name: NonEmptyText = Field(description="Name of the object.")
+
+    def admits(self, group: str, version: str, kind: str) -> bool:
+        """Return whether this injector can select objects for injection points of a type."""
+        conditions = ((self.group, group), (self.version, version), (self.kind, kind))
+        return all(expected is None or expected == actual for expected, actual in conditions)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the injector in the notation of the API. An empty group is kept, because it means the core group."""
+        return self.model_dump(by_alias=True, exclude_none=True)
+
+
+_NOT_RESERVED: dict[str, Any] = {"not": {"enum": [*RESERVED_CONTEXT_KEYS]}}
+
+
+class PackageContext(ApiModel):
+    """Changes to package-context.yaml."""
+
+    data: dict[str, str] = Field(
+        {},
+        description="Keys to set. The keys name and package-path are reserved.",
+        json_schema_extra={"propertyNames": _NOT_RESERVED},
+    )
+    remove_keys: tuple[Annotated[str, Field(json_schema_extra=_NOT_RESERVED)], ...] = Field(
+        (), description="Keys to remove. The keys name and package-path are reserved."
+    )
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue for each reserved key, and for each key that is both set and removed."""
+        values, remove_keys = data.get("data", {}), data.get("removeKeys", [])
+        if not isinstance(values, Mapping) or not isinstance(remove_keys, list | tuple):
+            return
+        for name, value in (("data", values), ("removeKeys", remove_keys)):
+            for key in RESERVED_CONTEXT_KEYS:
+                if key in value:
+                    quoted = format_compact_json(value)
+                    yield FieldIssue(f'{{path}}: Invalid value: {quoted}: must not contain the key "{key}"', (name,))
+        removed = {key for key in remove_keys if isinstance(key, str)}
+        for key in sorted(removed & {key for key in values if isinstance(key, str)}):
+            yield FieldIssue(f'{{path}}: key "{key}" is in both data and removeKeys')
+
+
+def _check_revision_labels(labels: dict[str, str]) -> dict[str, str]:
+    if LATEST_REVISION_LABEL in labels:
+        raise issue(f'{{path}} must not contain the key "{LATEST_REVISION_LABEL}"')
+    return labels
+
+
+RevisionLabels = Annotated[
+    Labels,
+    AfterValidator(_check_revision_labels),
+    Field(json_schema_extra={"propertyNames": {"not": {"const": LATEST_REVISION_LABEL}}}),
+]
+
+
+class PackageVariantSpec(ApiModel):
+    """The upstream package, its location, and its changes.
+
+    Without `updateStrategy` the Kptfile decides. Without `conflictPolicy` the settings decide.
+    """
+
+    deprecated_lists: ClassVar = ("injectors",)
+    # Some documentation of Porch uses this value.
+    deprecated_values: ClassVar = {"adoptionPolicy": {"adopt": "adoptExisting"}}
+    blank_fields: ClassVar = ("adoptionPolicy", "deletionPolicy", "updateStrategy", "conflictPolicy")
+
+    upstream: UpstreamSpec
+    downstream: Downstream
+    adoption_policy: AdoptionPolicy = Field("adoptNone", description=_ADOPTION)
+    deletion_policy: DeletionPolicy = Field("delete", description=_DELETION)
+    labels: RevisionLabels = Field({}, description="Labels of the package revision.")
+    annotations: Annotations = Field({}, description="Annotations of the package revision.")
+    package_context: PackageContext = PackageContext()
+    pipeline: PipelineSpec = PipelineSpec()
+    injectors: tuple[Injector, ...] = Field((), description=_INJECTORS)
+    update_strategy: UpdateStrategy | None = Field(None, description=_STRATEGY)
+    conflict_policy: ConflictPolicy | None = Field(None, description=_CONFLICTS)
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue if a package is its own upstream."""
+        upstream, downstream = (_get_package(data.get(name)) for name in ("upstream", "downstream"))
+        if all(upstream) and upstream == downstream:
+            yield FieldIssue("{path} must differ from {parent}.upstream", ("downstream",))
+
+
+def _get_package(data: object) -> tuple[object, object]:
+    fields = data if isinstance(data, Mapping) else {}
+    return fields.get("repo"), fields.get("package")
+
+
+SET_TEMPLATES = MessageTemplates(
+    {
+        **PORCH_TEMPLATES.by_type,
+        "missing": "{path} is a required field",
+        "string_too_short": "{path} is a required field",
+        "no_reference": "either {path}.revision or {path}.workspaceName or {path}.tag must be specified",
+    },
+    {
+        ("literal_error", "adoptionPolicy"): '{path} can only be "adoptNone" or "adoptExisting"',
+        ("literal_error", "deletionPolicy"): '{path} can only be "orphan" or "delete"',
+        ("missing", "name"): "{path} cannot be empty",
+        ("string_too_short", "name"): "{path} cannot be empty",
+        ("missing", "apiVersion"): "{lower_parent}.{name} cannot be empty",
+        ("missing", "kind"): "{lower_parent}.{name} cannot be empty",
+        ("string_too_short", "apiVersion"): "{lower_parent}.{name} cannot be empty",
+        ("string_too_short", "kind"): "{lower_parent}.{name} cannot be empty",
+        ("too_short", "targets"): "must specify at least one item in {path}",
+        ("missing", "targets"): "must specify at least one item in {path}",
+        ("too_short", "upstreams"): "must specify at least one item in {path}",
+        ("missing", "upstreams"): "must specify at least one item in {path}",
+        ("too_short", "repositories"): "{path} must not be an empty list if specified",
+    },
+)
+
+
+@dataclass(frozen=True)
+class TemplateExpression:
+    """A CEL expression of a template.
+
+    Attributes:
+        path: Path of the field, relative to the template.
+        text: The expression.
+        can_use_repository: Whether the variable `repository` is available. Only `repoExpr` cannot use it, because it
+            determines the repository.
+    """
+
+    path: DataPath
+    text: str
+    can_use_repository: bool = True
+
+
+class MapExpr(ApiModel):
+    """An entry of a map, whose key and value can be CEL expressions."""
+
+    key: str = Field("", description="Literal key. Use either key or keyExpr.")
+    key_expr: str = Field("", description="CEL expression for the key.")
+    value: str | None = Field(None, description="Literal value. Use either value or valueExpr.")
+    value_expr: str = Field("", description="CEL expression for the value.")
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue if the entry does not have exactly one form of key and one form of value."""
+        # An empty value is valid, an empty key is not.
+        for name, has_literal in (("key", bool(data.get("key"))), ("value", "value" in data)):
+            has_expression = bool(data.get(f"{name}Expr"))
+            if has_literal and has_expression:
+                yield FieldIssue(f"{{path}} may specify only one of `{name}` and `{name}Expr`")
+            if not has_literal and not has_expression:
+                yield FieldIssue(f"{{path}} must specify `{name}` or `{name}Expr`")
+
+    def iterate_expressions(self, path: DataPath) -> Iterator[TemplateExpression]:
+        """Yield the expressions of the entry at `path`."""
+        for name, text in (("keyExpr", self.key_expr), ("valueExpr", self.value_expr)):
+            if text:
+                yield TemplateExpression((*path, name), text)
+
+
+def _iterate_map_expressions(entries: Sequence[MapExpr], path: DataPath) -> Iterator[TemplateExpression]:
+    for index, entry in enumerate(entries):
+        yield from entry.iterate_expressions((*path, index))
+
+
+class FunctionTemplate(PipelineFunction):
+    """A pipeline function, whose configMap can have expressions."""
+
+    deprecated_lists: ClassVar = ("configMapExprs",)
+
+    config_map_exprs: tuple[MapExpr, ...] = Field(
+        (), description="Entries of configMap as expressions. They override configMap."
+    )
+
+
+class PipelineTemplate(ApiModel):
+    """Functions to run before the functions of the package."""
+
+    mutators: tuple[FunctionTemplate, ...] = Field(
+        (), description="Functions that change resources, in the order of execution."
+    )
+    validators: tuple[FunctionTemplate, ...] = Field(
+        (), description="Functions that validate resources, in the order of execution."
+    )
+
+
+class InjectorTemplate(InjectedType):
+    """A selector of config objects for injection, whose name can be a CEL expression."""
+
+    name: str = Field("", description="Name of the object. Use either name or nameExpr.")
+    name_expr: str = Field("", description="CEL expression for the name.")
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue if the injector does not have exactly one form of name."""
+        has_literal, has_expression = bool(data.get("name")), bool(data.get("nameExpr"))
+        if has_literal and has_expression:
+            yield FieldIssue("{path} may specify only one of `name` and `nameExpr`")
+        if not has_literal and not has_expression:
+            yield FieldIssue("{path} must specify either `name` or `nameExpr`")
+
+
+class DownstreamTemplate(ApiModel):
+    """Location of the package, if it differs from the target."""
+
+    repo: str = Field("", description="Name of the Repository.")
+    repo_expr: str = Field("", description="CEL expression for the name. The variable repository is not available.")
+    package: str = Field("", description="Path of the package in the Repository.")
+    package_expr: str = Field("", description="CEL expression for the path.")
+
+    @property
+    def repo_expression(self) -> TemplateExpression | None:
+        """The expression for the name of the Repository."""
+        path = ("downstream", "repoExpr")
+        return TemplateExpression(path, self.repo_expr, can_use_repository=False) if self.repo_expr else None
+
+    @property
+    def package_expression(self) -> TemplateExpression | None:
+        """The expression for the path of the package."""
+        return TemplateExpression(("downstream", "packageExpr"), self.package_expr) if self.package_expr else None
+
+
+class PackageContextTemplate(ApiModel):
+    """Changes to package-context.yaml."""
+
+    deprecated_lists: ClassVar = ("dataExprs",)
+
+    data: dict[str, str] = Field({}, description="Keys to set.")
+    data_exprs: tuple[MapExpr, ...] = Field((), description="Keys as expressions. They override data.")
+    remove_keys: tuple[str, ...] = Field((), description="Keys to remove.")
+    remove_key_exprs: tuple[str, ...] = Field((), description="CEL expressions for keys to remove.")
+
+    @property
+    def remove_key_expressions(self) -> tuple[TemplateExpression, ...]:
+        """The expressions for keys to remove."""
+        return tuple(
+            TemplateExpression(("packageContext", "removeKeyExprs", index), text)
+            for index, text in enumerate(self.remove_key_exprs)
+        )
+
+
+class PackageVariantTemplate(ApiModel):
+    """The spec of the PackageVariants for a target. Most fields also accept expressions."""
+
+    deprecated_lists: ClassVar = ("labelExprs", "annotationExprs", "injectors", "injectorExprs")
+    deprecated_names: ClassVar = {"injectorExprs": Deprecation("injectors", "Use injectors.", is_merged=True)}
+    blank_fields: ClassVar = ("adoptionPolicy", "deletionPolicy", "updateStrategy", "conflictPolicy")
+
+    downstream: DownstreamTemplate = DownstreamTemplate()
+    adoption_policy: AdoptionPolicy | None = Field(None, description=_ADOPTION)
+    deletion_policy: DeletionPolicy | None = Field(None, description=_DELETION)
+    labels: dict[str, str] = Field({}, description="Labels of the package revision.")
+    label_exprs: tuple[MapExpr, ...] = Field((), description="Labels as expressions. They override labels.")
+    annotations: dict[str, str] = Field({}, description="Annotations of the package revision.")
+    annotation_exprs: tuple[MapExpr, ...] = Field(
+        (), description="Annotations as expressions. They override annotations."
+    )
+    package_context: PackageContextTemplate = PackageContextTemplate()
+    pipeline: PipelineTemplate = PipelineTemplate()
+    injectors: tuple[InjectorTemplate, ...] = Field((), description=_INJECTORS)
+    update_strategy: UpdateStrategy | None = Field(None, description=_STRATEGY)
+    conflict_policy: ConflictPolicy | None = Field(None, description=_CONFLICTS)
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue for each part of `downstream` that is both a literal and an expression."""
+        downstream = data.get("downstream")
+        fields = downstream if isinstance(downstream, Mapping) else {}
+        for name in ("repo", "package"):
+            if fields.get(name) and fields.get(f"{name}Expr"):
+                names = f"`downstream.{name}` and `downstream.{name}Expr`"
+                yield FieldIssue(f"{{parent}} may specify only one of {names}", ("downstream",))
+
+    def iterate_expressions(self) -> Iterator[TemplateExpression]:
+        """Yield all CEL expressions in the order of the API."""
+        if expression := self.downstream.repo_expression:
+            yield expression
+        if expression := self.downstream.package_expression:
+            yield expression
+        yield from _iterate_map_expressions(self.label_exprs, ("labelExprs",))
+        yield from _iterate_map_expressions(self.annotation_exprs, ("annotationExprs",))
+        yield from _iterate_map_expressions(self.package_context.data_exprs, ("packageContext", "dataExprs"))
+        yield from self.package_context.remove_key_expressions
+        for index, injector in enumerate(self.injectors):
+            if injector.name_expr:
+                yield TemplateExpression(("injectors", index, "nameExpr"), injector.name_expr)
+        for name, functions in (("mutators", self.pipeline.mutators), ("validators", self.pipeline.validators)):
+            for index, function in enumerate(functions):
+                path = ("pipeline", name, index, "configMapExprs")
+                yield from _iterate_map_expressions(function.config_map_exprs, path)
+
+
+def _check_package_name(value: str) -> str:
+    if not value:
+        raise issue("{path} cannot be empty")
+    return value
+
+
+PackageNames = Annotated[
+    tuple[Annotated[str, AfterValidator(_check_package_name), Field(json_schema_extra={"minLength": 1})], ...],
+    Field(description="Names of the packages. The default is the name of the upstream package."),
+]
+
+
+class RepositoryEntry(ApiModel):
+    """A Repository by name."""
+
+    name: NonEmptyText = Field(description="Name of the Repository.")
+    package_names: PackageNames = ()
+
+
+class RepositorySelector(LabelSelectorFields):
+    """Repositories by their labels."""
+
+    package_names: PackageNames = ()
+
+
+class ObjectSelector(LabelSelectorFields):
+    """Objects of one kind by their labels. The name of each object is the name of a Repository."""
+
+    package_names: PackageNames = ()
+    api_version: NonEmptyText = Field(description="API group and version of the objects.")
+    kind: NonEmptyText = Field(description="Kind of the objects.")
+    name: str = Field("", description="Name of one object.")
+
+
+@dataclass(frozen=True)
+class RepositoryList:
+    """A target with a list of Repositories."""
+
+    entries: tuple[RepositoryEntry, ...]
+
+
+@dataclass(frozen=True)
+class ObjectSelection:
+    """A target that selects objects of one kind. A `repositorySelector` is also an object selection."""
+
+    api_version: str
+    kind: str
+    selector: LabelSelector
+    name: str = ""
+    package_names: tuple[str, ...] = ()
+
+
+_SELECTIONS = ("repositories", "repositorySelector", "objectSelector")
+
+
+class SetTarget(ApiModel):
+    """A target. It has one of repositories, repositorySelector and objectSelector."""
+
+    deprecated_names: ClassVar = {
+        "packageNames": Deprecation("", "Use packageNames in the selector.", type=PackageNames)
+    }
+
+    repositories: Annotated[tuple[RepositoryEntry, ...] | None, *NOT_EMPTY] = Field(
+        None, description="Repositories by name."
+    )
+    repository_selector: RepositorySelector | None = None
+    object_selector: ObjectSelector | None = None
+    template: PackageVariantTemplate = PackageVariantTemplate()
+
+    @classmethod
+    def convert(cls, data: dict[str, Any], notify: Callable[[str, str], None]) -> dict[str, Any]:
+        """Move `packageNames` of the target into its selector."""
+        selectors = [name for name in _SELECTIONS[1:] if isinstance(data.get(name), Mapping)]
+        if "packageNames" not in data or len(selectors) != 1 or "repositories" in data:
+            return data
+        selector = selectors[0]
+        notify("packageNames", f"{{path}} is read as {{parent}}{selector}.packageNames")
+        names, fields = data["packageNames"], {key: item for key, item in data.items() if key != "packageNames"}
+        if data[selector].get("packageNames") not in (None, [], names):
+            return data
+        return fields | {selector: {**data[selector], "packageNames": names}}
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue if the target does not have exactly one selection, or for misplaced package names."""
+        if sum(name in data for name in _SELECTIONS) != 1:
+            yield FieldIssue("{path} must specify one of `repositories`, `repositorySelector`, or `objectSelector`")
+        if "packageNames" in data:
+            yield FieldIssue(
+                "{path}.packageNames requires a selector in the same target"
+                if "repositories" in data
+                else "{path}: packageNames of the target and of its selector must not differ"
+            )
+
+    @property
+    def selection(self) -> RepositoryList | ObjectSelection:
+        """The selected Repositories or objects."""
+        if self.repositories is not None:
+            return RepositoryList(self.repositories)
+        if selector := self.object_selector:
+            return ObjectSelection(
+                selector.api_version, selector.kind, selector.selector, selector.name, selector.package_names
+            )
+        repositories = self.repository_selector or RepositorySelector()
+        return ObjectSelection(PORCH_API_VERSION, "Repository", repositories.selector, "", repositories.package_names)
+
+    @property
+    def has_package_names(self) -> bool:
+        """Whether the target specifies package names."""
+        entries = self.repositories or ()
+        selectors = (self.repository_selector, self.object_selector)
+        return any(entry.package_names for entry in entries) or any(
+            selector.package_names for selector in selectors if selector
+        )
+
+
+class SetUpstream(UpstreamSpec):
+    """An upstream of a set. Its template overrides fields of the target's template."""
+
+    template: Annotated[dict[str, Any] | None, SchemaOf(PackageVariantTemplate)] = Field(
+        None, description="Fields that override the template of the target for this package."
+    )
+
+    @property
+    def without_template(self) -> UpstreamSpec:
+        """The package and its revision."""
+        return UpstreamSpec.model_construct(**{name: getattr(self, name) for name in UpstreamSpec.model_fields})
+
+
+class PackageVariantSetSpec(ApiModel):
+    """The upstream packages and the targets. Use either upstream, or upstreams and upstreamSets."""
+
+    blank_fields: ClassVar = ("errorPolicy",)
+
+    upstream: UpstreamSpec | None = None
+    upstreams: tuple[SetUpstream, ...] = Field((), description="Several upstream packages for all targets.")
+    upstream_sets: tuple[str, ...] = Field((), description="Names of PackageRevisionSets with more upstreams.")
+    targets: Annotated[tuple[SetTarget, ...], *NOT_EMPTY] = Field(
+        description="The targets. Each item has one of repositories, repositorySelector and objectSelector.",
+    )
+    error_policy: Literal["stopAll", "skipTarget"] = Field(
+        "stopAll",
+        description=(
+            "Behavior if an expression fails. stopAll keeps the whole set unchanged, skipTarget keeps only this"
+            " target unchanged."
+        ),
+    )
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue if the set has no upstream, or upstreams in both notations."""
+        if "upstreams" not in data and "upstreamSets" not in data:
+            if "upstream" not in data:
+                yield FieldIssue("{path} is a required field", ("upstream",))
+            return
+        if "upstream" in data:
+            yield FieldIssue(
+                "{path} must not be specified together with {parent}.upstreams or {parent}.upstreamSets", ("upstream",)
+            )
+        if not data.get("upstreams") and not data.get("upstreamSets"):
+            yield FieldIssue("must specify at least one item in {path} or {parent}.upstreamSets", ("upstreams",))
+
+    @cached_property
+    def merged_templates(self) -> dict[tuple[int, int], ReadResult[PackageVariantTemplate]]:
+        """The template of each target for each upstream that has a template, by the indexes of target and upstream."""
+        return {
+            (target_index, upstream_index): _merge_template(
+                target.template, upstream.template, target_index, upstream_index
+            )
+            for target_index, target in enumerate(self.targets)
+            for upstream_index, upstream in enumerate(self.upstreams)
+            if upstream.template is not None
+        }
+
+    def get_template(self, target_index: int, upstream_index: int) -> PackageVariantTemplate:
+        """Return the template of a target for an upstream."""
+        merged = self.merged_templates.get((target_index, upstream_index))
+        return merged.model if merged and merged.model else self.targets[target_index].template
+
+    @property
+    def all_upstreams(self) -> tuple[UpstreamSpec, ...]:
+        """The upstreams in either notation, without those of PackageRevisionSets."""
+        return (self.upstream,) if self.upstream else tuple(upstream.without_template for upstream in self.upstreams)
+
+
+def _merge_template(
+    template: PackageVariantTemplate, overrides: Mapping[str, Any], target_index: int, upstream_index: int
+) -> ReadResult[PackageVariantTemplate]:
+    """Return the template with the overrides of an upstream. Each error names both templates."""
+    data = _merge_mappings(template.model_dump(by_alias=True, exclude_unset=True), overrides)
+    result = read_model(PackageVariantTemplate, data, SET_TEMPLATES, ("spec", "targets", target_index, "template"))
+    path = f"spec.targets[{target_index}].template"
+    both = f"{path} with spec.upstreams[{upstream_index}].template"
+    return replace(result, errors=tuple(replace(error, text=error.text.replace(path, both)) for error in result.errors))
+
+
+def _merge_mappings(below: Any, above: Any) -> Any:
+    if not isinstance(below, Mapping) or not isinstance(above, Mapping):
+        return above
+    return {**below, **{name: _merge_mappings(below.get(name), value) for name, value in above.items()}}
+
+
+class PackageRevisionSetSpec(ApiModel):
+    """The upstreams."""
+
+    upstreams: Annotated[tuple[UpstreamSpec, ...], *NOT_EMPTY] = Field(description="Packages and their revisions.")
+
+
+class PorchMetadata(Metadata):
+    """Metadata of the object. Kubernetes defines its other fields."""
+
+    name: Annotated[str, check_text(validate_dns_subdomain, "{path} is invalid")] = Field(
+        "", description="Name of the object."
+    )
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue for an absent or empty name."""
+        if data.get("name", "") == "":
+            yield FieldIssue(f"{{path}} is invalid: {validate_dns_subdomain('')}", ("name",))
+
+
+class _PorchManifest(Manifest):
+    metadata: PorchMetadata = PorchMetadata()
+
+    @classmethod
+    def convert(cls, data: dict[str, Any], notify: Callable[[str, str], None]) -> dict[str, Any]:
+        """Read an object without metadata or spec like an object whose metadata and spec are empty."""
+        return {"metadata": {}, "spec": {}, **data}
+
+
+class PackageVariant(_PorchManifest):
+    """One upstream package on one target cluster."""
+
+    api_versions: ClassVar = (PORCH_API_VERSION,)
+    templates: ClassVar = PORCH_TEMPLATES
+
+    spec: PackageVariantSpec
+
+
+class PackageVariantSet(_PorchManifest):
+    """Creates a PackageVariant for each target."""
+
+    api_versions: ClassVar = ("config.porch.kpt.dev/v1alpha2",)
+    annotation_schemas: ClassVar = {
+        "reconciler.dev/ack-deletions": {
+            "description": "Hash from the message about a held deletion. It confirms all deletions in the message."
+        },
+        "reconciler.dev/allow-empty": {
+            "description": ('"true" allows a selection without targets, so that all packages of the set are deleted.'),
+            "examples": ["true"],
+        },
+    }
+    templates: ClassVar = SET_TEMPLATES
+
+    spec: PackageVariantSetSpec
+
+
+class PackageRevisionSet(_PorchManifest):
+    """Upstreams for several PackageVariantSets."""
+
+    api_versions: ClassVar = ("reconciler.dev/v1alpha1",)
+    templates: ClassVar = SET_TEMPLATES
+
+    spec: PackageRevisionSetSpec

@@ -1,0 +1,204 @@
+"""Tests of the base of all models: notation, unknown fields, rules, messages, and confidential values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Literal
+
+import pytest
+from pydantic import Field, Strict, StrictInt
+
+from reconciler.api import porch
+from reconciler.api.base import ApiModel, Deprecation, FieldIssue, FieldMessage, read_model
+from reconciler.api.field_types import NonEmptyText
+from reconciler.api.json_schema import build_model_schema
+from reconciler.api.messages import DEFAULT_TEMPLATES, MessageTemplates
+
+
+class Port(ApiModel):
+    """A port."""
+
+    number: StrictInt = Field(description="Number of the port.")
+    name: str = Field("", description="Name of the port.")
+
+
+class Server(ApiModel):
+    """A server."""
+
+    deprecated_names: ClassVar = {
+        "host": Deprecation("hostName", "Use hostName."),
+        "extraPorts": Deprecation("ports", "Use ports.", is_merged=True),
+    }
+    deprecated_lists: ClassVar = ("ports", "extraPorts")
+    deprecated_values: ClassVar = {"mode": {"quick": "fast"}}
+    blank_fields: ClassVar = ("mode",)
+
+    host_name: NonEmptyText = Field(description="Name of the host.")
+    mode: Literal["fast", "safe"] = Field("safe", description="Mode.")
+    ports: tuple[Port, ...] = Field((), description="Ports.")
+    labels: dict[str, str] = Field({}, description="Labels.")
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue for the reserved host."""
+        if data.get("hostName") == "reserved":
+            yield FieldIssue("{path} must not be reserved", ("hostName",), "HostReserved")
+
+
+class Login(ApiModel):
+    """A login."""
+
+    is_confidential: ClassVar = True
+
+    user: str = Field("", description="User.")
+    port: Port | None = Field(None, description="Port.")
+
+
+def read(data: Any) -> list[str]:
+    return list(read_model(Server, data, DEFAULT_TEMPLATES, ("spec",)).error_texts)
+
+
+@pytest.mark.parametrize(
+    ("data", "errors"),
+    [
+        pytest.param({"hostName": "a"}, [], id="valid"),
+        pytest.param({"hostName": "a", "mode": None, "ports": None, "labels": None}, [], id="null-is-absent"),
+        pytest.param({"hostName": "a", "mode": ""}, [], id="blank-is-absent"),
+        pytest.param({}, ["spec.hostName must be set"], id="missing"),
+        pytest.param({"hostName": None}, ["spec.hostName must be set"], id="null-is-missing"),
+        pytest.param({"hostName": ""}, ["spec.hostName must be a string that is not empty"], id="empty"),
+        pytest.param([], ["spec must be a mapping, not []"], id="list-instead-of-a-mapping"),
+        pytest.param({"hostName": 5}, ["spec.hostName must be a string, not 5: quote it"], id="number"),
+        pytest.param({"hostName": {"a": 1}}, ["spec.hostName must be a string, not a mapping: quote it"], id="mapping"),
+        pytest.param(
+            {"hostName": "a", "mode": "slow"}, ['spec.mode must be one of fast, safe, not "slow"'], id="choice"
+        ),
+        pytest.param({"hostName": "a", "ports": "80"}, ['spec.ports must be a list, not "80"'], id="text-as-a-list"),
+        pytest.param(
+            {"hostName": "a", "ports": [{"number": True}, {"number": "80"}]},
+            ["spec.ports[0].number must be a whole number, not true",
+             'spec.ports[1].number must be a whole number, not "80"'],
+            id="items",
+        ),
+        pytest.param(
+            {"hostName": "a", "labels": {"x": 1}}, ["spec.labels.x must be a string, not 1: quote it"], id="map-value"
+        ),
+        pytest.param(
+            {"hostNmae": "a", "labels": 3},
+            ["spec.hostName must be set", "spec.labels must be a mapping, not 3",
+             "spec.hostNmae is unknown; allowed are hostName, mode, ports, labels; did you mean hostName?"],
+            id="unknown-field-is-last",
+        ),
+        pytest.param({"hostName": "reserved"}, ["spec.hostName must not be reserved"], id="rule"),
+        pytest.param(
+            {"hostName": "reserved", "mode": "x", "ports": [{}]},
+            ["spec.hostName must not be reserved", 'spec.mode must be one of fast, safe, not "x"',
+             "spec.ports[0].number must be set"],
+            id="rules-and-fields-in-the-order-of-the-declaration",
+        ),
+        pytest.param({"hostName": "a", "host": "b"}, ["spec may specify only one of hostName and host"], id="alias"),
+    ],
+)  # fmt: skip
+def test_all_errors_are_reported(data: Any, errors: list[str]) -> None:
+    assert read(data) == errors
+
+
+@pytest.mark.parametrize(
+    ("data", "warning", "expected"),
+    [
+        pytest.param({"host": "a"}, "spec.host is read as spec.hostName", {"hostName": "a"}, id="name"),
+        pytest.param(
+            {"hostName": "a", "mode": "quick"}, 'spec.mode "quick" is read as "fast"', {"hostName": "a", "mode": "fast"},
+            id="value",
+        ),
+        pytest.param(
+            {"hostName": "a", "ports": {"number": 1}}, "spec.ports is a mapping and is read as a list with one item",
+            {"hostName": "a", "ports": [{"number": 1}]}, id="list",
+        ),
+        pytest.param(
+            {"hostName": "a", "ports": [{"number": 1}], "extraPorts": [{"number": 2}]},
+            "the items of spec.extraPorts are read as items of spec.ports",
+            {"hostName": "a", "ports": [{"number": 1}, {"number": 2}]}, id="merged-list",
+        ),
+    ],
+)  # fmt: skip
+def test_deprecated_notation_is_read_with_a_warning(data: Any, warning: str, expected: Any) -> None:
+    result = read_model(Server, data, DEFAULT_TEMPLATES, ("spec",))
+
+    assert result.warning_texts == (warning,)
+    assert result.model == read_model(Server, expected, DEFAULT_TEMPLATES).model
+
+
+def test_model_is_written_without_empty_values() -> None:
+    model = read_model(Server, {"hostName": "a", "ports": [{"number": 0, "name": ""}], "labels": {}}, DEFAULT_TEMPLATES)
+
+    assert model.model is not None
+    assert model.model.as_data() == {"hostName": "a", "mode": "safe", "ports": [{"number": 0}]}
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        pytest.param({"user": 4711}, "user must be a string: quote it", id="value"),
+        pytest.param({"s3cret": 1}, "the object must have no other fields than user, port", id="unknown-name"),
+        pytest.param({"usr": 1}, "usr is unknown; allowed are user, port; did you mean user?", id="similar-name"),
+        pytest.param({"port": {"number": "4711"}}, "port.number must be a whole number", id="nested-value"),
+        pytest.param({"port": 4711}, "port must be a mapping", id="wrong-type"),
+    ],
+)
+def test_confidential_values_are_not_quoted(data: Any, error: str) -> None:
+    assert read_model(Login, data, DEFAULT_TEMPLATES).error_texts == (error,)
+
+
+def test_error_has_the_path_and_the_code_of_its_rule() -> None:
+    (error,) = read_model(Server, {"hostName": "reserved"}, DEFAULT_TEMPLATES, ("spec", "servers", 2)).errors
+
+    assert error == FieldMessage(
+        ("spec", "servers", 2, "hostName"), "spec.servers[2].hostName must not be reserved", "HostReserved"
+    )
+
+
+def test_kinds_can_have_their_own_texts() -> None:
+    templates = MessageTemplates({"missing": "no {name} in {parent}"}, {("literal_error", "mode"): "{path}: {value}?"})
+
+    assert read_model(Server, {"mode": "x"}, templates, ("spec",)).error_texts == (
+        "no hostName in spec",
+        'spec.mode: "x"?',
+    )
+
+
+def test_schema_contains_every_notation() -> None:
+    schema = build_model_schema(Server)
+    properties = schema["properties"]
+
+    assert schema["required"] == ["hostName"]
+    assert schema["additionalProperties"] is False
+    assert properties["mode"] == {
+        "anyOf": [{"enum": ["fast", "safe", "quick"]}, {"type": ["string", "null"], "maxLength": 0}],
+        "default": "safe",
+        "description": "Mode.",
+    }
+    assert properties["host"]["deprecationMessage"] == "Use hostName."
+    assert [option["type"] for option in properties["ports"]["anyOf"]] == ["array", "object", "null"]
+    assert properties["labels"]["type"] == ["object", "null"]
+
+
+def iterate_models(model: type[ApiModel]) -> Iterator[type[ApiModel]]:
+    for child in model.__subclasses__():
+        yield child
+        yield from iterate_models(child)
+
+
+def test_no_field_converts_values() -> None:
+    """pydantic reads "80" and true as the integer of a plain `int`, and "yes" as the value of a plain `bool`."""
+    assert porch.PackageVariant.model_fields
+    models = [model for model in iterate_models(ApiModel) if model.__module__.startswith("reconciler.")]
+    converting = [
+        f"{model.__name__}.{name}"
+        for model in models
+        for name, info in model.model_fields.items()
+        if info.annotation in (int, bool, float) and not any(isinstance(entry, Strict) for entry in info.metadata)
+    ]
+
+    assert len(models) > 10
+    assert converting == []
