@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from reconciler.krm.field_text import describe_value, format_field_path, suggest_name
+from reconciler.krm.field_text import describe_value, format_path, suggest_name
 from reconciler.krm.yaml import DataPath
 
 if TYPE_CHECKING:
@@ -59,12 +59,12 @@ def format_error_message(
 ) -> str:
     """Return the message of one error. If `is_hidden`, the message quotes neither the value nor an unknown name."""
     context = error.get("ctx", {})
-    text_path = format_field_path(path) or "the object"
+    text_path = format_path(path) or "the object"
     if "text" in context:
         return (
             templates.by_type.get(error["type"], str(context["text"]))
             .replace("{path}", text_path)
-            .replace("{parent}", format_field_path(path[:-1]))
+            .replace("{parent}", format_path(path[:-1]))
         )
     name = str(path[-1]) if path else ""
     allowed = _list_allowed(error["type"], context)
@@ -72,8 +72,8 @@ def format_error_message(
     error_type = "hidden_unknown_field" if is_hidden and _is_unknown(error) and not suggestion else error["type"]
     values = {
         "path": text_path,
-        "parent": format_field_path(path[:-1]) or "the object",
-        "lower_parent": format_field_path(path[:-1]).lower(),
+        "parent": format_path(path[:-1]) or "the object",
+        "lower_parent": format_path(path[:-1]).lower(),
         "name": name,
         "found": "" if is_hidden else f", not {describe_value(error['input'])}",
         "value": "" if is_hidden else describe_value(error["input"]),

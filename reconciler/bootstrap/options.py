@@ -6,7 +6,8 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from reconciler.controllers.results import ConflictPolicy, get_default_conflict_policy
+from reconciler.api.porch import ConflictPolicy
+from reconciler.controllers.results import get_default_conflict_policy
 from reconciler.git.options import GitOptions, GitRemoteLimits
 from reconciler.krm.schema import read_list_key_table
 from reconciler.krm.yaml import YamlLimits

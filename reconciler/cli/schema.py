@@ -20,7 +20,7 @@ from reconciler.cli.options import (
     settings_option,
     show_progress,
 )
-from reconciler.controllers.validation import suggest_name
+from reconciler.krm.field_text import suggest_name
 from reconciler.krm.findings import Finding
 from reconciler.output.findings.formats import format_findings
 from reconciler.output.schemas import (

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Literal, Protocol
 
+from reconciler.api.porch import AdoptionPolicy, ConflictPolicy, DeletionPolicy, UpdateStrategy
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import CommitId, FileTree, TreeId
 from reconciler.catalog.trace import CatalogView
@@ -208,12 +209,6 @@ class Provenance(Protocol):
     def list_objects(self) -> list[dict[str, str]]:
         """Return the field `inputs.objects` of the status file: the source objects of the package."""
         ...
-
-
-AdoptionPolicy = Literal["adoptNone", "adoptExisting"]
-DeletionPolicy = Literal["delete", "orphan"]
-UpdateStrategy = Literal["resource-merge", "copy-merge", "fast-forward", "force-delete-replace"]
-ConflictPolicy = Literal["upstream", "local", "block"]
 
 
 def get_default_conflict_policy(profile: Literal["safe", "compat"]) -> ConflictPolicy:

@@ -5,22 +5,18 @@ Each error becomes a finding with its line, and reading continues. Therefore, on
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Protocol, Self
 
 from reconciler.api.base import FieldMessage
 from reconciler.catalog.catalog import ConfigObject
+from reconciler.krm.field_text import describe_value, format_path, suggest_name
 from reconciler.krm.findings import Finding, FindingCode, SourceLocation
 from reconciler.krm.selectors import LabelRequirement, LabelSelector
 from reconciler.krm.yaml import DataPath
 
-_MAX_VALUE_LENGTH = 80
-_MAX_LISTED = 50
-_MAX_COMPARED = 200
 _MAX_VALUES = 8
 
 
@@ -173,38 +169,6 @@ class FieldReader:
         """Add the finding "must be <requirement>" if a field has no value."""
         if not self.has_value(name):
             self.add_finding(name, f"must be {requirement}", code)
-
-
-def format_path(path: DataPath) -> str:
-    """Return a path in the notation of messages, for example `spec.overrideRules[2].overriders`."""
-    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return "".join(steps).removeprefix(".")
-
-
-def suggest_name(name: str, known: Sequence[str]) -> str:
-    """Return "; did you mean NAME?" for the most similar known name. Return "" if no name is similar."""
-    # Make no suggestion if there are very many names, because the comparison would be too slow.
-    nearest = get_close_matches(name, known, 1) if len(known) <= _MAX_COMPARED else []
-    return f"; did you mean {nearest[0]}?" if nearest else ""
-
-
-def format_list(names: Sequence[str], joint: str = ", ") -> str:
-    """Return the names joined to one text. Omit names above a maximum number, and add how many are omitted."""
-    more = f", and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
-    return joint.join(names[:_MAX_LISTED]) + more
-
-
-def describe_value(value: object) -> str:
-    """Return a value for a message about a wrong type. For a list or mapping, return only its type."""
-    if isinstance(value, list | Mapping) and value:
-        return "a list" if isinstance(value, list) else "a mapping"
-    return quote_value(value)
-
-
-def quote_value(value: object) -> str:
-    """Return a value as compact JSON. Shorten long JSON."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
-    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 1]}…"
 
 
 class AnyLabelRequirement(Protocol):

@@ -13,7 +13,7 @@ from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.controllers.clusters.selection import Cluster
 from reconciler.controllers.codes import DESTINATION_CONFLICT, KUBERNETES_VERSION_INVALID, NAME_NOT_USABLE
 from reconciler.controllers.repositories import Repositories
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.names import validate_name_segment
 from reconciler.krm.objects import ObjectKey

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from reconciler.controllers.codes import SELECTOR_INVALID
-from reconciler.controllers.validation import FieldReader, explain_no_match, quote_value, require_values, suggest_name
+from reconciler.controllers.validation import FieldReader, explain_no_match, require_values
+from reconciler.krm.field_text import quote_value, suggest_name
 from reconciler.krm.names import validate_label_key, validate_label_value
 
 

@@ -31,7 +31,7 @@ from reconciler.controllers.components.model import (
     EnvBinding,
 )
 from reconciler.controllers.components.readers import read_binding, read_component, read_environment
-from reconciler.controllers.validation import format_list, suggest_name
+from reconciler.krm.field_text import format_list, suggest_name
 from reconciler.krm.findings import Finding, select_errors
 
 ComponentName = tuple[str, str]

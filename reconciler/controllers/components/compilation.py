@@ -54,7 +54,7 @@ from reconciler.controllers.components.templates import (
     compile_condition,
     compile_rule,
 )
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding, downgrade_to_warning, select_errors
 from reconciler.krm.yaml import DataPath
 

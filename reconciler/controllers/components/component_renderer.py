@@ -49,7 +49,7 @@ from reconciler.controllers.components.resource_renderer import (
 from reconciler.controllers.components.schema import is_declared
 from reconciler.controllers.components.template_syntax import EXTENSION_PREFIX
 from reconciler.controllers.components.templates import CompiledRule
-from reconciler.controllers.validation import describe_value, format_list, format_path, quote_value
+from reconciler.krm.field_text import describe_value, format_list, format_path, quote_value
 from reconciler.krm.findings import Finding, select_errors
 
 

@@ -42,7 +42,7 @@ from reconciler.controllers.components.templates import (
     compile_rule,
     compile_template,
 )
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding, FindingCode
 
 VERSION, ALLOWED_FOR = "version", "allowedFor"

@@ -16,7 +16,7 @@ from reconciler.controllers.components.patching.operations import OperationTempl
 from reconciler.controllers.components.patching.targets import PatchTarget
 from reconciler.controllers.components.schema import ComponentSchema
 from reconciler.controllers.components.templates import CompiledRule, CompiledTemplate, TemplateCondition, TemplateLoop
-from reconciler.controllers.validation import format_list
+from reconciler.krm.field_text import format_list
 from reconciler.krm.findings import Finding
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.yaml import DataPath

@@ -25,7 +25,7 @@ from reconciler.controllers.components.schema import (
 )
 from reconciler.controllers.components.template_syntax import EXPRESSION_START
 from reconciler.controllers.nested_values import get_value
-from reconciler.controllers.validation import format_path
+from reconciler.krm.field_text import format_path
 from reconciler.krm.findings import Finding
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reconciler.catalog.catalog import ConfigObject
-from reconciler.controllers.validation import format_path
+from reconciler.krm.field_text import format_path
 from reconciler.krm.findings import Finding, FindingCode
 from reconciler.krm.yaml import DataPath
 

@@ -13,7 +13,8 @@ from reconciler.controllers.components.codes import BUILD_UNUSED
 from reconciler.controllers.components.controller import ComponentSnapshot, read_component_snapshot
 from reconciler.controllers.components.definitions import NameIndex
 from reconciler.controllers.components.inputs import ComponentCache, ComponentControllerInputs
-from reconciler.controllers.validation import explain_no_match, format_list, list_requirements, suggest_name
+from reconciler.controllers.validation import explain_no_match, list_requirements
+from reconciler.krm.field_text import format_list, suggest_name
 from reconciler.krm.findings import Finding
 
 

@@ -11,7 +11,7 @@ from reconciler.controllers.components.codes import OVERRIDE_KEY_AMBIGUOUS, OVER
 from reconciler.controllers.components.component_plan import AddonUse, ComponentPlan
 from reconciler.controllers.components.effective_values import ValueLayer
 from reconciler.controllers.components.model import AddonInstance, EnvBinding
-from reconciler.controllers.validation import describe_value, format_list, suggest_name
+from reconciler.krm.field_text import describe_value, format_list, suggest_name
 from reconciler.krm.findings import Finding
 
 PLATFORM_OVERRIDES_FIELD, DEVELOPER_OVERRIDES_FIELD, ENVIRONMENT_LAYER = (

@@ -19,7 +19,7 @@ from reconciler.controllers.components.schema import Schema, is_declared
 from reconciler.controllers.components.templates import ValueOrigin
 from reconciler.controllers.nested_values import get_value
 from reconciler.controllers.provenance import get_operation, redact_both_values, redact_value
-from reconciler.controllers.validation import format_path
+from reconciler.krm.field_text import format_path
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
@@ -246,7 +246,13 @@ def _has_default(default: Any, path: DataPath) -> bool:
 
 
 def _build_source(name: str, layer: str, manifest: ConfigObject, path: DataPath) -> ValueSource:
-    return {"name": name, "layer": layer, "by": str(manifest.key), "file": manifest.file, "where": format_path(path)}
+    return {
+        "name": name,
+        "layer": layer,
+        "by": str(manifest.key),
+        "file": manifest.file,
+        "where": format_path(path),
+    }
 
 
 ProvenanceStep = dict[str, Any]

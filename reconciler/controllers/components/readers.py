@@ -39,7 +39,8 @@ from reconciler.controllers.components.model import (
 )
 from reconciler.controllers.components.template_syntax import EXTENSION_PREFIX
 from reconciler.controllers.deletion_guards import ACK_DELETIONS
-from reconciler.controllers.validation import FieldFindings, FieldReader, quote_value, suggest_name
+from reconciler.controllers.validation import FieldFindings, FieldReader
+from reconciler.krm.field_text import quote_value, suggest_name
 from reconciler.krm.findings import Finding, FindingCode, Severity
 from reconciler.krm.names import validate_dns_label, validate_dns_subdomain, validate_name_segment
 from reconciler.krm.selectors import LabelSelector, read_label_selector

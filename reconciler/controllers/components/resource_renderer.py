@@ -27,7 +27,7 @@ from reconciler.controllers.components.patching.targets import (
 from reconciler.controllers.components.patching.writers import IsOrdered, WriteTracker
 from reconciler.controllers.components.templates import TemplateLoop, ValueOrigin
 from reconciler.controllers.resource_findings import ResourceIssue
-from reconciler.controllers.validation import format_path
+from reconciler.krm.field_text import format_path
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey, split_api_version
 from reconciler.krm.yaml import DataPath

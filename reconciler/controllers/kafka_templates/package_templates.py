@@ -32,7 +32,7 @@ from reconciler.controllers.kafka_templates.template_effects import TemplateEffe
 from reconciler.controllers.nested_values import copy_with_value, copy_without_value, get_value
 from reconciler.controllers.provenance import ProvenanceStep, compute_steps, format_steps
 from reconciler.controllers.resource_findings import ResourceIssue, create_finding
-from reconciler.controllers.validation import format_path, quote_value
+from reconciler.krm.field_text import format_path, quote_value
 from reconciler.krm.findings import Finding, downgrade_to_warning, select_errors, upgrade_to_error
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.objects import ObjectKey

@@ -25,7 +25,7 @@ from reconciler.controllers.kafka_templates.strimzi.description import KAFKA_FIE
 from reconciler.controllers.kafka_templates.strimzi.kafka_checks import check_pool_families
 from reconciler.controllers.nested_values import get_value
 from reconciler.controllers.resource_findings import ResourceIssue
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.objects import ObjectKey

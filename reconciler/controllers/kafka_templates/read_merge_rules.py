@@ -16,7 +16,8 @@ from reconciler.controllers.kafka_templates.model import (
     RuleSide,
     TemplateMergeRule,
 )
-from reconciler.controllers.validation import FieldFindings, FieldReader, quote_value
+from reconciler.controllers.validation import FieldFindings, FieldReader
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath, parse_yaml

@@ -31,7 +31,7 @@ from reconciler.controllers.kafka_templates.model import (
 from reconciler.controllers.kafka_templates.pairing import TemplatePairs, find_kind_support, merge_child_template
 from reconciler.controllers.nested_values import get_value
 from reconciler.controllers.resource_findings import ResourceIssue
-from reconciler.controllers.validation import format_path
+from reconciler.krm.field_text import format_path
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import emit

@@ -24,7 +24,7 @@ from reconciler.controllers.override_policies.codes import (
 )
 from reconciler.controllers.override_policies.model import OverrideEffect, PatchItem
 from reconciler.controllers.resource_findings import ResourceIssue
-from reconciler.controllers.validation import format_list, suggest_name
+from reconciler.krm.field_text import format_list, suggest_name
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.schema.kubernetes_apis import find_unknown_field

@@ -17,7 +17,8 @@ from reconciler.controllers.override_policies.model import (
     ResourceSelector,
 )
 from reconciler.controllers.override_policies.read_rules import read_override_rules
-from reconciler.controllers.validation import FieldFindings, FieldReader, quote_value
+from reconciler.controllers.validation import FieldFindings, FieldReader
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import ObjectKey, split_api_version

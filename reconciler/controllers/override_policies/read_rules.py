@@ -56,7 +56,8 @@ from reconciler.controllers.override_policies.model import (
     TextFormat,
 )
 from reconciler.controllers.resource_findings import ResourceIssue
-from reconciler.controllers.validation import FieldFindings, FieldReader, format_path, quote_value
+from reconciler.controllers.validation import FieldFindings, FieldReader
+from reconciler.krm.field_text import format_path, quote_value
 from reconciler.krm.findings import SourceLocation
 from reconciler.krm.json_pointer import PointerError, parse_pointer
 from reconciler.krm.merge3.rules import ABSENT

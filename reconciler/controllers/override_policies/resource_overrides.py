@@ -42,7 +42,7 @@ from reconciler.controllers.override_policies.read_rules import resolve_rule
 from reconciler.controllers.override_policies.text_fields import apply_field
 from reconciler.controllers.provenance import ProvenanceStep, compute_embedded_steps, compute_steps, format_steps
 from reconciler.controllers.resource_findings import ResourceIssue, create_finding
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT

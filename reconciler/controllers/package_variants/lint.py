@@ -22,13 +22,8 @@ from reconciler.controllers.package_variants.inputs import PackageVariantInputs,
 from reconciler.controllers.package_variants.package_variant_set import expand_valid_set
 from reconciler.controllers.package_variants.read_set import read_package_variant_set
 from reconciler.controllers.package_variants.set_expansion import SetExpansion
-from reconciler.controllers.validation import (
-    explain_no_match,
-    format_list,
-    format_path,
-    list_requirements,
-    suggest_name,
-)
+from reconciler.controllers.validation import explain_no_match, list_requirements
+from reconciler.krm.field_text import format_list, format_path, suggest_name
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import split_api_version
 

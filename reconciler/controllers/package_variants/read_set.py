@@ -11,7 +11,7 @@ from reconciler.api.manifest import read_manifest
 from reconciler.api.porch import PackageVariantSet, PackageVariantSetSpec, PackageVariantTemplate
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.package_variants.set_targets import check_expression
-from reconciler.krm.field_text import format_field_path
+from reconciler.krm.field_text import format_path
 
 
 def read_package_variant_set(data: Mapping[str, Any], cel_limits: ExpressionLimits) -> ReadResult[PackageVariantSet]:
@@ -53,4 +53,4 @@ def _check_template(
     for expression in template.iterate_expressions():
         if error := check_expression(expression, cel_limits):
             path = ("spec", "targets", target_index, "template", *expression.path)
-            yield FieldMessage(path, f"{text_path}.{format_field_path(expression.path)}: {error}")
+            yield FieldMessage(path, f"{text_path}.{format_path(expression.path)}: {error}")

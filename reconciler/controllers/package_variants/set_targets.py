@@ -28,7 +28,7 @@ from reconciler.api.porch import (
     UpstreamSpec,
 )
 from reconciler.cel import CelEnvironment, ExpressionError, ExpressionLimits, evaluate_string
-from reconciler.krm.field_text import format_field_path
+from reconciler.krm.field_text import format_path
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath
 from reconciler.memory import cached
@@ -106,7 +106,7 @@ class ExpressionInputs:
             program = _create_environment(self.limits, expression.can_use_repository).compile(expression.text)
             return evaluate_string(program, self.bindings)
         except ExpressionError as error:
-            raise TemplateError(f"template.{format_field_path(expression.path)}: {error}") from error
+            raise TemplateError(f"template.{format_path(expression.path)}: {error}") from error
 
     def evaluate_map(self, entries: Sequence[MapExpr], path: DataPath) -> dict[str, str]:
         """Return the map that the entries of the list at `path` define. A later entry overrides an earlier one."""
@@ -142,7 +142,7 @@ def find_nonstandard_expressions(spec: PackageVariantSetSpec, cel_limits: Expres
                 expressions += [(both, expression) for expression in added]
         for text_path, expression in expressions:
             if extensions := list_cel_extensions(expression, cel_limits):
-                field = f"{text_path}.{format_field_path(expression.path)}"
+                field = f"{text_path}.{format_path(expression.path)}"
                 reason = f"uses {', '.join(extensions)}, which is not standard CEL; other engines may reject it"
                 location = ("spec", "targets", target_index, "template", *expression.path)
                 yield FieldMessage(location, f"{field} {reason}")

@@ -24,7 +24,8 @@ from reconciler.controllers.placement.model import (
     PROPAGATION_POLICY_KIND,
     PropagationPolicy,
 )
-from reconciler.controllers.validation import FieldFindings, FieldReader, format_path, quote_value
+from reconciler.controllers.validation import FieldFindings, FieldReader
+from reconciler.krm.field_text import format_path, quote_value
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
 

@@ -29,7 +29,7 @@ from reconciler.controllers.placement.model import (
     PlacementResources,
 )
 from reconciler.controllers.placement.propagation_policies import PropagationPolicies, build_propagation_policy_key
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding, FindingCode, select_errors
 from reconciler.krm.names import validate_name_segment
 from reconciler.krm.objects import ObjectKey

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from reconciler.cel import CelEnvironment, ExpressionBudget, ExpressionError, ExpressionLimits
 from reconciler.controllers.plugin_presets.injected_options import EXPRESSION_VARIABLE, suggest_setting
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.yaml import YamlError, read_core_yaml
 from reconciler.krm.yaml.file import resolve_core_scalar
 from reconciler.memory import cached

@@ -20,7 +20,7 @@ from reconciler.controllers.plugin_presets.model import (
     SecretRef,
     ValueSource,
 )
-from reconciler.controllers.validation import format_path
+from reconciler.krm.field_text import format_path
 from reconciler.krm.findings import Finding, SourceLocation, select_errors
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import ObjectKey

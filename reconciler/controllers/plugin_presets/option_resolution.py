@@ -49,7 +49,7 @@ from reconciler.controllers.plugin_presets.option_layers import (
 from reconciler.controllers.plugin_presets.option_paths import check_option_paths
 from reconciler.controllers.plugin_presets.option_types import check_regex, check_type
 from reconciler.controllers.plugin_presets.read_options import is_same_value
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding, Severity, SourceLocation, downgrade_to_warning
 from reconciler.krm.yaml import DataPath
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import re2
 
 from reconciler.controllers.plugin_presets.model import OptionType
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.memory import cached
 from reconciler.redaction import MASK
 

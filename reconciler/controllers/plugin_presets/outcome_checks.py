@@ -41,7 +41,7 @@ from reconciler.controllers.plugin_presets.outcome import (
 )
 from reconciler.controllers.plugin_presets.provenance import PluginProvenance
 from reconciler.controllers.plugin_presets.snapshot import OverrideMatcher, PresetSnapshot
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding, SourceLocation, select_errors
 from reconciler.krm.objects import ObjectKey
 

@@ -29,7 +29,7 @@ from reconciler.controllers.plugin_presets.option_paths import (
 from reconciler.controllers.plugin_presets.outcome import PluginRequest
 from reconciler.controllers.plugin_presets.plugin import PluginRelease
 from reconciler.controllers.results import MutationResult, PreviousRender
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.yaml import DataPath, emit, parse_yaml

@@ -42,7 +42,8 @@ from reconciler.controllers.plugin_presets.model import (
     WaitForEntry,
 )
 from reconciler.controllers.plugin_presets.read_options import OptionFindings, read_entries, read_unquoted_mappings
-from reconciler.controllers.validation import FieldFindings, FieldReader, format_path, quote_value
+from reconciler.controllers.validation import FieldFindings, FieldReader
+from reconciler.krm.field_text import format_path, quote_value
 from reconciler.krm.findings import Finding
 from reconciler.krm.names import MAX_LABEL_CHARACTERS, validate_name_segment
 from reconciler.krm.selectors import SELECTOR_FIELDS, LabelSelector, read_label_selector

@@ -32,7 +32,8 @@ from reconciler.controllers.plugin_presets.model import (
     ValueSource,
 )
 from reconciler.controllers.plugin_presets.option_types import check_default, check_pattern
-from reconciler.controllers.validation import FieldFindings, FieldReader, format_path, quote_value
+from reconciler.controllers.validation import FieldFindings, FieldReader
+from reconciler.krm.field_text import format_path, quote_value
 from reconciler.krm.findings import Finding, FindingCode, downgrade_to_warning
 from reconciler.krm.yaml import DataPath
 from reconciler.krm.yaml.compare import is_equal_data

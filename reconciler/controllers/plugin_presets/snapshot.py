@@ -37,7 +37,7 @@ from reconciler.controllers.plugin_presets.option_layers import (
 )
 from reconciler.controllers.plugin_presets.read_objects import read_override, read_own_overrides
 from reconciler.controllers.plugin_presets.read_options import read_definition
-from reconciler.controllers.validation import format_path
+from reconciler.krm.field_text import format_path
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath

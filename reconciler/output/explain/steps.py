@@ -14,7 +14,7 @@ from reconciler.controllers.nested_values import get_value
 from reconciler.controllers.package_variants.mutation import is_variant_function
 from reconciler.controllers.provenance import get_operation, redact_both_values
 from reconciler.controllers.results import ConfigInjection, UpstreamPackage, Variant
-from reconciler.controllers.validation import format_path
+from reconciler.krm.field_text import format_path
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from typing import Any, Literal, Protocol
 
+from reconciler.krm.field_text import format_path
 from reconciler.krm.isolation import ExpectedError
 from reconciler.krm.yaml import DataPath, Document
 from reconciler.memory import cached
@@ -21,7 +22,7 @@ from reconciler.packages.functions.limits import (
     estimate_value_bytes,
     find_depth_error,
 )
-from reconciler.packages.kptfile import Profile, format_field_path
+from reconciler.packages.kptfile import Profile
 from reconciler.packages.parsing import build_document, edit_document
 from reconciler.packages.resource import KrmResource
 
@@ -164,7 +165,7 @@ class Item(KrmResource):
         self, message: str, severity: ResultSeverity = "info", path: DataPath | str = (), **values: Any
     ) -> FunctionResult:
         """Return a function result about the field of this item at `path`."""
-        field_name = path if isinstance(path, str) else format_field_path(path)
+        field_name = path if isinstance(path, str) else format_path(path)
         return FunctionResult(message, severity, field=field_name, file=self.file, index=self.index, **values)
 
 
@@ -265,12 +266,10 @@ def charge_values(
         )
         budget.charge_steps(4 + len(path))
         if error := find_depth_error(value, len(path)):
-            raise LimitError(f"{item.file}: {item.kind} {item.name}: {format_field_path(path)[:100]}: {error}")
+            raise LimitError(f"{item.file}: {item.kind} {item.name}: {format_path(path)[:100]}: {error}")
         if size > budget.remaining_bytes:
             # Format the message only if the limit is exceeded, because this takes long.
-            budget.charge_output(
-                size, f"{item.file}: {item.kind} {item.name}: {format_field_path(path)}", str(value)[:100]
-            )
+            budget.charge_output(size, f"{item.file}: {item.kind} {item.name}: {format_path(path)}", str(value)[:100])
         budget.charge_output(size)
         charged_values.append((path, value))
     return charged_values
@@ -327,7 +326,7 @@ def set_value_at(data: Any, path: DataPath, value: Any) -> None:
     for depth, part in enumerate(path):
         is_settable = isinstance(data, dict) if isinstance(part, str) else isinstance(data, list) and part < len(data)
         if not is_settable:
-            parent = format_field_path(path[:depth]) or "a resource"
+            parent = format_path(path[:depth]) or "a resource"
             raise FieldError(
                 f"{parent} must be a {'mapping' if isinstance(part, str) else 'list'}, not {repr(data)[:80]}"
             )

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from reconciler.krm.field_text import format_path
 from reconciler.krm.yaml import DataPath
 from reconciler.memory import cached
 from reconciler.packages.functions.field_specs import FieldSpec, create_field_specs, read_field_specs
@@ -22,7 +23,7 @@ from reconciler.packages.functions.function import (
     report_errors_as_failure,
 )
 from reconciler.packages.functions.limits import estimate_value_bytes
-from reconciler.packages.kptfile import Profile, format_field_path
+from reconciler.packages.kptfile import Profile
 
 _ACCEPTED = "`SetLabels.fn.kpt.dev` or `ConfigMap.v1`"
 # In this version and later, a label field such as `spec.selector.matchLabels` of a Job gets only labels whose keys it
@@ -210,9 +211,7 @@ def set_annotations(items: Sequence[Item], config: FunctionConfig | None, contex
     }
     message = f"set annotations: {json.dumps(annotations, ensure_ascii=False, separators=(',', ':'))}"
     fields = [
-        (item.path, item.index, format_field_path(path), item)
-        for item, paths in paths_by_item.items()
-        for path in paths
+        (item.path, item.index, format_path(path), item) for item, paths in paths_by_item.items() for path in paths
     ]
     results = [
         item.create_result(message, "info", field) for _, _, field, item in sorted(fields, key=lambda entry: entry[:3])

@@ -9,6 +9,7 @@ from typing import Any
 
 import re2
 
+from reconciler.krm.field_text import format_path
 from reconciler.krm.patterns import PatternError, compile_pattern
 from reconciler.krm.yaml import DataPath
 from reconciler.packages.functions.field_edits import (
@@ -36,7 +37,6 @@ from reconciler.packages.functions.function import (
     report_errors_as_failure,
 )
 from reconciler.packages.functions.limits import FunctionBudget, LimitError, estimate_text_bytes
-from reconciler.packages.kptfile import format_field_path
 
 _KEYS = ("by-value", "by-file-path", "by-value-regex", "by-path", "put-value", "put-comment")
 _GROUP = re2.compile(r"\$\{([0-9]+)\}")
@@ -74,7 +74,7 @@ class _Search:
         """Return whether the scalar `text` at `path` matches all configured conditions."""
         by_value = self.regex is not None or bool(self.value)
         value_holds = bool(self.value and text == self.value) or bool(self.regex and self.regex.search(text))
-        path_holds = bool(self.path) and matches_path_pattern(format_field_path(path), self.path)
+        path_holds = bool(self.path) and matches_path_pattern(format_path(path), self.path)
         return (by_value or bool(self.path)) and (value_holds or not by_value) and (path_holds or not self.path)
 
     def fill_groups(self, pattern: str, text: str, budget: FunctionBudget) -> str:
@@ -219,9 +219,7 @@ def _find_fields(data: Any, search: _Search, budget: FunctionBudget) -> Iterator
         search.charge(path, text or "", budget)
         if text is not None:
             yield from [(path, text)] if search.matches(path, text) else []
-        elif (
-            search.put_comment and value and search.path and matches_path_pattern(format_field_path(path), search.path)
-        ):
+        elif search.put_comment and value and search.path and matches_path_pattern(format_path(path), search.path):
             yield path, None
 
 
@@ -235,7 +233,7 @@ def _find_change(item: Item, path: DataPath, text: str | None, search: _Search, 
     try:
         return _create_change(item, path, text, search, budget)
     except LimitError as error:
-        raise LimitError(f"{item.file}: {item.kind} {item.name}: {format_field_path(path)}: {error}") from None
+        raise LimitError(f"{item.file}: {item.kind} {item.name}: {format_path(path)}: {error}") from None
 
 
 def _create_change(

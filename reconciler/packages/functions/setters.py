@@ -14,6 +14,7 @@ from typing import Any
 
 import re2
 
+from reconciler.krm.field_text import format_path
 from reconciler.krm.patterns import PatternError, compile_pattern
 from reconciler.krm.yaml import DataPath
 from reconciler.memory import cached
@@ -42,7 +43,7 @@ from reconciler.packages.functions.function import (
     report_errors_as_failure,
 )
 from reconciler.packages.functions.limits import FunctionBudget, FunctionLimits, LimitError, estimate_text_bytes
-from reconciler.packages.kptfile import KPTFILE, format_field_path
+from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.parsing import ParseFailure, parse_cached
 
 SETTER_COMMENT = "# kpt-set: "
@@ -196,7 +197,7 @@ def _compute_text(item: Item, path: DataPath, pattern: str, setters: Mapping[str
             _get_list_text(pattern, setters) if isinstance(old, list) else _fill_pattern(pattern, old, setters, budget)
         )
     except LimitError as error:
-        raise LimitError(f"{item.file}: {item.kind} {item.name}: {format_field_path(path)}: {error}") from None
+        raise LimitError(f"{item.file}: {item.kind} {item.name}: {format_path(path)}: {error}") from None
 
 
 def _convert_text(item: Item, path: DataPath, text: str) -> Any:

@@ -26,7 +26,6 @@ from reconciler.packages.kptfile.model import (
     Selector,
     Strategy,
     UpstreamLock,
-    format_field_path,
 )
 
 __all__ = [
@@ -47,7 +46,6 @@ __all__ = [
     "UpstreamLock",
     "create_kptfile",
     "find_credentials",
-    "format_field_path",
     "order_sections",
     "read_kptfile",
     "validate_kptfile",

@@ -11,6 +11,7 @@ from typing import Any
 import re2
 from pydantic import ValidationError
 
+from reconciler.krm.field_text import format_path
 from reconciler.krm.findings import CREDENTIAL_IN_URL, Finding, FindingCode, SourceLocation
 from reconciler.krm.objects import Condition, split_api_version
 from reconciler.krm.yaml import Document, YamlFile, emit
@@ -24,7 +25,6 @@ from reconciler.packages.kptfile.model import (
     KptfileUpstream,
     Profile,
     UpstreamLock,
-    format_field_path,
 )
 from reconciler.packages.parsing import edit_document, parse_cached
 from reconciler.redaction import has_credentials, redact_url
@@ -207,8 +207,8 @@ def _parse_model(source: YamlFile, file: str) -> Kptfile | tuple[Finding, ...]:
     except ValidationError as error:
         return tuple(
             KPTFILE_INVALID.finding(
-                f"{format_field_path(item['loc'])}: {item['msg']}",
-                SourceLocation(file, document.find_line(item["loc"]), pointer=format_field_path(item["loc"])),
+                f"{format_path(item['loc'])}: {item['msg']}",
+                SourceLocation(file, document.find_line(item["loc"]), pointer=format_path(item["loc"])),
             )
             for item in error.errors()
         )
@@ -295,17 +295,16 @@ def find_credentials(kptfile: Kptfile, file: str = KPTFILE) -> Iterator[Finding]
         if has_credentials(repo):
             path = (name, "git", "repo")
             message = (
-                f"{format_field_path(path)} must not contain a user name, password or token; use"
-                f' "{redact_url(repo)}" instead'
+                f'{format_path(path)} must not contain a user name, password or token; use "{redact_url(repo)}" instead'
             )
-            location = SourceLocation(file, kptfile.document.find_line(path), pointer=format_field_path(path))
+            location = SourceLocation(file, kptfile.document.find_line(path), pointer=format_path(path))
             yield CREDENTIAL_IN_URL.finding(message, location)
 
 
 def _create_finding(kptfile: Kptfile, file: str, path: tuple[str | int, ...], reason: str, value: str) -> Finding:
     found_value = f', not "{value}"' if value else ""
-    location = SourceLocation(file, kptfile.document.find_line(path), pointer=format_field_path(path))
-    return KPTFILE_INVALID.finding(f"{format_field_path(path)}: {reason}{found_value}", location)
+    location = SourceLocation(file, kptfile.document.find_line(path), pointer=format_path(path))
+    return KPTFILE_INVALID.finding(f"{format_path(path)}: {reason}{found_value}", location)
 
 
 def _find_pipeline_errors(pipeline: KptfilePipeline) -> Iterator[_FieldError]:

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from reconciler.krm.objects import ConditionStatus
-
-
-def format_field_path(path: Sequence[str | int]) -> str:
-    """Return the text of a field path, e.g. `pipeline.mutators[0].configPath`."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return text.removeprefix(".")
-
 
 Profile = Literal["safe", "compat"]
 Strategy = Literal["resource-merge", "fast-forward", "force-delete-replace", "copy-merge"]

@@ -20,7 +20,7 @@ from reconciler.controllers.override_policies.codes import POLICY_NOT_FOUND
 from reconciler.controllers.override_policies.read_policies import OverridePolicies
 from reconciler.controllers.resource_findings import ResourceIssue, create_finding
 from reconciler.controllers.results import GeneratedSource, Variant
-from reconciler.controllers.validation import describe_value, format_list, format_path, suggest_name
+from reconciler.krm.field_text import describe_value, format_list, format_path, suggest_name
 from reconciler.krm.findings import Finding, FindingCode, SourceLocation
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.schema.custom_resources import (

@@ -17,9 +17,10 @@ from functools import cached_property
 from sys import intern
 from typing import Any
 
+from reconciler.api.porch import DeletionPolicy
 from reconciler.catalog.files import BlobId, CommitId, TreeId
 from reconciler.controllers.override_policies.rollout import RuleId, parse_rule_id
-from reconciler.controllers.results import ConfigSources, DeletionPolicy, PackageOwner, parse_object_id
+from reconciler.controllers.results import ConfigSources, PackageOwner, parse_object_id
 from reconciler.krm.isolation import ExpectedError
 from reconciler.krm.json_text import compute_digest, encode_indented_json
 from reconciler.krm.objects import ObjectKey

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from reconciler.controllers.plugin_presets.codes import PLUGIN_INVALID
-from reconciler.controllers.validation import FieldFindings, FieldReader, format_list, suggest_name
+from reconciler.controllers.validation import FieldFindings, FieldReader
+from reconciler.krm.field_text import format_list, suggest_name
 from reconciler.krm.findings import SourceLocation
 
 SECRET = "hunter2"

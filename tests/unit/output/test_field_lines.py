@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.catalog.catalog import read_catalog
-from reconciler.controllers.validation import format_path
+from reconciler.krm.field_text import format_path
 from reconciler.krm.yaml import DataPath
 from reconciler.output.config_fields import ConfigFieldLocator, parse_field_path
 from tests.unit.output.builders import build_tree

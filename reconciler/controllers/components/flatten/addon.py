@@ -28,7 +28,7 @@ from reconciler.controllers.components.flatten.fields import (
 from reconciler.controllers.components.model import derive_addon_key
 from reconciler.controllers.components.schema import Schema
 from reconciler.controllers.components.templates import CompiledTemplate
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.yaml import DataPath
 
 RENDER_VARIABLES: Final = ("target", "resources", "addon")

@@ -41,7 +41,7 @@ from reconciler.controllers.components.patching.targets import PatchTarget, read
 from reconciler.controllers.components.patching.writers import WriteTracker
 from reconciler.controllers.components.readers import ID_DESCRIPTION, ID_PATTERN
 from reconciler.controllers.nested_values import get_value
-from reconciler.controllers.validation import format_path, quote_value
+from reconciler.krm.field_text import format_path, quote_value
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath, Document, YamlError

@@ -37,7 +37,7 @@ from reconciler.controllers.components.templates.nodes import (
     TemplateNode,
 )
 from reconciler.controllers.nested_values import get_value
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
 

@@ -28,7 +28,7 @@ from reconciler.controllers.components.patching.writers import WriteTracker
 from reconciler.controllers.components.template_syntax import EXPRESSION_START
 from reconciler.controllers.components.templates.expressions import EmbeddedExpression, split_expressions
 from reconciler.controllers.nested_values import get_value
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
 

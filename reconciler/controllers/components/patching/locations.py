@@ -27,7 +27,7 @@ from reconciler.controllers.components.patching.paths import (
     WildcardStep,
 )
 from reconciler.controllers.components.template_syntax import render_literal
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT

@@ -21,7 +21,7 @@ from reconciler.controllers.components.patching.budget import PatchBudget
 from reconciler.controllers.components.patching.locations import Location, PatchOp, find_locations
 from reconciler.controllers.components.patching.paths import PatchPath, parse_patch_path
 from reconciler.controllers.components.template_syntax import EXPRESSION_START, EXTENSION_PREFIX
-from reconciler.controllers.validation import describe_value, quote_value, suggest_name
+from reconciler.krm.field_text import describe_value, quote_value, suggest_name
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from reconciler.controllers.components.codes import PATH_FILTER_UNSUPPORTED, PATH_ROOT, PATH_SYNTAX
 from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError, build_field_finding
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.yaml import DataPath
 

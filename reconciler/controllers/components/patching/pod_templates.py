@@ -9,7 +9,7 @@ from reconciler.controllers.codes import DUPLICATE_ENV_NAME
 from reconciler.controllers.components.codes import LIST_KEY_DUPLICATE
 from reconciler.controllers.components.patching.writers import WriteTracker
 from reconciler.controllers.resource_findings import ResourceIssue
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.yaml import DataPath

@@ -10,7 +10,7 @@ from reconciler.controllers.components.codes import TARGET_EMPTY, TARGET_INVALID
 from reconciler.controllers.components.field_findings import FieldFinding, build_field_finding
 from reconciler.controllers.components.patching.pod_templates import CONTAINER_LISTS, get_pod_list, get_value_or_text
 from reconciler.controllers.components.template_syntax import EXPRESSION_START, EXTENSION_PREFIX, render_literal
-from reconciler.controllers.validation import describe_value, suggest_name
+from reconciler.krm.field_text import describe_value, suggest_name
 from reconciler.krm.objects import split_api_version
 from reconciler.krm.yaml import DataPath
 

@@ -20,7 +20,7 @@ from reconciler.controllers.components.schema.openapi import (
 from reconciler.controllers.components.schema.sections import ComponentSchema
 from reconciler.controllers.components.schema.validation import validate_value_uncached
 from reconciler.controllers.components.schema.values import apply_defaults, has_implied_default, overlay_values
-from reconciler.controllers.validation import format_path
+from reconciler.krm.field_text import format_path
 from reconciler.krm.yaml import DataPath
 
 _CRD_VERSION = "v1alpha1"

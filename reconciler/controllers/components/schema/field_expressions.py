@@ -11,7 +11,7 @@ from typing import TypeAlias
 import re2
 
 from reconciler.controllers.components import codes
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import FindingCode
 
 

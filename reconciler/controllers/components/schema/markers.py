@@ -21,7 +21,7 @@ from reconciler.controllers.components.schema.field_expressions import (
     unquote,
 )
 from reconciler.controllers.components.schema.openapi import LIST_TYPE, Schema
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 
 _IGNORED_PREFIXES = ("oc:", "x-")
 _INTEGER = re2.compile(r"[+-]?[0-9]+")

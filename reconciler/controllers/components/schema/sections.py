@@ -13,7 +13,7 @@ from reconciler.controllers.components.schema.openapi import Schema, build_objec
 from reconciler.controllers.components.schema.shorthand import ShorthandReader
 from reconciler.controllers.components.schema.values import overlay_values, validate_default
 from reconciler.controllers.components.template_syntax import EXTENSION_PREFIX
-from reconciler.controllers.validation import describe_value, format_path
+from reconciler.krm.field_text import describe_value, format_path
 from reconciler.krm.yaml import DataPath
 
 
@@ -140,7 +140,9 @@ def _check_structure(data: Any, path: DataPath) -> Iterator[FieldFinding]:
                 yield FieldFinding(codes.SHORTHAND_FIELD_TYPE, field_path, message)
         elif not str(name).startswith(EXTENSION_PREFIX):
             yield FieldFinding(
-                codes.UNKNOWN_FIELD, field_path, f"{format_path(field_path)} is unknown; {_describe_allowed(str(name))}"
+                codes.UNKNOWN_FIELD,
+                field_path,
+                f"{format_path(field_path)} is unknown; {_describe_allowed(str(name))}",
             )
 
 

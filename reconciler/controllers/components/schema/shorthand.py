@@ -33,7 +33,7 @@ from reconciler.controllers.components.schema.markers import (
 )
 from reconciler.controllers.components.schema.openapi import FREE_FORM, Schema, build_object_schema, sort_keywords
 from reconciler.controllers.components.schema.values import has_implied_default, validate_default
-from reconciler.controllers.validation import describe_value, format_path, quote_value
+from reconciler.krm.field_text import describe_value, format_path, quote_value
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.yaml import DataPath
 

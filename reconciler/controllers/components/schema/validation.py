@@ -15,7 +15,7 @@ import re2
 from reconciler.controllers.components import codes
 from reconciler.controllers.components.field_findings import FieldFinding
 from reconciler.controllers.components.schema.openapi import Schema, build_validator_schema, get_child_schema
-from reconciler.controllers.validation import describe_value, format_path, quote_value
+from reconciler.krm.field_text import describe_value, format_path, quote_value
 from reconciler.krm.yaml import DataPath
 from reconciler.memory import cached
 

@@ -32,7 +32,7 @@ from reconciler.controllers.components.templates.template import (
     compile_expression,
     compile_template,
 )
-from reconciler.controllers.validation import describe_value, format_path, quote_value
+from reconciler.krm.field_text import describe_value, format_path, quote_value
 from reconciler.krm.yaml import DataPath
 
 

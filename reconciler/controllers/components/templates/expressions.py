@@ -12,7 +12,7 @@ from reconciler.cel import OMIT, BudgetExceededError, CelOptional, CelProgram, E
 from reconciler.controllers.components.codes import CEL_CODES, TEMPLATE_KEY_TYPE, TEMPLATE_NESTED, TEMPLATE_UNTERMINATED
 from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError
 from reconciler.controllers.components.template_syntax import EXPRESSION_START
-from reconciler.controllers.validation import format_path, quote_value
+from reconciler.krm.field_text import format_path, quote_value
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.yaml import DataPath
 

@@ -16,7 +16,7 @@ from reconciler.controllers.components.codes import (
 from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError
 from reconciler.controllers.components.template_syntax import render_literal
 from reconciler.controllers.components.templates.expressions import charge_budget, evaluate_expression
-from reconciler.controllers.validation import describe_value, format_path, quote_value
+from reconciler.krm.field_text import describe_value, format_path, quote_value
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.yaml import DataPath
 

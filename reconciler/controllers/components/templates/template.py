@@ -24,7 +24,7 @@ from reconciler.controllers.components.templates.nodes import (
     TemplateNode,
     ValueOrigin,
 )
-from reconciler.controllers.validation import format_path, quote_value
+from reconciler.krm.field_text import format_path, quote_value
 from reconciler.krm.yaml import DataPath
 
 COMPONENT_VARIABLES: Final = ("metadata", "spec", "parameters", "envOverrides", "build", "workload", "env")

@@ -23,7 +23,7 @@ from reconciler.controllers.kafka_templates.codes import (
 )
 from reconciler.controllers.kafka_templates.model import StrimziOperator, TemplateRemark
 from reconciler.controllers.kafka_templates.strimzi.pool import NodePool, as_mapping
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.yaml import DataPath
 from reconciler.redaction import MASK
 

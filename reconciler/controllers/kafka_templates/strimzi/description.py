@@ -36,7 +36,7 @@ from reconciler.controllers.kafka_templates.strimzi.template_fields import (
     filter_entries,
 )
 from reconciler.controllers.nested_values import get_value
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
 from reconciler.packages.package import PackageResource

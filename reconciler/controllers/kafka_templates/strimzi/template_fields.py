@@ -17,7 +17,7 @@ from reconciler.controllers.kafka_templates.codes import (
 )
 from reconciler.controllers.kafka_templates.model import TemplateRemark
 from reconciler.controllers.kafka_templates.strimzi.pool import NodePool, as_mapping, filter_strings
-from reconciler.controllers.validation import quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.yaml import DataPath
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.krm.field_text import format_path
 from reconciler.krm.yaml import Document
 from reconciler.packages.functions.field_edits import EditError, require_line_comments, set_line_comments, walk_fields
 from reconciler.packages.functions.limits import FunctionBudget
-from reconciler.packages.kptfile import format_field_path
 from tests.unit.packages.builders import parse_items
 
 
 def test_lists_of_a_mapping_come_first() -> None:
     data = {"a": 1, "b": {"c": [{"d": 2}]}, "e": ["x"], "f": None}
 
-    assert [format_field_path(path) for path, _ in walk_fields(data)] == ["e", "a", "b.c", "b.c[0].d", "e[0]", "f"]
+    assert [format_path(path) for path, _ in walk_fields(data)] == ["e", "a", "b.c", "b.c[0].d", "e[0]", "f"]
 
 
 def test_comment_that_cannot_be_written_has_an_error() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from reconciler.krm.field_text import format_path
 from reconciler.packages.functions.function import Item
 from reconciler.packages.functions.limits import FunctionBudget
 from reconciler.packages.functions.name_references import find_renamed_references
-from reconciler.packages.kptfile import format_field_path
 
 PODS = {
     "v1 Pod": "spec",
@@ -99,7 +99,7 @@ def test_known_references(target: str, referrer: str, path: str) -> None:
     item = build_resource(referrer, "me", **build_nested(path, "old"))
     renamed_references = find_renamed_references([item], {renamed: "new"}, FunctionBudget())[item]
 
-    assert [(format_field_path(at), name) for at, name in renamed_references] == [(path, "new")]
+    assert [(format_path(at), name) for at, name in renamed_references] == [(path, "new")]
 
 
 BINDING, ACCOUNT = f"{RBAC} RoleBinding", "v1 ServiceAccount"
