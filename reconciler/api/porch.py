@@ -26,6 +26,7 @@ from reconciler.api.field_types import (
     check_text,
 )
 from reconciler.api.json_schema import SchemaOf
+from reconciler.api.kpt import UpdateStrategy
 from reconciler.api.manifest import Manifest, Metadata
 from reconciler.api.messages import MessageTemplates
 from reconciler.krm.names import validate_dns_subdomain, validate_ref_name, validate_workspace_name
@@ -65,7 +66,6 @@ _INJECTORS = "Config objects to inject at the injection points of the package. T
 
 AdoptionPolicy = Literal["adoptNone", "adoptExisting"]
 DeletionPolicy = Literal["delete", "orphan"]
-UpdateStrategy = Literal["resource-merge", "copy-merge", "fast-forward", "force-delete-replace"]
 ConflictPolicy = Literal["upstream", "local", "block"]
 
 

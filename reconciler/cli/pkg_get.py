@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from reconciler.api.kpt import UpdateStrategy
 from reconciler.bootstrap import PackageServices, build_package_services
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import CannotRunError
@@ -24,7 +25,7 @@ from reconciler.krm.findings import select_errors
 from reconciler.output.changes.package_changes import read_upstream_lock
 from reconciler.output.package_report import PackageReport
 from reconciler.output.text import format_count
-from reconciler.packages.kptfile import GitUpstream, Strategy
+from reconciler.packages.kptfile import GitUpstream
 from reconciler.packages.package_context import ensure_package_context_name
 from reconciler.packages.update import UpdateResult, get_package
 
@@ -44,7 +45,7 @@ def command(
     destination: Path | None,
     directory: str | None,
     ref: str | None,
-    strategy: Strategy | None,
+    strategy: UpdateStrategy | None,
     for_deployment: bool,
     settings_file: str | None,
     cache: str | None,
@@ -75,7 +76,7 @@ def _get_package_name(source: GitUpstream) -> str:
 
 
 def _get_package(
-    services: PackageServices, upstream: GitUpstream, folder: Path, strategy: Strategy, for_deployment: bool
+    services: PackageServices, upstream: GitUpstream, folder: Path, strategy: UpdateStrategy, for_deployment: bool
 ) -> UpdateResult:
     name = folder.resolve().name
     if not name:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from reconciler.api.kpt import UpdateStrategy
 from reconciler.bootstrap import build_git_options, build_package_services, get_conflict_policy
 from reconciler.catalog.files import FileTree
 from reconciler.cli.errors import exit_status_of, report_errors
@@ -27,7 +28,6 @@ from reconciler.git.local_repository import find_uncommitted_files
 from reconciler.krm.findings import select_errors
 from reconciler.output.changes.package_changes import read_upstream_lock
 from reconciler.output.package_report import PackageReport, format_file_counts
-from reconciler.packages.kptfile import Strategy
 from reconciler.packages.update import UpdateResult, update_from_upstream
 from reconciler.settings import Settings
 
@@ -52,7 +52,7 @@ _MAX_LISTED_FILES = 5
 def command(
     target: str,
     ref: str | None,
-    strategy: Strategy | None,
+    strategy: UpdateStrategy | None,
     conflicts: str | None,
     dry_run: bool,
     allow_uncommitted: bool,
@@ -132,7 +132,7 @@ class _PackageUpdate:
 
 
 def _update(
-    settings: Settings, folder: Path, before: FileTree, policy: str, ref: str, strategy: Strategy | None
+    settings: Settings, folder: Path, before: FileTree, policy: str, ref: str, strategy: UpdateStrategy | None
 ) -> UpdateResult:
     services = build_package_services(settings, folder, read_upstream_url(before), policy, print_fetching)
     with services.upstreams as upstreams:

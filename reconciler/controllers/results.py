@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Literal, Protocol
 
-from reconciler.api.porch import AdoptionPolicy, ConflictPolicy, DeletionPolicy, UpdateStrategy
+from reconciler.api.kpt import UpdateStrategy
+from reconciler.api.porch import AdoptionPolicy, ConflictPolicy, DeletionPolicy
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import CommitId, FileTree, TreeId
 from reconciler.catalog.trace import CatalogView

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from reconciler.api.kpt import UpdateStrategy
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.findings import select_errors
 from reconciler.krm.yaml import parse_yaml
 from reconciler.packages.clone import ResolvedUpstream, clone_package
-from reconciler.packages.kptfile import Strategy
 from reconciler.packages.update import MergeOptions, UpdateResult, create_compat_options, merge_packages, update_package
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/packages"
 SAFE, COMPAT = MergeOptions(), create_compat_options()
-STRATEGIES: tuple[Strategy, ...] = ("resource-merge", "fast-forward", "force-delete-replace", "copy-merge")
+STRATEGIES: tuple[UpdateStrategy, ...] = ("resource-merge", "fast-forward", "force-delete-replace", "copy-merge")
 LOCK = ResolvedUpstream("https://example.com/blueprints.git", "app", "v2", "2" * 40)
 ROUNDS = 60
 MERGE = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -162,7 +162,7 @@ def test_without_conflicts_it_does_not_matter_who_is_upstream(family: tuple[File
 
 @MERGE
 @given(families(), st.sampled_from(STRATEGIES))
-def test_upstreams_own_way_ends(family: tuple[FileTree, FileTree, FileTree], strategy: Strategy) -> None:
+def test_upstreams_own_way_ends(family: tuple[FileTree, FileTree, FileTree], strategy: UpdateStrategy) -> None:
     origin, updated, local = family
     result = update_package(origin, updated, local, strategy, COMPAT, LOCK)
 

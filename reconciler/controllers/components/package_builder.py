@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from reconciler.api.porch import AdoptionPolicy
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import File, FileTree
 from reconciler.catalog.trace import CatalogView
@@ -17,7 +18,6 @@ from reconciler.controllers.components.provenance import ComponentProvenance, Va
 from reconciler.controllers.components.resource_renderer import RenderedResource
 from reconciler.controllers.file_names import assign_file_names
 from reconciler.controllers.results import (
-    AdoptionPolicy,
     GeneratedSource,
     MutationResult,
     PackageOwner,

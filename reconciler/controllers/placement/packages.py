@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from reconciler.api.porch import AdoptionPolicy
 from reconciler.catalog.files import File, FileTree
 from reconciler.catalog.manifests import DEFAULT_NAMESPACE
 from reconciler.catalog.trace import CatalogView
@@ -16,7 +17,6 @@ from reconciler.controllers.file_names import assign_file_names
 from reconciler.controllers.placement.deletion_protection import RetainedFiles
 from reconciler.controllers.placement.model import PlacementResource, build_package_path, build_placement_owner
 from reconciler.controllers.results import (
-    AdoptionPolicy,
     GeneratedSource,
     MutationResult,
     PackageTarget,

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from reconciler.api.porch import AdoptionPolicy, DeletionPolicy
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import File, FileTree
 from reconciler.controllers.deletion_guards import PackageLocation
@@ -61,13 +62,7 @@ from reconciler.controllers.plugin_presets.snapshot import (
     PresetSnapshot,
     UsableDefinition,
 )
-from reconciler.controllers.results import (
-    AdoptionPolicy,
-    DeletionPolicy,
-    GeneratedSource,
-    Variant,
-    collect_config_sources,
-)
+from reconciler.controllers.results import GeneratedSource, Variant, collect_config_sources
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import ObjectKey

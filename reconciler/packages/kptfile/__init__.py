@@ -24,7 +24,6 @@ from reconciler.packages.kptfile.model import (
     KptfileUpstream,
     Profile,
     Selector,
-    Strategy,
     UpstreamLock,
 )
 
@@ -42,7 +41,6 @@ __all__ = [
     "KptfileUpstream",
     "Profile",
     "Selector",
-    "Strategy",
     "UpstreamLock",
     "create_kptfile",
     "find_credentials",

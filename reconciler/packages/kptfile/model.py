@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
+from reconciler.api.kpt import UpdateStrategy
 from reconciler.krm.objects import ConditionStatus
 
 Profile = Literal["safe", "compat"]
-Strategy = Literal["resource-merge", "fast-forward", "force-delete-replace", "copy-merge"]
 
 
 def _decode_config_text(value: object) -> object:
@@ -57,7 +57,7 @@ class KptfileUpstream(KptfileSection):
 
     type: str = ""
     git: GitUpstream | None = None
-    update_strategy: Strategy | None = None
+    update_strategy: UpdateStrategy | None = None
     preserve_explicit_null: bool = False
 
 

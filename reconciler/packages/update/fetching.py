@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from posixpath import normpath
 from typing import Any, Protocol
 
+from reconciler.api.kpt import UpdateStrategy
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import SourceLocation
 from reconciler.packages.clone import add_merge_comments
 from reconciler.packages.codes import SUBPACKAGE_DEPTH, UPSTREAM_MISSING
-from reconciler.packages.kptfile import KPTFILE, GitUpstream, Kptfile, Strategy, create_kptfile, read_kptfile
+from reconciler.packages.kptfile import KPTFILE, GitUpstream, Kptfile, create_kptfile, read_kptfile
 from reconciler.packages.package import Package, join_path
 from reconciler.packages.update.kptfile_merge import merge_kptfile
 from reconciler.packages.update.options import MergeOptions
@@ -63,7 +64,7 @@ def set_upstream_lock(kptfile: Kptfile, git: GitUpstream, fetched: FetchedPackag
     return kptfile.with_data({**kptfile.data, "upstreamLock": {"type": "git", "git": lock}})
 
 
-def set_upstream_source(kptfile: Kptfile, ref: str, strategy: Strategy | None) -> Kptfile:
+def set_upstream_source(kptfile: Kptfile, ref: str, strategy: UpdateStrategy | None) -> Kptfile:
     """Set the ref and the update strategy in the section `upstream`. Return the changed Kptfile.
 
     A ref "" and a strategy None do not change the current values.
@@ -75,7 +76,11 @@ def set_upstream_source(kptfile: Kptfile, ref: str, strategy: Strategy | None) -
 
 
 def update_from_upstream(
-    local: FileTree, fetcher: PackageFetcher, options: MergeOptions, ref: str = "", strategy: Strategy | None = None
+    local: FileTree,
+    fetcher: PackageFetcher,
+    options: MergeOptions,
+    ref: str = "",
+    strategy: UpdateStrategy | None = None,
 ) -> UpdateResult:
     """Update a package and its remote subpackages to `ref`.
 
@@ -151,7 +156,9 @@ def _find_remote_below(files: FileTree, package: str) -> list[str]:
     return [path for path in remote if not any(is_below(path, other) for other in remote)]
 
 
-def _set_refs(files: FileTree, packages: list[str], root: GitUpstream, ref: str, strategy: Strategy | None) -> FileTree:
+def _set_refs(
+    files: FileTree, packages: list[str], root: GitUpstream, ref: str, strategy: UpdateStrategy | None
+) -> FileTree:
     """Set `ref` and `strategy` in each package of `packages` that follows the ref of the root package. Return the
     files.
     """
@@ -192,7 +199,7 @@ def get_package(
     source: GitUpstream,
     name: str,
     options: MergeOptions,
-    strategy: Strategy = "resource-merge",
+    strategy: UpdateStrategy = "resource-merge",
 ) -> UpdateResult:
     """Create the package `name` from the upstream package `source`. Fetch its remote subpackages too.
 

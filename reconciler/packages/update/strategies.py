@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from reconciler.api.kpt import UpdateStrategy
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import SourceLocation
 from reconciler.krm.merge3.rules import ABSENT, Conflict
 from reconciler.packages.codes import FAST_FORWARD_LOCAL_CHANGES, SUBPACKAGE_ADDED_TWICE
-from reconciler.packages.kptfile import KPTFILE, Kptfile, Strategy
+from reconciler.packages.kptfile import KPTFILE, Kptfile
 from reconciler.packages.package import join_path
 from reconciler.packages.update.options import MergeOptions
 from reconciler.packages.update.package_diff import is_minimal_kptfile, list_changed_files, remove_render_status
@@ -54,7 +55,7 @@ class UpdateUnit:
         return self.sides.split_by_package((self.package, *self.local_packages))
 
 
-def update_unit(unit: UpdateUnit, strategy: Strategy) -> UpdateResult:
+def update_unit(unit: UpdateUnit, strategy: UpdateStrategy) -> UpdateResult:
     """Update the files of a package with the given strategy."""
     match strategy:
         case "resource-merge":

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reconciler.api.kpt import UpdateStrategy
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import SourceLocation
 from reconciler.packages.clone import ResolvedUpstream, add_merge_comments
 from reconciler.packages.codes import NO_ORIGIN
-from reconciler.packages.kptfile import KPTFILE, Kptfile, KptfileUpstream, Strategy
+from reconciler.packages.kptfile import KPTFILE, Kptfile, KptfileUpstream
 from reconciler.packages.package import Package, join_path
 from reconciler.packages.update.options import MergeOptions
 from reconciler.packages.update.package_diff import is_resource_file, list_changed_files
@@ -25,7 +26,7 @@ from reconciler.packages.update.strategies import UpdateUnit, resolve_missing_pa
 
 
 def update_package_tree(
-    sides: MergeSides, strategy: Strategy, options: MergeOptions, *, is_locked: bool = False
+    sides: MergeSides, strategy: UpdateStrategy, options: MergeOptions, *, is_locked: bool = False
 ) -> UpdateResult:
     """Update the root package with `strategy`, and each subpackage with its own upstream with its own strategy.
 
@@ -72,7 +73,7 @@ def _update_fetched(sides: MergeSides, package: str, options: MergeOptions) -> U
     return update_unit(UpdateUnit(package, sides, options, is_root=False), _read_strategy(sides.local, package))
 
 
-def _read_strategy(files: FileTree, package: str) -> Strategy:
+def _read_strategy(files: FileTree, package: str) -> UpdateStrategy:
     kptfile = find_kptfile(files, package)
     return (kptfile.upstream.update_strategy if kptfile and kptfile.upstream else None) or "resource-merge"
 
@@ -81,7 +82,7 @@ def update_package(
     origin: FileTree,
     updated: FileTree,
     local: FileTree,
-    strategy: Strategy,
+    strategy: UpdateStrategy,
     options: MergeOptions,
     lock: ResolvedUpstream | None = None,
 ) -> UpdateResult:
@@ -114,7 +115,7 @@ def merge_packages(base: FileTree, theirs: FileTree, ours: FileTree, options: Me
     return replace(result, files=ours) if result.has_failed else result
 
 
-def get_update_strategy(upstream: KptfileUpstream | None) -> Strategy:
+def get_update_strategy(upstream: KptfileUpstream | None) -> UpdateStrategy:
     """Return the update strategy of a package. The default is `resource-merge`."""
     return (upstream.update_strategy if upstream else None) or "resource-merge"
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from reconciler.api.kpt import UpdateStrategy
 from reconciler.catalog.files import CommitId, FileTree, SpecialEntry, TreeId
 from reconciler.controllers.override_policies.policy_usage import parse_policy_name
 from reconciler.controllers.results import GeneratedSource, PreviousRender, UpstreamPackage
@@ -20,7 +21,7 @@ from reconciler.krm.json_text import encode_canonical_json
 from reconciler.krm.merge3.rules import ABSENT, Conflict
 from reconciler.krm.yaml.compare import is_equal_data
 from reconciler.packages.clone import read_upstream, read_upstream_lock
-from reconciler.packages.kptfile import KPTFILE, Strategy
+from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package import Package, PackageResource
 from reconciler.packages.update import MergeOptions, UpdateResult, get_update_strategy, merge_packages, update_package
 from reconciler.planning.model.cluster_overrides import PreviousOverrides
@@ -257,11 +258,11 @@ def remove_special_entries(inputs: RenderInputs) -> RenderInputs:
 # The rule in a conflict about a local change that is missing after the render, although no merge reported a conflict.
 NOT_KEPT_RULE = "not-kept"
 # Update strategies that replace local changes. A conflict with a replaced change contains the strategy as its rule.
-REPLACING_STRATEGIES: tuple[Strategy, ...] = ("copy-merge", "force-delete-replace")
+REPLACING_STRATEGIES: tuple[UpdateStrategy, ...] = ("copy-merge", "force-delete-replace")
 EMPTY_SOURCE = PackageSource(FileTree(), FileTree(), FileTree())
 
 
-def merge_source(inputs: RenderInputs, strategy: Strategy | None, options: MergeOptions) -> PackageSource:
+def merge_source(inputs: RenderInputs, strategy: UpdateStrategy | None, options: MergeOptions) -> PackageSource:
     """Merge the local changes of the target branch and then those of the draft into the upstream or generated files.
 
     If there are no local changes, the result contains exactly the upstream or generated files.
@@ -279,7 +280,9 @@ def merge_source(inputs: RenderInputs, strategy: Strategy | None, options: Merge
     return _restore_generated(source, options) if inputs.is_generated else source
 
 
-def _merge_published_changes(inputs: RenderInputs, strategy: Strategy | None, options: MergeOptions) -> PackageSource:
+def _merge_published_changes(
+    inputs: RenderInputs, strategy: UpdateStrategy | None, options: MergeOptions
+) -> PackageSource:
     if inputs.published is None:
         return PackageSource(inputs.source_files, inputs.source_files, inputs.source_files)
     local = _extract_local_source(inputs.published, options)
@@ -316,7 +319,7 @@ def _merge_published_changes(inputs: RenderInputs, strategy: Strategy | None, op
 
 
 def _find_replaced_changes(
-    base: FileTree, local: FileTree, updated: UpdateResult, strategy: Strategy
+    base: FileTree, local: FileTree, updated: UpdateResult, strategy: UpdateStrategy
 ) -> list[Conflict]:
     known = {conflict.file for conflict in updated.conflicts}
     paths = sorted(path for path in {*base, *local} if base.get(path) != local.get(path))

@@ -6,17 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
+from reconciler.api.porch import ConflictPolicy
 from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.files import FileTree, SpecialEntry
 from reconciler.catalog.trace import CatalogView, DependencyReader
 from reconciler.controllers.resource_findings import find_secrets
-from reconciler.controllers.results import (
-    ConfigInjection,
-    ConflictPolicy,
-    UpstreamPackage,
-    Variant,
-    get_default_conflict_policy,
-)
+from reconciler.controllers.results import ConfigInjection, UpstreamPackage, Variant, get_default_conflict_policy
 from reconciler.krm.findings import (
     Finding,
     SourceLocation,

@@ -8,6 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from reconciler.api.base import ReadResult
+from reconciler.api.kpt import UpdateStrategy
 from reconciler.api.manifest import read_manifest
 from reconciler.api.porch import (
     BranchHeadReference,
@@ -15,7 +16,6 @@ from reconciler.api.porch import (
     PackageVariantSpec,
     RevisionReference,
     TagReference,
-    UpdateStrategy,
     UpstreamReference,
     WorkspaceReference,
 )

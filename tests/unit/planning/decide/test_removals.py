@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from reconciler.api.porch import DeletionPolicy
 from reconciler.controllers.deletion_guards import compute_deletion_hash
 from reconciler.controllers.package_variants.set_targets import DownstreamKey
-from reconciler.controllers.results import DeletionGuard, DeletionPolicy, PackageTarget, format_object_id
+from reconciler.controllers.results import DeletionGuard, PackageTarget, format_object_id
 from reconciler.krm.findings import Severity
 from reconciler.krm.objects import ObjectKey
 from reconciler.planning.decide.removals import (
