@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 import yaml
 
+from reconciler.api.kpt import UpdateStrategy
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.findings import select_errors
 from reconciler.packages.clone import add_merge_comments
-from reconciler.packages.kptfile import GitUpstream, Strategy
+from reconciler.packages.kptfile import GitUpstream
 from reconciler.packages.update import (
     FetchedPackage,
     UpdateResult,
@@ -112,7 +113,7 @@ class Repositories:
 
 
 def got(
-    repositories: Repositories, directory: str = "/", ref: str = "", strategy: Strategy = "resource-merge"
+    repositories: Repositories, directory: str = "/", ref: str = "", strategy: UpdateStrategy = "resource-merge"
 ) -> FileTree:
     source = GitUpstream(repo="<repo:upstream>", directory=directory, ref=ref or repositories.branches["upstream"])
     package = get_package(repositories, source, "<root>", OPTIONS, strategy)
@@ -150,7 +151,7 @@ def check(updated: UpdateResult, expected: Mapping[str, str]) -> None:
         for param in rows(table)
     ],
 )
-def test_strategies(strategy: Strategy, row: dict[str, Any]) -> None:
+def test_strategies(strategy: UpdateStrategy, row: dict[str, Any]) -> None:
     folder = row["relPackagePath"].strip("/")
     trees = [tree(row[side]) for side in ("origin", "updated", "local")]
     sides = [file_tree.subtree(folder) for file_tree in trees]
@@ -199,7 +200,7 @@ def local_subpackage_runs() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("row", "result", "strategy"), list(local_subpackage_runs()))
-def test_local_subpackages(row: dict[str, Any], result: dict[str, Any], strategy: Strategy) -> None:
+def test_local_subpackages(row: dict[str, Any], result: dict[str, Any], strategy: UpdateStrategy) -> None:
     repositories = Repositories(row["reposChanges"])
     local = changed_locally(got(repositories), row)
     repositories.commit_the_rest()

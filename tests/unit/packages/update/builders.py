@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from reconciler.api.kpt import UpdateStrategy
 from reconciler.catalog.files import FileTree
 from reconciler.packages.clone import ResolvedUpstream
-from reconciler.packages.kptfile import Strategy
 from reconciler.packages.update import FetchedPackage, MergeOptions, UpdateResult, update_package
 from tests.unit.packages.builders import KPTFILE, build_tree
 
@@ -38,7 +38,7 @@ def format_kptfile(name: str, upstream: str = "", lock: str = "", strategy: str 
 def run_update(
     sides: Iterable[FileTree],
     options: MergeOptions = SAFE,
-    strategy: Strategy = "resource-merge",
+    strategy: UpdateStrategy = "resource-merge",
     lock: ResolvedUpstream | None = None,
 ) -> UpdateResult:
     """Update a package from origin, updated and local, in this order."""

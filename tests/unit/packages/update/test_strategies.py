@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from reconciler.api.kpt import UpdateStrategy
 from reconciler.krm.findings import select_errors
 from reconciler.packages.clone import ResolvedUpstream, clone_package
-from reconciler.packages.kptfile import Strategy
 from reconciler.packages.update import MergeOptions, create_compat_options, update_package
 from tests.unit.packages.builders import read_texts
 from tests.unit.packages.update.builders import SAFE, build_package, format_kptfile, format_resource
@@ -92,7 +92,7 @@ def test_update_that_cannot_be_merged_leaves_the_package_unchanged(
         pytest.param("copy-merge", {"r.yaml": B, "mine.yaml": C, "edited.txt": "new"}, id="copied-over"),
     ],
 )
-def test_update_strategy(strategy: Strategy, expected: Files) -> None:
+def test_update_strategy(strategy: UpdateStrategy, expected: Files) -> None:
     origin = build_package({"r.yaml": A, "old.yaml": A, "edited.txt": "old"})
     updated = build_package({"r.yaml": B, "edited.txt": "new"})
     local = build_package({"r.yaml": A, "old.yaml": A, "mine.yaml": C, "edited.txt": "mine"})
