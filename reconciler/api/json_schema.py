@@ -17,6 +17,11 @@ from reconciler.api.base import ApiModel
 from reconciler.api.manifest import Manifest
 
 _DEFINITIONS = "#/$defs/"
+_NAMESPACES = {
+    "namespaced": {"type": ["string", "null"], "description": "Namespace of the object."},
+    "default": {"type": ["string", "null"], "description": 'Namespace of the object. The default is "default".'},
+    "cluster": {"enum": ["", None], "description": "Objects of this kind have no namespace."},
+}
 _ANY_SCALAR = {"type": ["string", "number", "boolean", "null"]}
 
 
@@ -68,6 +73,8 @@ def _allow_empty(schema: JsonSchemaValue, *, allow_text: bool) -> JsonSchemaValu
     if "$ref" in schema:
         return {**{key: value for key, value in schema.items() if key != "$ref"},
                 "anyOf": [{"$ref": schema["$ref"]}, {"type": "null"}]}  # fmt: skip
+    if "const" in schema:
+        schema = {"enum": [schema["const"]], **{key: value for key, value in schema.items() if key != "const"}}
     if "enum" in schema and allow_text:
         # Editors complete the values of `enum`, so it must not contain null and the empty string.
         values, rest = schema["enum"], {key: value for key, value in schema.items() if key not in ("enum", "type")}
@@ -83,9 +90,6 @@ def _allow_empty(schema: JsonSchemaValue, *, allow_text: bool) -> JsonSchemaValu
         return {**schema, "anyOf": [*options, {"type": "null"}]}
     if "enum" in schema:
         return {**{key: value for key, value in schema.items() if key != "type"}, "enum": [*schema["enum"], None]}
-    if "const" in schema:
-        rest = {key: value for key, value in schema.items() if key not in ("const", "type")}
-        return {**rest, "enum": [schema["const"], None]}
     if "type" in schema:
         types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
         return {**schema, "type": [*dict.fromkeys([*types, "null"])]}
@@ -141,7 +145,10 @@ def build_manifest_schema(model: type[Manifest]) -> dict[str, Any]:
     properties["apiVersion"] = {"enum": [*model.api_versions], "description": "API group and version."}
     properties["kind"] = {"const": kind, "description": description}
     properties["metadata"] = _build_metadata_schema(model)
-    required = [name for name in ("apiVersion", "kind", "metadata", "spec") if name in properties]
+    if model.is_open:
+        del properties["status"]
+    optional = "spec" if model.is_spec_optional else ""
+    required = [name for name in ("apiVersion", "kind", "metadata", "spec") if name in properties and name != optional]
     rest = {key: value for key, value in schema.items() if key not in ("title", "description", "type", "required")}
     return {"title": kind, "description": description, "type": "object", "required": required, **rest}
 
@@ -157,16 +164,11 @@ def _build_metadata_schema(model: type[Manifest]) -> dict[str, Any]:
         "required": ["name"],
         "properties": {
             "name": {"type": "string", "minLength": 1, "description": "Name of the object."},
-            "namespace": {
-                "type": ["string", "null"],
-                "description": 'Namespace of the object. The default is "default".'
-                if model.has_default_namespace
-                else "Namespace of the object.",
-            },
+            "namespace": _NAMESPACES[model.scope],
             "labels": {
                 "description": "Labels of the object.",
                 "type": ["object", "null"],
-                "properties": {},
+                "properties": {**model.label_schemas},
                 "additionalProperties": _ANY_SCALAR,
             },
             "annotations": {

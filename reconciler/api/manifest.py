@@ -1,17 +1,18 @@
 """Models of whole manifests: apiVersion, kind, metadata, spec and status.
 
-A kind is a subclass of `Manifest` with the type of its spec. The class name is the kind.
+A kind is a subclass of `Manifest` that declares its spec. The class name is the kind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 
-from reconciler.api.base import ApiModel, FieldMessage, Model, ReadResult, read_model
+from reconciler.api.base import ApiModel, FieldIssue, FieldMessage, ReadResult, read_model
 from reconciler.api.messages import DEFAULT_TEMPLATES, MessageTemplates
+from reconciler.krm.field_text import quote_value
 
 
 class Metadata(ApiModel):
@@ -26,26 +27,48 @@ class Manifest(ApiModel):
     """An object of the config repository."""
 
     api_versions: ClassVar[tuple[str, ...]] = ()
+    """The supported values of apiVersion."""
     templates: ClassVar[MessageTemplates] = DEFAULT_TEMPLATES
+    """The message templates for all fields of the kind."""
+    scope: ClassVar[Literal["namespaced", "default", "cluster"]] = "namespaced"
+    """`cluster` if an object must have no namespace. `default` if an object without a namespace is in `default`."""
+    is_spec_optional: ClassVar[bool] = False
+    """Whether an object without a spec is valid in the JSON Schema."""
+    label_schemas: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """JSON Schemas of the labels that the reconciler reads."""
     annotation_schemas: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """JSON Schemas of the annotations that the reconciler reads. Their type is string."""
-    has_default_namespace: ClassVar[bool] = False
-    """Whether an object without a namespace is in the namespace `default`."""
 
     api_version: Any = Field(None, description="API group and version.")
     kind: Any = None
     metadata: Metadata = Metadata()
     spec: Any = None
-    status: Any = Field(None, description="Programs write this field. It is not read.")
+    status: Any = Field(None, description="Programs write this field. The reconciler does not read this field.")
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue for a namespace of an object that is not namespaced."""
+        metadata = data.get("metadata")
+        namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else None
+        if cls.scope == "cluster" and namespace:
+            text = f"{{path}} must be absent, not {quote_value(namespace)}: a {cls.__name__} has no namespace"
+            yield FieldIssue(text, ("metadata", "namespace"))
 
 
-def read_manifest(model: type[Model], data: Mapping[str, Any]) -> ReadResult[Model]:
+AnyManifest = TypeVar("AnyManifest", bound=Manifest)
+
+
+def read_manifest(model: type[AnyManifest], data: Mapping[str, Any]) -> ReadResult[AnyManifest]:
     """Read a whole object. An object of an unsupported version has only one error."""
-    if not issubclass(model, Manifest):
-        raise TypeError(f"{model.__name__} is not a manifest")
     version = data.get("apiVersion")
-    if version not in model.api_versions:
-        versions = " or ".join(text.rpartition("/")[2] for text in model.api_versions)
-        text = f"unsupported {model.__name__} apiVersion {version}; use {versions}"
-        return ReadResult(None, (FieldMessage(("apiVersion",), text),))
-    return read_model(model, data, model.templates)
+    if version in model.api_versions:
+        return read_model(model, data, model.templates)
+    template = model.templates.find("api_version", "apiVersion")
+    text = template.format(
+        kind=model.__name__,
+        found=version,
+        value=quote_value(version),
+        allowed=" or ".join(model.api_versions),
+        versions=" or ".join(name.rpartition("/")[2] for name in model.api_versions),
+    )
+    return ReadResult(None, (FieldMessage(("apiVersion",), text),))

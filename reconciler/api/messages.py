@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 ISSUE = "issue"
 """The error type of rules that the models declare. The context contains the text and the finding code."""
 _TEMPLATES = {
+    "api_version": "apiVersion must be {allowed}, not {value}",
     "missing": "{path} must be set",
     "string_too_short": "{path} must be a string that is not empty",
     "string_type": "{path} must be a string{found}: quote it",

@@ -36,6 +36,7 @@ from reconciler.krm.yaml import DataPath
 
 PORCH_TEMPLATES = MessageTemplates(
     {
+        "api_version": "unsupported {kind} apiVersion {found}; use {versions}",
         "missing": "missing required field {path}",
         "string_too_short": "missing required field {path}",
         "unknown_field": 'unknown field "{path}" (allowed: {allowed}{suggestion})',

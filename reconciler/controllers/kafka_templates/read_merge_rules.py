@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from reconciler.api import strimzi
+from reconciler.api.manifest import read_manifest
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.kafka_templates.codes import TEMPLATE_RULE_INVALID
 from reconciler.controllers.kafka_templates.model import (
@@ -16,16 +18,12 @@ from reconciler.controllers.kafka_templates.model import (
     RuleSide,
     TemplateMergeRule,
 )
-from reconciler.controllers.validation import FieldFindings, FieldReader
+from reconciler.controllers.validation import create_field_findings
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
-from reconciler.krm.yaml import DataPath, parse_yaml
+from reconciler.krm.yaml import parse_yaml
 
-_OBJECT_FIELDS = ("apiVersion", "kind", "metadata", "spec", "status")
-_SPEC_FIELDS = ("parent", "child", "properties", "parentOnly", "nullMeans", "emptyMeans")
-_SIDE_FIELDS = ("apiGroup", "kind", "versions", "path", "called")
-_CHILD_FIELDS = (*_SIDE_FIELDS, "parentLabel")
 _BUILT_IN = "kafka-node-pool.yaml"
 
 
@@ -77,66 +75,19 @@ def read_merge_rules(catalog: Catalog) -> TemplateMergeRules:
 
 def read_merge_rule(rule_object: ConfigObject) -> tuple[TemplateMergeRule | None, tuple[Finding, ...]]:
     """Return a valid rule. Return None and all errors if the rule is invalid."""
-    errors = FieldFindings(rule_object.location_of, TEMPLATE_RULE_INVALID)
-    reader = FieldReader(rule_object.data, (), errors, _OBJECT_FIELDS)
-    if rule_object.api_version != TEMPLATE_RULE_API_VERSION:
-        reader.add_finding(
-            "apiVersion", f"must be {TEMPLATE_RULE_API_VERSION}, not {quote_value(rule_object.api_version)}"
-        )
-    if rule_object.key.namespace:
-        errors.add(
-            ("metadata", "namespace"),
-            f"must be absent, not {rule_object.key.namespace}: a {TEMPLATE_RULE_KIND} has no namespace",
-        )
-    spec = reader.read_mapping("spec", _SPEC_FIELDS)
-    parent, child = spec.read_mapping("parent", _SIDE_FIELDS), spec.read_mapping("child", _CHILD_FIELDS)
-    sides = _read_side(parent), _read_side(child)
-    label = child.read_text("parentLabel", required=True)
-    properties, parent_only = _read_properties(spec)
-    spec.read_choice("nullMeans", ("inherit",), "inherit")
-    spec.read_choice("emptyMeans", ("reset",), "reset")
-    if (sides[0].group, sides[0].kind) == (sides[1].group, sides[1].kind):
-        child.add_finding("kind", f"must differ from the parent's kind {quote_value(sides[0].kind)}")
-    if errors.findings:
-        return None, tuple(errors.findings)
-    return TemplateMergeRule(rule_object.key.name, *sides, label, properties, parent_only), ()
+    result = read_manifest(strimzi.TemplateMergeRule, rule_object.data)
+    if result.model is None:
+        return None, create_field_findings(rule_object, result.errors, TEMPLATE_RULE_INVALID)
+    spec = result.model.spec
+    parent, child = _create_side(spec.parent), _create_side(spec.child)
+    rule = TemplateMergeRule(
+        rule_object.key.name, parent, child, spec.child.parent_label, spec.properties, spec.parent_only
+    )
+    return rule, ()
 
 
-def _read_side(fields: FieldReader) -> RuleSide:
-    group, kind = fields.read_text("apiGroup"), fields.read_text("kind", required=True)
-    label = fields.read_text("called") or kind.lower()
-    if (group, kind) == ("", "Secret"):
-        # Reject Secrets, because status files, plans and explanations show the result of a merge.
-        fields.add_finding("kind", "must not be Secret, because its values must not be shown")
-    return RuleSide(group, kind, _read_path(fields), label, fields.read_texts("versions"))
-
-
-def _read_path(fields: FieldReader) -> DataPath:
-    text = fields.read_text("path", required=True)
-    path = tuple(text.split("."))
-    if text and (not all(path) or path[0] in _OBJECT_FIELDS[:3]):
-        requirement = (
-            "must be the path of the template, such as spec.template, outside of apiVersion, kind and metadata"
-        )
-        fields.add_finding("path", f"{requirement}, not {quote_value(text)}")
-    return path
-
-
-def _read_properties(spec: FieldReader) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the properties that parent and child share, and the properties that only the parent can have."""
-    properties, parent_only = _read_names(spec, "properties"), _read_names(spec, "parentOnly")
-    if not properties:
-        spec.add_finding("properties", "must contain the properties that parent and child share")
-    for name in sorted({*properties} & {*parent_only}):
-        spec.add_finding("parentOnly", f"must not contain {quote_value(name)}, which is also in properties")
-    return properties, parent_only
-
-
-def _read_names(fields: FieldReader, name: str) -> tuple[str, ...]:
-    names = fields.read_texts(name)
-    for duplicate in sorted({candidate for candidate in names if names.count(candidate) > 1}):
-        fields.add_finding(name, f"must not contain {quote_value(duplicate)} twice")
-    return names
+def _create_side(side: strimzi.MergeRuleParent) -> RuleSide:
+    return RuleSide(side.api_group, side.kind, side.steps, side.called or side.kind.lower(), side.versions)
 
 
 def _find_contradictions(

@@ -1,7 +1,7 @@
 """Converts the kinds that a config can contain from a short notation to JSON Schema files.
 
-The models in `api/` declare the kinds of Porch. The YAML files in this folder contain the other kinds in a short
-notation. The notation is JSON Schema with these additional keywords:
+The models in `api/` declare the kinds of Porch and Strimzi. The YAML files in this folder contain the other kinds in a
+short notation. The notation is JSON Schema with these additional keywords:
 
 - `fields`: the properties of a mapping. Other properties are not allowed.
 - `open`: if true, other properties are allowed.
@@ -26,6 +26,7 @@ from typing import Any
 from reconciler.api.json_schema import build_manifest_schema
 from reconciler.api.manifest import Manifest
 from reconciler.api.porch import PackageRevisionSet, PackageVariant, PackageVariantSet
+from reconciler.api.strimzi import Kafka, KafkaNodePool, TemplateMergeRule
 from reconciler.controllers.components.model import API_VERSION
 from reconciler.krm.objects import split_api_version
 from reconciler.krm.yaml import parse_yaml
@@ -109,7 +110,7 @@ def _allow_null(schema: dict[str, Any]) -> dict[str, Any]:
 DIALECT = "http://json-schema.org/draft-07/schema#"
 """The JSON Schema version: the newest version that all common YAML editors and validators support."""
 
-_SCHEMA_FILES = ("porch", "kubeadmiral", "greenhouse", "composition", "strimzi", "kpt")
+_SCHEMA_FILES = ("porch", "kubeadmiral", "greenhouse", "composition", "kpt")
 
 
 @dataclass(frozen=True)
@@ -222,7 +223,9 @@ def _build_metadata(entry: Node) -> Node:
     }
 
 
-_MODELS: tuple[type[Manifest], ...] = (PackageVariant, PackageVariantSet, PackageRevisionSet)
+_MODELS: tuple[type[Manifest], ...] = (
+    PackageVariant, PackageVariantSet, PackageRevisionSet, Kafka, KafkaNodePool, TemplateMergeRule,
+)  # fmt: skip
 
 
 def _build_model_kind(model: type[Manifest]) -> Kind:

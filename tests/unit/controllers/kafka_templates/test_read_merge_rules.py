@@ -86,7 +86,7 @@ def test_built_in_rule() -> None:
         ),
         pytest.param(side("child", path="spec..x"), "/spec/child/path", "must be the path of the template", id="path"),
         pytest.param(side("parent", path="metadata.x"), "/spec/parent/path", "must be the path", id="path-of-identity"),
-        pytest.param(side("parent", kind=None), "/spec/parent/kind", "must be a string that is not empty", id="kind"),
+        pytest.param(side("parent", kind=None), "/spec/parent/kind", "must be set", id="kind"),
         pytest.param(side("parent", parentLabel="x"), "/spec/parent/parentLabel", "is unknown", id="a-childs-field"),
         pytest.param({"more": 1}, "/spec/more", "is unknown; allowed are parent, child", id="unknown"),
         pytest.param(
