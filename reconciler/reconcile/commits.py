@@ -135,7 +135,7 @@ def _write_drafts(
 def _list_draft_commits(
     remote: Remote, target: Target, push: PushCommits, first_index: int, config_seconds: int
 ) -> Iterator[NewCommit]:
-    """Yield the commits of one draft branch. A parent is a commit ID, or the index of a commit in the same stream."""
+    """Yield the commits of one draft branch. A parent is a commit ID, or the index of a commit in the same write."""
     parent: CommitId | int = push.start_commit
     seconds = max(remote.read_commit(push.start_commit).seconds, config_seconds)
     if push.merge:
@@ -149,9 +149,9 @@ def _list_draft_commits(
 
 
 def _build_merge(remote: Remote, target: Target, head: CommitId, merge: TargetBranchMerge, seconds: int) -> NewCommit:
-    """Return a merge commit of the target branch into a draft, without other changes.
+    """Return a commit that merges the target branch into a draft, and changes nothing else.
 
-    Without other changes, a rebase of the draft gives the same tree as a merge, e.g. with "Rebase and merge" on GitHub.
+    Therefore, rebasing the draft gives the same tree as merging it, e.g. with "Rebase and merge" on GitHub.
     """
     changed = remote.list_changes(merge.base, merge.commit, head)
     changes = tuple(PutObject(path, entry.id, entry.mode) if entry else DeletePath(path) for path, entry in changed)
@@ -186,7 +186,8 @@ def _with_heads(plan: TargetPlan, heads: Mapping[str, CommitId]) -> TargetState:
     drafts = dict(plan.next_state.drafts)
     for push in list_pushes(plan):
         is_removal = push.branch in plan.heads.removal_branches
-        # Keep the recorded pull request of a branch, but not after it was closed, because it is not opened again.
+        # Keep the record of the pull request, unless the pull request was closed. A closed pull request is not opened
+        # again.
         recorded = drafts.get(push.branch) if push.branch not in plan.heads.closed_drafts else None
         pull_request = recorded.pull_request if recorded else None
         drafts[push.branch] = DraftBranch(

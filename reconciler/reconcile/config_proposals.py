@@ -51,7 +51,7 @@ from reconciler.reconcile.failures import (
 )
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX
 
-# The state of config proposals has this name. No Repository object can have the same name, because of the underscore.
+# The name of the state of config proposals. Because of the underscore, no Repository object can have the same name.
 PROPOSAL_STATE_NAME = "_config"
 YamlReader = Callable[[bytes], YamlFile]
 
@@ -190,9 +190,9 @@ class RepositoryConfigProposals:
     def _find_written_state(
         self, pins: Sequence[RevisionPin], snapshot: ConfigBranchSnapshot, config: ConfigSnapshot
     ) -> ProposalState | None:
-        """Return the state for the commit on the proposal branch, if an earlier push moved only the branch.
+        """Return the state that is missing if an earlier push moved the proposal branch without its state.
 
-        Return None if the head of the branch is not the commit that the daemon would write.
+        Return None if the head of the branch is not the commit that the daemon would write now.
         """
         proposal = plan_proposal(
             pins,

@@ -100,7 +100,7 @@ class RootCommits:
 
     @property
     def first(self) -> CommitId:
-        """The root commit that is found by following first parents. Raises GitError."""
+        """The root commit at the end of the first-parent history. Raises GitError."""
         return self._roots[0]
 
     def contains(self, commit: str) -> bool:
@@ -241,7 +241,7 @@ _KINDS = {SYMLINK_MODE: "a symbolic link", SUBMODULE_MODE: "a submodule", DIRECT
 def _read_entry_kind(reader: ObjectReader, tree: TreeId, path: str) -> str:
     """Return the kind of the entry at a path, such as "a symbolic link". Return "" if the path does not exist.
 
-    If a parent of the path is not a directory, return "below" and the kind of the parent.
+    If a parent of the path is not a directory, return the kind of the parent, e.g. "below a symbolic link".
     """
     segments = path.split("/")
     for count in range(1, len(segments) + 1):

@@ -1,6 +1,6 @@
 """Data that a pass stores for later passes, in the cache folder or in the memory of the service.
 
-If this data is deleted, packages are rendered with the same content. There are these other effects:
+If this data is deleted, packages are still rendered with the same content. The effects are:
 - `FirstSeenTimes`: The delay of each approval by annotation starts again. The ages of published packages come from
   commit dates.
 - `KnownHeads`: A pass cannot detect that an empty repository has replaced the repository of a target. The state of a
@@ -213,9 +213,9 @@ class CompletedPass:
     functions: tuple[str, ...] = ()
 
     def is_current(self, now: int) -> bool:
-        """Return whether no other pass is due at `now`.
+        """Return whether this pass is still up to date at `now`, because no scheduled pass is due yet.
 
-        If a due time is set and `now` is before this pass, return False, because the clock was set back.
+        If a pass is scheduled and `now` is before this pass, the clock was set back. The result is then False.
         """
         return self.due is None or self.at <= now < self.due
 

@@ -102,7 +102,7 @@ class PassContext:
         config: The config.
         source_files: The files of all upstream trees that the pass read, and of the trees that new states refer to.
         render_count: The number of renders.
-        failures: Unexpected exceptions that did not end the planning of a target.
+        failures: Unexpected exceptions after which the planning of the target continued.
         rollouts: The progress of the rollouts.
     """
 
@@ -225,8 +225,8 @@ class PassContext:
         cached = {target.key: plan for target in targets if (plan := self._find_cached_plan(target))}
         changed = [target for target in targets if target.key not in cached]
         if cached:
-            # Prefetch the branches of the other targets. They were not prefetched with the states, because the states
-            # of these targets were in the cache.
+            # Prefetch the branches of targets without a cached plan. They were not prefetched with the states, because
+            # the states of these targets were in the cache.
             prefetch_branches(changed, self._remotes, self._services.state_ref)
         prepared = [self._prepare(target) for target in changed]
         if self._renderer.cluster_overrides.rollouts:
@@ -236,7 +236,7 @@ class PassContext:
             with repository_boundary("the rollouts of override policies"):
                 self._evaluate_rollouts()
         except InternalGitError as error:
-            # Report an error for each target, because packages cannot be rendered if the progress of rollouts is
+            # Report the error for each target, because no package can be rendered while the progress of rollouts is
             # unknown.
             prepared = [_create_error_plan(target, _create_read_error(target, error)) for target in changed]
         decided = []
@@ -270,7 +270,7 @@ class PassContext:
                 claims = self._build_claims(target)
                 return self._cache.find_plan(target, remote.refs, claims, self._read_cached_requests)
         except InternalGitError as error:
-            # Return None, because planning the target again reports the same error for the target.
+            # Plan the target again, because the planning reports the same error in a finding.
             self.failures.append(error.failure)
             return None
 
@@ -351,7 +351,10 @@ class PassContext:
         return self._prepared_other_shards[target.key]
 
     def _list_owners_in_other_shards(self, decided: Iterable[DecidedTarget | TargetPlan]) -> frozenset[ObjectKey]:
-        """Return the owners of packages that move to another shard, if a state in that shard already records them."""
+        """Return the owners whose new packages are already recorded on targets of other shards.
+
+        Such an owner had a package on a target of this shard, and now requests one on a target of another shard.
+        """
         package_targets = (
             package_target
             for owner in find_owners_of_unrequested_packages(decided)
@@ -397,9 +400,10 @@ class PassContext:
         return has_same_result(decided, self._build_claims(target), self._renderer.dependency_reader)
 
     def survey_target(self, target: Target, others: Iterable[Target]) -> PreparedTarget | TargetPlan:
-        """Return the inputs for the decision about one target, or an error plan.
+        """Return the inputs for the decision about one target, or a plan with an error.
 
-        During a rollout, read `others` as well, because the progress of a rollout depends on all clusters."""
+        During a rollout, also read the targets `others`, because the progress of a rollout depends on all clusters.
+        """
         prepared = self._prepare(target)
         if self._renderer.cluster_overrides.rollouts:
             for other in others:
@@ -464,8 +468,8 @@ class PassContext:
             for package, record in packages.items()
             if record.published_version
         }
-        # Use 0 as the publication time of unrecorded versions. Otherwise a rollout would never continue if each pass
-        # has an empty cache, for example on a new CI runner.
+        # Use the publication time 0 if no publication of the target is recorded. With the current time, a rollout would
+        # never continue if each pass has an empty cache, for example on a new CI runner.
         return self._services.publication_times.update(
             f"{target.repository_id} {target.name}", versions, self._now, start=0
         )
@@ -527,8 +531,8 @@ class PassContext:
     @cached_property
     def _origin(self) -> ConfigOrigin:
         root_commits = self.config.root_commits
-        # While the history of the config is replaced and not acknowledged, use no root commit, so that states keep the
-        # recorded one.
+        # If the history of the config was replaced, and no person has acknowledged this, use no root commit.
+        # States then keep the recorded one.
         is_replaced = any(finding.code == CONFIG_HISTORY_REPLACED.name for finding in self._catalog.unproven_deletions)
         return ConfigOrigin(self.config.directory, "" if is_replaced or root_commits is None else root_commits.first)
 
@@ -537,17 +541,17 @@ class PassContext:
         return self._services.find_target_conflicts(self._catalog)
 
     def _check_reset(self, target: Target, remote: Remote) -> Finding | None:
-        """Return an error if the repository of a target without branch and state was emptied. Return None if not.
+        """Return an error if the repository of a target without branch and state was reset, else None.
 
         The known heads are the evidence that the target, or another target in the repository, had a branch before.
         """
         if target.url in self._remotes.failures:
-            # Report no reset, because the current content of the repository is unknown.
+            # Do not report a reset, because it is unknown what the repository contains now.
             return None
         if self._services.known_heads.find(target):
             return self._check_acknowledged_reset(target)
-        # Report an error if another target of the empty repository had a branch, because a new commit in an emptied
-        # repository would make its restore more difficult.
+        # Report an error if another target in the empty repository had a branch. A new commit would make it more
+        # difficult to restore the repository.
         is_emptied = not remote.refs and any(
             self._check_acknowledged_reset(other)
             for other in self._services.list_targets(self._catalog)
@@ -676,7 +680,7 @@ def _list_packages(claims: TargetClaims, state: TargetState) -> set[str]:
 
 
 def _is_similar_to_owner(key: ObjectKey) -> bool:
-    """Return whether an object has a similar kind as an owner of packages, but no controller processes it."""
+    """Return whether an object has the API group or the kind of a package owner, but no controller processes it."""
     if key.group == PORCH_GROUP:
         return key.kind not in _KINDS
     return key.kind in _KINDS and key.kind != "Repository"

@@ -66,7 +66,7 @@ class PassSummary:
 
 
 class PassRunner:
-    """Runs passes over one config. A pass is skipped if no input has changed since a pass without remaining work."""
+    """Runs passes. A pass is skipped if the last pass completed all work and no input has changed since."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class PassRunner:
 
     @property
     def seconds_until_due(self) -> float:
-        """The seconds until the next pass is due although no ref has moved. Infinite if no pass is due."""
+        """The seconds until the next pass that is due even if no ref moves. Infinite if no pass is due."""
         return math.inf if self._due_at is None else self._due_at - self._services.clock()
 
     def run(self) -> bool:
@@ -123,9 +123,8 @@ class PassRunner:
             plan = replace(report.plan, findings=(*report.plan.findings, *maintenance_findings))
             report = replace(report, plan=plan)
             self._due_at = report.due_at
-            # Do not skip the next pass if refs have moved. The next pass must read new tags, because they can be
-            # upstreams, and it must detect published drafts. After a second fetch, it must plan for new drafts of other
-            # writers.
+            # Do not skip the next pass if this pass moved refs. It must read new tags, which can be upstreams, and
+            # detect published drafts. If a remote was fetched again, it must also read new drafts of other writers.
             has_moved = report.tags.has_new_tags or report.approvals.has_changed_refs or remotes.has_refetched
             # Do not skip the next pass if evidence of a deletion is missing, because the evidence can be in files
             # outside of the config directory, which no digest of refs covers.

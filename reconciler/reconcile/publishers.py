@@ -238,7 +238,10 @@ def status_branch_errors(branch: str) -> Iterator[None]:
 
 
 def check_status_paths(paths: Collection[str], branch: str) -> None:
-    """Raise StatusBranchError if `paths` are not the files of a status branch, because a pass would delete them."""
+    """Raise StatusBranchError if a branch has files that do not belong to a status branch.
+
+    A pass would delete these files.
+    """
     if paths and not is_status_branch(paths):
         examples = ", ".join(sorted(paths)[:3])
         raise StatusBranchError(
@@ -276,7 +279,7 @@ class _LocalPublisher:
     status_findings: tuple[Finding, ...] = ()
 
     def store_known_heads(self, heads: KnownHeads) -> None:
-        """Do nothing, because only a push proves that a target branch is in use."""
+        """Do nothing, because only a push proves that the daemon uses a target branch."""
 
     def store_publication_times(self, times: FirstSeenTimes) -> None:
         """Do nothing, because a dry run must not start the delay of an approval."""
@@ -350,7 +353,7 @@ class FolderPublisher(_LocalPublisher):
         self.status_findings = tuple(findings)
         try:
             self._clear()
-            # Create the folder even if a shard has no target.
+            # Create the folder even if nothing is written to it, for example because a shard has no target.
             self._out.mkdir(parents=True, exist_ok=True)
             for path, data in files.items():
                 _write_file(self._out / "status" / path, data)

@@ -64,8 +64,9 @@ def push_plans(
 ) -> Iterator[tuple[WrittenPlan, PushOutcome]]:
     """Write and push the plans of each remote, and yield the outcome of each target.
 
-    All commits are written before the first push, because the writers use readers that are closed at the end of the
-    pass. If a push is slow, the function does not wait for it, and the outcome of its targets is `PushPostponed`.
+    All commits are written before the first push. A slow push can still run at the end of the pass, when the object
+    readers that writing needs are closed. The function does not wait for a slow push, and the outcome of its targets is
+    `PushPostponed`.
     """
     # Write to several mirrors at the same time, because each write mostly waits for git processes.
     with ThreadPoolExecutor(max_pushes) as pool:
@@ -90,7 +91,7 @@ def _write(context: PassContext, group: RemotePlans) -> list[WrittenPlan | tuple
     if not isinstance(written, GitError):
         return [*written]
     if len(plans) == 1 or isinstance(written, MirrorBusyError | CacheUnusableError | GitTimeoutError):
-        # Do not write each plan separately, because these errors affect the whole mirror and would occur again.
+        # Do not write each plan separately. These errors affect the whole mirror, so that each write would fail.
         return [(plan, written) for plan in plans]
     results: list[WrittenPlan | tuple[TargetPlan, GitError]] = []
     for plan in plans:
@@ -166,7 +167,7 @@ class PassReport:
 
     @property
     def is_final(self) -> bool:
-        """Whether another pass with the same refs would change nothing. A remote would refuse a refused push again."""
+        """Whether another pass with the same refs would change nothing. A refused push counts as final."""
         return PUSH_FAILED.name not in self._codes and not isinstance(self.proposal_outcome, PushStale)
 
     @property
@@ -227,7 +228,8 @@ def decide_and_publish(
         )
     _log_moves(pushed)
     plans = progress.build_final_plans()
-    # Do this only in the leader shard, which reports the status of all shards and proposes config changes for them.
+    # Plan the targets of other shards only in the leader shard, which reports the status of all shards and proposes
+    # config changes for them.
     other_shards = context.plan_other_shards(plans.values()) if shard.is_leader else OtherShardPlans()
     all_plans = {**plans, **{plan.target.key: plan for plan in other_shards.plans}}
     proposal = (
@@ -285,7 +287,7 @@ def decide_and_publish(
         update_cache = partial(_update_cache, pass_cache, fleet, context, progress, remotes)
         last_steps.run("the results of this pass", update_cache, None)
     if last_steps.findings:
-        # Report these findings only in the log and in the result, because the status is already written.
+        # Report errors of the last steps only in the log and in the result, because the status is already written.
         log_failures(last_steps.findings)
         fleet = replace(fleet, findings=(*fleet.findings, *last_steps.findings))
     postponed = [

@@ -115,7 +115,7 @@ class RenderBatches:
         jobs = len(batch.jobs)
         if jobs < _MAX_JOBS_PER_BATCH and len(batch.prepared) < _MAX_TARGETS_PER_BATCH:
             return False
-        # Before the executor session is open, add targets until there are enough jobs to open it.
+        # Before the executor session is open, the batch is full only if it has enough jobs to open the session.
         return not jobs or self._session is not None or self._executor is None or self._executor.should_distribute(jobs)
 
     def _decide_without_renders(self, target: PreparedTarget, jobs: list[Job]) -> DecidedTarget | TargetPlan | None:

@@ -186,7 +186,7 @@ def _build_withdraw_commit(
 
 
 def _list_withdraw_changes(draft: OpenDraft, package: DraftedPackage, remote: Remote) -> Iterator[TreeChange]:
-    """Yield the changes that restore the content before the draft, so that the next pass detects a declined draft."""
+    """Yield the changes that reset a package to its content before the draft. The next pass then declines the draft."""
     target = draft.target
     version = package.record.draft_version
     base_tree = version.against if version else package.published_tree
@@ -313,7 +313,7 @@ class AnnotationApprovals:
         return _merge_results(_build_result(approvals, outcomes.get(approvals.target), now) for approvals in prepared)
 
     def _push(self, remote: Remote, prepared: Sequence[_TargetApprovals]) -> Mapping[Target, PushOutcome]:
-        """Push one target of each target branch. The next pass pushes other targets with the same branch."""
+        """Push only one target of each target branch. The next pass pushes the other targets on the same branch."""
         refused = {
             approvals.target: self._refused[approvals.commit]
             for approvals in prepared
@@ -352,7 +352,7 @@ class AnnotationApprovals:
             if isinstance(approval, Finding):
                 findings.append(approval)
                 continue
-            # Do not publish a draft in the pass that pushes it, because people must be able to see it before.
+            # Do not publish a draft in the pass that pushes it, because people must be able to see the draft first.
             if approval.due_at <= now and approval.draft.branch not in pushed_branches:
                 due.append(approval)
             else:

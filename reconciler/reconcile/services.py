@@ -168,8 +168,8 @@ class PassServices:
         preload: Imports the code that a config needs, while remotes are being fetched.
         list_urls: Returns the URLs of all upstreams, and the URLs of all targets.
         list_settings_urls: Returns the URL of each repository in the settings, or the error if the URL cannot be used.
-        find_rival_claims: Finds objects that define the same cluster, name or target.
-        find_claimed_targets: Returns the target that each object in definition conflicts defines.
+        find_rival_claims: Finds definition conflicts: different objects that define the same cluster, name or target.
+        find_claimed_targets: Returns the targets that the objects in definition conflicts define, by object.
         create_text_writer: Creates the writer of commit messages and status files for a config ID.
         state_ref: The template of state refs, which contains `{repository}`.
         draft_template: The template of names of draft branches.

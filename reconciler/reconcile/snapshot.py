@@ -54,7 +54,7 @@ def add_unproven_deletions(
     states: Collection[TargetState],
     max_percent: int,
 ) -> Catalog:
-    """Return the catalog with the reasons why missing objects do not count as deleted. Raises GitError."""
+    """Return the catalog with errors about missing objects without evidence of their deletion. Raises GitError."""
     findings = (
         *check_config_is_not_empty(catalog, config, bool(targets)),
         *find_unproven_config_deletions(catalog, config, targets, states, max_percent),
@@ -90,7 +90,7 @@ def check_config_is_not_empty(catalog: Catalog, config: ConfigSnapshot, has_targ
             SourceLocation(config.directory),
         )
     elif not has_targets and not any(key.group == COMPONENTS for key in catalog.objects):
-        # Accept component types without a cluster, because their schemas are published with the status.
+        # A config without clusters is allowed if it has component types, whose schemas are published with the status.
         yield CONFIG_EMPTY.finding(
             f"the config has no Repository and no cluster, {_describe_content(catalog, config)}: nothing is reconciled"
             " or removed. Correct the config branch, `config.directory` or .krmignore. To remove all packages, keep the"
@@ -140,9 +140,9 @@ def resolve_definition_conflicts(
 ) -> Catalog:
     """Return the catalog with resolved definition conflicts. The earlier of several definitions stays in effect.
 
-    If the earlier definition is unknown, none of the definitions has an effect. To find it, the recorded packages of
-    targets have priority over other records and over the config history. If there are conflicts, `fetch` is called with
-    the URLs of all targets.
+    The recorded packages of targets show which definition is the earlier one. If they do not, the other records are
+    used, and then the config history. If the earlier definition is still unknown, no definition has an effect. If there
+    are conflicts, `fetch` is called with the URLs of all targets.
     """
     for find in (find_duplicates, services.find_rival_claims):
         conflicts = find(catalog)
@@ -191,7 +191,7 @@ def _list_recorded_sources(states: Iterable[TargetState]) -> Iterator[tuple[str,
 def _find_by_source(
     conflict: DefinitionConflict, config: ConfigSnapshot, recorded: Collection[tuple[str, str]]
 ) -> ConfigObject | None:
-    """Return the definition that a state records with its file.
+    """Return the definition whose file and object ID are recorded in a state.
 
     Return None if there is no such definition, or more than one.
     """
@@ -202,7 +202,7 @@ def _find_by_source(
 
 
 def _find_by_package(conflict: DefinitionConflict, states: Iterable[TargetState]) -> ConfigObject | None:
-    """Return the definition that a state records as a source of the package in conflict.
+    """Return the definition that a state records as a config source of the package `conflict.package`.
 
     Return None if there is no such definition, or more than one.
     """
@@ -231,7 +231,8 @@ def _find_by_target(
         return None
     recorded = [claim for claim, target in claimed.items() if _is_recorded(target, states.get(target))]
     if len(claimed) < len(conflict.claims):
-        # Compare the recorded object IDs, because `targets` has only one of several definitions of the same target.
+        # If several definitions have the same target, `targets` contains only one of them. Compare the recorded object
+        # IDs.
         ids = {
             object_id
             for claim in recorded
@@ -307,7 +308,7 @@ def take_snapshot_if_changed(
     services.report_progress("fetching", 1, 1)
     services.functions.refresh()
     for name in last.functions:
-        # Request these identities, because the digest must contain the same functions as the digest of the last pass.
+        # Request these identities, so that the digest contains the same functions as the digest of the last pass.
         services.functions.identity(name)
     now, heads = int(services.clock()), digest_heads(remotes, services)
     if heads == last.heads and last.is_current(now):
@@ -367,7 +368,7 @@ def _wait_for_preload(preload: Future[None]) -> None:
 
 
 def _record_earlier_heads(catalogs: Iterable[Catalog], remotes: Remotes, services: PassServices) -> None:
-    """Record the heads that mirrors had before the first fetch, because an earlier version did not record them."""
+    """Record the heads that mirrors had before the first fetch, because older versions did not record them."""
     if not remotes.earlier_refs:
         return
     for target in (target for catalog in catalogs for target in services.list_targets(catalog)):

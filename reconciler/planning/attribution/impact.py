@@ -1,6 +1,6 @@
 """Impact of a config change: the packages that differ between the plans of two configs for the same targets.
 
-The published content of a package is used only if one of the two configs does not change the package.
+The published content of a package is used only if one of the two plans does not change the package.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class ProjectedPackage:
     Attributes:
         kind: The kind of the result.
         owner: The owner of the package.
-        tree: The requested tree, or the published tree that is kept.
+        tree: The tree of the requested package, or the published tree if the package is kept.
         review: The digest of the data that reviewers see in addition to the files (`compute_review_digest`).
-        reason: The reason of a blocked package, or the kind of a removal.
-        message: The description of the reason.
+        reason: The finding code of a package that cannot be changed, or `RemovalOutcome.kind` of a removal.
+        message: The text of the reason, for users.
         outcome: The outcome of a requested package.
         removal: The outcome of a package that is no longer requested.
     """
@@ -86,14 +86,14 @@ class ProjectedPackage:
 
 @dataclass(frozen=True)
 class PackageImpact:
-    """A package with different results for two configs. The first config is before the change, the second is after it.
+    """A package with different results for the config before a change and the config after it.
 
     Attributes:
         target: The target of the package. None for an owner whose target cannot be computed.
-        before, after: The results for the first config and the second config.
-        files_before, files_after: The files of the package for each config. If a config does not change the package,
-            these are the published files. None if the package is too large.
-        known_conflicts: The conflicts of local changes that already exist with the first config.
+        before, after: The results of the plans before and after the change.
+        files_before, files_after: The files of the package before and after the change. If a plan does not change the
+            package, these are the published files. None if the package is too large.
+        known_conflicts: The conflicts of local changes that already exist before the change.
     """
 
     target: Target | None
@@ -111,12 +111,12 @@ class PackageImpact:
 
     @property
     def owner(self) -> PackageOwner | None:
-        """The owner for the second config, or for the first config if the second has no owner."""
+        """The owner after the change. If the package has no owner then, the owner before the change."""
         return self.after.owner or self.before.owner
 
     @property
     def creates_draft(self) -> bool:
-        """Whether a pass with the second config writes a draft of the package."""
+        """Whether a pass with the config after the change writes a draft of the package."""
         return isinstance(self.after.outcome, Draft)
 
     @property
@@ -136,8 +136,8 @@ def compare_plans(base: FleetPlan, head: FleetPlan) -> tuple[PackageImpact, ...]
     """Return all packages with different results in two plans, sorted by target and package.
 
     Args:
-        base: The plan of the first config.
-        head: The plan of the second config.
+        base: The plan of the config before the change.
+        head: The plan of the config after the change.
     """
     before, after = _ProjectedFleet(base), _ProjectedFleet(head)
     keys = sorted({*before.packages, *after.packages}, key=lambda key: (key[0].name, *key))
@@ -163,10 +163,9 @@ class UnknownImpact:
 
 
 def find_unknown_impact(plans: Sequence[FleetPlan], unread: Mapping[Target, Finding]) -> UnknownImpact:
-    """Find data that is missing for the comparison of plans.
+    """Find the data that could not be read for the plans.
 
-    The plans are equal if the same data is missing for both. Therefore, equal plans do not prove that there is no
-    impact.
+    If the same data is missing in both plans, they can be equal although the change has an impact.
 
     Args:
         plans: The compared plans.
@@ -193,7 +192,7 @@ def _select_unreadable(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def _find_clusters_of_owner(owner: str, plan: FleetPlan) -> tuple[str, ...]:
-    """Return the clusters whose states contain packages of this owner, or of a set with this name."""
+    """Return the clusters with recorded packages of an object: the owner, or the set that creates the owner."""
     return tuple(
         target_plan.target.name
         for target_plan in plan.targets
@@ -205,13 +204,14 @@ def _find_clusters_of_owner(owner: str, plan: FleetPlan) -> tuple[str, ...]:
 
 
 _PackageKey = tuple[ObjectKey, str, str]
-"""Target, package and owner. The owner is "" unless the package belongs to another owner."""
+"""Target, package and owner. If several owners request the package, only the first result has the owner ""."""
 
 
 def _compare_package(key: _PackageKey, before: _ProjectedFleet, after: _ProjectedFleet) -> PackageImpact | None:
     previous, current = before.get_package(key), after.get_package(key)
     if previous.kind == "left" and key not in before.packages:
-        # Use an empty result, because the package did not exist before and is new.
+        # If the plan before the change contains no result for the package, the package is new and has no previous
+        # content.
         previous = ProjectedPackage()
     if previous.comparison_key == current.comparison_key:
         return None
@@ -260,7 +260,7 @@ def _group_stalled(stalled: Iterable[StalledVariant]) -> dict[tuple[str, str], d
 
 
 def _project_unknown_owners(result: ControllerResult) -> Mapping[str, ProjectedPackage]:
-    """Return the results for the packages of owners with an error. The keys are the names of owners in findings."""
+    """Return the results for the packages of owners with an error, by the text form of the owner key."""
     findings = [*result.findings, *(finding for variant in result.stalled for finding in variant.findings)]
     # Read the errors in reverse order, so that the first error of an owner is the reason.
     by_owner = {
@@ -274,7 +274,11 @@ def _project_unknown_owners(result: ControllerResult) -> Mapping[str, ProjectedP
 def _project_target(
     plan: TargetPlan, stalled: Mapping[str, StalledVariant], unknown_owners: Mapping[str, ProjectedPackage]
 ) -> Iterator[tuple[str, str, ProjectedPackage]]:
-    """Yield the package, the owner and the result. The owner is "" unless the package belongs to another owner."""
+    """Yield the package, the owner and the result.
+
+    If several owners request the package, the first result has the owner "", and each other result has its own owner.
+    In all other cases, the owner is "".
+    """
     listed: set[str] = set()
     for outcome in plan.outcomes:
         package = outcome.variant.target.package

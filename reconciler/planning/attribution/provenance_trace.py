@@ -36,7 +36,7 @@ class ChangeCause:
     Attributes:
         layer: The kind of the step.
         source_name: The name of the override policy or function.
-        policy_item: The item in the override policy.
+        policy_item: The path of the override rule in the policy.
         package: The path of the subpackage whose Kptfile lists the function, or "" for the root package.
         mutator_index: The index of the function in the mutators of this Kptfile.
         function: The function.
@@ -196,7 +196,7 @@ def _list_removed_paths(before: Any, after: Any, path: DataPath) -> Iterator[Dat
 def trace_resources(rendered: PackageRender) -> tuple[ResourceTrace, ...]:
     """Return the traces of all resources of a render, sorted by location. Deleted resources are last.
 
-    `rendered` must contain its stages.
+    `rendered.stages` must contain the package after each step (`PackageRenderer.should_keep_stages`).
     """
     tracer = _PackageTracer()
     for stage in _list_stages(rendered):
@@ -304,8 +304,8 @@ def _match_resources(
     remaining = dict(known)
     matches: list[tuple[PackageResource, _Location | None]] = []
     identities = {(resource.file, resource.index): _get_identity(resource.data) for resource in resources}
-    # If a resource was copied to another file, continue its trace with the resource that stayed at the previous
-    # location.
+    # If a resource was copied to another file, its trace continues at the previous location, and the copy is a new
+    # resource.
     unmoved = {
         location for location, trace in remaining.items() if identities.get(location) == _get_identity(trace.data)
     }

@@ -1,6 +1,8 @@
-"""Renders of packages for explanations. They have no effect on the decisions of a pass.
+"""Extra renders that explain a package. They have no effect on the decisions of a pass.
 
-- Find the version that introduced a change, with few checks.
+The functions of this module have these tasks:
+
+- Find the version that introduced a change, with a binary search.
 - Render a package without one layer, for example without one field of the config.
 - Render a package again from the inputs that its status file records. Because anyone can edit a status file, its record
   is trusted only if the new render is equal to the recorded package.
@@ -47,15 +49,15 @@ from reconciler.planning.observe.target_snapshot import TargetSnapshot
 from reconciler.planning.render.renderer import PackageRenderer
 from reconciler.planning.render.templates import PackageTrees
 
-# The maximum number of versions that one step of the search checks, because some versions cannot be compared.
+# Each step of the binary search tries at most this number of versions, because some versions cannot be compared.
 _MAX_CANDIDATES = 5
 
 
 def find_change_point(old: int, new: int, is_new: Callable[[int], bool | None]) -> tuple[int, int]:
     """Return the last version before a change, and the first version after the change.
 
-    If versions between these two cannot be compared, the two versions are not adjacent. If there are several changes,
-    the result describes one of the changes.
+    Versions that cannot be compared can be between the two results. If there are several changes, the result describes
+    one of the changes.
 
     Args:
         old: A version before the change. This version is not checked.
@@ -90,7 +92,7 @@ class ConfigField:
 class SourceField:
     """A field in a file of the package source without local changes.
 
-    `index` is the index of the document in the file. If `path` is empty, the value means the whole document.
+    `index` is the index of the document in the file. An empty `path` selects the whole document.
     """
 
     file: str
@@ -178,7 +180,7 @@ def remove_from_source(source: PackageSource, layer: SourceField | LocalEdit, op
 
 
 def rebase_files(base: FileTree, new_base: FileTree, local: FileTree, options: MergeOptions) -> FileTree:
-    """Move local changes from one base to another base. If the new base differs there, local changes win."""
+    """Apply the changes between `base` and `local` to `new_base`. In a conflict, the local change wins."""
     if local.id == base.id:
         return new_base
     return merge_packages(base, new_base, local, replace(options, rules=replace(options.rules, winner="local"))).files
@@ -195,7 +197,8 @@ def undo_edit(files: FileTree, previous_files: FileTree, layer: LocalEdit) -> Fi
     if layer.after is ABSENT:
         return _restore_document(files, previous_files, layer)
     data = undo_change(layer.before, layer.after, layer.path, is_removed=layer.is_removed)
-    # Use the comments of the previous document, because a comment that was removed locally can configure a function.
+    # Use the comments from before the local change, because a removed comment, such as a setter, can configure a
+    # function.
     resources = Package(previous_files).resources
     template = next((resource.document for resource in resources if is_equal_data(resource.data, layer.before)), None)
     return _replace_document(files, layer.file, layer.index, data, template)
@@ -274,7 +277,7 @@ def _get_document_data(files: FileTree, file: str, index: int) -> Any:
 def _replace_document(files: FileTree, file: str, index: int, data: Any, template: Document | None = None) -> FileTree:
     """Replace the data of a document. If `data` is ABSENT, remove the document.
 
-    The document keeps its comments and its style. If `template` is set, the document gets those of `template`.
+    The comments and the style come from `template`. If `template` is None, they come from the replaced document.
     """
     content = files[file].data
     if file.endswith(".json"):
@@ -403,13 +406,14 @@ class RecordedTrees:
 
 @dataclass(frozen=True)
 class RenderCandidates:
-    """Candidates for render inputs that a status file does not contain. The most likely candidate is first.
+    """Possible values of the render inputs that a status file does not contain. The most likely value is first.
 
     Attributes:
-        previous_renders: Previous results of the render, each with a note for the user.
-        rule_texts: Contents of the override rules with a rollout, each with a note for the user. None means the
-            contents in the config of the render.
-        list_partners: Returns the candidates for the other packages that templates were merged with.
+        previous_renders: Possible previous renders of the package, each with a note for the user.
+        rule_texts: Possible contents of the override rules with a rollout, each with a note for the user. None means
+            the contents in the config of the render.
+        list_partners: Returns the possible trees of the other packages whose Kafka templates are merged with the
+            package.
     """
 
     previous_renders: Iterable[tuple[PreviousRender | None, str]] = ((None, ""),)
@@ -423,7 +427,7 @@ class ReRenderedPackage:
 
     Attributes:
         objects: The config objects that were used in the render.
-        notes: Notes for the user about the candidates that were used in the render.
+        notes: The notes of the `RenderCandidates` that were used in the render.
     """
 
     variant: Variant
@@ -438,7 +442,7 @@ class ReRenderedPackage:
 
     @property
     def trace(self) -> Trace:
-        """All dependencies of the package, in the form of the recorded state."""
+        """All dependencies of the package with their fingerprints, in the format of the recorded state."""
         return {**self.rendered.trace, **self.variant.dependencies}
 
 
@@ -462,7 +466,7 @@ def re_render_package(
     read_tree: Callable[[TreeId], FileTree],
     is_recorded_trace: Callable[[Trace], bool],
 ) -> ReRenderedPackage:
-    """Render a package with each candidate, until the result is equal to the recorded tree.
+    """Render a package with one candidate after the other, until the result is equal to the recorded tree.
 
     Args:
         variant: The variant with the recorded upstream.
@@ -474,8 +478,8 @@ def re_render_package(
         is_recorded_trace: Returns whether a trace is equal to the recorded dependencies.
 
     Returns:
-        The package that is equal to the record. If there is none, the first package with the recorded dependencies. If
-            there is none either, the first package.
+        The package with the recorded tree. If no render has this tree, the first package with the recorded
+            dependencies. If no render has these dependencies, the first package.
 
     Raises:
         InterruptedFunctionError: A function cannot run now.
@@ -537,10 +541,10 @@ def _render_candidates(
 def rebuild_render_inputs(
     variant: Variant, trees: RecordedTrees, previous_render: PreviousRender | None, overrides: PreviousOverrides
 ) -> RenderInputs:
-    """Return render inputs whose merged source is exactly the recorded source.
+    """Return render inputs for which the merge of local changes returns exactly the recorded source.
 
-    The published package in these inputs is the recorded render, without later local changes. Its merge base is equal
-    to the new source, so that there is nothing to merge.
+    In these inputs, the recorded render is the published package, and there are no later local changes. The merge base
+    and the new source are equal, so that the merge changes nothing.
     """
     published = BranchPackage(trees.rendered, trees.rendered, trees.merged, trees.merged, trees.base)
     is_generated = isinstance(variant.source, GeneratedSource)
@@ -548,9 +552,9 @@ def rebuild_render_inputs(
 
 
 def _close_outdated_rules(renderer: PackageRenderer, cluster: str, texts: RecordedRuleTexts | None) -> PackageRenderer:
-    """Return a renderer that applies the recorded content of override rules that have changed since.
+    """Return a renderer that applies the recorded content of override rules whose content in the config has changed.
 
-    For this purpose, the rollouts of these rules are closed on the cluster.
+    The renderer treats the cluster as if the rollouts of these rules had not reached it.
     """
     overrides = renderer.cluster_overrides
     if texts is None or not overrides.rollouts:
@@ -568,7 +572,7 @@ def _merge_templates(
     list_partners: Callable[[], Sequence[PackageTrees]],
     read_tree: Callable[[TreeId], FileTree],
 ) -> Iterator[PackageRender]:
-    """Yield the package with merged templates, once for each candidate of the other packages of its cluster."""
+    """Yield the package with merged Kafka templates, once for each possible set of other packages in its cluster."""
     template_merger = renderer.template_merger
     if select_errors(plain.findings) or not plain.has_template_roles:
         yield plain

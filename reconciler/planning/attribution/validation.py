@@ -102,7 +102,7 @@ class UncheckedResources:
     """Resources of a package that were not compared with a schema.
 
     Attributes:
-        description: The kind of the resources.
+        description: The API version and kind of the resources, or "built-in kinds".
         builtin_reason: The reason why a built-in kind has no schema, with the next step. "" for custom kinds.
         first_resource: The first resource of the package with this description.
         count: The number of resources.
@@ -395,7 +395,7 @@ def lint_functions(catalog: Catalog, functions: FunctionProvider) -> Iterator[Fi
 
 
 def _list_function_entries(spec: Any) -> Iterator[tuple[tuple[FieldPathStep, ...], Mapping[str, Any]]]:
-    """Yield each function entry in the `pipeline` of a spec, and of the templates of its targets, with its path."""
+    """Yield each function in `spec.pipeline` and `spec.targets[].template.pipeline`, with the path of its field."""
     templates: list[tuple[tuple[FieldPathStep, ...], Any]] = [(("spec",), spec)]
     targets = spec.get("targets") if isinstance(spec, dict) else None
     for index, target in enumerate(targets if isinstance(targets, list) else ()):
@@ -417,7 +417,7 @@ def _explain_unavailable(entry: Mapping[str, Any], functions: FunctionProvider) 
     try:
         function = functions.find(FunctionSpec.model_validate(texts))
     except InterruptedFunctionError:
-        # Report nothing, because the error is temporary, and the next pass checks the function again.
+        # Report nothing, because the check was interrupted, e.g. by a timeout, and can succeed the next time.
         return ""
     match function:
         case FunctionMatch():

@@ -1,7 +1,7 @@
 """Reuse of the plan of a target, if the decisions about its packages would be the same.
 
-- `has_same_result` compares a decided target with another config.
-- A checkpoint contains the plan that the next pass can use if no input has changed.
+- `has_same_result` checks whether the plan of a target is also valid for another config.
+- A checkpoint contains a plan that the next pass uses if no input has changed.
 """
 
 from __future__ import annotations
@@ -26,11 +26,17 @@ _DERIVED_FIELDS = ("mutation", "provenance")
 
 
 def has_same_result(decided: DecidedTarget, claims: TargetClaims, dependency_reader: DependencyReader) -> bool:
-    """Return whether a decided target would have the same outcomes with another config.
+    """Return whether a target that was decided with one config has the same outcomes with another config.
 
-    The result is True only if each requested package belongs to its owner, and each variant and dependency is
-    unchanged. The result is False if the target has a package that is no longer requested. It is also False if the
-    target has Kafka templates, because they depend on all packages of a cluster.
+    Args:
+        decided: The target with its outcomes.
+        claims: The requested packages in the other config.
+        dependency_reader: Computes the fingerprints of dependencies with the other config.
+
+    Returns:
+        True only if each package is owned by the object that requests it, and each variant and dependency is unchanged.
+            False if the target has a package that is no longer requested, or Kafka templates, which depend on all
+            packages of a cluster.
     """
     requested = {variant.target.package: variant for variant in claims.variants}
     if (
@@ -84,13 +90,13 @@ def get_outcome_trace(outcome: PackageOutcome) -> Trace | None:
 
 @dataclass(frozen=True)
 class TargetCheckpoint:
-    """A target after a pass, with the plan for a next pass without changed inputs.
+    """A target after a pass, with the plan that the next pass uses if no input has changed.
 
     Attributes:
         plan: The plan of the next pass.
         variants: The requested packages.
         stalled_packages: The requested packages that cannot be computed now.
-        dependencies: All dependencies of the packages that the next pass can compare.
+        dependencies: The dependencies of the packages whose fingerprints the next pass can compare.
     """
 
     plan: TargetPlan
@@ -156,8 +162,8 @@ def create_checkpoint(
 
     Returns:
         The checkpoint, or None if the next pass must plan the target again. This is necessary if the target has Kafka
-            templates, a removal, a conflict of owners, or an error. It is also necessary if only a later pass can
-            complete a change.
+            templates, a removal, a conflict of owners, or an error. It is also necessary if this pass changed more than
+            adding commits to drafts.
     """
     if not (_has_only_independent_packages(decided, plan, state) and _is_complete(plan, state)):
         return None

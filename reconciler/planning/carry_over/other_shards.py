@@ -53,7 +53,7 @@ def _refuse_render(variant: Variant, inputs: RenderInputs) -> PackageRender:
 
 
 def _is_awaited(outcome: PackageOutcome) -> bool:
-    # Only `_refuse_render` causes an outcome with a retry here, because nothing is rendered.
+    # Only `_refuse_render` makes an outcome temporary (`should_retry`) here, because no package is rendered.
     return isinstance(outcome, Blocked) and outcome.should_retry
 
 

@@ -3,10 +3,10 @@
 - Evidence: the state records the config files of each package. A missing object is deleted only if its file was
   deleted, or if the file is valid and does not contain the object. In all other cases there is an error, and no package
   is removed (`Catalog.is_complete`).
-- Acknowledged deletions: a deletion that an annotation confirms is executed by several shards, which do not
-  communicate.
-- Repository resets: the branch and the state of a target are missing, although the cache contains the last head of the
-  branch.
+- Acknowledged deletions: a person confirms a deletion with an annotation. Several shards can then execute the deletion
+  without communication between them.
+- Repository resets: a target has an error if its branch and its state are missing, although the cache contains the last
+  head of the branch.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ class ConfigFiles:
 def find_unproven_deletions(
     states: Iterable[TargetState], config: ConfigFiles, catalog: Catalog, max_percent: int
 ) -> tuple[Finding, ...]:
-    """Return an error for each recorded config file that does not prove the deletion of its missing objects.
+    """Return an error for each recorded config file that does not prove that its missing objects were deleted.
 
-    Files outside of the setting `config.directory` are checked together. If more than `max_percent` of all recorded
-    objects are in such files, there is one error for all of them.
+    Files outside of `config.directory` are treated differently: they have one common error, and only if they contain
+    more than `max_percent` of all recorded objects.
     """
     recorded = _collect_recorded_objects(states)
     missing = {
@@ -177,7 +177,7 @@ StatesByTarget = Mapping[Target, TargetState]
 def apply_acknowledged_deletions(
     guards: Mapping[ObjectKey, DeletionGuard], states: StatesByTarget
 ) -> dict[ObjectKey, DeletionGuard]:
-    """Return the deletion guards, after all deletions are allowed that a person confirmed with an annotation.
+    """Return the deletion guards, changed so that they allow each deletion that a person confirmed with an annotation.
 
     The annotation contains a hash of all packages of the deletion. After another shard has deleted some of these
     packages, the hash of the remaining packages is different. Therefore, a deletion is also confirmed if the recorded
@@ -220,7 +220,7 @@ def is_named_in_finding(record: PackageRecord, token: str) -> bool:
 
 ACK_RESET_ANNOTATION = "reconciler.dev/ack-reset"
 _TOKEN_LENGTH = 12
-# Quote such a value, because YAML reads it as a number, and annotations must be strings.
+# Tokens that match must be quoted in an annotation, because YAML would read them as numbers.
 _NUMBER = re.compile(r"[0-9]+(e[0-9]+)?")
 
 

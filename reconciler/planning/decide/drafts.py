@@ -62,7 +62,8 @@ def plan_draft_branches(
         outcomes: The outcomes of the packages, at most one per package.
         removed: The packages that must be deleted from their drafts.
         texts: The status files and commit messages of the drafts, by package.
-        config_seconds: The date of the config commit in seconds since 1970. No draft commit is older.
+        config_seconds: The date of the config commit in seconds since 1970. Draft commits have this date or a later
+            one.
     """
     published = snapshot.heads.target_branch
     if published is None:
@@ -176,7 +177,10 @@ def _format_message(snapshot: TargetSnapshot, package: str, summary: str, reason
 
 
 def build_revert_commit(snapshot: TargetSnapshot, package: str, reason: str) -> DraftCommit:
-    """Return the commit that removes the changes of a package from a draft with commits of other authors."""
+    """Return the commit that resets a package on a draft to its content on the target branch.
+
+    It is used for a draft with commits of other authors, because such a draft is never rebuilt.
+    """
     content, status = snapshot.find_package_at(snapshot.heads.target_branch, package)
     message = _format_message(snapshot, package, "remove its changes from the draft", reason)
     return DraftCommit(package, content, status, message)

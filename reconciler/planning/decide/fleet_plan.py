@@ -176,7 +176,7 @@ class FleetPlan:
     def _find_unused_policies(self) -> tuple[Finding, ...]:
         if not self.policies.valid or self.is_partial or self.awaited_owners:
             return ()
-        # Skip the check if a package cannot be read or was never rendered, because its policies are unknown.
+        # Do not report unused policies if a package cannot be read or was never rendered: it may use them.
         unrendered = (isinstance(outcome, Blocked) and outcome.record is None for _, outcome in self.list_outcomes())
         is_known = not (
             self.controller_result.stalled or any(plan.findings for plan in self.targets) or any(unrendered)
@@ -211,7 +211,7 @@ def _list_outcome_findings(outcome: PackageOutcome) -> tuple[Finding, ...]:
         case Draft():
             return outcome.rendered.findings
         case Unchanged():
-            # Omit recorded warnings about the upstream, because the controller reports the current ones.
+            # Omit recorded warnings about the upstream, because the controller reports the warnings that still apply.
             return tuple(finding for finding in outcome.findings if finding.code != UPSTREAM_WARNING.name)
         case Blocked():
             return outcome.findings
@@ -256,8 +256,8 @@ def is_promoter_branch_idle(head: CommitId | None, published: CommitId | None, o
 def add_promoter_actions(plan: TargetPlan, template: str, content: bytes) -> tuple[BranchAction, ...]:
     """Return the branch actions with the actions that GitOps Promoter requires.
 
-    Each draft commit gets a metadata file. If there is no draft, the branch is set to the head of the target branch. A
-    new config commit alone does not change the branch: only commits that are pushed for another reason get the file.
+    Each new draft commit contains the metadata file `content`. Without a draft, the branch is set to the head of the
+    target branch. If only the metadata changes, for example because of a new config commit, nothing is pushed.
     """
     branch = find_promoter_branch(plan.target, template)
     if branch is None or plan.heads.target_branch is None:

@@ -66,9 +66,9 @@ DOWNGRADE_CAUSE = "downgrade"
 def is_downgrade(
     upstream: UpstreamPackage, known: Mapping[str, Any], is_behind: Callable[[UpstreamPackage, CommitId], bool]
 ) -> bool:
-    """Return whether an upstream is older than the `known` upstream.
+    """Return whether an upstream is older than the recorded upstream `known`.
 
-    If the version numbers do not show this, the Git history is used. For example, a moved tag keeps its name.
+    If the refs show no difference in version, e.g. because a tag was moved, the Git history decides.
     """
     if not known.get("commit") or (known["repo"], known["directory"]) != (upstream.repo, upstream.directory):
         return False
@@ -79,10 +79,10 @@ def is_downgrade(
 
 
 def apply_settling(variant: Variant, record: PackageRecord | None, observed: ObservedPackage) -> Variant | Blocked:
-    """Return the variant, with its last upstream while its moved tag or branch is settling.
+    """Return the variant. While its moved tag or branch is settling, the variant has its last upstream.
 
-    A package that has no last upstream is blocked until the tag or branch has settled. If a moved branch still has the
-    same content, the recorded commit is kept, so that the lock does not change.
+    A package that has no last upstream is blocked until the tag or branch has settled. If a branch has moved without a
+    change of the package, the recorded commit is kept, so that `upstreamLock` does not change.
 
     Args:
         variant: The variant to decide about.
@@ -101,8 +101,8 @@ def apply_settling(variant: Variant, record: PackageRecord | None, observed: Obs
         return variant
     if last and is_same_location:
         return _keep_upstream(variant, last, variant.settling)
-    # Block the package, because a last upstream in another location cannot be read here. Keep it in the record.
-    # If there is no last upstream, do not record the new upstream, because it was never used.
+    # Block the package if no last upstream is recorded, or if it has another location, where it cannot be read here. Do
+    # not record the new upstream, because it was never used.
     return _block_settling(replace(variant, source=last or _clear_version(upstream)), record, observed)
 
 
@@ -128,7 +128,7 @@ def _has_same_location(upstream: UpstreamPackage, last: UpstreamPackage) -> bool
 
 
 def _block_settling(variant: Variant, record: PackageRecord | None, observed: ObservedPackage) -> Blocked:
-    # Report no error finding here, because the package only waits for a point in time.
+    # Report no error, because the package only waits until its tag or branch has settled.
     assert variant.settling
     conditions = build_stalled_conditions(UPSTREAM_SETTLING.name, variant.settling.message)
     return Blocked(variant, record, conditions, list_settling_findings(variant), observed)
@@ -247,12 +247,12 @@ def is_render_current(inputs: DecisionInput, reader: DependencyReader, contents:
     trace = {
         name: fingerprint for name, fingerprint in record.trace.items() if not name.startswith(f"{ROLLOUT_DEPENDENCY} ")
     }
-    # Ignore dependencies on templates, because the progress of a rollout does not depend on other packages.
+    # Ignore dependencies on Kafka templates, because they depend on other packages, and a rollout does not.
     return not _find_changed_dependencies(settled, remove_template_dependencies(trace), reader, contents)
 
 
 def _keep_recorded_commit(inputs: DecisionInput) -> DecisionInput:
-    """Keep the recorded commit if a new commit does not change the package. Then the lock does not change."""
+    """Keep the recorded upstream commit if only the commit has changed, and not the ref or the content."""
     upstream, record = inputs.variant.upstream, inputs.record
     known = record.outcome.get("upstream", {}) if record else {}
     if upstream is None or not _is_same_upstream(upstream, known):
@@ -267,7 +267,7 @@ def _reuse_outcome(inputs: DecisionInput, record: PackageRecord) -> PackageOutco
     No render is necessary if a branch contains the desired tree, or if the package is still blocked for the same
     reason.
     """
-    # Use the outcome before the removal, because a package that is requested again continues with this outcome.
+    # If the package was to be removed, use its outcome from before the removal, because it is requested again.
     record = replace(record, outcome=record.outcome.get("before", record.outcome))
     if record.outcome.get("kind") == "blocked":
         return _repeat_blocked(inputs, record) if record.observed == inputs.observed else None
@@ -277,7 +277,8 @@ def _reuse_outcome(inputs: DecisionInput, record: PackageRecord) -> PackageOutco
         return None
     findings = tuple(parse_finding(entry) for entry in record.outcome.get("findings", ()))
     outcome = _find_unchanged(inputs, record, findings)
-    # Render again if the target branch changed, because the version can contain local changes that were reverted there.
+    # Render again if the target branch changed: the drafted version can contain local changes that a person reverted on
+    # the target branch.
     is_draft_of_published = (
         outcome
         and outcome.reason == "drafted"
@@ -313,7 +314,7 @@ def _find_unchanged(inputs: DecisionInput, record: PackageRecord, findings: tupl
 
 
 def _clear_pass_flags(observed: ObservedPackage, should_withdraw: bool = False) -> ObservedPackage:
-    """Return the observed trees with both flags set to False, because these flags block only a new version.
+    """Return the observed trees without `is_frozen` and `is_stuck`, because these flags block only a new version.
 
     If `should_withdraw` is True, the draft is omitted, because this pass deletes it.
     """
@@ -321,7 +322,8 @@ def _clear_pass_flags(observed: ObservedPackage, should_withdraw: bool = False) 
 
 
 def _can_withdraw(version: RenderedVersion, observed: ObservedPackage) -> bool:
-    # Keep a draft with local changes, and do not change a draft that is frozen or stuck.
+    # Keep a draft with local changes. Keep a draft that is proposed or cannot be updated, because it must not be
+    # changed.
     return not (observed.is_frozen or observed.is_stuck) and observed.drafted in (None, version.rendered)
 
 
@@ -400,7 +402,7 @@ def _render(
 def _decline_without_local_changes(
     record: PackageRecord, rendered: PackageRender, inputs: DecisionInput
 ) -> PackageRecord:
-    """Decline the rendered version if a person just declined the same version together with local changes on its draft.
+    """Decline the rendered version if a person just rejected a draft with this version and with local changes.
 
     Two versions are the same if their dependencies and their sources without local changes are equal.
     """
@@ -457,7 +459,8 @@ def _block_missing_merge_base(inputs: DecisionInput, upstream: UpstreamPackage) 
 def list_edited_branches(record: PackageRecord, observed: ObservedPackage) -> tuple[str, ...]:
     """Return the branches that contain local changes of the package: the target branch, the draft, both or none.
 
-    Content of a package that was never drafted is adopted, and is therefore not a local change of the target branch.
+    If the package was never drafted, its content on the target branch was adopted, and does not count as a local
+    change.
     """
     is_known = record.published_version is not None or record.draft_version is not None
     is_branch_edited = (
@@ -474,8 +477,8 @@ def list_edited_branches(record: PackageRecord, observed: ObservedPackage) -> tu
 
 def _block_stuck_draft(inputs: DecisionInput, trace: Trace) -> Blocked:
     message = (
-        f"the draft of {inputs.variant.target} cannot be updated: local changes outside of the package and the target"
-        " branch changed the same files (next step: merge or delete the draft)"
+        f"the draft of {inputs.variant.target} cannot be updated: the target branch and local changes on the draft"
+        " changed the same files outside of the package (next step: merge or delete the draft)"
     )
     return block_failed(inputs, (_create_finding(inputs, DRAFT_EDITED, message),), trace)
 
@@ -498,7 +501,7 @@ def block_stalled(inputs: DecisionInput, code: FindingCode, message: str) -> Blo
 
 
 def block_failed(inputs: DecisionInput, findings: tuple[Finding, ...], trace: Trace, reason: str = "") -> Blocked:
-    """Return the outcome of a package with errors that were found after validation.
+    """Return the outcome of a package that has errors although its variant is valid.
 
     The condition `Ready` is False, with the given `reason`, or with the reason `Error` if `reason` is empty.
     """
@@ -532,7 +535,7 @@ def parse_finding(data: Mapping[str, str | int]) -> Finding:
 
 
 def _add_package_scope(failure: InternalFailure, inputs: DecisionInput) -> InternalFailure:
-    """Return the failure with the name of the package in its scope, because the scope can name only a function."""
+    """Add the package name to the scope of the failure, because the scope may contain only a function."""
     package = f"package {inputs.variant.target}"
     return failure if failure.scope.startswith(package) else failure.with_scope(f"{package}: {failure.scope}")
 
@@ -567,7 +570,7 @@ def _choose_task(inputs: DecisionInput, base: TreeId) -> str:
 
 def _is_based_on_upstream(inputs: DecisionInput, record: PackageRecord, base: TreeId) -> bool:
     last, known = record.draft_version or record.published_version, record.outcome.get("upstream", {})
-    # Compare the source tree as well, because a blocked package can have a newer recorded upstream than its last
+    # Compare the source tree as well. If the package was blocked, its recorded upstream can be newer than its last
     # version.
     upstream = inputs.variant.upstream
     return upstream is not None and _is_same_upstream(upstream, known) and (last is None or last.base == base)

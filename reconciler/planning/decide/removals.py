@@ -101,8 +101,8 @@ def _apply_target_limit(
     """Hold all new removals if their number exceeds the deletion limit of the target.
 
     Only published packages are counted, because the deletion of a draft loses no published content. A removal that was
-    confirmed on the owner's set needs no second confirmation. Records of earlier program versions do not contain the
-    owner's file, which is the evidence of a deletion. The packages of these records always wait for a confirmation.
+    confirmed on the owner's set needs no second confirmation. Old records do not contain the config file of the owner,
+    which is the evidence of a deletion. If there is such a record, a confirmation is always necessary.
     """
     removals = [removal for removal in decisions.removals if _is_unconfirmed_removal(removal, snapshot, claims)]
     if not removals:
@@ -231,7 +231,8 @@ def _decide_removal(
         return replace(held, finding=downgrade_to_warning(held.finding)) if package.claims.uncertainty_reason else held
     observed = package.snapshot.observe_package(package.package)
     exists = observed.published is not None or is_on_draft(package.record, observed)
-    # Skip these checks for a removal that was proposed before, because it has passed them, and can be approved already.
+    # Skip the deletion limit and the dependents if the removal was proposed before: both were checked then, and a
+    # person can already approve the removal.
     if (
         exists
         and package.record.removal is None
@@ -241,7 +242,7 @@ def _decide_removal(
     if package.record.deletion_policy == "orphan":
         return RemovalOutcome(package.package, owner, "orphaned", package.record.to_tombstone(), package.reason)
     if is_on_draft(package.record, observed) and (observed.is_frozen or observed.is_stuck):
-        reason = "is proposed" if observed.is_frozen else "has local changes that the target branch would revert"
+        reason = "is proposed" if observed.is_frozen else "has local changes that an update would revert"
         message = f"{package.reason}; package {package.name} is not removed yet, because its draft {reason}"
         return package.hold(REMOVAL_WAITS, message)
     if observed.published is None:
@@ -303,7 +304,7 @@ def _check_dependents(package: _UnrequestedPackage, reconciled: Collection[Objec
 
 
 def _are_nested_targets(package: _UnrequestedPackage, repository: str, other: str) -> bool:
-    # Do not wait for a nested new package, because it can be created only after the old package was removed.
+    # Do not wait for a new package that is nested with the old one, because it can be created only after the removal.
     return repository == package.snapshot.target.name and are_paths_nested(other, package.package)
 
 
@@ -341,9 +342,9 @@ def _find_branch_error(branch: str, snapshot: TargetSnapshot) -> str:
 
 
 def release_orphaned_drafts(snapshot: TargetSnapshot, decisions: RemovalDecisions) -> TargetSnapshot:
-    """Return the snapshot in which the drafts of orphaned packages are edited.
+    """Return the snapshot, with the drafts of orphaned packages marked as edited.
 
-    The reconciler never rebuilds edited drafts, so that they keep the content of orphaned packages.
+    The reconciler never rebuilds edited drafts, so that the content of orphaned packages stays on them.
     """
     orphans = [removal.package for removal in decisions.removals if removal.kind == "orphaned"]
     released = {
@@ -370,7 +371,8 @@ def plan_removal_branches(
         claims: The requested packages.
         decisions: The decisions about packages that are no longer requested.
         messages: The commit messages of new removals, by package.
-        config_seconds: The date of the config commit in seconds since 1970. No draft commit is older.
+        config_seconds: The date of the config commit in seconds since 1970. Draft commits have this date or a later
+            one.
     """
     published = snapshot.heads.target_branch
     if published is None:
@@ -407,7 +409,7 @@ def _is_locked(snapshot: TargetSnapshot, branch: str) -> bool:
 
 
 def _is_stuck(snapshot: TargetSnapshot, branch: str) -> bool:
-    # Ignore local changes of a draft with a closed pull request, because its branch is deleted or starts again.
+    # Ignore local changes of a draft with a closed pull request, because this pass deletes or rebuilds its branch.
     return branch not in snapshot.heads.closed_drafts and snapshot.is_stuck(branch)
 
 
@@ -501,7 +503,7 @@ def _find_changed_removal_heads(snapshot: TargetSnapshot, decisions: RemovalDeci
 
 
 def _has_draft_changes(record: PackageRecord, observed: ObservedPackage) -> bool:
-    """Return whether a draft has local changes of the package. A later version can contain them already."""
+    """Return whether the draft has local changes of the package. The drafted version can contain them already."""
     version = record.draft_version
     return version is None or observed.drafted not in (None, version.rendered) or version.merged != version.plain
 
@@ -518,7 +520,7 @@ def cancel_removals(state: TargetState, snapshot: TargetSnapshot, claims: Target
 
 
 def find_removals_of_requested_packages(snapshot: TargetSnapshot, claims: TargetClaims) -> tuple[RemovalOutcome, ...]:
-    """Return the requested packages on removal drafts that must not be changed, so that they stay there."""
+    """Return the removals of packages that are requested again, but whose removal drafts must not be changed."""
     return tuple(
         _report_locked_removal(package, record, record.removal, snapshot)
         for package, record in snapshot.state.packages.items()

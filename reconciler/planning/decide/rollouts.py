@@ -85,8 +85,9 @@ class RolloutTracker:
     def _keep_open(self, rule: RuleId, gate: RolloutGate) -> RolloutGate:
         """Keep a wave open on clusters that already use the current version of the rule.
 
-        This does not apply if an earlier wave was reverted. Otherwise, an unrelated change on a cluster of an earlier
-        wave would close an open wave. Its drafts would then return to the previous version of the rule.
+        Without this, an unrelated change on a cluster of an earlier wave would close the wave, and the drafts of the
+        wave would return to the previous version of the rule. If an earlier wave was reverted, the wave is not kept
+        open.
         """
         return replace(
             gate,
@@ -143,8 +144,7 @@ class RolloutTracker:
         published = record.published_version if record else None
         is_published = published is not None and target.snapshot.observe_package(package).published is not None
         if record and published and is_published and published.rules.get(rule) == current.text:
-            # An open draft with another cause is ignored, because the published package already contains the current
-            # rule.
+            # Ignore an open draft, because the published package already contains the current version of the rule.
             return ProgressPublished(
                 package, self._get_publication_seconds(record, target, package, published.rendered)
             )
@@ -155,8 +155,8 @@ class RolloutTracker:
         if fingerprint is None:
             return ProgressPending(package, has_retreated) if rule in record.rule_texts else None
         if fingerprint != current.digest:
-            # The progress is unknown, because the wave is open, and this pass renders the package with the current
-            # rule.
+            # The last render used another version of the rule. The progress is unknown until this pass has rendered the
+            # package.
             return ProgressUnknown(package)
         if record.outcome.get("kind") == "blocked" or not _is_published(
             record, target.snapshot.observe_package(package)
@@ -167,7 +167,7 @@ class RolloutTracker:
     def _get_publication_seconds(
         self, record: PackageRecord, target: PreparedTarget, package: str, tree: TreeId | None
     ) -> int:
-        """Return the time since which a tree is published. Return 0 for content that is older than the reconciler.
+        """Return the time since which a tree is published. Return 0 if no recorded revision has this tree.
 
         The date of a reconciler commit can be much earlier than its publication. Therefore, the result is never before
         the time when the reconciler first found the tree on the target branch.
@@ -190,7 +190,7 @@ class RolloutTracker:
 
 
 def apply_rollout_gates(overrides: ClusterOverrides, rollouts: RolloutGates) -> ClusterOverrides:
-    """Return the overrides, in which each rule is closed on the clusters of waves that are not open yet."""
+    """Return the overrides, with `closed_clusters` set to the clusters that no open wave of the rule contains."""
     all_clusters = frozenset(overrides.clusters)
     return replace(
         overrides, closed_clusters={name: all_clusters - gate.open_clusters for name, gate in rollouts.gates.items()}
@@ -203,7 +203,7 @@ def _find_record(variant: Variant, target: PreparedTarget) -> PackageRecord | No
 
 
 def _find_uncertain_packages(rule: RuleId, target: PreparedTarget, winners: Collection[str]) -> Iterator[str]:
-    """Yield the packages that use the policy of a rule, and that may or may not be requested."""
+    """Yield the packages with the policy of a rule for which it is unknown whether they are still requested."""
     claims = target.claims
     for package, record in target.snapshot.state.packages.items():
         # Include each package without a recorded render, because its policies are unknown.

@@ -155,9 +155,9 @@ class TargetClaims:
         multi_target_owners: The owners that can have several packages.
         guards: The deletion guards of sets.
         dependents: For each upstream package, an owner that uses the package.
-        similar_objects: The objects of unknown kinds, by namespace and name.
+        similar_objects: The objects of unknown kinds, which can be misspelled owners, by namespace and name.
         has_no_owners: Whether the config contains no owner of packages.
-        unready_owners: The owners of all targets that are not ready.
+        unready_owners: All owners that are not ready, including those of other targets.
         acknowledged_hashes: The hashes of removals that an annotation of the target confirms.
         max_delete_percent: The percentage of the target's published packages that one pass removes without a
             confirmation.
@@ -179,9 +179,9 @@ class TargetClaims:
     max_delete_percent: int = 100
 
     def has_owner(self, owner: PackageOwner) -> bool:
-        """Return whether the config contains the owner, or may contain it.
+        """Return whether the config contains the owner, or a set that may still create it.
 
-        The config may contain the owner if it contains the owner's set, and the set cannot be expanded.
+        A set may create the owner if the set cannot be expanded now.
         """
         return owner.key in self.existing_owners or owner.parent in self.unresolved_owners
 
@@ -299,8 +299,8 @@ class ConfigOrigin:
 
     Attributes:
         directory: The folder in the repository that contains the config files.
-        root_commit: The first commit of the config branch, or "" for a plain folder. It is also "" if the recorded root
-            commit must be kept.
+        root_commit: The first commit of the config branch, or "" for a plain folder. It is also "" if the history was
+            replaced and no person has acknowledged this. Then the state keeps the recorded commit.
     """
 
     directory: str = ""
@@ -380,15 +380,15 @@ def find_missing_target(
 ) -> Finding | None:
     """Return the error for a target whose known branch was deleted, or whose location in the config has changed.
 
-    A repository can have a new URL if the branch there contains the recorded head.
+    A new URL is not an error if the branch at this URL contains the recorded head.
 
     Args:
         target: The target.
         state: The recorded state.
         heads: The fetched heads.
         repository: The Git objects of the target.
-        last_known_head: The cached head of the branch at the previous URL. An outdated copy at the new URL does not
-            contain this commit.
+        last_known_head: The cached head of the branch at the previous URL. If the branch at the new URL does not
+            contain this commit, it is an outdated copy.
     """
     recorded = (state.url, state.branch, state.directory)
     current = (target.display_url, target.branch, target.directory)

@@ -96,7 +96,7 @@ def decide_requested_packages(
     decisions = decide_packages(inputs, prepared.claims, prepared.snapshot, context, prepared.known_outcomes)
     outcomes = dict(decisions.outcomes)
     texts: dict[str, DraftTexts] = {}
-    # Write the texts now, because the trees that the renders have read are still cached.
+    # Write the status files and commit messages now, because the trees that they need are still in the cache.
     for decision_input in inputs:
         package = decision_input.variant.target.package
         result = _write_texts(decision_input, outcomes[package], prepared.target, context)
@@ -140,8 +140,8 @@ def plan_target(decided: DecidedTarget, reconciled: Collection[ObjectKey]) -> Ta
 
     Args:
         decided: The target with its outcomes.
-        reconciled: The owners, on all targets, whose packages have no error. Previous packages of other owners are not
-            removed yet.
+        reconciled: The owners, on all targets, whose packages have no error. If any other owner moves its package, the
+            package at the previous location is not removed yet.
     """
     claims, texts = decided.claims, decided.draft_texts
     decisions = decide_removals(decided.snapshot, claims, reconciled)
@@ -203,7 +203,7 @@ def _build_next_state(
     for outcome in decided.outcomes:
         package = outcome.variant.target.package
         if outcome is known.get(package):
-            # Keep the record, because a known outcome does not change it.
+            # Keep the record, because this outcome comes from the last pass and is recorded already.
             continue
         if not _has_other_owner(outcome) and not (isinstance(outcome, Blocked) and outcome.should_retry):
             record = _record_outcome(outcome, texts.get(package), snapshot.find_draft_branch(package))
@@ -217,7 +217,7 @@ def _build_next_state(
         )
     deleted = {action.branch for action in actions if isinstance(action, DeleteBranch)}
     drafts = {name: draft for name, draft in snapshot.state.drafts.items() if name not in deleted}
-    # Do not record the head if there is no draft, because the target branch is then not created.
+    # An absent target branch is created together with the first draft. Do not record its head if there is no draft.
     exists = not snapshot.heads.is_absent or any(isinstance(action, PushCommits) for action in actions)
     head = snapshot.heads.target_branch if exists and snapshot.heads.target_branch else snapshot.state.observed_commit
     root = decided.context.config_origin.root_commit or snapshot.state.config_root
@@ -263,7 +263,7 @@ def _record_removal(record: PackageRecord, kind: str, finding: Finding) -> Packa
 
 
 def _has_other_owner(outcome: PackageOutcome) -> bool:
-    # Keep the record of the owner, because a blocked variant of another owner must not change it.
+    # A blocked variant of another owner must not change the record of the package.
     record = outcome.record if isinstance(outcome, Blocked) else None
     return record is not None and record.owner.key != outcome.variant.owner.key
 

@@ -30,7 +30,7 @@ from reconciler.planning.render.templates import (
     remove_template_dependencies,
 )
 
-# For these recorded outcomes, the content of the draft branch is ignored, because the package has no drafted version.
+# A package with one of these recorded outcomes has no drafted version, so that its tree on the draft branch is ignored.
 _OUTCOMES_WITHOUT_DRAFT = ("published", "published with edits", "adopted", "declined")
 
 
@@ -101,7 +101,7 @@ class _TemplateRound:
         return {**self.first_outcomes, **self._decide_together(members)} if members else self.first_outcomes
 
     def _decide_alone(self, inputs: DecisionInput) -> PackageOutcome:
-        """Decide about a package as if its parents and children had not changed."""
+        """Decide about a package as if the parents and children of its Kafka templates had not changed."""
         record = inputs.record and replace(inputs.record, trace=remove_template_dependencies(inputs.record.trace))
         return decide_package(
             replace(inputs, record=record), self.context.dependency_reader, self.context.contents, self._render
@@ -130,7 +130,8 @@ class _TemplateRound:
             return True
         if has_template_rules_dependency(record.trace) or not record.is_owned or not self.snapshot.target.is_deployment:
             return False
-        # Search the files, because the last render did not search for parents and children, or is not recorded.
+        # Search the files of the package, because no recorded render has searched them for template parents and
+        # children.
         tree = self._get_current_tree(package)
         return tree is not None and self.context.template_merger.has_template_roles_in_tree(
             tree, lambda: self._read_package(package, tree)

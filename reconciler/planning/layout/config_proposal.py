@@ -1,6 +1,6 @@
-"""The proposal to the config repository: one commit on one branch that updates revisions in the config.
+"""The config proposal: one commit on a branch of the config repository, which updates upstream revisions in the config.
 
-The commit contains every revision whose tag has moved.
+The commit contains each revision that a moved tag names now.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class ProposalState:
     Attributes:
         proposal_head: The head of the proposal branch that was pushed last.
         base: The config commit that the proposal is based on.
-        revisions: The last proposed revision of each `RevisionPin.id`. An entry is deleted when its tag moves.
+        revisions: The last proposed revision of each `RevisionPin.id`. When the tag moves, the revision is replaced or
+            deleted.
     """
 
     branch: str = ""
@@ -89,7 +90,7 @@ class ConfigBranchSnapshot:
 
     @property
     def known_state(self) -> ProposalState:
-        """The recorded state. If the settings now name another proposal branch, the recorded commits are omitted."""
+        """The recorded state, without its commits if they belong to a previously configured proposal branch."""
         return self.state if self.state.branch == self.branch else replace(self.state, proposal_head=None, base=None)
 
     @property
@@ -120,7 +121,7 @@ class ConfigProposal:
 
     @property
     def seconds(self) -> int:
-        """The latest date of the tagged commits, in seconds since 1970."""
+        """The date of the newest tagged commit in the proposal, in seconds since 1970."""
         return max((edit.pin.seconds for edit in self.edits), default=0)
 
 
@@ -196,7 +197,7 @@ def _compute_next_revisions(pins: Iterable[RevisionPin], snapshot: ConfigBranchS
     is_branch_deleted = known.proposal_head is not None and snapshot.proposal_head is None
     revisions = {pin.id: _compute_next_revision(pin, known.revisions.get(pin.id), is_branch_deleted) for pin in pins}
     if not snapshot.is_complete:
-        # Keep the recorded revisions, because an object with a revision can be in the file that cannot be read.
+        # Keep the recorded revisions of objects that are not found, because the objects can be in the unreadable file.
         revisions = {**known.revisions, **revisions}
     return {name: revision for name, revision in sorted(revisions.items()) if revision}
 
@@ -220,7 +221,10 @@ def _compute_next_revision(
 def _keep_written_revisions(
     revisions: Mapping[str, ProposedRevision], snapshot: ConfigBranchSnapshot
 ) -> dict[str, ProposedRevision]:
-    """Return the revisions without new ones, because new revisions are not written to a branch with local changes."""
+    """Return the revisions, with the recorded ones instead of newly proposed ones.
+
+    They are used while the proposal branch has local changes, because new revisions are not written to it then.
+    """
     known = snapshot.known_state.revisions
     return {
         name: revision if revision.stage != "offered" else known[name]

@@ -220,8 +220,8 @@ def _plan_rebuilt_branch(
 ) -> PushCommits:
     """Rebuild the draft on the head of the target branch.
 
-    If a rebuilt draft would revert local changes of the target branch, the draft keeps its old base. The merge of the
-    draft in Git then keeps the local changes.
+    If this would revert local changes on the target branch, the draft keeps its old base. When a person merges the
+    draft later, Git keeps the local changes.
     """
     base = draft.base if changes.stale_packages else published
     kept_commits = [

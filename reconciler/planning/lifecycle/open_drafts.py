@@ -1,6 +1,6 @@
 """Open drafts of a target, and the state of each of its packages. Nothing is rendered or planned here.
 
-The data comes from the branches, the proposals and the recorded state of the target.
+The data comes from the branches of the target, the refs of proposed drafts, and the recorded state.
 """
 
 from __future__ import annotations
@@ -285,7 +285,7 @@ def _read_package(
 ) -> DraftedPackage:
     status = parse_package_status(contents.read_blob(status_blob)) if status_blob else None
     kptfile = _read_kptfile(contents, head, f"{target.get_package_path(package.package)}/{KPTFILE}")
-    # Use only merge conflicts here, because all other errors of the last pass block only a newer version.
+    # Use only merge conflicts. All other errors of the last pass block only a newer version, and not this draft.
     conflicts = (reason for reason in package.update_errors if reason.reason == MERGE_CONFLICT.name)
     errors = [*_list_status_errors(package, status), *conflicts]
     conditions: tuple[Condition, ...] = ()
@@ -458,8 +458,7 @@ def _get_state(
     reasons: tuple[BlockingReason, ...],
 ) -> PackageState | None:
     kind = record.outcome.get("kind")
-    # Without an error, a package is blocked only because its draft is proposed. Then the state of the draft is
-    # returned.
+    # A package that is blocked without an error waits for its proposed draft. Its state is the state of this draft.
     if kind == "blocked" and (drafted_package is None or any(list_blocking_errors(record))):
         return "blocked"
     if kind == "held" and reasons:

@@ -50,7 +50,7 @@ class PublishDraft:
 
 @dataclass(frozen=True)
 class RejectDraft:
-    """Reject a proposed draft: the proposal is deleted, and the draft branch is kept."""
+    """Reject a proposed draft: the draft is not proposed any more, and its branch is kept."""
 
 
 @dataclass(frozen=True)

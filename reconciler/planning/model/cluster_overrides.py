@@ -106,7 +106,7 @@ class ClusterOverrides:
 
     def _apply_strict_codes(self, result: OverriddenPackage, files: FileTree) -> OverriddenPackage:
         if all(finding.code not in self.strict_codes for finding in result.findings):
-            # Return the identical object, because the packages of many clusters share it.
+            # Return the same Python object and no copy, because the packages of many clusters share it.
             return result
         findings = tuple(
             upgrade_to_error(finding) if finding.code in self.strict_codes else finding for finding in result.findings
@@ -163,7 +163,8 @@ class ClusterOverrides:
 def _block_unknown_texts(result: OverriddenPackage, files: FileTree, closed: Iterable[RuleId]) -> OverriddenPackage:
     """Block the package if a rule in `closed` applies to it.
 
-    The published package may contain an unknown previous version of this rule.
+    `closed` contains the rules whose current version must not be applied yet. The published package may contain a
+    previous version of such a rule, which is unknown.
     """
     findings = tuple(_create_unknown_text_finding(rule) for rule in closed if rule in result.rule_texts)
     return replace(result, files=files, findings=(*result.findings, *findings)) if findings else result

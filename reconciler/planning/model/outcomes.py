@@ -52,7 +52,7 @@ RenderLayer = Literal[
 - `policy`: override policies.
 - `strip`: removal of fields that name policies and clusters.
 - `template`: merged Kafka templates.
-- `room`: restored content of a generated package. The name is fixed, because output formats contain it.
+- `room`: restored content of a generated package. Output formats contain this name, so that it must not change.
 - `since`: local changes on the branch after the render.
 """
 
@@ -103,7 +103,7 @@ def compute_review_digest(
 ) -> str:
     """Return a digest of the data that reviewers see in addition to the files.
 
-    A change of this data needs a new commit.
+    If this data changes, the draft needs a new commit even if no file changes.
 
     Args:
         conditions: The conditions of the package.
@@ -224,12 +224,12 @@ class Draft:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The labels that the draft was created with."""
+        """The labels of the draft. They stay the same until the draft is published or deleted."""
         return self.variant.labels if self.record.draft_version is None else self.record.labels
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """The annotations that the draft was created with."""
+        """The annotations of the draft. They stay the same until the draft is published or deleted."""
         return self.variant.annotations if self.record.draft_version is None else self.record.annotations
 
 

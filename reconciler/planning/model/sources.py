@@ -37,7 +37,7 @@ def serialize_conflict(conflict: Conflict) -> dict[str, Any]:
     """Serialize a conflict. Sides without a value are omitted.
 
     Values of Secrets, and other values that contain a secret, are masked. In a conflict about a whole resource, file or
-    package, each existing side has the value True.
+    package, each side that contains it has the value True instead of the content.
     """
     sides = {side: value for side in _SIDES if (value := getattr(conflict, side)) is not ABSENT}
     data = {
@@ -85,9 +85,9 @@ def locate_conflict(conflict: Conflict) -> tuple[str, str, str]:
 
 
 def has_conflict_outcome(conflict: Conflict, files: FileTree) -> bool:
-    """Return whether a package still contains the side that won a conflict. A later change can replace this side.
+    """Return whether a package still contains the value that won a conflict. A later change can replace this value.
 
-    For a resource, file or package, only its existence is checked. For list elements, the result is always True.
+    For a whole resource, file or package, only the existence is checked. For list elements, the result is always True.
     """
     decided = conflict.local if conflict.chosen == "local" else conflict.upstream
     match conflict.kind:
@@ -208,7 +208,7 @@ class PackageSource:
             updated.
         published_conflicts: The conflicts of local changes on the target branch. Each render computes them again.
         draft_conflicts: The conflicts of local changes on the draft. They are recorded while the package still contains
-            the side that won.
+            the value that won.
     """
 
     files: FileTree
@@ -255,7 +255,7 @@ def remove_special_entries(inputs: RenderInputs) -> RenderInputs:
     )
 
 
-# The rule in a conflict about a local change that is missing after the render, although no merge reported a conflict.
+# The value of `Conflict.rule` if a local change is missing after the render, although no merge reported a conflict.
 NOT_KEPT_RULE = "not-kept"
 # Update strategies that replace local changes. A conflict with a replaced change contains the strategy as its rule.
 REPLACING_STRATEGIES: tuple[UpdateStrategy, ...] = ("copy-merge", "force-delete-replace")
@@ -325,7 +325,7 @@ def _find_replaced_changes(
     paths = sorted(path for path in {*base, *local} if base.get(path) != local.get(path))
     conflicts = []
     for path in paths:
-        # Skip the Kptfile, because these strategies merge it and record its conflicts themselves.
+        # Skip the Kptfile, because the update has merged it and has already recorded its conflicts.
         if path == KPTFILE or path in known or updated.files.get(path) == local.get(path):
             continue
         before, changed, after = (
@@ -337,13 +337,13 @@ def _find_replaced_changes(
 
 def _merge_draft_changes(source: PackageSource, draft: BranchPackage, options: MergeOptions) -> PackageSource:
     local = _extract_local_source(draft, options)
-    # Merge unattached lines of both sides, because both sides contain local changes: those of the target branch, and
-    # those of the draft.
+    # Merge comments and blank lines line by line, because both sides contain local changes: those of the target branch,
+    # and those of the draft.
     both_local = replace(options, rules=replace(options.rules, merges_unattached_lines=True))
     merged = _merge_changed(draft.plain, source.plain, local.files, both_local)
     new = (*local.conflicts, *merged.conflicts)
     new_locations = set(map(locate_conflict, new))
-    # Skip conflicts with this rule, because `find_lost_changes` detects them again after the render.
+    # Skip recorded conflicts about changes that a render lost. `find_lost_changes` detects them again after the render.
     recorded = (conflict for conflict in draft.conflicts if conflict.rule != NOT_KEPT_RULE)
     still_valid = (
         conflict
@@ -410,11 +410,11 @@ def _extract_local_source(package: BranchPackage, options: MergeOptions) -> Upda
     if not package.is_edited:
         return UpdateResult(package.merged)
     rules = replace(options.rules, winner="local", merges_scalar_lists=True)
-    # Match resources by position as well, because a function can change the kind, name or namespace of a resource.
+    # Match resources also by their position in the file, because a function can change the kind, name or namespace.
     local_wins = replace(options, rules=rules, match_positions=True)
     merged = merge_packages(package.rendered, package.merged, package.files, local_wins)
-    # Keep only conflicts whose local change is not in the result, e.g. because the changed file is not valid YAML.
-    # Local changes win all other conflicts.
+    # Keep only conflicts whose local change is missing in the result, e.g. because the changed file is not valid YAML.
+    # In all other conflicts, the local change has won.
     return replace(merged, conflicts=tuple(conflict for conflict in merged.conflicts if conflict.chosen == "upstream"))
 
 
@@ -427,7 +427,10 @@ def _merge_changed(base: FileTree, upstream: FileTree, local: FileTree, options:
 def find_overruled_changes(
     source: PackageSource, result: FileTree, rule: str, options: MergeOptions
 ) -> Iterator[Conflict]:
-    """Yield a conflict for each local change that a rule replaced. `result` is the package after this rule."""
+    """Yield a conflict for each local change that a step of the render replaced.
+
+    `rule` is the name of the step. `result` is the package after the step.
+    """
     if source.is_edited:
         for conflict in merge_packages(source.base, result, source.files, options).conflicts:
             # Ignore `upstream` and `upstreamLock` of the Kptfile, because the variant sets them.
@@ -448,7 +451,7 @@ class PackageTooLargeError(ExpectedError):
 
 
 class PackageMalformedError(PackageTooLargeError):
-    """The Git tree of a package has entries that contradict each other, or that file systems do not support."""
+    """The Git tree of a package is malformed: entries contradict each other, or a file system cannot store them."""
 
 
 class PackageContentStore(Protocol):

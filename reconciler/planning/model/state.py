@@ -26,7 +26,8 @@ from reconciler.krm.json_text import compute_digest, encode_indented_json
 from reconciler.krm.objects import ObjectKey
 from reconciler.memory import cached
 
-# Do not write to a state in another format, because `serialize_state_changes` keeps unchanged files of the old commit.
+# A state with another format must not be updated: `serialize_state_changes` would keep its unchanged files in that
+# format.
 STATE_FORMAT = 1
 _TARGET_FILE = "destination.json"
 MAX_UNPUBLISHED_VERSIONS = 20
@@ -46,7 +47,7 @@ _PULL_REQUEST_FIELDS = {
     "number": "number", "read": "inputs_digest", "change": "change_digest", "told": "status_digest",
     "readied": "is_marked_ready", "unlabelled": "unlabeled_head",
 }  # fmt: skip
-# Large enough for all distinct outcomes, findings and config sources of the packages of a large fleet.
+# This number is large enough for all distinct outcomes, findings and config sources of a large fleet.
 _MAX_SHARED_VALUES = 4_096
 
 
@@ -166,8 +167,8 @@ class PackageRecord:
     """All data that the state contains about one package of a target.
 
     Attributes:
-        is_owned: Whether the package has an owner. If not, the record is a tombstone, which contains only the numbers
-            that must not be used again, or the variant was always blocked.
+        is_owned: Whether the package has an owner. If False, the record is a tombstone with only the numbers that must
+            not be used again, or each variant of the package was blocked.
         last_workspace: The highest workspace number in use.
         last_revision: The highest revision number in use.
         published_version: The version on the target branch. The branch can also contain later local changes.
@@ -275,8 +276,8 @@ class PullRequestRecord:
         change_digest: The digest of the change. It is equal on all clusters that receive the same change.
         status_digest: The digest of the commit status that was last sent to the forge.
         is_marked_ready: Whether the pull request was marked as ready for review, because the draft was proposed.
-        unlabeled_head: The head of a draft with conflicts at which no label accepted the conflicts. If a label is found
-            later, it was added for this head.
+        unlabeled_head: The draft head at which the pull request had no label that accepts the conflicts. If the label
+            is found later, a reviewer added it for this head.
     """
 
     number: int = 0
@@ -344,7 +345,7 @@ class TargetState:
 
     @cached_property
     def config_sources(self) -> tuple[ConfigSources, ...]:
-        """The config files of all owned packages, without duplicates of the same Python object."""
+        """The config files of all owned packages. A mapping that several records share occurs only once."""
         owned = (record for record in self.packages.values() if record.is_owned)
         return tuple({id(record.config_sources): record.config_sources for record in owned}.values())
 
@@ -525,7 +526,7 @@ def _parse_record(data: Mapping[str, Any], texts: Mapping[str, str]) -> PackageR
     versions = tuple([_parse_version(version, texts) for version in data["offers"]])
 
     def version_of(value: Mapping[str, Any]) -> RenderedVersion:
-        # Reuse the object from this list, because it usually contains the published and the drafted version.
+        # Reuse the parsed object in `versions`, because it usually contains the published and the drafted version.
         return versions[data["offers"].index(value)] if value in data["offers"] else _parse_version(value, texts)
 
     return PackageRecord(

@@ -85,7 +85,8 @@ def find_target_conflicts(targets: Iterable[Target], templates: Sequence[str]) -
     """Return a finding for each target that the reconciler must not write to.
 
     Two deployment repositories conflict if they have the same name, or equal or nested directories on one branch. Each
-    would change the packages of the other. Two targets with the same draft branch would overwrite each other's drafts.
+    target would change the packages of the other target. Two targets with the same draft branch would overwrite each
+    other's drafts.
 
     Args:
         targets: All targets of the fleet.
@@ -125,7 +126,8 @@ def _find_conflict(target: Target, other: Target, templates: Iterable[str]) -> s
     is_one_branch = (target.repository_id, target.branch) == (other.repository_id, other.branch)
     if is_one_branch and are_paths_nested(target.directory, other.directory):
         return f"has an equal or nested directory on branch {target.branch}"
-    # Compare only targets on the same branch, because every template contains the name of the repository or the branch.
+    # Compare draft branches only if both targets use one branch. Otherwise they differ, because every template contains
+    # the repository name or the branch.
     names = (
         template
         for template in templates
@@ -176,8 +178,8 @@ def list_folders_above(package: str) -> Iterator[str]:
     yield from ("/".join(segments[:count]) for count in range(len(segments)))
 
 
-# Names of the folders of reserved branches, with their content for messages. `proposed/` contains copies of proposed
-# drafts.
+# Reserved first folders of branch names, each with a description for messages. For example, branches in `proposed/`
+# contain copies of proposed drafts.
 _RESERVED_FOLDERS = {"proposed": "proposed drafts", "reconciler": "states and status"}
 _PLACEHOLDERS = {"{repository}": "[^/]+", "{branch}": ".+", "{package}": "[^/]+"}
 

@@ -97,7 +97,8 @@ def recover_state(
         return snapshot
     tagged = snapshot.objects.list_tagged_revisions({candidate.package for candidate in candidates})
     records: dict[str, PackageRecord] = {}
-    # Sort the candidates, so that the first owner gets a package that several variants request without a status file.
+    # Start with packages that have a status file. If several variants request a package without a status file, the
+    # first owner in alphabetical order gets it.
     for candidate in sorted(candidates, key=lambda entry: (not entry.has_status, entry.variant.owner.key)):
         if candidate.package not in records and (
             record := _recover_record(snapshot, candidate, contents, tagged.get(candidate.package, ()))

@@ -127,9 +127,9 @@ def track_publications(
 ) -> TargetState:
     """Return the state with the publications since the last pass, and with the new head of the target branch.
 
-    The packages in each first-parent commit are compared with the recorded versions. If the tree or status file of a
-    version is new in a commit, the commit published this version. A commit without the package deleted it. All other
-    changes are local changes. The head of a target branch that does not exist yet is not recorded.
+    The packages in each first-parent commit are compared with the recorded versions. A commit published a version if it
+    introduced the tree or the status file of this version. A commit without the package deleted it. All other changes
+    are local changes. The head of a target branch that does not exist yet is not recorded.
     """
     if heads.target_branch is None or heads.is_absent or heads.target_branch == state.observed_commit:
         return state
@@ -185,7 +185,8 @@ def _apply_commit(record: PackageRecord, previous: PackageAtCommit | None, curre
 def _is_new_publication(version: RenderedVersion, previous: PackageAtCommit | None, current: PackageAtCommit) -> bool:
     if current.status == version.status and (previous is None or previous.status != current.status):
         return True
-    # Compare with `against` if there is no previous commit, because the same tree can be older than the version.
+    # Without a previous commit, compare with the published tree when the version was drafted (`against`). If the trees
+    # are equal, the tree is older than the version.
     known_tree = previous.tree if previous else version.against
     return current.tree == version.rendered and current.tree != known_tree
 
@@ -201,7 +202,8 @@ def _publish_version(record: PackageRecord, version: RenderedVersion, commit: Co
         draft_version=draft_version,
         unpublished_versions=newer,
         revisions=(*record.revisions, revision)[-MAX_REVISIONS:],
-        # Use a new workspace number for commits after a merged head, because a workspace belongs to only one revision.
+        # If the draft contains a newer version, give it a new workspace number, because a workspace belongs to only one
+        # revision.
         last_workspace=record.last_workspace + 1 if draft_version else record.last_workspace,
     )
 
@@ -223,8 +225,8 @@ def _return_to_revision(record: PackageRecord, revision: PublishedRevision) -> P
 def track_drafts(state: TargetState, target: Target, heads: TargetHeads, repository: GitObjectReader) -> TargetState:
     """Return the state with the changes of the draft branches since the last pass.
 
-    - If a draft branch was deleted, or its pull request closed, its versions are declined. But if the published tree of
-      a package changed as well, its version is planned again.
+    - If a draft branch was deleted, or its pull request closed, its versions are declined. A package whose published
+      tree has changed as well is not declined, but planned again.
     - If a package was removed from a draft, its version is declined.
     - If someone else pushed to a draft branch, the branch is recorded as edited.
     """
@@ -254,8 +256,8 @@ def _track_branch(
         return draft
     # Treat a branch without a record as edited. For example, the state ref can have been deleted.
     draft = draft or DraftBranch(head, heads.target_branch or head, is_removal=name in heads.removal_branches)
-    # Use the merge base, because the target branch can have been merged into the draft. The old base would restore
-    # changes that the target branch reverted.
+    # Use the merge base, because the target branch can have been merged into the draft. With the old base, a later pass
+    # would restore changes that the target branch reverted.
     base = repository.find_merge_base(head, heads.target_branch) if heads.target_branch else None
     return replace(draft, base=base or draft.base, is_edited=True)
 
@@ -274,8 +276,8 @@ def _track_draft_version(
         return record
     if drafted == version.against:
         return _decline_version(record, version)
-    # Without a difference, the draft does not change the package any more, because the target branch was merged into
-    # the draft.
+    # If both trees are equal, the target branch was merged into the draft, and the draft does not change the package
+    # any more.
     return replace(record, draft_version=None) if drafted == published else record
 
 
@@ -422,10 +424,9 @@ class TargetSnapshot:
         return ObservedPackage(published, drafted if is_on_draft else None, self.is_frozen(branch), stuck)
 
     def _is_already_published(self, package: str, draft: DraftBranch, drafted: TreeId | None) -> bool:
-        """Return whether a draft branch contains only a version of the package that was already published from it.
+        """Return whether the draft branch contains only a published version of the package, and no newer version.
 
-        No newer version was drafted since. The target branch has a newer version, or has reverted the published
-        version.
+        In this case, the trees differ only because the target branch was changed or reverted after the publication.
         """
         record = self.state.packages.get(package)
         if record is None or record.draft_version:

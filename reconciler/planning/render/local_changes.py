@@ -32,7 +32,7 @@ _ANNOTATIONS: DataPath = ("metadata", "annotations")
 
 
 def separate_template_changes(inputs: RenderInputs, rules: TemplateMergeRules) -> RenderInputs:
-    """Return the inputs of a render, in which inherited template fields are not treated as local changes.
+    """Return the render inputs, changed so that inherited template fields do not count as local changes.
 
     If a person changed an inherited field, the whole field becomes the child's own field. If no rendered version is
     recorded, only the fields in the upstream are the child's own fields.
@@ -95,7 +95,7 @@ def _remove_changed_fields(package: BranchPackage, rules: TemplateMergeRules) ->
             data = resource.data
             for path in paths[name]:
                 data = copy_without_value(data, path)
-            # Remove the whole template if it is empty now, because all its fields were inherited.
+            # Remove the template field itself if it is empty now, because all its content was inherited.
             whole = _get_template_path(resource, rules)
             edited[resource] = data if get_value(data, whole) else copy_without_value(data, whole)
     return _replace_data(package.rendered, edited)
@@ -167,9 +167,9 @@ class LostChanges:
 def find_lost_changes(inputs: RenderInputs, files: FileTree, known: Sequence[Conflict]) -> LostChanges:
     """Return a conflict for each file whose local change is neither in `files` nor in a `known` conflict.
 
-    If a file was changed on both branches, only the change on the draft is checked, because it is newer. Recorded
-    conflicts of earlier changes on the draft are repeated until the file changes again, because no branch contains
-    these changes.
+    If a file was changed on both branches, only the change on the draft is checked, because it is newer. A recorded
+    conflict about a lost change on the draft is returned again until the file changes. It cannot be detected again,
+    because no branch contains the lost change.
     """
     drafted = _collect_changed_files(inputs.drafted) if inputs.drafted else {}
     published = (

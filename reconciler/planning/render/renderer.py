@@ -228,7 +228,7 @@ class _RenderRun:
     """One render in progress.
 
     Attributes:
-        rule_results: The package after each step that can replace local changes, with the name of the step.
+        rule_results: The name of each step that can replace local changes, and the package after this step.
         stages: The package after each step, if the renderer records the steps.
         findings: The findings of the steps until now.
     """
@@ -390,7 +390,7 @@ def _clone(
     if not source.follows_upstream:
         files, findings = source.files, (_create_missing_lock_finding(variant, upstream),)
     elif read_upstream_lock(source.files) == lock:
-        # Do not clone again, because the package is already a clone of the requested upstream.
+        # Keep the files, because the package is already a clone of the requested upstream.
         files = source.files
     else:
         files, findings = clone_package(source.files, name, lock, engine.profile, source.base)

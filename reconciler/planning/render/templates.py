@@ -48,7 +48,7 @@ class TemplateMerger:
     roles_cache: KeyedCache[bool] = field(default_factory=KeyedCache)
 
     def build_dependency_functions(self) -> Mapping[str, Callable[[Sequence[str]], str]]:
-        """Return the function that computes the fingerprint of template rules. The key is the dependency type."""
+        """Return the fingerprint function for template merge rules. The key is the dependency type."""
         return {TEMPLATE_RULES_DEPENDENCY: self._fingerprint_rules}
 
     def record_rules_dependency(self, files: FileTree, view: CatalogView) -> None:
@@ -146,7 +146,7 @@ def format_template_dependency(key: ObjectKey) -> str:
 
 
 def fingerprint_packages(contents: PackageTrees) -> str:
-    """Return the fingerprint of the dependency `ALL_TEMPLATES_DEPENDENCY`."""
+    """Return the fingerprint for the dependency on all parents and children of templates in a cluster."""
     return compute_digest(dict(contents))
 
 

@@ -29,7 +29,7 @@ from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, DraftReader, pro
 _T = TypeVar("_T")
 # The number of repositories whose pull requests are read at the same time.
 _MAX_PARALLEL_READS = 4
-# A change of these fields does not require a new pass.
+# Fields of a pull request. A change of only these fields does not require a new pass.
 _IGNORED_FIELDS = ("title", "body", "url", "labels")
 # Limit for the texts that one pass writes for pull requests that cannot be opened yet.
 _MAX_WAITING_TEXTS = 200
@@ -144,7 +144,7 @@ class PullRequestCache:
         return self._look_up(url, self._forges.find_kind) == "agit"
 
     def open_requests(self, url: str) -> Mapping[int, PullRequest]:
-        """Return the open pull requests of a repository, by their number."""
+        """Return the open pull requests of a repository, by pull request number."""
         return self._open.get(url, {})
 
     def record(self, url: str, request: PullRequest) -> None:
@@ -205,7 +205,7 @@ class PullRequestCache:
         """
         open_requests = self._open.get(url, {})
         if number in open_requests:
-            # Delete the cached end of the pull request, because a person may have opened it again.
+            # The pull request is open again, so that its cached closed or merged state is outdated.
             self._ended.pop((url, number), None)
         elif (url, number) not in self._ended and (forge := self._find_forge(url)):
             with forge_boundary(f"pull request {number} of {url}"):
@@ -218,7 +218,7 @@ class PullRequestCache:
         try:
             request = forge.get_request(number)
         except ForgeMissingError:
-            # Record that the pull request does not exist, because a person may have deleted it.
+            # Cache that the pull request does not exist. For example, a person has deleted it.
             self._ended[url, number] = None
             return
         if request.state == "open" and url in self._open:
@@ -229,7 +229,7 @@ class PullRequestCache:
 
 
 def _format_backoff_key(url: str) -> str:
-    # Use another key than Git does for the URL, because Git can succeed while the forge fails.
+    # The back-off key of the forge differs from the key of Git, because Git can succeed while the forge fails.
     return f"forge of {url}"
 
 
@@ -315,10 +315,10 @@ def list_request_tasks(target: Target, remotes: Remotes, state_ref: str) -> Iter
 
 
 def add_acceptance(task: PullRequestTask, request: PullRequest | None) -> PullRequestTask:
-    """Return the task, and record in it whether a label of the open pull request accepts the conflicts.
+    """Return the task, completed with whether a label of the open pull request accepts the conflicts.
 
-    The label is ignored if an earlier pass has not read the pull request at the same head without the label. The state
-    of the target records this, so that all replicas ignore a label that was set for an earlier head.
+    The label counts only if an earlier pass has read the pull request at the same head without the label. The state of
+    the target contains this head, so that all replicas ignore a label that was added for an earlier head.
     """
     is_current = request is not None and request.commit == task.head == task.recorded.unlabeled_head
     if not is_current or request is None or not request.accepts_conflicts:

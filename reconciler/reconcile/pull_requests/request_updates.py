@@ -171,7 +171,7 @@ class PullRequestUpdater:
             with forge_boundary(f"the pull requests of deleted draft branches in {url}"):
                 self._close_without_branch(url, forge, tasks, remote)
         except InternalForgeError as error:
-            # Continue after the exception, because the pull requests of existing drafts do not depend on this step.
+            # Continue, because the pull requests of existing drafts do not depend on closing those of deleted branches.
             update.failures.append(error.failure)
         except ForgeError as error:
             update.stop(error)
@@ -284,7 +284,7 @@ class PullRequestUpdater:
         task, number = result.task, result.recorded.number
         request = self._cache.find_request(url, number, task.branch) if number else None
         if number and (request is None or has_ended(request, task)):
-            # Delete the recorded number, because the draft needs a new pull request. It may be open already.
+            # Delete the recorded number, because the draft needs another pull request, which may be open already.
             result.recorded = PullRequestRecord(change_digest=result.recorded.change_digest)
             number = 0
         if not number:
@@ -338,10 +338,10 @@ class PullRequestUpdater:
         log.info("pull_request_updated", branch=updated.head, url=updated.url)
 
     def _require_label(self, url: str, forge: Forge, result: PullRequestResult) -> None:
-        """Remove a label that accepts conflicts, and record the head at which the pull request has no such label.
+        """Remove the label that accepts conflicts, and record the head that the pull request has without this label.
 
-        A label that a reviewer sets later then applies to this head. If the forge still shows another head or the
-        label, nothing is recorded.
+        If a reviewer adds the label later, it accepts the conflicts of this head. If the forge still shows another head
+        or the label, nothing is recorded.
         """
         task, text = result.task, result.task.text
         if (
@@ -394,9 +394,9 @@ class PullRequestUpdater:
 
 
 def has_ended(request: PullRequest, task: PullRequestTask) -> bool:
-    """Return whether a pull request was closed or merged, and this has no meaning for the current draft.
+    """Return whether a pull request was closed or merged without an effect on the current draft.
 
-    This is the case if the draft has another head, or if the pull request was merged into another branch.
+    This is the case if it had another head, or if it was merged into another branch.
     """
     if request.state == "open":
         return False

@@ -165,7 +165,7 @@ class PullRequests:
             self._can_use_label,
         )
         tasks = add_other_clusters(list(with_texts))
-        # Read the pull requests of repositories that have their first draft since this pass.
+        # Also read the pull requests of repositories whose first draft this pass has pushed.
         self.cache.refresh({task.target.url for task in tasks} - self.cache.checked_urls)
         updates = list(self._update_repositories(enabled, tasks, remotes))
         updates.append(pushed := RepositoryUpdate(results=list(self._push_for_review(tasks, remotes))))

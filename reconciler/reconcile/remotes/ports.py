@@ -67,7 +67,7 @@ class TargetContents:
         """
         remote = self._remotes.get_upstream(upstream.url)
         if remote is None:
-            # Raise the error of a fetch after the start of the pass. At the start, the remote could be read.
+            # The remote could be read at the start of the pass. Raise the error of a later fetch.
             raise self._remotes.failures[upstream.url]
         try:
             files = _read_upstream_tree(remote, upstream.tree)
@@ -310,8 +310,8 @@ class PublishedPlugins(OwnedPackages):
     def read_published(self, cluster: str) -> PublishedPluginData:
         """Return all Plugins on the target branch of a cluster, by package. Return {} if the branch cannot be read.
 
-        The result includes Plugins that no package variant manages. It is the same object as long as the folder of the
-        Plugins does not change.
+        The result includes Plugins that no package variant manages. While the folder of the Plugins does not change,
+        each call returns the same Python object.
         """
         target = self._targets.get(cluster)
         remote = self._remotes.get(target.url) if target else None

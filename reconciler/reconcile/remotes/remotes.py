@@ -45,8 +45,8 @@ class Remotes:
     """All remotes of a pass, by URL. The end of the context (`with`) ends the processes that read the mirrors.
 
     A pass waits a limited time for the fetch or push of each remote. If the job takes longer, the remote is late. The
-    job of a late remote continues in its thread, and no other thread uses the mirror. `failures` contains the remote
-    until a later pass takes the result of the job.
+    job of a late remote continues in its thread, and no other thread uses the mirror. Until a later pass takes the
+    result of the job, `failures` contains an error for the remote.
 
     Attributes:
         failures: The last error of each remote that cannot be read in this pass.
@@ -79,9 +79,10 @@ class Remotes:
         limits = limits or RemoteLimits()
         self._fetches: WorkerPool[GitError | None] = WorkerPool(limits.max_fetches, limits)
         self._pushes: WorkerPool[Mapping[str, PushOutcome]] = WorkerPool(limits.max_pushes, limits)
-        # The kind of the last fetch of each remote, in the order in which the fetches started.
+        # The kind of the last fetch of each remote, by URL, in the order in which the fetches started.
         self._kinds: dict[str, FetchKind] = {}
-        # The remotes whose last fetch was late. A pass waits for such a remote only after a fetch of it ended in time.
+        # The URLs of remotes whose last fetch was late. A pass does not wait for a fetch of such a
+        # remote until an earlier fetch of the same remote has ended in time.
         self._slow: set[str] = set()
         # Copies of the mirrors before their last fetch or push. Only remotes that were fetched successfully have a
         # copy.
@@ -123,7 +124,7 @@ class Remotes:
         return self._fetched
 
     def collect_late_results(self) -> None:
-        """Make the next call of `fetch` skip all remotes that were fetched before, except to take late results."""
+        """Let the next call of `fetch` take late results, but not fetch remotes again that were fetched before."""
         self._should_only_collect = True
 
     def _fetch(self, urls: Iterable[str], kinds: Mapping[str, FetchKind]) -> None:
@@ -185,9 +186,9 @@ class Remotes:
         self._previous_mirrors |= {url: copy(self._mirrors[url]) for url in urls if url in self._complete}
 
     def _take_late_results(self, url: str, kind: FetchKind) -> bool:
-        """Take the results of late jobs of a remote. Return whether they replace a new fetch of this kind."""
+        """Take the results of late jobs of a remote. Return whether one of them was a fetch of this kind."""
         if self._pushes.take_result(url):
-            # Require a new fetch, because only a fetch shows which refs the push has moved.
+            # Fetch the remote again, because only a fetch shows which refs the late push has moved.
             self._kinds.pop(url, None)
             self.failures.pop(url, None)
         fetch_result = self._fetches.take_result(url)

@@ -171,7 +171,7 @@ def read_target_states(
 
 @contextmanager
 def _optional(remote: Remote) -> Iterator[None]:
-    """Log errors of prefetching and continue, because each target that cannot be read reports the error later."""
+    """Log an error of prefetching and continue. If the error occurs again, the read of the target reports it."""
     try:
         with repository_boundary(f"prefetching objects of {remote.mirror.url}"):
             yield
@@ -242,7 +242,7 @@ def read_target_state(target: Target, remote: Remote, state_ref: str) -> TargetS
         message = f"{target.title}: {error}; the target is not changed until {ref} is repaired or deleted"
         return STATE_UNREADABLE.finding(message, target.location)
     except GitError as error:
-        # This happens, for example, if the ref points to a blob, or to a commit that exceeds a limit.
+        # For example, the ref points to a blob, or to a commit that exceeds a size limit.
         message = (
             f"{target.title}: the state of the target cannot be read: {error.full_message};"
             f" the target is not changed until {ref} is repaired"
