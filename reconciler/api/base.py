@@ -118,6 +118,10 @@ class ApiModel(BaseModel):
     _positions: ClassVar[Mapping[str, int]] = {}
     _has_rules: ClassVar[bool] = False
     _has_notation: ClassVar[bool] = False
+    field_codes: ClassVar[Mapping[str, str]] = {}
+    """Names of finding codes for absent fields and for values that are not allowed, by the name of the field."""
+    nullable_fields: ClassVar[frozenset[str]] = frozenset()
+    """Names of fields for which null is a value."""
     is_open: ClassVar[bool] = False
     """Whether unknown fields are allowed and ignored."""
     is_confidential: ClassVar[bool] = False
@@ -161,7 +165,7 @@ class ApiModel(BaseModel):
         # Without this context, code calls the constructor with the names of the attributes.
         if not isinstance(data, Mapping) or not isinstance(info.context, _Notices):
             return handler(data)
-        fields = {name: value for name, value in data.items() if value is not None}
+        fields = {name: value for name, value in data.items() if value is not None or name in cls.nullable_fields}
         errors: list[InitErrorDetails] = []
         if cls._has_notation:
             errors += [entry.to_error(data) for entry in cls._find_alias_issues(fields)]
@@ -173,7 +177,7 @@ class ApiModel(BaseModel):
         try:
             model = handler(fields)
         except ValidationError as error:
-            errors = [*_list_raised_errors(error), *errors]
+            errors = [*_list_raised_errors(error, cls.field_codes), *errors]
         else:
             if not errors:
                 return model
@@ -262,16 +266,16 @@ def to_data(value: object) -> Any:
     return [to_data(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _list_raised_errors(error: ValidationError) -> list[InitErrorDetails]:
-    """Return the errors of a model in the form that can be raised again."""
-    return [
-        InitErrorDetails(
-            type=PydanticCustomError(details["type"], "invalid", details.get("ctx", {})),
-            loc=details["loc"],
-            input=details["input"],
-        )
-        for details in error.errors(include_url=False)
-    ]
+def _list_raised_errors(error: ValidationError, codes: Mapping[str, str]) -> list[InitErrorDetails]:
+    """Return the errors of a model in the form that can be raised again, with the finding codes of the fields."""
+    errors = []
+    for details in error.errors(include_url=False):
+        path, context = details["loc"], details.get("ctx", {})
+        if codes and details["type"] in ("missing", "literal_error") and len(path) == 1 and str(path[0]) in codes:
+            context = {"code": codes[str(path[0])], **context}
+        error_type = PydanticCustomError(details["type"], "invalid", context)
+        errors.append(InitErrorDetails(type=error_type, loc=path, input=details["input"]))
+    return errors
 
 
 _HIDDEN = object()

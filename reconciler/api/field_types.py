@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
-from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, ValidationError, core_schema
 
 from reconciler.api.base import ApiModel, FieldIssue, issue
 from reconciler.krm.field_text import quote_value
@@ -76,23 +76,40 @@ PackagePath = Annotated[
 ]
 
 
-def _raise_issues(model: str, issues: Iterator[FieldIssue], value: object) -> None:
+def raise_issues(issues: Iterator[FieldIssue], value: object) -> None:
+    """Raise all issues of one field together."""
     errors: list[InitErrorDetails] = [entry.to_error(value) for entry in issues]
     if errors:
-        raise ValidationError.from_exception_data(model, errors)
+        raise ValidationError.from_exception_data("field", errors)
+
+
+class Unparsed:
+    """Annotation of a mapping that a model validates, and that is kept as in the manifest."""
+
+    def __init__(self, model: type[ApiModel]) -> None:
+        self.model = model
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Return a schema that validates with the model and returns the input."""
+
+        def validate(value: Any, parse: Callable[[Any], Any]) -> Any:
+            parse(value)
+            return value
+
+        return core_schema.no_info_wrap_validator_function(validate, handler.generate_schema(self.model))
 
 
 def _check_labels(labels: dict[str, str]) -> dict[str, str]:
     reasons = (
         reason for key, value in labels.items() for reason in (validate_label_key(key), validate_label_value(value))
     )
-    _raise_issues("labels", (FieldIssue(f"{{path}}: {reason}") for reason in reasons if reason), labels)
+    raise_issues((FieldIssue(f"{{path}}: {reason}") for reason in reasons if reason), labels)
     return labels
 
 
 def _check_annotations(annotations: dict[str, str]) -> dict[str, str]:
     reasons = filter(None, map(validate_annotation_key, annotations))
-    _raise_issues("annotations", (FieldIssue(f"{{path}}: {reason}") for reason in reasons), annotations)
+    raise_issues((FieldIssue(f"{{path}}: {reason}") for reason in reasons), annotations)
     return annotations
 
 

@@ -147,6 +147,8 @@ def build_manifest_schema(model: type[Manifest]) -> dict[str, Any]:
     properties["metadata"] = _build_metadata_schema(model)
     if model.is_open:
         del properties["status"]
+    if model.model_fields["spec"].annotation is Any:
+        del properties["spec"]
     optional = "spec" if model.is_spec_optional else ""
     required = [name for name in ("apiVersion", "kind", "metadata", "spec") if name in properties and name != optional]
     rest = {key: value for key, value in schema.items() if key not in ("title", "description", "type", "required")}

@@ -35,7 +35,8 @@ def create_field_findings(
         codes: The finding codes that messages can name, by name.
     """
     return tuple(
-        codes.get(message.code, code).finding(message.text, manifest.location_of(message.path)) for message in messages
+        (codes[message.code] if message.code else code).finding(message.text, manifest.location_of(message.path))
+        for message in messages
     )
 
 

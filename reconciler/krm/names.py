@@ -20,6 +20,10 @@ _DNS_SUBDOMAIN = re.compile(rf"{_DNS_LABEL.pattern}(\.{_DNS_LABEL.pattern})*")
 _QUALIFIED_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _WORKSPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _QUALIFIED_NAME_RULE = 'letters, digits, "-", "_" and ".", and start and end with a letter or digit'
+IMAGE_TAG_PATTERN = r"[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}"
+_IMAGE_TAG = re.compile(IMAGE_TAG_PATTERN, re.ASCII)
+_IMAGE_DIGEST = re.compile(r"(?P<algorithm>[a-z0-9]+):(?P<hex>[a-f0-9]+)", re.ASCII)
+HEX_LENGTHS = {"sha256": 64, "sha384": 96, "sha512": 128}
 _IGNORED_ON_MACOS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 _INVALID_IN_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{")
 # Cache the validation of paths, because the Git trees of most clusters contain the same paths.
@@ -148,3 +152,19 @@ def _is_dot_git(segment: str) -> bool:
     normalized = _IGNORED_ON_MACOS.sub("", segment).lower()
     parts = (part.partition(":")[0].rstrip(" .") for part in normalized.split("\\"))
     return any(part in {".git", "git~1"} for part in parts)
+
+
+def validate_image_tag(text: str) -> str | None:
+    """Return the reason why a text is not a valid image tag. Return None if the text is valid."""
+    if _IMAGE_TAG.fullmatch(text):
+        return None
+    return 'must be at most 128 letters, digits, "_", "." and "-", and not start with "." or "-"'
+
+
+def validate_image_digest(text: str) -> str | None:
+    """Return the reason why a text is not a valid image digest. Return None if the text is valid."""
+    match = _IMAGE_DIGEST.fullmatch(text)
+    if match and len(match["hex"]) == HEX_LENGTHS.get(match["algorithm"]):
+        return None
+    allowed = ", ".join(f"{name}:<{length} lower-case hex digits>" for name, length in HEX_LENGTHS.items())
+    return f"must be one of {allowed}"

@@ -5,14 +5,13 @@ The module reads and evaluates selections, and explains why a selection matches 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from reconciler.controllers.codes import SELECTOR_INVALID
-from reconciler.controllers.validation import FieldReader, explain_no_match, require_values
-from reconciler.krm.field_text import quote_value, suggest_name
-from reconciler.krm.names import validate_label_key, validate_label_value
+from reconciler.api.kubeadmiral import ClusterAffinityFields, TargetClusters
+from reconciler.controllers.validation import explain_no_match, require_values
+from reconciler.krm.field_text import suggest_name
+from reconciler.krm.numbers import parse_int64
 
 
 @dataclass(frozen=True)
@@ -51,19 +50,6 @@ class ClusterSelection:
     excluded_clusters: tuple[str, ...] = ()
     selector: Mapping[str, str] = field(default_factory=dict)
     affinity: tuple[ClusterAffinityTerm, ...] = ()
-
-
-_DIGITS = re.compile(r"-?[0-9]+", re.ASCII)
-_INT64 = 2**63
-_INT64_DIGITS = 300
-
-
-def parse_int64(text: str) -> int | None:
-    """Return the integer that `text` contains. Return None if `text` is not a decimal integer or exceeds 64 bits."""
-    if not _DIGITS.fullmatch(text) or len(text) > _INT64_DIGITS:
-        return None
-    number = int(text)
-    return number if -_INT64 <= number < _INT64 else None
 
 
 def is_cluster_selected(selection: ClusterSelection, cluster: Cluster) -> bool:
@@ -113,76 +99,16 @@ def _is_comparison_met(requirement: ClusterRequirement, value: str | None) -> bo
     return number > limit if requirement.operator == "Gt" else number < limit
 
 
-CLUSTER_NAME = "metadata.name"
-CLUSTER_SELECTION_FIELDS = ("clusters", "excludeClusters", "clusterSelector", "clusterAffinity")
-_TERM_FIELDS = ("matchExpressions", "matchFields")
-_REQUIREMENT_FIELDS = ("key", "operator", "values")
-OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
-_FIELD_OPERATORS = ("In", "NotIn")
+def create_cluster_selection(fields: TargetClusters) -> ClusterSelection:
+    """Return the selection that a mapping of a policy declares."""
+    terms = tuple(map(_create_term, fields.cluster_affinity))
+    return ClusterSelection(fields.clusters, fields.exclude_clusters, fields.cluster_selector, terms)
 
 
-def read_target_clusters(rule: FieldReader) -> ClusterSelection:
-    """Return the clusters that `targetClusters` of a rule selects. If the field is absent, select all clusters."""
-    return read_cluster_selection(rule.read_mapping("targetClusters", CLUSTER_SELECTION_FIELDS))
-
-
-def read_cluster_selection(targets: FieldReader) -> ClusterSelection:
-    """Return the cluster selection from a mapping with fields such as `clusters` and `clusterSelector`."""
-    selector = targets.read_string_map("clusterSelector")
-    for key, value in selector.items():
-        if error := validate_label_key(key) or validate_label_value(value):
-            targets.add_finding("clusterSelector", f"must be a mapping of valid labels: {error}", SELECTOR_INVALID)
-    terms = tuple(_read_term(term) for term in targets.iterate_mappings("clusterAffinity", _TERM_FIELDS))
-    return ClusterSelection(targets.read_texts("clusters"), targets.read_texts("excludeClusters"), selector, terms)
-
-
-def _read_term(term: FieldReader) -> ClusterAffinityTerm:
-    expressions = (
-        _read_label_requirement(requirement)
-        for requirement in term.iterate_mappings("matchExpressions", _REQUIREMENT_FIELDS)
-    )
-    fields = (
-        _read_field_requirement(requirement)
-        for requirement in term.iterate_mappings("matchFields", _REQUIREMENT_FIELDS)
-    )
-    return ClusterAffinityTerm(tuple(expressions), tuple(fields))
-
-
-def _read_label_requirement(fields: FieldReader) -> ClusterRequirement:
-    key, operator, values = _read_parts(fields, OPERATORS)
-    if error := validate_label_key(key):
-        fields.add_finding("key", f"must be a valid label key: {error}", SELECTOR_INVALID)
-    for error in _check_values(operator, values):
-        fields.add_finding("values", error, SELECTOR_INVALID)
-    return ClusterRequirement(key, operator, values)
-
-
-def _check_values(operator: str, values: tuple[str, ...]) -> Iterator[str]:
-    yield from (f"must be valid label values: {error}" for error in map(validate_label_value, values) if error)
-    if operator in ("In", "NotIn") and not values:
-        yield f"must not be empty for {operator}"
-    if operator in ("Exists", "DoesNotExist") and values:
-        yield f"must be empty for {operator}, not {quote_value(values)}"
-    if operator in ("Gt", "Lt") and (len(values) != 1 or parse_int64(values[0]) is None):
-        yield f"must be one 64-bit integer for {operator}, not {quote_value(values)}"
-
-
-def _read_field_requirement(fields: FieldReader) -> ClusterRequirement:
-    key, operator, values = _read_parts(fields, _FIELD_OPERATORS)
-    if key != CLUSTER_NAME:
-        fields.add_finding("key", f"must be {CLUSTER_NAME}, not {quote_value(key)}", SELECTOR_INVALID)
-    if len(values) != 1:
-        fields.add_finding(
-            "values", f"must be a list with one cluster name, not {quote_value(values)}", SELECTOR_INVALID
-        )
-    return ClusterRequirement(key, operator, values)
-
-
-def _read_parts(fields: FieldReader, operators: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]]:
-    return (
-        fields.read_text("key"),
-        fields.read_choice("operator", operators, code=SELECTOR_INVALID),
-        fields.read_texts("values"),
+def _create_term(term: ClusterAffinityFields) -> ClusterAffinityTerm:
+    return ClusterAffinityTerm(
+        tuple(ClusterRequirement(entry.key, entry.operator, entry.values) for entry in term.match_expressions),
+        tuple(ClusterRequirement(entry.key, entry.operator, entry.values) for entry in term.match_fields),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from reconciler.api.kubeadmiral import ImageComponent
 from reconciler.controllers.nested_values import copy_with_value, get_value
 from reconciler.controllers.override_policies.codes import (
     COMPONENT_PRESENT,
@@ -18,22 +19,22 @@ from reconciler.controllers.override_policies.codes import (
 )
 from reconciler.controllers.override_policies.containers import PodTemplate
 from reconciler.controllers.override_policies.json_patch import MissingPath, resolve_path
-from reconciler.controllers.override_policies.model import ImageComponent, ImageItem, ImageOperation, OverrideEffect
+from reconciler.controllers.override_policies.model import ImageItem, ImageOperation, OverrideEffect
 from reconciler.controllers.resource_findings import ResourceIssue
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.names import IMAGE_TAG_PATTERN, validate_image_digest
 from reconciler.krm.yaml import DataPath
 
 MAX_NAME_LENGTH = 255
-_HEX_LENGTHS = {"sha256": 64, "sha384": 96, "sha512": 128}
 _DNS_PART = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _HOST = rf"(?:{_DNS_PART}(?:\.{_DNS_PART})*|\[[a-fA-F0-9:]+\])"
 _PART = r"[a-z0-9]+(?:(?:\.|__|_|-+)[a-z0-9]+)*"
-_TAG = r"[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}"
 _REFERENCE = re.compile(
-    rf"(?P<name>(?:{_HOST}(?::[0-9]+)?/)?{_PART}(?:/{_PART})*)(?::(?P<tag>{_TAG}))?(?:@(?P<digest>[^@]+))?", re.ASCII
+    rf"(?P<name>(?:{_HOST}(?::[0-9]+)?/)?{_PART}(?:/{_PART})*)"
+    rf"(?::(?P<tag>{IMAGE_TAG_PATTERN}))?(?:@(?P<digest>[^@]+))?",
+    re.ASCII,
 )
-_DIGEST = re.compile(r"(?P<algorithm>[a-z0-9]+):(?P<hex>[a-f0-9]+)", re.ASCII)
 
 
 def apply_image(data: Any, item: ImageItem, template: PodTemplate) -> OverrideEffect:
@@ -143,25 +144,11 @@ class ImageReference:
 def parse_reference(text: str) -> ImageReference | None:
     """Return the components of an image reference, without default values. Return None if the text is not valid."""
     match = _REFERENCE.fullmatch(text)
-    if match is None or len(match["name"]) > MAX_NAME_LENGTH or (match["digest"] and validate_digest(match["digest"])):
+    if match is None or len(match["name"]) > MAX_NAME_LENGTH:
+        return None
+    if match["digest"] and validate_image_digest(match["digest"]):
         return None
     first, slash, rest = match["name"].partition("/")
     is_registry = slash and ("." in first or ":" in first or first == "localhost")
     registry, repository = (first, rest) if is_registry else ("", match["name"])
     return ImageReference(registry, repository, match["tag"] or "", match["digest"] or "")
-
-
-def validate_tag(text: str) -> str | None:
-    """Return the reason why a text is not a valid image tag. Return None if the text is valid."""
-    if re.fullmatch(_TAG, text, re.ASCII):
-        return None
-    return 'must be at most 128 letters, digits, "_", "." and "-", and not start with "." or "-"'
-
-
-def validate_digest(text: str) -> str | None:
-    """Return the reason why a text is not a valid image digest. Return None if the text is valid."""
-    match = _DIGEST.fullmatch(text)
-    if match and len(match["hex"]) == _HEX_LENGTHS.get(match["algorithm"]):
-        return None
-    allowed = ", ".join(f"{name}:<{length} lower-case hex digits>" for name, length in _HEX_LENGTHS.items())
-    return f"must be one of {allowed}"

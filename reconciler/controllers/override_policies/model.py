@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from reconciler.api.kubeadmiral import ImageComponent, ImageOperator, ListOperator, MapOperator, PatchOperator
 from reconciler.controllers.clusters.selection import ClusterSelection
 from reconciler.controllers.provenance import EmbeddedChange
 from reconciler.controllers.resource_findings import ResourceIssue
@@ -20,11 +21,6 @@ KUBEADMIRAL_API_VERSION = f"{KUBEADMIRAL_GROUP}/v1alpha1"
 OVERRIDE_POLICY_KIND = "OverridePolicy"
 CLUSTER_OVERRIDE_POLICY_KIND = "ClusterOverridePolicy"
 
-ImageComponent = Literal["Registry", "Repository", "Tag", "Digest"]
-ImageOperator = Literal["addIfAbsent", "overwrite", "delete"]
-MapOperator = Literal["addIfAbsent", "overwrite", "delete", "set"]
-ListOperator = Literal["append", "overwrite", "delete"]
-PatchOperator = Literal["add", "remove", "replace", "set"]
 TextFormat = Literal["yaml", "json", "toml", "ini"]
 Overrider = Literal["image", "command", "args", "envs", "annotations", "labels", "fields", "jsonpatch"]
 OVERRIDERS: tuple[Overrider, ...] = (

@@ -6,29 +6,35 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from reconciler.api import kubeadmiral
+from reconciler.api.base import read_model
+from reconciler.api.kubeadmiral import OverridePolicyManifest, PolicySelectors, ResourceSelectorFields
+from reconciler.api.manifest import read_manifest
+from reconciler.api.messages import DEFAULT_TEMPLATES
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.override_policies.codes import POLICY_INVALID
 from reconciler.controllers.override_policies.model import (
     CLUSTER_OVERRIDE_POLICY_KIND,
-    KUBEADMIRAL_API_VERSION,
     KUBEADMIRAL_GROUP,
     OVERRIDE_POLICY_KIND,
     OverridePolicy,
     ResourceSelector,
 )
-from reconciler.controllers.override_policies.read_rules import read_override_rules
-from reconciler.controllers.validation import FieldFindings, FieldReader
-from reconciler.krm.field_text import quote_value
+from reconciler.controllers.override_policies.read_rules import (
+    READING_CODES,
+    create_override_rules,
+    fill_rules_with_samples,
+)
+from reconciler.controllers.validation import create_field_findings
 from reconciler.krm.findings import Finding
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import ObjectKey, split_api_version
-from reconciler.krm.selectors import read_label_selector
 from reconciler.packages.resource import KrmResource
 
-_SELECTOR_FIELDS = ("apiVersion", "kind", "namespace", "name", "labelSelector")
-_KINDS = (CLUSTER_OVERRIDE_POLICY_KIND, OVERRIDE_POLICY_KIND)
-_OBJECT_FIELDS = ("apiVersion", "kind", "metadata", "spec", "status")
-_SPEC_FIELDS = ("resourceSelectors", "overrideRules")
+_KINDS: Mapping[str, type[OverridePolicyManifest]] = {
+    CLUSTER_OVERRIDE_POLICY_KIND: kubeadmiral.ClusterOverridePolicy,
+    OVERRIDE_POLICY_KIND: kubeadmiral.OverridePolicy,
+}
 
 
 @dataclass(frozen=True)
@@ -118,20 +124,12 @@ def _read_all_selectors(catalog: Catalog) -> Mapping[ObjectKey, tuple[ResourceSe
 
 def read_override_policy(policy_object: ConfigObject) -> tuple[OverridePolicy | None, tuple[Finding, ...]]:
     """Return the policy. Return None and all errors if the policy is invalid."""
-    errors = FieldFindings(policy_object.location_of, POLICY_INVALID)
-    reader = FieldReader(policy_object.data, (), errors, _OBJECT_FIELDS)
-    if policy_object.api_version != KUBEADMIRAL_API_VERSION:
-        reader.add_finding(
-            "apiVersion", f"must be {KUBEADMIRAL_API_VERSION}, not {quote_value(policy_object.api_version)}"
-        )
-    _check_namespace(policy_object, errors)
-    if not reader.has_value("spec"):
-        reader.add_finding("spec", "must be a mapping")
-    spec = reader.read_mapping("spec", _SPEC_FIELDS)
-    read_selectors(spec, _get_policy_namespace(policy_object))
-    rules = read_override_rules(spec)
-    if errors.findings:
-        return None, tuple(errors.findings)
+    data, variable_errors = fill_rules_with_samples(policy_object.data)
+    result = read_manifest(_KINDS[policy_object.key.kind], data)
+    errors = (*result.errors, *variable_errors)
+    if result.model is None or errors:
+        return None, create_field_findings(policy_object, errors, POLICY_INVALID, READING_CODES)
+    rules = create_override_rules(result.model.spec, policy_object.data["spec"])
     return OverridePolicy(
         policy_object.key, policy_object.file, policy_object.document.line, policy_object.digest, rules
     ), ()
@@ -142,57 +140,22 @@ def read_policy_selectors(policy_object: ConfigObject) -> tuple[ResourceSelector
 
     If `resourceSelectors` is invalid, return a selector that may select every resource in the scope of the policy.
     """
-    errors, namespace = FieldFindings(policy_object.location_of, POLICY_INVALID), _get_policy_namespace(policy_object)
-    spec = FieldReader(policy_object.data.get("spec"), ("spec",), errors, None)
-    selectors = read_selectors(spec, namespace)
-    return (
-        (ResourceSelector(namespace=namespace),)
-        if errors.findings and spec.has_value("resourceSelectors")
-        else selectors
-    )
+    namespace = policy_object.key.namespace if policy_object.key.kind == OVERRIDE_POLICY_KIND else ""
+    result = read_model(PolicySelectors, policy_object.data.get("spec"), DEFAULT_TEMPLATES, ("spec",))
+    if result.model is None:
+        spec = policy_object.data.get("spec")
+        has_selectors = isinstance(spec, Mapping) and spec.get("resourceSelectors") is not None
+        return (ResourceSelector(namespace=namespace),) if has_selectors else ()
+    selectors = result.model.resource_selectors
+    if namespace and any(selector.namespace not in ("", namespace) for selector in selectors):
+        return (ResourceSelector(namespace=namespace),)
+    return tuple(_create_selector(selector, namespace) for selector in selectors)
 
 
-def _get_policy_namespace(policy_object: ConfigObject) -> str:
-    return policy_object.key.namespace if policy_object.key.kind == OVERRIDE_POLICY_KIND else ""
-
-
-def _check_namespace(policy_object: ConfigObject, errors: FieldFindings) -> None:
-    path = ("metadata", "namespace")
-    if policy_object.key.kind == CLUSTER_OVERRIDE_POLICY_KIND and policy_object.key.namespace:
-        errors.add(
-            path,
-            f"must be absent, not {quote_value(policy_object.key.namespace)}: a {CLUSTER_OVERRIDE_POLICY_KIND} has no"
-            " namespace",
-        )
-
-
-def read_selectors(spec: FieldReader, namespace: str) -> tuple[ResourceSelector, ...]:
-    """Return the resource selectors of a policy. `namespace` is "" for a ClusterOverridePolicy."""
-    return tuple(
-        _read_selector(selector, namespace) for selector in spec.iterate_mappings("resourceSelectors", _SELECTOR_FIELDS)
-    )
-
-
-def _read_selector(selector: FieldReader, namespace: str) -> ResourceSelector:
-    group, _ = split_api_version(selector.read_text("apiVersion", required=True))
-    kind, name, written_namespace = (
-        selector.read_text("kind", required=True),
-        selector.read_text("name"),
-        selector.read_text("namespace"),
-    )
-    if namespace and written_namespace not in ("", namespace):
-        selector.add_finding(
-            "namespace",
-            f"must be {namespace}, the namespace of the policy, or absent, not {quote_value(written_namespace)}",
-        )
-    if name and selector.has_value("labelSelector"):
-        selector.add_finding("labelSelector", "must be omitted if name is set")
-    labels, messages = read_label_selector(selector.data.get("labelSelector"))
-    for message in messages:
-        selector.add_finding("labelSelector", f"must be a label selector: {message}")
-    return ResourceSelector(
-        group, kind, namespace or written_namespace, name, labels if selector.has_value("labelSelector") else None
-    )
+def _create_selector(selector: ResourceSelectorFields, namespace: str) -> ResourceSelector:
+    group, _ = split_api_version(selector.api_version)
+    labels = None if selector.label_selector is None else selector.label_selector.selector
+    return ResourceSelector(group, selector.kind, namespace or selector.namespace, selector.name, labels)
 
 
 def rank_selection(selectors: tuple[ResourceSelector, ...], resource: KrmResource, namespace: str) -> int | None:

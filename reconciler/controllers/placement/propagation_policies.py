@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from reconciler.api import kubeadmiral
+from reconciler.api.kubeadmiral import PropagationPolicyManifest, PropagationPolicySpec, TargetClusters
+from reconciler.api.manifest import read_manifest
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.clusters.inventory import ClusterInventory
-from reconciler.controllers.clusters.selection import explain_no_cluster, is_cluster_selected, read_cluster_selection
-from reconciler.controllers.codes import UNKNOWN_CLUSTER
+from reconciler.controllers.clusters.selection import create_cluster_selection, explain_no_cluster, is_cluster_selected
+from reconciler.controllers.codes import SELECTOR_INVALID, UNKNOWN_CLUSTER
 from reconciler.controllers.deletion_guards import ACK_DELETIONS
 from reconciler.controllers.placement.codes import (
     NOT_IN_EFFECT,
@@ -19,48 +23,20 @@ from reconciler.controllers.placement.codes import (
 )
 from reconciler.controllers.placement.model import (
     CLUSTER_PROPAGATION_POLICY_KIND,
-    KUBEADMIRAL_API_VERSION,
     KUBEADMIRAL_GROUP,
     PROPAGATION_POLICY_KIND,
     PropagationPolicy,
 )
-from reconciler.controllers.validation import FieldFindings, FieldReader
+from reconciler.controllers.validation import create_field_findings
 from reconciler.krm.field_text import format_path, quote_value
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
+from reconciler.krm.yaml import DataPath
 
-_OBJECT_FIELDS = ("apiVersion", "kind", "metadata", "spec", "status")
-_SELECTION_FIELDS = ("placement", "clusterSelector", "clusterAffinity")
-_SCHEDULING_MODE = "schedulingMode"
-_SCHEDULING_MODES = ("Duplicate", "Divide")
-_RESCHEDULING = {"avoidDisruption": None}
-# List the fields of KubeAdmiral's scheduler with their subfields, so that unknown fields can be reported. The fields
-# have no effect on the reconciler.
-_FieldTree = Mapping[str, "_FieldTree | None"]
-_INEFFECTIVE_FIELDS: _FieldTree = {
-    "autoMigration": {"when": {"podUnschedulableFor": None}, "keepUnschedulableReplicas": None},
-    "disableFollowerScheduling": None,
-    "maxClusters": None,
-    "replicaRescheduling": _RESCHEDULING,
-    "replicasStrategy": None,
-    "reschedulePolicy": {
-        "disableRescheduling": None,
-        "replicaRescheduling": _RESCHEDULING,
-        "rescheduleWhen": {
-            "clusterAPIResourcesChanged": None,
-            "clusterJoined": None,
-            "clusterLabelsChanged": None,
-            "policyContentChanged": None,
-        },
-    },
-    "schedulingProfile": None,
-    "stickyCluster": None,
-    "tolerations": {"effect": None, "key": None, "operator": None, "tolerationSeconds": None, "value": None},
+_KINDS: Mapping[str, type[PropagationPolicyManifest]] = {
+    PROPAGATION_POLICY_KIND: kubeadmiral.PropagationPolicy,
+    CLUSTER_PROPAGATION_POLICY_KIND: kubeadmiral.ClusterPropagationPolicy,
 }
-_LISTS = ("tolerations",)
-_PREFERENCES: _FieldTree = {"maxReplicas": None, "minReplicas": None, "priority": None, "weight": None}
-_SPEC_FIELDS = (*_SELECTION_FIELDS, _SCHEDULING_MODE, *_INEFFECTIVE_FIELDS)
-_PLACEMENT_FIELDS = ("cluster", "preferences")
 SelectedClusters = Mapping[ObjectKey, frozenset[str]]
 
 
@@ -106,64 +82,37 @@ def read_propagation_policies(catalog: Catalog) -> PropagationPolicies:
 
 def read_propagation_policy(config_object: ConfigObject) -> tuple[PropagationPolicy | None, tuple[Finding, ...]]:
     """Return a valid policy with its warnings. Return None and all errors if the policy is invalid."""
-    errors = FieldFindings(config_object.location_of, PROPAGATION_POLICY_INVALID)
-    reader = FieldReader(config_object.data, (), errors, _OBJECT_FIELDS)
-    if config_object.api_version != KUBEADMIRAL_API_VERSION:
-        reader.add_finding(
-            "apiVersion", f"must be {KUBEADMIRAL_API_VERSION}, not {quote_value(config_object.api_version)}"
-        )
-    _check_namespace(config_object, errors)
-    reader.require("spec", "a mapping")
-    spec = reader.read_mapping("spec", _SPEC_FIELDS)
-    placements = tuple(spec.iterate_mappings("placement", _PLACEMENT_FIELDS))
-    names = tuple(placement.read_text("cluster", required=True) for placement in placements)
-    targets = replace(read_cluster_selection(spec), clusters=names)
-    spec.read_choice(_SCHEDULING_MODE, _SCHEDULING_MODES, _SCHEDULING_MODES[0])
-    for name, subfields in _INEFFECTIVE_FIELDS.items():
-        _check_field_names(spec, name, subfields)
-    for placement in placements:
-        _check_field_names(placement, "preferences", _PREFERENCES)
-    if errors.findings:
-        return None, tuple(errors.findings)
-    acknowledged = frozenset(re.split(r"[,\s]+", config_object.annotations.get(ACK_DELETIONS, ""))) - {""}
-    warnings = tuple(_check_ineffective_fields(config_object, spec, placements))
-    return PropagationPolicy(config_object, targets, acknowledged), warnings
-
-
-def _check_namespace(config_object: ConfigObject, errors: FieldFindings) -> None:
-    path, namespace = ("metadata", "namespace"), config_object.key.namespace
-    if config_object.key.kind == CLUSTER_PROPAGATION_POLICY_KIND and namespace:
-        errors.add(
-            path,
-            f"must be absent, not {quote_value(namespace)}: a {CLUSTER_PROPAGATION_POLICY_KIND} has no namespace",
-        )
-
-
-def _check_field_names(fields: FieldReader, name: str, subfields: _FieldTree | None) -> None:
-    """Report unknown subfields of a field. Do not check values, because the field has no effect."""
-    if subfields is None:
-        return
-    readers = (
-        fields.iterate_mappings(name, tuple(subfields))
-        if name in _LISTS
-        else [fields.read_mapping(name, tuple(subfields))]
+    result = read_manifest(_KINDS[config_object.key.kind], config_object.data)
+    if result.model is None:
+        codes = {SELECTOR_INVALID.name: SELECTOR_INVALID}
+        return None, create_field_findings(config_object, result.errors, PROPAGATION_POLICY_INVALID, codes)
+    spec = result.model.spec
+    names = tuple(placement.cluster for placement in spec.placement)
+    targets = TargetClusters(
+        clusters=names, cluster_selector=spec.cluster_selector, cluster_affinity=spec.cluster_affinity
     )
-    for reader in readers:
-        for key, nested_subfields in subfields.items():
-            _check_field_names(reader, key, nested_subfields)
+    acknowledged = frozenset(re.split(r"[,\s]+", config_object.annotations.get(ACK_DELETIONS, ""))) - {""}
+    warnings = tuple(_check_ineffective_fields(config_object, spec))
+    return PropagationPolicy(config_object, create_cluster_selection(targets), acknowledged), warnings
 
 
-def _check_ineffective_fields(
-    config_object: ConfigObject, spec: FieldReader, placements: tuple[FieldReader, ...]
-) -> Iterator[Finding]:
-    ineffective = [(spec, name) for name in _INEFFECTIVE_FIELDS if spec.has_value(name)]
-    if spec.data.get(_SCHEDULING_MODE) == _SCHEDULING_MODES[1]:
-        ineffective.append((spec, _SCHEDULING_MODE))
-    ineffective += [(placement, "preferences") for placement in placements if placement.has_value("preferences")]
-    for fields, name in ineffective:
-        path = (*fields.path, name)
-        value = quote_value(fields.data[name])
-        message = f"{format_path(path)} is {value} and has no effect, because only KubeAdmiral uses it"
+def _check_ineffective_fields(config_object: ConfigObject, spec: PropagationPolicySpec) -> Iterator[Finding]:
+    data = config_object.data["spec"]
+    ineffective: list[tuple[Any, DataPath, str]] = [
+        (data, (), name) for name in spec.ineffective_fields if data.get(name) is not None
+    ]
+    if spec.scheduling_mode == "Divide":
+        ineffective.append((data, (), "schedulingMode"))
+    ineffective += [
+        (data["placement"][index], ("placement", index), "preferences")
+        for index, placement in enumerate(spec.placement)
+        if placement.preferences is not None
+    ]
+    for fields, parent, name in ineffective:
+        path = ("spec", *parent, name)
+        message = (
+            f"{format_path(path)} is {quote_value(fields[name])} and has no effect, because only KubeAdmiral uses it"
+        )
         yield NOT_IN_EFFECT.finding(message, config_object.location_of(path))
 
 

@@ -1,7 +1,7 @@
 """Converts the kinds that a config can contain from a short notation to JSON Schema files.
 
-The models in `api/` declare the kinds of Porch and Strimzi. The YAML files in this folder contain the other kinds in a
-short notation. The notation is JSON Schema with these additional keywords:
+The models in `api/` declare most kinds. The YAML files in this folder contain the other kinds in a short
+notation. The notation is JSON Schema with these additional keywords:
 
 - `fields`: the properties of a mapping. Other properties are not allowed.
 - `open`: if true, other properties are allowed.
@@ -24,6 +24,13 @@ from importlib import resources
 from typing import Any
 
 from reconciler.api.json_schema import build_manifest_schema
+from reconciler.api.kubeadmiral import (
+    ClusterOverridePolicy,
+    ClusterPropagationPolicy,
+    FederatedCluster,
+    OverridePolicy,
+    PropagationPolicy,
+)
 from reconciler.api.manifest import Manifest
 from reconciler.api.porch import PackageRevisionSet, PackageVariant, PackageVariantSet
 from reconciler.api.strimzi import Kafka, KafkaNodePool, TemplateMergeRule
@@ -110,7 +117,7 @@ def _allow_null(schema: dict[str, Any]) -> dict[str, Any]:
 DIALECT = "http://json-schema.org/draft-07/schema#"
 """The JSON Schema version: the newest version that all common YAML editors and validators support."""
 
-_SCHEMA_FILES = ("porch", "kubeadmiral", "greenhouse", "composition", "kpt")
+_SCHEMA_FILES = ("porch", "greenhouse", "composition", "kpt")
 
 
 @dataclass(frozen=True)
@@ -224,7 +231,8 @@ def _build_metadata(entry: Node) -> Node:
 
 
 _MODELS: tuple[type[Manifest], ...] = (
-    PackageVariant, PackageVariantSet, PackageRevisionSet, Kafka, KafkaNodePool, TemplateMergeRule,
+    PackageVariant, PackageVariantSet, PackageRevisionSet, OverridePolicy, ClusterOverridePolicy,
+    PropagationPolicy, ClusterPropagationPolicy, FederatedCluster, Kafka, KafkaNodePool, TemplateMergeRule,
 )  # fmt: skip
 
 

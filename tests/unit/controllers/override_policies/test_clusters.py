@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.controllers.clusters.selection import Cluster, is_cluster_selected, parse_int64
+from reconciler.controllers.clusters.selection import Cluster, is_cluster_selected
 from reconciler.controllers.override_policies.policy_usage import check_rule_clusters
+from reconciler.krm.numbers import parse_int64
 from tests.unit.controllers.override_policies.override_world import (
     build_policy,
     list_codes,

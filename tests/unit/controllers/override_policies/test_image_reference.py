@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from reconciler.controllers.override_policies.image import parse_reference, validate_digest, validate_tag
+from reconciler.controllers.override_policies.image import parse_reference
+from reconciler.krm.names import validate_image_digest, validate_image_tag
 
 # The grammar of the specification: regular expressions for names, and one rule per digest algorithm.
 COMPONENT = r"[a-z0-9]+(?:(?:[._]|__|[-]+)[a-z0-9]+)*"
@@ -74,6 +75,6 @@ def test_invalid_reference_is_refused(text: str) -> None:
 
 
 def test_errors_of_tags_and_digests_state_the_allowed_values() -> None:
-    assert (validate_tag("v1.0_a"), validate_digest(SHA)) == (None, None)
-    assert "128" in str(validate_tag("x" * 129))
-    assert "sha512:<128" in str(validate_digest(SHA.upper()))
+    assert (validate_image_tag("v1.0_a"), validate_image_digest(SHA)) == (None, None)
+    assert "128" in str(validate_image_tag("x" * 129))
+    assert "sha512:<128" in str(validate_image_digest(SHA.upper()))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from reconciler.api import kubeadmiral
 from reconciler.controllers.clusters.selection import Cluster
-from reconciler.controllers.override_policies import read_rules as known
 from reconciler.controllers.override_policies.model import OVERRIDERS
 from reconciler.controllers.override_policies.package_overrides import OverriddenPackage
 from reconciler.controllers.override_policies.read_policies import OverridePolicies
@@ -68,14 +68,14 @@ def test_rollout_example_has_the_documented_waves() -> None:
 
 
 OPERATORS = {
-    "image": known.IMAGE_OPERATORS,
-    "command": known.LIST_OPERATORS,
-    "args": known.LIST_OPERATORS,
-    "envs": known.MAP_OPERATORS,
-    "annotations": known.MAP_OPERATORS,
-    "labels": known.MAP_OPERATORS,
-    "fields": known.PATCH_OPERATORS,
-    "jsonpatch": known.PATCH_OPERATORS,
+    "image": get_args(kubeadmiral.ImageOperator),
+    "command": get_args(kubeadmiral.ListOperator),
+    "args": get_args(kubeadmiral.ListOperator),
+    "envs": get_args(kubeadmiral.MapOperator),
+    "annotations": get_args(kubeadmiral.MapOperator),
+    "labels": get_args(kubeadmiral.MapOperator),
+    "fields": get_args(kubeadmiral.PatchOperator),
+    "jsonpatch": get_args(kubeadmiral.PatchOperator),
 }
 
 

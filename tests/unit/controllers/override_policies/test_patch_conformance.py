@@ -13,11 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.controllers.override_policies.codes import POLICY_INVALID
 from reconciler.controllers.override_policies.json_patch import apply_patch_operation
-from reconciler.controllers.override_policies.read_rules import read_overriders
-from reconciler.controllers.validation import FieldFindings, FieldReader
-from reconciler.krm.findings import SourceLocation
+from reconciler.controllers.override_policies.read_rules import read_rule_text
 from reconciler.krm.json_patch import PatchError, apply_patch
 from tests.unit.controllers.override_policies.override_world import is_same_json
 
@@ -27,18 +24,18 @@ FAILED = object()
 
 def apply_operations(document: Any, operations: list[Any]) -> Any:
     """Return the document after the operations of a policy, or FAILED."""
-    faults = FieldFindings(lambda _: SourceLocation(), POLICY_INVALID)
     written = [
         {"operator" if key == "op" else key: value for key, value in operation.items()} for operation in operations
     ]
-    rule = FieldReader({"overriders": {"jsonpatch": written}}, (), faults, None)
-    items = dict(read_overriders(rule)).get("jsonpatch", ())
-    for item in items if not faults.findings else ():
+    rule = read_rule_text(json.dumps({"overriders": {"jsonpatch": written}}))
+    if rule is None:
+        return FAILED
+    for item in dict(rule.overriders).get("jsonpatch", ()):
         effect = apply_patch_operation(document, item)  # type: ignore[arg-type]
         if effect.has_errors:
             return FAILED
         document = effect.data
-    return FAILED if faults.findings else document
+    return document
 
 
 def list_conformance_rows() -> list[Any]:

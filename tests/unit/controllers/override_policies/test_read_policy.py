@@ -230,5 +230,5 @@ def test_all_errors_are_reported_together() -> None:
     rules = build_rules({"labels": [{"value": {"a": 1}, "x": 1}], "jsonpatch": [{"path": "a", "operator": "test"}]})
 
     assert list_codes(read_policies(build_policy(rules)).findings) == [
-        "PolicyInvalid", "PolicyInvalid", "OperatorUnsupported", "PatchPathInvalid",
+        "PolicyInvalid", "OperatorUnsupported", "PatchPathInvalid", "PolicyInvalid",
     ]  # fmt: skip

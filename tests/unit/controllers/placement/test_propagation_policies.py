@@ -103,7 +103,7 @@ def test_each_field_without_effect_is_reported_once() -> None:
         pytest.param(
             build_policy(kind="ClusterPropagationPolicy"), "PropagationPolicyInvalid", "must be absent", id="a-namespace"
         ),
-        pytest.param(build_policy("null"), "PropagationPolicyInvalid", "spec must be a mapping", id="no-spec"),
+        pytest.param(build_policy("null"), "PropagationPolicyInvalid", "spec must be set", id="no-spec"),
         pytest.param(build_policy("[]"), "PropagationPolicyInvalid", "spec must be a mapping, not []", id="a-list"),
         pytest.param(
             build_policy().replace("v1alpha1", "v1"), "PropagationPolicyInvalid", "must be core.kubeadmiral.io/v1alpha1, not",
