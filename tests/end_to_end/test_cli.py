@@ -270,7 +270,7 @@ def test_a_plan_says_which_destination_it_could_not_read(world: Path) -> None:
     assert {(finding["code"], finding["severity"]) for finding in data["findings"]} == {
         ("RepositoryUnreachable", "error")
     }
-    assert all("sync would not change it" in finding["message"] for finding in data["findings"])
+    assert all("sync` would not change the target" in finding["message"] for finding in data["findings"])
 
 
 def test_a_status_that_is_not_written_is_told(world: Path) -> None:

@@ -638,7 +638,7 @@ def test_renamed_binding_that_is_not_ready_keeps_the_packages(world: World) -> N
     after = world.sync()
 
     assert (after.changed_branches, after.outcomes[package_target("oslo", "cart")]) == (set(), "RemovalWaits")
-    assert "EnvBinding/shop/cart-prod, which is not ready, may request it" in str(after.findings)
+    assert "EnvBinding/shop/cart-prod is not ready, and may request" in str(after.findings)
 
 
 def test_component_of_another_kind_replaces_the_package(world: World) -> None:
