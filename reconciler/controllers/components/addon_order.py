@@ -14,9 +14,9 @@ from reconciler.krm.yaml import DataPath
 
 @dataclass(frozen=True)
 class AddonOrderConstraints:
-    """Names of the addons that an addon requires, runs after, or runs before.
+    """Names of the addons that one addon requires, runs after, or runs before.
 
-    The names of addons that are not in use have no effect.
+    A name has no effect if no addon with this name is in use.
     """
 
     requires: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ class AddonOrderConstraints:
 
 @dataclass(frozen=True, order=True)
 class _Edge:
-    """Order of two addons: `first` runs before `second`. `declared` is the constraint that requires this."""
+    """Names of two addons: `first` must run before `second`. `declared` is the constraint, e.g. `b requires a`."""
 
     first: str
     second: str
@@ -91,7 +91,7 @@ class _InstanceQueue:
             self.blocker_counts[second] += len(self.instances[first])
 
     def iter_ready(self) -> Iterator[AddonInstance]:
-        """Yield the instances in execution order. Of several instances that can run next, yield the smallest first."""
+        """Yield the instances in execution order. If several instances can run next, sort them by addon name and id."""
         ready = [
             instance
             for addon, instances in self.instances.items()
@@ -108,10 +108,10 @@ class _InstanceQueue:
                     heapq.heappush(ready, successor)
 
     def find_cycle(self) -> list[_Edge]:
-        """Return the edges of one cycle. The first edge begins at the smallest addon name in the cycle."""
+        """Return the edges of one cycle. It begins with the addon that is the first in alphabetical order."""
         incoming = {edge.second: edge for edge in reversed(self.edges) if self.blocker_counts[edge.first]}
-        # Follow the predecessors, because each blocked addon has a blocked predecessor. This search always ends in a
-        # cycle.
+        # Follow the edges backwards. An addon that cannot run waits for another addon that cannot run. Therefore, the
+        # search always ends in a cycle.
         addon, visited = min(name for name, count in self.blocker_counts.items() if count), dict[str, _Edge]()
         while addon not in visited:
             visited[addon] = incoming[addon]

@@ -44,9 +44,9 @@ class Components:
 
     Attributes:
         by_name: Components that are valid and have a unique name.
-        unusable_reasons: Reason why each other component is not usable: it is invalid, or its name is not unique.
+        unusable_reasons: Reason why a component is not usable. It is invalid, or its name is not unique.
         objects_of_unknown_kind: Objects in the `platform` API group whose kind no component type generates.
-        findings: Findings about all of these objects.
+        findings: Findings about the components and about the objects of unknown kind.
         rejected: Each object that is not usable as a component, with its error.
     """
 
@@ -125,8 +125,8 @@ class Environments:
 
     Attributes:
         by_name: Environments that are valid and have a unique name.
-        clusters_by_name: Sorted names of the clusters in each of these environments.
-        unusable_reasons: Reason why each other environment is not usable.
+        clusters_by_name: Sorted names of the clusters of each environment in `by_name`.
+        unusable_reasons: Reason why an environment is not usable. It is invalid, or its name is not unique.
         findings: Findings about all environments.
     """
 
@@ -199,7 +199,7 @@ class ResolvedBinding:
 
 
 def get_requested_packages(manifest: ConfigObject) -> frozenset[str]:
-    """Return the package path that an EnvBinding requests, even if the EnvBinding is not valid.
+    """Return the path of the package that an EnvBinding requests, as a set. The EnvBinding can be invalid.
 
     Return an empty set if the name of the component or environment is missing.
     """

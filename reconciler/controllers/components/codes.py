@@ -43,7 +43,7 @@ CODES = (
         "AddonNotAllowed",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "The label `allowedFor` of an addon does not allow the role that uses it.",
+        "The label `allowedFor` of an addon does not include the role that uses it: platform engineer or developer.",
     ),
     ADDON_NOT_FOUND := FindingCode(
         "AddonNotFound",
@@ -208,7 +208,7 @@ CODES = (
         "LoadOrderUnsatisfiable",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "The declared order contradicts the rule that platform addons run before developer addons.",
+        "The declared order of addons contradicts the rule that platform addons run before developer addons.",
     ),
     LOOP_VAR_RESERVED := FindingCode(
         "LoopVarReserved",
@@ -266,7 +266,7 @@ CODES = (
         "OverwrittenWrite",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "An addon replaces or removes a value that another addon set, without a declared order between them.",
+        "An addon replaces or removes a value that another addon set. The addons do not declare their order.",
     ),
     PATCH_OP_UNSUPPORTED := FindingCode(
         "PatchOpUnsupported",
@@ -296,7 +296,7 @@ CODES = (
         "PathAmbiguousContainer",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "The path of a patch contains a number below a missing value, so a list or a map could be created.",
+        "The path of a patch contains a number below a missing value. It can be a list index or a map key.",
     ),
     PATH_DASH_ONLY_ADD := FindingCode(
         "PathDashOnlyAdd",
@@ -347,7 +347,7 @@ CODES = (
         "RequiredWithDefault",
         Severity.INFO,
         FindingScope.OBJECT,
-        "A required field has a default, so it can never be missing.",
+        "A required field has a default, so `required` has no effect.",
     ),
     RUNTIME_COMPOSITION_DISABLED := FindingCode(
         "RuntimeCompositionDisabled",

@@ -304,7 +304,7 @@ def check_permission(addon: Addon, role: AddonRole, manifest: ConfigObject, path
 def check_instance_ids(
     manifest: ConfigObject, declarations: Sequence[tuple[AddonInstance, bool, DataPath]]
 ) -> Iterator[Finding]:
-    """Yield the findings about the instance ids of addons. Each id is required if an addon has several instances."""
+    """Yield the findings about instance ids. If an addon has several instances, each of them must set `instanceId`."""
     counts = Counter(instance.addon for instance, _, _ in declarations)
     checked_instances: set[AddonInstance] = set()
     for instance, has_id, path in declarations:
@@ -330,8 +330,8 @@ def check_compatibility(
 ) -> Iterator[Finding]:
     """Yield an error for each addon whose `spec.targets` match no resource template.
 
-    The templates come from the definition and from the addons in `creators`. An addon without `spec.targets` is always
-    compatible.
+    The function compares the templates of `definition` and of the addons in `creators`. An addon without `spec.targets`
+    is always compatible.
     """
     templates = [(entry.data, entry.id) for entry in definition.resources]
     templates += ((entry.data, entry.id) for use in creators for entry in use.addon.creates)
@@ -347,7 +347,7 @@ def check_compatibility(
 
 
 def find_missing_requirements(uses: Sequence[AddonUse], present: set[str]) -> Iterator[Finding]:
-    """Yield an error for each addon that is required by an addon in `uses`, and is not in `present`."""
+    """Yield an error if an addon in `uses` requires an addon whose name is not in `present`."""
     first: dict[str, AddonUse] = {}
     for use in uses:
         first.setdefault(use.instance.addon, use)
@@ -360,7 +360,7 @@ def find_missing_requirements(uses: Sequence[AddonUse], present: set[str]) -> It
 
 
 def find_addon_conflicts(uses: Sequence[AddonUse], others: Sequence[AddonUse]) -> Iterator[Finding]:
-    """Yield an error for each pair of addons from `uses` and `others` of which one excludes the other."""
+    """Yield an error for each pair of addons, one from `uses` and one from `others`, that must not be used together."""
     reported: set[frozenset[str]] = set()
     for first_uses, second_uses in ((uses, others), (others, uses)):
         present = {use.instance.addon for use in second_uses}
@@ -378,7 +378,7 @@ _LISTED_ADDONS_PATH: DataPath = ("spec", "addons")
 
 
 def compile_untyped_component(component: Component, index: DefinitionIndex) -> CompilationResult:
-    """Compile a component without a type, which names its definition and its addons itself."""
+    """Compile a component without a type. Its spec names the component definition and the addons."""
     findings = list(_check_references(component, index))
     declarations = component.addons or ()
     if not select_errors(findings):

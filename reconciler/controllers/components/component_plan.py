@@ -24,15 +24,15 @@ class AddonUse:
     """Use of an addon in a component type or component.
 
     Attributes:
-        instance: Identity of the addon instance.
+        instance: Addon name, instance id and role of this use.
         addon: Addon that is used.
-        key: Field that contains the values of the addon in components and overrides.
-        schema: Full schema of the addon, with the defaults of the component type.
+        key: Field that contains the values of the addon in components and overrides, e.g. `logLevel`.
+        schema: Schema of all fields of the addon. The component type can replace its defaults.
         declared_by: Component type or component that lists the addon.
-        path: Path of the list entry in `declared_by`.
-        config: Values that the list entry sets.
-        condition: Condition that the component type sets. It is evaluated with the values of the component.
-        has_instance_id: Whether the list entry sets `instanceId`.
+        path: Path of the list entry of the addon in `declared_by`, e.g. `spec.platformAddons[0]`.
+        config: Values in the field `config` of this list entry.
+        condition: Condition in this list entry. It can use the values of the component.
+        has_instance_id: Whether this list entry sets `instanceId`.
     """
 
     instance: AddonInstance
@@ -52,7 +52,7 @@ class AddonUse:
 
     @property
     def override_key(self) -> str:
-        """Key with which an EnvBinding overrides the addon of a component without a type."""
+        """Key of the addon in the overrides of an EnvBinding, if a component without a type lists the addon."""
         return self.instance.id if self.has_instance_id else self.key
 
     @property
@@ -108,7 +108,7 @@ class ComponentPlan:
     def iter_dependencies(self, component: Component) -> Iterator[Hashable]:
         """Yield all parts of the plan that the render of a component depends on.
 
-        If a component does not select a developer addon, its render depends only on the key of this addon.
+        For a developer addon that the component does not select, only the key is a dependency, and not the addon.
         """
         yield from (self.manifest, self.definition, *(use.addon for use in (*self.platform_uses, *self.listed_uses)))
         for key, use in self.allowed_uses.items():

@@ -63,7 +63,7 @@ class InjectedValues:
 
     @property
     def bindings(self) -> dict[str, Any]:
-        """Values of the template variables by name. Templates cannot change them, because expressions return copies."""
+        """Values of the template variables by name. Templates cannot change them: an expression returns a copy."""
         return {"env": self.env, "build": self.build, "workload": self.workload}
 
 
@@ -86,9 +86,9 @@ def build_metadata_variable(component: Component) -> dict[str, Any]:
 
 
 def find_build(builds: Mapping[tuple[str, str], Build], component: Component, environment: str) -> Build | None:
-    """Return the Build of a component for an environment. If there is none, return its Build for all environments.
+    """Return the Build with the name `<component>.<environment>` or, if it does not exist, `<component>`.
 
-    Return None if the component has no Build.
+    Return None if both do not exist.
     """
     namespace, name = component.key.namespace, component.key.name
     return builds.get((namespace, f"{name}.{environment}")) or builds.get((namespace, name))
@@ -109,7 +109,7 @@ _ENVIRONMENT_INDEPENDENT_VARIABLES = frozenset(
 class RenderedComponent:
     """Result of rendering a component: its resources, findings, active addon instances, and effective values.
 
-    The key None in `values` is the component itself. If `errors` is not empty, the resources must not be published.
+    In `values`, the key None stands for the component itself. If `errors` is not empty, do not publish the resources.
     """
 
     resources: tuple[RenderedResource, ...] = ()
@@ -199,7 +199,7 @@ class _ComponentRender:
             self._set_values(use.instance, self._compute_addon_values(use, self.overrides.get(use.instance)))
 
     def _is_not_own_value(self, key: str) -> bool:
-        """Return whether a field of the component belongs to a developer addon, or is an `x-` extension."""
+        """Return whether a field of the component contains the values of a developer addon, or is an `x-` extension."""
         is_extension = key.startswith(EXTENSION_PREFIX) and not is_declared(self.plan.definition.schema.full, (key,))
         return key in self.plan.allowed_uses or (self.component.has_type and is_extension)
 
@@ -233,8 +233,7 @@ class _ComponentRender:
         return compute_effective_values(layers, use.schema, use.addon.schema)
 
     def _set_values(self, instance: AddonInstance | None, values: EffectiveValues) -> None:
-        # Skip findings that were already reported for an override, because the merged values contain the same invalid
-        # value.
+        # Skip an error that `check_overrides` already reported. The merged values contain the invalid override as well.
         reported = {(finding.code, finding.location) for finding in self.findings}
         self.findings += (finding for finding in values.findings if (finding.code, finding.location) not in reported)
         self.values[instance] = values
@@ -309,7 +308,7 @@ class _ComponentRender:
         self.add_findings((failure.to_finding(manifest) for failure in failures if failure), instance)
 
     def _check_overrides(self, active: Sequence[AddonUse]) -> None:
-        """Report each override of a developer addon that the component selects, but whose condition is false."""
+        """Report each override of a developer addon that has no effect, because the condition of the addon is false."""
         active_instances = {use.instance for use in active}
         for use in self.uses:
             layer = self.overrides.get(use.instance)
@@ -356,7 +355,7 @@ def _check_resources(resources: Sequence[RenderedResource], component: Component
 
 
 def _describe_changes(resource: RenderedResource) -> str:
-    """Return the end of an error message that lists the addons which patched the resource, or ""."""
+    """Return an error message part that lists the addons which patched the resource. Return "" without patches."""
     patched = list(dict.fromkeys(str(change.instance) for change in resource.changes if change.write))
     return f"; it was patched by {format_list(patched)}" if patched else ""
 
@@ -370,7 +369,9 @@ def _find_duplicates(resources: Sequence[RenderedResource]) -> Iterator[Finding]
             first_resources.setdefault((resource.key.group, resource.key.kind.lower(), resource.key.name), resource),
         )
         if other is not resource:
-            message = f"{resource.key} must be rendered once, not by {describe_creators(other, resource)}"
+            message = (
+                f"{resource.key} must be rendered only once, but it is rendered by {describe_creators(other, resource)}"
+            )
             yield OBJECT_DUPLICATE.finding(
                 f"{format_path(creation.path)}: {message}", creation.manifest.location_of(creation.path)
             )

@@ -1,4 +1,4 @@
-"""Compilation of all component types of a config, with their generated kinds and their files for the status branch."""
+"""Compilation of all component types of a config. It returns their kinds and their files for the status branch."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def compile_component_types(
     for name, objects in objects_by_name.items():
         kind = derive_kind(name) or ""
         duplicate_findings = build_duplicate_findings(objects) if len(objects) > 1 else [None]
-        # Return one result for all objects with the same key, because these objects have a common status.
+        # Return one result for all objects with the same kind, namespace and name, because they share one status.
         for manifest, duplicate in {
             manifest.key: (manifest, finding) for manifest, finding in zip(objects, duplicate_findings, strict=True)
         }.values():
@@ -184,7 +184,7 @@ def _check_kind(
 
 
 def index_by_kind(types: tuple[ComponentTypeResult, ...]) -> Mapping[str, ComponentTypeResult]:
-    """Return the component types by the kind that they generate. The kind is unique for each ready component type."""
+    """Return the component types by the kind that they generate. Ready component types never share a kind."""
     return {result.kind: result for result in types if result.kind}
 
 

@@ -71,7 +71,7 @@ def guard_binding(
     inventory: ClusterInventory,
     inputs: ComponentControllerInputs,
 ) -> DeletionGuard:
-    """Return which packages can be deleted, of the packages that an EnvBinding does not request any more."""
+    """Decide which of the packages that an EnvBinding no longer requests can be deleted in this pass."""
     obsolete = [location for location in existing if location not in requested]
     confirmed = read_acknowledged_hashes(manifest.annotations)
     held, labels = inputs.held_deletions.get(manifest.key, {}), ("packages", str(manifest.key))
@@ -99,8 +99,8 @@ def reconcile_components(
 ) -> ControllerResult:
     """Return one package for each component, environment and cluster that an EnvBinding requests, with all findings.
 
-    Packages that cannot be computed are stalled: their published content stays unchanged. The cache reuses results of
-    the previous pass whose inputs have not changed.
+    Packages that cannot be computed are stalled: their published content stays unchanged. If the inputs of a result
+    have not changed since the previous pass, the result comes from the cache.
     """
     cache = cache or ComponentCache()
     cache.begin_pass(inputs)
@@ -156,7 +156,7 @@ def read_component_snapshot(
     environments = read_environments(catalog, inventory, cache)
     builds, uncertain, build_findings = _read_builds(catalog, cache)
     bindings = resolve_bindings(catalog, components, environments, cache)
-    # Skip the findings of component types that are declared more than once, because the catalog reports these objects.
+    # Skip the findings of component types that are declared more than once, because the catalog already reports them.
     type_findings = (result.compilation.findings for result in types if result.manifest.key not in catalog.duplicates)
     findings = (
         *index.findings, *(finding for group in type_findings for finding in group), *components.findings,
@@ -276,7 +276,7 @@ class _ComponentPass:
         namespace, name = resolved.component.key.namespace, resolved.component.key.name
         names = [(namespace, f"{name}.{resolved.binding.environment}"), (namespace, name)]
         candidates = names[: names.index((build.manifest.key.namespace, build.manifest.key.name))] if build else names
-        # Check unusable Builds without a namespace as well, because the intended namespace is unknown.
+        # Check unusable Builds without a namespace too, because they may belong to the namespace of the component.
         for key in (
             key_or_unscoped_key for candidate in candidates for key_or_unscoped_key in (candidate, ("", candidate[1]))
         ):
@@ -318,9 +318,9 @@ class _ComponentPass:
             self._stall(unresolved.manifest, unresolved.findings)
 
     def _stall(self, manifest: ConfigObject, findings: Sequence[Finding], reason: str = "") -> None:
-        """Record an EnvBinding whose packages stay unchanged, with the findings or the reason."""
-        # If the namespace is missing, keep the packages of all EnvBindings with this name, because any of them can be
-        # the owner.
+        """Keep packages of an EnvBinding unchanged. Report the errors in `findings` or, without errors, `reason`."""
+        # If the EnvBinding has no namespace, it may be any owner with this name. Therefore, keep the packages of all
+        # these owners.
         if not manifest.key.namespace:
             self.kept_objects |= {owner.key for owner in self._owners.values() if owner.key.name == manifest.key.name}
         stall_errors = select_errors(tuple(findings))
@@ -331,15 +331,16 @@ class _ComponentPass:
         self.stalled.append(StalledVariant(owner, (ready,), tuple(findings), packages=get_requested_packages(manifest)))
 
     def _validate_component(self, component: Component) -> None:
-        """Validate the values of a component without an environment, and record the result for its status.
+        """Validate the values of a component, and record the result for the status of the component.
 
-        Environments can set values that the component does not set. Therefore, a component is valid if all its
-        environments are valid. Errors that occur in an environment are reported for the EnvBinding.
+        A component is also valid if it is valid in all its environments, because an EnvBinding can set required values
+        that the component does not set. Errors in an environment are reported for the EnvBinding, not for the
+        component.
         """
         compilation = self._compile(component)
         if compilation.plan is None:
             self._validations[component.key] = None
-            # Do not report errors of a component type here, because they are reported once for the component type.
+            # Do not report errors of the component type again for each component.
             self.findings += () if component.has_type else compilation.findings
             return
         plan = compilation.plan
@@ -354,7 +355,7 @@ class _ComponentPass:
         self.findings += () if environments else validation.findings
 
     def keep_uncertain_packages(self) -> None:
-        """Keep the packages on each cluster whose config object may be unusable or declared more than once."""
+        """Keep packages on a cluster if its config object may be unusable or declared more than once."""
         requested = self._list_requested_packages()
         for (cluster, package), owner in sorted(self._owners.items()):
             target_key = self.inventory.target_keys.get(cluster)

@@ -188,7 +188,7 @@ def _read_creations(spec: Spec, scope: TemplateScope) -> Iterator[ObjectTemplate
 
 
 def _read_wrapped_object(entry: Spec, field: str, scope: TemplateScope, code: FindingCode) -> ObjectTemplate:
-    """Compile an entry that contains the resource in the field `field`, next to fields such as `forEach`."""
+    """Compile an entry of the form `{forEach: …, resource: {…}}`. `field` is `resource` or `template`."""
     return _compile_object(
         entry,
         entry.read_identifier("id"),

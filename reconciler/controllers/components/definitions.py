@@ -33,7 +33,7 @@ ROLES_BY_LABEL: Final[Mapping[str, frozenset[AddonRole]]] = {
 class ObjectTemplate:
     """Compiled entry of `resources` in a component definition, or of `creates` in an addon.
 
-    All resources that the entry renders have the id `id`. It is "" if the entry sets no id.
+    All resources that the entry renders get the id in `id`. `id` is "" if the entry sets no id.
     """
 
     id: str
@@ -96,7 +96,7 @@ class AddonPatch:
 
 @dataclass(frozen=True)
 class AddonReference:
-    """Entry of an addon that names another addon, e.g. in `requires`. `reason` is the reason that the entry gives."""
+    """Entry of an addon that names another addon, e.g. in `requires`. `reason` is the field `reason` of the entry."""
 
     addon: str
     path: DataPath
@@ -162,7 +162,7 @@ _Definition = TypeVar("_Definition")
 class NameIndex(Generic[_Definition]):
     """Usable objects of one kind, by name.
 
-    `unusable_reasons` contains the other names, each with the reason why its object is not usable.
+    `unusable_reasons` contains the names of objects that are invalid or declared more than once, each with the reason.
     """
 
     kind: str
@@ -191,7 +191,7 @@ def build_definition_index(
     read_definition: Callable[[ConfigObject], tuple[ComponentDefinition | None, tuple[Finding, ...]]],
     read_addon: Callable[[ConfigObject], tuple[Addon | None, tuple[Finding, ...]]],
 ) -> DefinitionIndex:
-    """Read all component definitions and addons of a config with `read_definition` and `read_addon`."""
+    """Read all component definitions with `read_definition`, and all addons with `read_addon`."""
     findings: list[Finding] = []
     return DefinitionIndex(
         _build_name_index(catalog, DEFINITION, read_definition, findings),
@@ -234,7 +234,7 @@ def group_by_name(catalog: Catalog, group: str, kind: str) -> Mapping[str, list[
 
 
 def build_duplicate_findings(objects: Sequence[ConfigObject]) -> list[Finding]:
-    """Return one error for each of these objects, because all of them have the same name."""
+    """Return one error for each object in `objects`. All these objects must have the same name."""
     locations = format_list(
         [f"{manifest.key} at {manifest.file}:{manifest.document.line}" for manifest in objects], " and "
     )
@@ -246,8 +246,8 @@ def build_duplicate_findings(objects: Sequence[ConfigObject]) -> list[Finding]:
 
 
 def build_unreported_duplicate_findings(objects: Sequence[ConfigObject]) -> list[Finding]:
-    """Return one error for each of these objects with the same name, if their namespaces differ.
+    """Return one error for each of several objects that have the same name in different namespaces.
 
-    Return no error if their namespaces are the same, because the catalog reports this case.
+    Return no error for objects in one namespace, because the catalog reports them.
     """
     return build_duplicate_findings(objects) if len({manifest.key for manifest in objects}) > 1 else []

@@ -89,7 +89,10 @@ def compute_effective_values(
 
 
 def _locate_finding(finding: FieldFinding, effective: EffectiveValues) -> Finding:
-    """Return a finding at the last layer that sets the value. If there is none, use the nearest parent value."""
+    """Return a finding with the location of the invalid value in the last layer that sets it.
+
+    If no layer sets the value, e.g. because a required field is missing, use the nearest parent that a layer sets.
+    """
     layers = effective.layers
     for end in range(len(finding.path), -1, -1):
         for layer in reversed(layers):
@@ -100,7 +103,7 @@ def _locate_finding(finding: FieldFinding, effective: EffectiveValues) -> Findin
 
 
 def check_overrides(layer: ValueLayer, schema: ComponentSchema) -> Iterator[Finding]:
-    """Yield the errors in the overrides of an environment, which can only set fields of `envOverrides`."""
+    """Yield the errors in the overrides of an EnvBinding. Overrides can only set fields of `envOverrides`."""
     for finding in validate_value(layer.data, schema.env_overrides, (), required=False)[:MAX_FINDINGS_PER_OBJECT]:
         location = layer.manifest.location_of((*layer.path, *finding.path))
         if finding.code is UNKNOWN_FIELD and is_declared(schema.parameters, finding.path):
@@ -116,7 +119,7 @@ def check_overrides(layer: ValueLayer, schema: ComponentSchema) -> Iterator[Find
 
 
 def _find_removed_mappings(data: Values, schema: ComponentSchema, path: DataPath) -> Iterator[DataPath]:
-    """Yield the path of each null that would remove a mapping with fields of `parameters`."""
+    """Yield the path of each mapping that an override sets to null, and that contains fields of `parameters`."""
     for key, value in data.items():
         field_path = (*path, str(key))
         if not (is_declared(schema.parameters, field_path) and is_declared(schema.env_overrides, field_path)):
@@ -151,7 +154,7 @@ def _find_expressions(value: Any, path: DataPath) -> Iterator[FieldFinding]:
 
 
 def _extract_section(data: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """Return the values of the fields that one section of the schema declares."""
+    """Return only the values of the fields that `schema` declares, e.g. the schema of `parameters`."""
     section_values: dict[str, Any] = {}
     for name, node in schema.get("properties", {}).items():
         if name in data:

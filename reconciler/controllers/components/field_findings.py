@@ -33,7 +33,7 @@ def build_field_finding(code: FindingCode, path: DataPath, message: str) -> Fiel
 
 
 class FieldFindingError(Exception):
-    """Reading or rendering failed. `field_finding` contains the reason."""
+    """A field of an object cannot be read or rendered. `field_finding` contains the reason."""
 
     def __init__(self, field_finding: FieldFinding) -> None:
         super().__init__(field_finding.message)

@@ -1,4 +1,7 @@
-"""Inputs of the component controller, except the catalog and cluster inventory, and its cache between passes."""
+"""Inputs of the component controller, and the cache that the next pass reuses.
+
+The catalog and the cluster inventory are separate arguments of the controller.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +40,9 @@ class ComponentControllerInputs:
     Attributes:
         records: Recorded state of earlier passes.
         max_delete_percent: Percentage of an EnvBinding's packages that one pass may delete without a confirmation.
-        engine: Version text. It changes if a new version of the reconciler can render different files.
-        held_deletions: Packages whose deletion is held, by owner, each with the number of packages at that time.
+        engine: Version of the render logic. It changes if a new release of the reconciler can render different files.
+        held_deletions: By owner, the packages whose deletion an earlier pass blocked, each with the number of packages
+            that the owner had in that pass.
         runtime_composition: Whether components without a component type are allowed.
         crd_group: API group of the generated CRDs.
         reserved_kinds: Kinds that no component type may generate, because controllers read these kinds.
@@ -136,7 +140,8 @@ class ComponentCache:
 def _list_used_definitions(definition: str, addons: list[str], index: DefinitionIndex) -> Iterator[object]:
     """Yield the definition and the addons with these names, as parts of a cache key.
 
-    For an unusable name, yield the reason. The reason lists all existing names, so that a new name changes the key.
+    If a name has no usable object, yield the reason. The reason lists all existing names, so that the key changes when
+    an object is added.
     """
     yield index.definitions.by_name.get(definition) or index.definitions.explain_absence(definition)
     for name in addons:

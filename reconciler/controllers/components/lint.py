@@ -21,7 +21,7 @@ from reconciler.krm.findings import Finding
 def lint_components(
     catalog: Catalog, inventory: ClusterInventory, inputs: ComponentControllerInputs
 ) -> Iterator[Finding]:
-    """Yield the lint findings of all components. The catalog must not contain files that cannot be read."""
+    """Yield the lint findings of all components. Call this function only if all files of the catalog can be read."""
     snapshot = read_component_snapshot(catalog, inventory, inputs, ComponentCache())
     yield from _lint_environments(snapshot, inventory)
     yield from _lint_definitions(snapshot)
@@ -31,7 +31,8 @@ def lint_components(
 
 
 def _lint_environments(snapshot: ComponentSnapshot, inventory: ClusterInventory) -> Iterator[Finding]:
-    # Report an unused environment only if all EnvBindings are resolved, because others can refer to any environment.
+    # Report an unused environment only if all EnvBindings are resolved. An unresolved EnvBinding can refer to any
+    # environment.
     used_names = {binding.binding.environment for binding in snapshot.bindings.resolved}
     label_sets = [cluster.labels for cluster in inventory.clusters.values()]
     for name, environment in snapshot.environments.by_name.items():
@@ -65,7 +66,7 @@ def _lint_definitions(snapshot: ComponentSnapshot) -> Iterator[Finding]:
 def _find_unused(
     definitions: NameIndex[Any], used_names: set[str], reason: str, snapshot: ComponentSnapshot
 ) -> Iterator[Finding]:
-    # Report nothing if a component type or component is invalid, because it can use any definition or addon.
+    # Report nothing if a component type or component is not usable, because it can use any definition or addon.
     if any(result.model is None for result in snapshot.types) or snapshot.components.unusable_reasons:
         return
     for manifest in (item for item in snapshot.catalog.objects.values() if item.key.kind == definitions.kind):
@@ -85,7 +86,7 @@ def _lint_types(snapshot: ComponentSnapshot) -> Iterator[Finding]:
 def _lint_components(snapshot: ComponentSnapshot) -> Iterator[Finding]:
     """Yield an info for each component that no EnvBinding names."""
     if snapshot.bindings.unresolved:
-        # Report nothing, because an unresolved EnvBinding can refer to any component.
+        # Report nothing if an EnvBinding is unresolved, because this EnvBinding can refer to any component.
         return
     bound_keys = {binding.component.key for binding in snapshot.bindings.resolved}
     for component in snapshot.components.by_name.values():

@@ -1,4 +1,4 @@
-"""Assignment of the addon overrides in an EnvBinding to addon instances."""
+"""Search for the addon instance that each addon override in an EnvBinding changes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def resolve_addon_overrides(
 
 
 def _find_uses(key: str, plan: ComponentPlan) -> list[AddonUse]:
-    """Return the uses of developer addons that the key of an override can refer to."""
+    """Return the developer addons that match the key of an override, by addon key or by instance id."""
     if key in plan.allowed_uses:
         return [plan.allowed_uses[key]]
     matches = [use for use in plan.listed_uses if key == use.override_key]
@@ -127,7 +127,10 @@ def _build_platform_key_finding(binding: EnvBinding, key: str, addons: Sequence[
 def _split_by_instance(
     uses: Sequence[AddonUse], key: str, binding: EnvBinding, overrides: AddonOverrides
 ) -> Iterator[tuple[AddonUse, tuple[str, ...], Mapping[str, Any]]]:
-    """Yield the overrides of each addon instance. If there is only one instance, its id can be omitted."""
+    """Yield the overrides of each addon instance from the form `{<instance id>: {<field>: <value>}}`.
+
+    If there is only one instance, its id can be omitted: `{<field>: <value>}`.
+    """
     data = binding.overrides.platform[key]
     by_id = {use.instance.id: use for use in uses}
     if len(uses) == 1 and not _is_mapping_of_instances(data, uses[0]):
@@ -150,6 +153,6 @@ def _split_by_instance(
 
 
 def _is_mapping_of_instances(data: Mapping[str, Any], use: AddonUse) -> bool:
-    """Return whether the only key of `data` is the id of the addon instance, and not the name of a field."""
+    """Return whether the only key of `data` is the id of the addon instance, and no field has this name."""
     fields = use.addon.schema.env_overrides.get("properties", {})
     return list(data) == [use.instance.id] and use.instance.id not in fields

@@ -117,7 +117,7 @@ class ValueSources:
     rendered: RenderedComponent
 
     def find_sources(self, reads: Iterable[tuple[str, ...]], instance: AddonInstance | None) -> list[ValueSource]:
-        """Return the sources of the variable fields that an expression reads, e.g. `("spec", "size")`.
+        """Return the sources of the fields that an expression reads. An item of `reads` is e.g. `("spec", "size")`.
 
         `instance` is the addon instance that contains the expression. It is None for the component definition.
         """
@@ -168,7 +168,7 @@ class ValueSources:
 
 @dataclass(frozen=True, eq=False)
 class _ParameterScope:
-    """Parameters of the component, or of one addon instance."""
+    """Finds the objects that set the parameters of the component, or of one addon instance."""
 
     variable: str
     values: EffectiveValues
@@ -176,9 +176,7 @@ class _ParameterScope:
     use: AddonUse | None
 
     def find_sources(self, path: DataPath, schema: Schema) -> list[ValueSource]:
-        """Return the source of a parameter, or of each of its fields if several objects set the fields.
-
-
+        """Return the source of a parameter, or one source per field if several objects set its fields.
 
         The source is the layer with the highest precedence that sets the value. If no layer sets it, the source is the
         default.
@@ -213,7 +211,7 @@ class _ParameterScope:
         )
 
     def _find_default_path(self, manifest: ConfigObject, section: str, path: DataPath) -> DataPath:
-        """Return the path of the default of a field in a schema: the field itself, or `$default` of a parent."""
+        """Return the path of the default of a field in a schema: of the field itself, or of `$default` in a parent."""
         node: Any = manifest.data["spec"]["schema"].get(section)
         for depth, step in enumerate(path):
             if depth and not self._is_set(path[:depth]) and _has_default(node.get("$default"), path[depth:]):
@@ -262,9 +260,7 @@ ProvenanceStep = dict[str, Any]
 class ComponentProvenance:
     """Provenance of all values of a component in one environment, which is computed only on request.
 
-
-
-    `input_digests` contains the config objects that the component was rendered from, with their digests.
+    `input_digests` contains the digest of each config object that the component was rendered from.
     """
 
     value_sources: ValueSources
@@ -403,7 +399,7 @@ def _describe_location(change: ResourceChange, path: DataPath) -> ProvenanceStep
 def _get_path_in_value(write: Write, path: DataPath) -> DataPath | None:
     """Return the path in the value of the patch operation that corresponds to `path` in the resource.
 
-    Return None if `path` is a parent that the write created.
+    Return None if the value does not contain `path`, because the write created `path` as a parent of the value.
     """
     steps, prefix = path[len(write.location) :], write.path_in_after
     return (*write.path_in_value, *steps[len(prefix) :]) if steps[: len(prefix)] == prefix else None

@@ -35,13 +35,13 @@ from reconciler.krm.yaml import DataPath
 
 @dataclass(frozen=True, slots=True)
 class ResourceChange:
-    """One change of a rendered resource: its creation, or one write of a patch.
+    """One change of a rendered resource: its creation, or one write of a patch operation.
 
     Attributes:
         manifest: Component definition or addon that contains the template or the patch.
         instance: Addon instance that made the change. None for the component definition.
         path: Path of the template or the patch operation in `manifest`.
-        write: Write of the patch. None for the creation.
+        write: Change that the patch operation made. None for the creation.
         origins: Expressions that set values, by the path of the value in the rendered template.
         loop: `forEach` of the template or the patch.
     """
@@ -70,7 +70,7 @@ class RenderedResource:
     _key: ObjectKey | None = None
 
     def begin_change(self) -> None:
-        """Prepare a change of `data`: save the original data, and delete the cached key."""
+        """Prepare a change of `data`: save the original data before the first change, and clear the cached `key`."""
         self._key = None
         if not self.original:
             self.original = deepcopy(self.data)
@@ -93,7 +93,7 @@ def _build_key(data: Mapping[str, Any]) -> ObjectKey:
 
 
 def describe_creators(first: RenderedResource, second: RenderedResource) -> str:
-    """Return a text that names the template entries which created two resources with the same identity."""
+    """Return a text that names the template entries of two resources with the same group, kind, namespace and name."""
     first_text, second_text = (
         f"{resource.id} of {resource.created_by or 'the definition'}" for resource in (first, second)
     )
@@ -191,7 +191,7 @@ class ResourceRenderer:
             change = ResourceChange(manifest, instance, entry.template.path, origins=origins, loop=entry.loop)
             resource = RenderedResource(name, data, WriteTracker(self.is_ordered, instance), instance, [change])
             other = self._resources_by_key.get(resource.key)
-            # Compare the keys again, because a patch can have changed the key of the other resource.
+            # Compare the keys again, because a patch can have renamed the other resource after its creation.
             if other and other.key == resource.key:
                 message = f"must not create {resource.key} twice: it is created by {describe_creators(other, resource)}"
                 raise FieldFindingError(build_field_finding(OBJECT_DUPLICATE, entry.path, message))

@@ -91,7 +91,7 @@ def _format_component_error(component: Component, finding: Finding) -> str:
 def build_component_status(
     component: Component, compilation: CompilationResult, validation: RenderedComponent | None
 ) -> ConfigStatus:
-    """Return the status of a component, without its environments. Each EnvBinding has its own status."""
+    """Return the status of a component. Its status in one environment is part of the status of the EnvBinding."""
     ready = Condition("Ready", "True", "Valid", "the values match the schema")
     if validation is None:
         compile_errors = select_errors(compilation.findings)

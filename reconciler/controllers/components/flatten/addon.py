@@ -1,4 +1,4 @@
-"""One platform addon during the flattening of its component type, with the checks whether it can be flattened."""
+"""Platform addon that is flattened: its conditions, the fields that become literals, and checks of its expressions."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ RENDER_VARIABLES: Final = ("target", "resources", "addon")
 class FlattenedAddon:
     """Platform addon that is included in a flattened definition.
 
-    `values` contains the defaults of the addon and the values that the component type sets. It contains no values that
-    environments override.
+    `values` contains the defaults of the addon and the values that the component type sets, without overrides of
+    environments.
     """
 
     use: AddonUse
@@ -49,7 +49,7 @@ class FlattenedAddon:
 
     @cached_property
     def key(self) -> str | None:
-        """Field of the flattened definition that contains the addon's fields. None if the name gives no valid key."""
+        """Field of the flattened definition that contains the addon's fields. None if it is not a valid field name."""
         return derive_addon_key(self.qualified_name)
 
     @property
@@ -60,19 +60,20 @@ class FlattenedAddon:
 
     @property
     def known_variables(self) -> dict[str, Any]:
-        """Known values of template variables, except for the variables that contain the fields of the addon."""
+        """Variables whose values are known before a render, except `spec`, `parameters` and `envOverrides`."""
         return {"instanceId": self.use.instance.id}
 
     @cached_property
     def bindings(self) -> dict[str, Any]:
-        """Values of template variables, for conditions, targets and patch paths that are evaluated before a render."""
+        """Values of the variables in conditions, patch targets and patch paths, which are evaluated before a render."""
         return {**self.values.bindings, **self.known_variables}
 
     @cached_property
     def fixed_fields(self) -> FixedFields:
         """Fields of the addon whose values become literals in the flattened definition.
 
-        These are the fields that the component type sets, and the fields that determine where the addon applies.
+        These are the fields that the component type sets, and the fields that conditions, patch targets, patch paths
+        and loops of patches use.
         """
         used_paths = {
             path
@@ -120,7 +121,8 @@ class FlattenedAddon:
     def check_expressions(self) -> Iterator[FieldFinding]:
         """Yield an error for each expression that prevents the flattening of the addon.
 
-        Such an expression uses a variable that component definitions do not have, or that has no value before a render.
+        The error names the variable in this expression that has no value before a render, or that component definitions
+        do not have.
         """
         addon = self.use.addon
         findings = tuple(self._check_known_variables(addon.condition.template, ""))
@@ -146,24 +148,27 @@ class FlattenedAddon:
                 )
 
     def check_rules(self) -> Iterator[FieldFinding]:
-        """Yield an error for each validation rule that fails, or that uses values which are unknown before a render."""
+        """Yield an error for each validation rule that fails, or whose result is unknown before a render."""
         for rule in self.use.addon.rules:
             path = (*rule.path, "expression")
             if rule.program and not self.rewriter.rewrite_expression(rule.program, path)[1]:
                 text = quote_value(rule.program.text)
-                message = f"must only use fields that the type sets, because a definition has no rules: {text}"
+                message = f"must only use fields that the type sets, because definitions cannot contain rules: {text}"
                 yield build_field_finding(NOT_FLATTENABLE, path, message)
             elif failure := rule.check(self.bindings, self.budget):
                 yield failure
 
     def get_remaining_fields(self, section: Schema) -> Schema | None:
-        """Return the schema of a section without the fields in `fixed_fields`. Return None if no field remains."""
+        """Return the schema of `parameters` or `envOverrides` without the fields that become literals.
+
+        Return None if no field remains.
+        """
         return remove_fixed_fields(section, self.fixed_fields)
 
     def _list_placement_templates(self) -> Iterator[tuple[CompiledTemplate, str]]:
-        """Yield the templates that determine where the addon applies, each with its loop variable.
+        """Yield the conditions of the addon, and the templates that determine where its patches apply.
 
-        The loop variable is "" for a template outside of a loop.
+        Each template comes with the name of its loop variable, which is "" outside of a loop.
         """
         yield self.use.addon.condition.template, ""
         if self.is_active:
@@ -192,9 +197,9 @@ def iter_templates(entry: ObjectTemplate) -> Iterator[CompiledTemplate]:
 
 
 def _list_patch_templates(patch: AddonPatch) -> Iterator[tuple[CompiledTemplate, str]]:
-    """Yield the templates that determine where a patch applies, each with its loop variable.
+    """Yield the templates that determine where a patch applies: its `forEach`, its target and its paths.
 
-    The loop variable is "" for a template outside of a loop.
+    Each template comes with the name of its loop variable, which is "" outside of a loop.
     """
     variable = ""
     if patch.loop.template:
@@ -205,7 +210,7 @@ def _list_patch_templates(patch: AddonPatch) -> Iterator[tuple[CompiledTemplate,
 
 
 def _check_render_variables(template: CompiledTemplate) -> Iterator[FieldFinding]:
-    """Yield an error for each expression that uses a variable which component definitions do not have."""
+    """Yield an error for each expression with a variable that component definitions do not have, e.g. `resources`."""
     for path, program in iter_programs(template.root):
         for name in RENDER_VARIABLES:
             if name in program.names:

@@ -1,15 +1,14 @@
 """Flattening of a component type into a component definition that needs no platform addons.
 
-- Some fields of an addon are fixed: the fields that the component type sets, and the fields that determine where the
-  addon applies. Their values become literals in the new definition, so environments can no longer override them. All
-  other fields remain in `parameters` or `envOverrides`, below the key of the addon.
-- Flattening evaluates the conditions, targets, paths and loops of patches. The condition of an addon in the type must
-  be constant, because the condition can use values of components. An inactive addon is omitted.
+- Some fields of an addon become literals in the new definition: the fields that the component type sets, and the
+  fields that conditions, targets, paths and loops of patches use. Environments can no longer override them. All other
+  fields remain in `parameters` or `envOverrides`, below the key of the addon.
+- Flattening evaluates the conditions, targets, paths and loops of patches. If the component type sets a condition for
+  an addon, this condition must not use variables. An addon whose condition is false is omitted.
 - Flattening checks the validation rules of an addon, because a definition cannot contain rules. The rules must only
-  use fixed values.
-- Developer addons are not flattened. A value of a flattened addon becomes a value of the definition. Therefore, a
-  developer addon replaces this value, where it otherwise merges with it. A developer addon cannot require a
-  flattened addon.
+  use fields that become literals.
+- Developer addons are not flattened. An `add` in their patches merges with a map or list that a platform addon set, but
+  replaces a map or list of the definition. A developer addon cannot require a flattened addon.
 """
 
 from __future__ import annotations
@@ -58,8 +57,9 @@ def flatten_component_type(
 ) -> dict[str, Any] | tuple[Finding, ...]:
     """Return the flattened definition `name` of a component type. Return findings if the type cannot be flattened.
 
-    The definition renders the same bytes as the type, on two conditions. The values of each addon must be below its
-    key, and they must not set a field that the type sets. Each finding is located at the component type.
+    With this definition, a component renders to the same files as with the type, on two conditions. It sets the values
+    of an addon below the key of the addon, and it sets no field that the type sets. Findings have a location in the
+    component type.
     """
     flattener = _Flattener(plan, name, limits, ExpressionBudget(limits))
     try:
@@ -82,7 +82,7 @@ _SCALAR_TYPES = frozenset({"string", "integer", "number", "boolean"})
 
 @dataclass(eq=False)
 class _PartialResource:
-    """Resource of the new definition while addons still change its template. `entry` contains all other fields."""
+    """Resource of the new definition. Patches change `template`, and `entry` contains other fields, e.g. `forEach`."""
 
     entry: dict[str, Any]
     template: Any
@@ -145,7 +145,7 @@ class _Flattener:
         return active
 
     def _evaluate_addon(self, use: AddonUse) -> list[FlattenedAddon]:
-        """Return a list with the addon. Return an empty list if the addon is inactive.
+        """Return a list that contains only the addon. Return an empty list if the addon is inactive.
 
         Raises:
             _FlattenError: The addon cannot be flattened.
@@ -164,14 +164,15 @@ class _Flattener:
             return True
         for path, program in iter_programs(use.condition.template.root):
             if program.names:
-                message = f"must not use variables, because the type is flattened: {quote_value(program.text)}"
+                reason = "because their values are unknown when the type is flattened"
+                message = f"must not use variables, {reason}: {quote_value(program.text)}"
                 raise _FlattenError(
                     NOT_FLATTENABLE.finding(f"{format_path(path)} {message}", use.declared_by.location_of(path))
                 )
         return use.condition.is_met({}, self.budget)
 
     def _build_schema(self, addons: list[FlattenedAddon]) -> dict[str, Any]:
-        """Return the schema of the new definition: the original schema and the remaining fields of the addons."""
+        """Return the original schema, extended with all fields of the addons that do not become literals."""
         new_schema = deepcopy(self.plan.definition.manifest.data["spec"].get(_SCHEMA) or {})
         findings = [finding for addon in addons for finding in self._check_key(addon, addons)]
         if findings:
@@ -204,8 +205,8 @@ class _Flattener:
     def _add_definition_resources(self, schema: Mapping[str, Any]) -> None:
         """Add the resources of the original definition to the new definition.
 
-        Their expressions must name single fields, e.g. `spec.port` instead of `spec`, because addons add fields to
-        `spec`.
+        Their expressions must name single fields, e.g. `spec.port`. The value of `spec` would also contain the fields
+        of the flattened addons.
         """
         definition = self.plan.definition
         for entry in definition.resources:
@@ -231,7 +232,8 @@ class _Flattener:
             for position, name in program.variable_positions:
                 if name in variables and not parse_field_steps(program.text, position + len(name), variables[name]):
                     text = quote_value(program.text)
-                    message = f"must name each field that it uses, because addons add more fields: {text}"
+                    requirement = "must name single fields, such as spec.port"
+                    message = f"{requirement}, because addons add fields to the same object: {text}"
                     raise _FlattenError(
                         self._build_finding(
                             build_field_finding(NOT_FLATTENABLE, path, message), self.plan.definition.manifest, ()
@@ -304,7 +306,7 @@ class _Flattener:
         )
 
     def _is_scalar(self, text: str) -> bool:
-        """Return whether an expression is only a field, whose type in the schema is string, number or boolean."""
+        """Return whether an expression is only a field, e.g. `spec.port`, whose type is string, number or boolean."""
         match = _FIELD_EXPRESSION.fullmatch(text.strip())
         node: Any = {"properties": self.fields}
         for name in match["path"].split(".") if match else ():
@@ -350,7 +352,7 @@ class _Flattener:
 
     @contextmanager
     def _attribute_errors(self, use: AddonUse) -> Iterator[None]:
-        """Convert a FieldFindingError to a _FlattenError with a finding at the place where the type uses the addon."""
+        """Convert a FieldFindingError to a _FlattenError with the location of the addon's entry in the type."""
         try:
             yield
         except FieldFindingError as error:
@@ -360,14 +362,17 @@ class _Flattener:
         return self._build_finding(finding, use.addon.manifest, use.path)
 
     def _build_finding(self, finding: FieldFinding, manifest: ConfigObject, path: DataPath) -> Finding:
-        """Return a finding of the component type about another object that is valid, but cannot be flattened."""
+        """Return a finding at `path` of the component type. `finding` is the cause, and is located in `manifest`."""
         return NOT_FLATTENABLE.finding(
             f"{self.name} cannot be generated: {manifest.key}: {finding.message}", self.plan.manifest.location_of(path)
         )
 
 
 def _build_entry(name: str, entry: ObjectTemplate, rewriter: ExpressionRewriter) -> dict[str, Any] | None:
-    """Return the definition entry of a created resource, without its template. Return None if it is never rendered."""
+    """Return the fields `id`, `includeWhen`, `forEach` and `var` of a resource that an addon creates.
+
+    Return None if `includeWhen` is always false.
+    """
     new_entry: dict[str, Any] = {"id": name}
     include_when = rewriter.rewrite_template(entry.include_when.template.root)
     if include_when is False:

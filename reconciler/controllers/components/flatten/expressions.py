@@ -1,8 +1,8 @@
 """Rewriting of the expressions of a flattened addon.
 
 References to fields with fixed values become literals. References to other fields get the key of the addon, e.g.
-`spec.size` -> `spec.scratchDisk.size`. A template that uses only known values is replaced by its result, so that paths
-and filters of later addons can use the result.
+`spec.size` -> `spec.scratchDisk.size`. A template that uses only known values is replaced by its result, so that the
+patches of later addons can match this result.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ class FieldStep:
 
 
 def parse_field_steps(text: str, position: int, schema: Schema) -> tuple[FieldStep, ...]:
-    """Return the accesses to declared fields that follow a variable in an expression.
+    """Return the field accesses after a variable in an expression, e.g. `.cache` and `.size` in `spec.cache.size + 1`.
 
-    `position` is the index after the variable. The result ends before the first access to an undeclared field.
+    `position` is the index after the variable. The result ends before the first field that `schema` does not declare.
     """
     steps: list[FieldStep] = []
     while step := _FIELD_STEP_PATTERN.match(text, position):
@@ -140,7 +140,7 @@ class _Occurrence:
 
 @dataclass(frozen=True)
 class _Replacement:
-    """Text that replaces a variable, and the text after the variable up to the index `end`.
+    """Text that replaces a part of an expression: the part from a variable up to the index `end`.
 
     `is_known` is true if `text` contains only values that are known before a render.
     """
@@ -154,7 +154,8 @@ class _Replacement:
 class ExpressionRewriter:
     """Rewrites the expressions in the templates of one addon.
 
-    `known_variables` contains the other variables whose values are known before a render, such as the item of a loop.
+    `known_variables` contains the values of variables that are known before a render and are not values of the addon,
+    e.g. a loop item.
     """
 
     addon_variables: Mapping[str, AddonVariable]
@@ -169,7 +170,7 @@ class ExpressionRewriter:
     def rewrite_template(self, node: TemplateNode) -> Any:
         """Return a template for the flattened definition that renders to the same value as the template of the addon.
 
-        Return OMIT if this value is known to be omitted.
+        Return OMIT if the template is an expression whose known result is `omit()`.
 
         Raises:
             FieldFindingError: The template cannot be rewritten.
@@ -239,7 +240,7 @@ class ExpressionRewriter:
     def _evaluate(self, program: CelProgram, path: DataPath) -> Any:
         """Return the result of an expression that uses only known values. Return ABSENT if the evaluation fails.
 
-        A failed expression stays in the definition, because each render must report the same error.
+        An expression that fails stays in the flattened definition, so that each render reports the error.
         """
         try:
             return evaluate_expression(program, self.bindings, self.budget, path)
@@ -253,7 +254,8 @@ class ExpressionRewriter:
         text = "".join(piece if isinstance(piece, str) else _wrap(piece.text) for piece in joined)
         match [piece for piece in joined if not isinstance(piece, str) or not piece.isspace()]:
             case [EmbeddedExpression()]:
-                # Keep all expressions, because a text that consists of one expression does not render to a string.
+                # Keep the known expressions too. Otherwise, the text would consist of only one expression. Its result
+                # would then have the type of the expression and not be a string.
                 pass
             case significant if not any(isinstance(piece, EmbeddedExpression) for piece in significant):
                 return str(escape_template(text))
@@ -278,7 +280,7 @@ class ExpressionRewriter:
             key = entry.key if isinstance(entry.key, str) else self.rewrite_template(entry.key)
             if not isinstance(key, str):
                 assert isinstance(entry.key, ExpressionNode), "all other keys are strings"
-                # Keep the expression, so that a render reports that the key is not a string.
+                # Keep the expression as the key, so that each render reports that the key is not a string.
                 key = _wrap(self.rewrite_expression(entry.key.program, entry.path)[0])
             value = self.rewrite_template(entry.value)
             if value is OMIT:
@@ -292,7 +294,10 @@ class ExpressionRewriter:
 def _replace_fixed_field(
     variable: AddonVariable, field_path: DataPath, step: FieldStep, occurrence: _Occurrence, *, is_has_call: bool
 ) -> _Replacement:
-    """Return the literal that replaces an access to a field with a fixed value, also as the argument of `has`."""
+    """Return the literal that replaces a field with a fixed value, e.g. `spec.size` -> `5`.
+
+    For `has(spec.size)` and `spec.?size`, the literal replaces the parent, e.g. `has({"size": 5}.size)`.
+    """
     value = get_value(variable.values, field_path)
     if value is not ABSENT and not is_has_call and not step.is_optional:
         return _Replacement(format_cel_literal(value), step.end, is_known=True)
@@ -305,9 +310,9 @@ def _replace_fixed_field(
 def _format_object(
     variable: AddonVariable, field_path: DataPath, fixed_fields: FixedFields, occurrence: _Occurrence
 ) -> str:
-    """Return an expression for an object of which some fields can have fixed values.
+    """Return an expression for an object of which some fields can be literals.
 
-    The fields with fixed values come first, in the order in which the component type sets them.
+    Example: `merge({"size": 5}, spec.scratchDisk)`. The literals are in the order of the component type.
     """
     if not fixed_fields.has_open_fields:
         return format_cel_literal(get_value(variable.values, field_path))
@@ -321,11 +326,11 @@ def _format_object(
         for name in fixed_fields.fixed
     )
     if variable.name != _SPEC or has_other_values:
-        # Raise an error, because an expression cannot keep the order of the fields. A render puts defaults between
-        # other fields, and orders the fields of `parameters` and `envOverrides` as in the schema.
+        # Raise an error, because no expression returns the fields in the same order as a render. A render puts defaults
+        # between other fields, and orders the fields of `parameters` and `envOverrides` as in the schema.
         raise _build_error(
             occurrence.path,
-            "must name each field that it uses, because the type sets some fields of the same object",
+            "must name single fields, such as spec.port, because the type sets some fields of the same object",
             occurrence.original_text,
         )
     nested = {
@@ -340,7 +345,7 @@ def _format_object(
 
 
 def _is_has_argument(before: str) -> bool:
-    """Return whether the text before a variable ends with `has(`, and its last line contains no comment."""
+    """Return whether the text before a variable ends with `has(`. Return False if this line contains a comment."""
     line = before[before.rfind("\n") + 1 :]
     return _HAS_CALL.search(line) is not None and "//" not in line
 

@@ -12,8 +12,7 @@ from reconciler.controllers.components.schema.openapi import FREE_FORM, LIST_TYP
 from reconciler.controllers.components.schema.values import has_implied_default
 from reconciler.krm.yaml import DataPath
 
-# Replace the whole object by a literal if its schema has one of these keywords, because they apply to the object as a
-# whole.
+# Each of these keywords restricts the whole object. Therefore, the whole object becomes one literal.
 _WHOLE_OBJECT_KEYWORDS = ("nullable", "minProperties", "maxProperties")
 
 
@@ -21,8 +20,8 @@ _WHOLE_OBJECT_KEYWORDS = ("nullable", "minProperties", "maxProperties")
 class FixedFields:
     """Fields of an object whose values become literals when a component type is flattened.
 
-    `fixed` contains None for a field that is fixed completely. For an object with some fixed fields, it contains the
-    FixedFields of this object. All other fields can still be set.
+    `fixed` contains None for a field whose whole value becomes a literal. If only some nested fields of a field become
+    literals, it contains the FixedFields of this field. `has_open_fields` is true if a field does not become a literal.
     """
 
     fixed: Mapping[str, FixedFields | None]
@@ -30,10 +29,10 @@ class FixedFields:
 
 
 def find_fixed_fields(schema: Schema, config: Mapping[str, Any], used_paths: Collection[DataPath]) -> FixedFields:
-    """Return the fields of an object that must have literal values: the fields in `config` and in `used_paths`.
+    """Return the fields of an object that become literals: the fields in `config` and in `used_paths`.
 
-    `used_paths` contains the paths of the fields that determine where an addon applies. The path `()` is the whole
-    object. A field in `used_paths` that has no value must not be set later.
+    `used_paths` contains the paths of the fields that determine where an addon applies. The path `()` stands for the
+    whole object. Environments can no longer set a field in `used_paths`, even if it has no value.
     """
     properties: dict[str, Schema] = schema["properties"]
     if () in used_paths:
@@ -49,7 +48,7 @@ def find_fixed_fields(schema: Schema, config: Mapping[str, Any], used_paths: Col
 
 
 def restrict_to_section(section: Schema, fixed_fields: FixedFields) -> FixedFields:
-    """Return the part of `fixed_fields` that one section of the schema declares, e.g. `envOverrides`."""
+    """Return the part of `fixed_fields` that the schema of `parameters` or `envOverrides` declares."""
     properties: dict[str, Schema] = section["properties"]
     nested = {
         name: restrict_to_section(properties[name], nested_fields)
@@ -62,9 +61,9 @@ def restrict_to_section(section: Schema, fixed_fields: FixedFields) -> FixedFiel
 
 
 def remove_fixed_fields(section: Schema, fixed_fields: FixedFields) -> Schema | None:
-    """Return the schema of a section without the fields in `fixed_fields`. Return None if no field remains.
+    """Return the schema of an object without the fields in `fixed_fields`. Return None if no field remains.
 
-    The remaining fields are not required, and the object has the default `{}`, as in the addon.
+    In the result, no field is required, and the object has the default `{}`.
     """
     properties: dict[str, Schema] = {}
     for name, node in section["properties"].items():
@@ -82,9 +81,10 @@ _NO_FIXED_FIELDS = FixedFields({}, has_open_fields=True)
 
 
 def _find_nested_fixed_fields(node: Schema, value: Any, used_paths: Collection[DataPath]) -> FixedFields | None:
-    """Return the nested fields that must have literal values. Return None if the whole object must be a literal."""
+    """Return the fields of a nested object that become literals. Return None if the whole object becomes a literal."""
     is_set = isinstance(value, Mapping)
-    # Require that the default is empty, because setting one field replaces a default that contains fields.
+    # Require the default `{}`. A default with fields is not used if an environment sets only one field of the object,
+    # so its fields have no fixed values.
     always_exists = is_set or (value is _UNSET and node.get("default") == {})
     if "properties" not in node or not always_exists or any(keyword in node for keyword in _WHOLE_OBJECT_KEYWORDS):
         return None
@@ -102,12 +102,12 @@ _DEFAULT_KEYWORD = "default"
 
 @dataclass
 class ShorthandWriter:
-    """Writes JSON Schemas in the shorthand notation of component definitions, and collects the required named types.
+    """Writes JSON Schemas in the shorthand notation of component definitions, and collects their named types.
 
     Attributes:
         reserved_names: Type names that the component definition already uses.
         required_by_default: Value of `requiredByDefault` in the schema of the component definition.
-        types: Definitions of the collected types, by name.
+        types: New named types for `schema.types`, by name.
     """
 
     reserved_names: Collection[str]
@@ -130,8 +130,8 @@ class ShorthandWriter:
 
     def _write_field(self, schema: Schema, name: str, *, is_required: bool) -> Any:
         markers = _format_markers(schema)
-        # Write `required` only if it differs from its default. With `requiredByDefault`, a field without a default
-        # value is required.
+        # Write the marker `required` only if it changes the schema. With `requiredByDefault`, a field without a default
+        # value is required without the marker.
         if is_required != (self.required_by_default and _DEFAULT_KEYWORD not in schema):
             markers["required"] = json.dumps(is_required)
         if "properties" in schema and markers.keys() <= {_DEFAULT_KEYWORD}:
@@ -150,7 +150,7 @@ class ShorthandWriter:
         return str(schema["type"])
 
     def _write_inner_type(self, schema: Schema, name: str) -> str:
-        """Return the shorthand type of list items or map values. Define a named type if they need markers."""
+        """Return the shorthand type of list items or map values. Define a named type for keywords such as `minimum`."""
         markers, kind = _format_markers(schema), self._write_type(schema, name)
         return self._define_type(_format_field(kind, markers), name) if markers else kind
 

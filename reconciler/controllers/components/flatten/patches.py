@@ -1,4 +1,4 @@
-"""Checks for patches on templates. A patch is rejected if an expression influences the result of the patch."""
+"""Checks whether a patch can be applied to a template. An expression must not influence the result of the patch."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def require_static_result(
 
 
 def _find_deciding_texts(container: Any, step: PathStep) -> Iterator[str]:
-    """Yield the expressions in a map or list that influence which child a path step addresses."""
+    """Yield the expressions in `container` that influence which map key or list item a path step selects."""
     match container, step:
         case str(), _ if EXPRESSION_START in container:
             yield container
@@ -118,7 +118,7 @@ def _find_deciding_texts_at(
 ) -> Iterator[tuple[DataPath, str]]:
     """Yield the expressions that influence the result of a patch operation at one location.
 
-    Each expression comes with the path of the operation's field, for the error message.
+    Each expression comes with the field of the operation that the error message names, e.g. `value`.
     """
     container, old, value = get_value(template, location[:-1]), get_value(template, location), operation.value
     if container is ABSENT or container is None or not isinstance(container, dict | list):
@@ -131,7 +131,7 @@ def _find_deciding_texts_at(
     if operation.op == "merge":
         yield from _find_deciding_merge_texts(old, value, _VALUE, is_scalar)
         return
-    # Check the merge of two maps or lists as well, because `add` merges with a value that another addon has set.
+    # An `add` merges two maps or two lists if another addon has set the existing value. Check this merge as well.
     is_foreign = operation.op == "add" and not is_new and tracker.get_writer(location) not in (None, instance)
     if is_foreign and all(_can_merge(value, is_scalar) for value in (old, value)):
         yield from _find_deciding_merge_texts(old, value, _VALUE, is_scalar)
@@ -161,7 +161,10 @@ def _find_deciding_merge_texts(
 
 
 def _find_templated_keys(target: PatchTarget, template: Any) -> list[str]:
-    """Return the map keys with expressions that can render to a label, or to a key above the labels or containers."""
+    """Return the map keys with expressions that influence the labels or containers of a resource.
+
+    Such a key is in the labels, in the pod spec, or in a parent of them, e.g. in `metadata`.
+    """
     paths: list[DataPath] = []
     if target.labels and not is_target_match(PatchTarget(labels=target.labels), template, ""):
         paths += (_LABELS[:depth] for depth in range(len(_LABELS) + 1))
@@ -188,7 +191,7 @@ def _find_templated_values(target: PatchTarget, template: Any) -> Iterator[str]:
 
 
 def _find_texts_at(data: Any, path: DataPath) -> Iterator[str]:
-    """Yield each value with an expression at `path` or at a parent of `path`."""
+    """Yield each string with an expression that is the value at `path`, or the value at a parent of `path`."""
     for depth in range(len(path) + 1):
         value = get_value(data, path[:depth])
         if isinstance(value, str) and EXPRESSION_START in value:

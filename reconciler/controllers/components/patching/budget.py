@@ -20,10 +20,10 @@ _READ_COST = 16
 
 @dataclass
 class PatchBudget:
-    """Work that the patches of one render may still do, in written characters.
+    """Remaining work for the patches of one render. The unit is one written character.
 
-    Each operation, copied value and read has a cost in characters too. All methods raise FieldFindingError if
-    `remaining` becomes negative.
+    Each operation, copied value and read also costs a fixed number of characters. All methods raise FieldFindingError
+    if `remaining` becomes negative.
     """
 
     remaining: int = MAX_PATCH_COST
@@ -36,14 +36,16 @@ class PatchBudget:
         """Subtract a number of characters from `remaining`."""
         self.remaining -= characters
         if self.remaining < 0:
-            limit = f"{MAX_PATCH_COST:,} written characters, where each operation and read also uses some characters"
+            limit = (
+                f"{MAX_PATCH_COST:,} written characters; each operation and each read also counts as some characters"
+            )
             message = f"exceeds the limit for the patches of a render: {limit}"
             raise FieldFindingError(build_field_finding(PATCH_TOO_LARGE, field_path, message))
 
     def copy_for_expressions(self, value: Any, field_path: DataPath) -> Any:
         """Return a copy of `value` for use in expressions, and subtract the cost of the copy from `remaining`.
 
-        The length of strings adds no cost, because the copy refers to the same string objects.
+        The cost does not depend on the length of strings, because the copy refers to the same string objects.
         """
         self.charge(_VALUE_COST, field_path)
         match value:

@@ -53,12 +53,12 @@ def find_locations(
 ) -> tuple[Location, ...]:
     """Return every location that a patch path addresses, in document order.
 
-    For `add` and `merge`, a location and its parents can be missing in the document. The step `-` becomes the index
-    after the last list item. For `remove`, the result does not contain missing keys.
+    For `add` and `merge`, the document need not contain the location and its parents. For `remove`, locations that the
+    document does not contain are omitted. In the result, the index after the last list item replaces the step `-`.
 
     Raises:
-        FieldFindingError: The path does not match the document, or it matches too many values. With `skip_missing`,
-            a missing key and a filter or wildcard without a match are not errors.
+        FieldFindingError: The path does not match the document, or it matches too many values. With `skip_missing`, a
+            missing key and a filter or wildcard without a match are not errors.
     """
     walk = _PathWalk(path, op, budget, field_path, skip_missing)
     start = _find_start(document, path)
@@ -70,7 +70,10 @@ def find_locations(
 
 
 def _find_start(document: Any, path: PatchPath) -> _Node:
-    """Resolve the leading keys of the path that exist, except for the last step, without the cost of a full search."""
+    """Return the node below the leading map keys of the path that exist in the document, e.g. `/spec`.
+
+    The last step of the path is not included. This is faster than the search of `_PathWalk`.
+    """
     names: list[str] = []
     for step in path.steps[:-1]:
         if not (isinstance(step, KeyStep) and isinstance(document, dict)):

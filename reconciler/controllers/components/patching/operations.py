@@ -128,7 +128,7 @@ def _read_path(op: PatchOp, text: Any, field_path: DataPath) -> PatchPath | Fiel
         return build_field_finding(
             PATH_AMBIGUOUS_ADD,
             field_path,
-            f"must end with one position for the operation add, such as - or [0]: {quote_value(text)}",
+            f"must not end with a filter or wildcard for the operation add; use - or an index: {quote_value(text)}",
         )
     return path
 
@@ -146,8 +146,10 @@ class Write:
         before: Value before the change, or ABSENT. Callers must not modify this value.
         after: Value after the change, or ABSENT. Callers must not modify this value.
         is_appended: Whether the change appended an item to an existing list.
-        path_in_value: Path of the written data inside the value of the patch operation.
-        path_in_after: Path of the written data inside `after`. Empty if the change created no parents.
+        path_in_value: Path of the part of the operation's value that was written. Empty for the whole value. A `merge`
+            can write single parts.
+        path_in_after: Path of the operation's value in `after`. Empty unless the change also created parents of the
+            value.
     """
 
     op: WriteOp
@@ -269,7 +271,7 @@ class _OperationRun:
 
 
 def _nest_value(steps: Location, value: Any) -> Any:
-    """Return the value inside new containers for the missing steps: a map for each key, and a list for each index."""
+    """Return the value inside a new map for each key, and a new list for each index, e.g. `5` -> `{"ports": [5]}`."""
     for step in reversed(steps):
         value = [value] if isinstance(step, int) else {step: value}
     return value

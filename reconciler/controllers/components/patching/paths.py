@@ -68,7 +68,8 @@ class AppendStep:
 class FilterStep:
     """Path step for the list items whose field has a given value, e.g. `[?(@.name=='web')]`.
 
-    `fields` is the path of the field in an item. A quoted literal is compared with the text of the field value.
+    `fields` is the path of the field in a list item. If `is_quoted` is true, `literal` is compared with the text of the
+    field value, e.g. `'80'` matches the number 80.
     """
 
     fields: tuple[str, ...]
@@ -260,7 +261,7 @@ def _is_closed(text: str, start: int) -> bool:
 
 
 def _unquote(quoted: re.Match[str]) -> str:
-    # Convert escapes such as `~1` also in quotes, where they are allowed but not required.
+    # Resolve escapes such as `~1` in quotes too. In quotes, "/" can be written with or without the escape.
     return _unescape(quoted[1] if quoted[1] is not None else quoted[2])
 
 

@@ -23,8 +23,8 @@ _LABELS: DataPath = ("selector", "matchLabels")
 class PatchTarget:
     """Requirements that a resource must meet to be changed by a patch. None or () means no requirement.
 
-    If `is_templated` is true, some requirements contain expressions. Their attributes are None or (), because the
-    values are unknown before a render.
+    If `is_templated` is true, some requirements contain expressions. For these requirements, the attributes are None or
+    (), because the values are unknown before a render.
     """
 
     kinds: tuple[str, ...] | None = None
@@ -99,7 +99,7 @@ class _TargetMatcher:
             return True
         if not isinstance(labels, dict):
             return False
-        # Accept labels with a templated key, because the expression can render to any key.
+        # Accept the labels if one label key contains an expression, because the expression can render to any label key.
         is_any = self.templates and any(_is_template(key) for key in labels)
         return is_any or all(self._is_one_of(labels.get(key), (value,)) for key, value in target.labels)
 
@@ -160,7 +160,7 @@ class _TargetReader:
             if not isinstance(item, str):
                 item_path = (name, number) if isinstance(value, list) else (name,)
                 self._add_error(item_path, f"must be a string, not {describe_value(item)}")
-        # Omit the requirement if one item is templated, because the expression can render to any value.
+        # Omit the requirement if one item contains an expression, because the expression can render to any value.
         is_open = any(self._is_templated(item) for item in items)
         return None if is_open else tuple(item for item in items if isinstance(item, str))
 

@@ -28,7 +28,7 @@ _HINT = "if this is intended, declare the order with requires or loadOrder"
 class PatchResult:
     """Changes that a patch operation made, and its conflicts with other addons.
 
-    `notes` contains at most one issue for each other addon and finding code.
+    For each other addon, `notes` contains at most one issue with the same finding code.
     """
 
     writes: tuple[Write, ...]
@@ -38,8 +38,9 @@ class PatchResult:
 class WriteTracker:
     """Records which addon wrote which value while one resource is rendered.
 
-    If a list item moves to another index, its writer moves with the item. The writer of an initial value is the creator
-    of the resource. A change of an initial value or of an appended list item is not a conflict.
+    If a list item moves to another index, its writer moves with the item. At first, the creator of the resource is the
+    writer of all values. It is not a conflict if an addon changes one of these first values, or a list item that
+    another addon appended.
     """
 
     def __init__(self, is_ordered: IsOrdered, creator: AddonInstance | None = None) -> None:
@@ -57,7 +58,8 @@ class WriteTracker:
     ) -> PatchResult:
         """Apply a patch operation of an addon to `document`, which is changed in place.
 
-        If an `add` sets a map key that another addon has set, two maps or two lists are merged.
+        An `add` replaces the value of an existing map key. However, if another addon has set this value, two maps or
+        two lists are merged.
 
         Raises:
             FieldFindingError: The operation failed.
@@ -109,7 +111,8 @@ class WriteTracker:
             lost_writes.pop(other, None)
             pointer = format_pointer(write.location)
             message = (
-                f"{instance} overwrites {pointer}, which {other} set to another value; the last addon wins; {_HINT}"
+                f"{instance} overwrites {pointer}, which {other} set to another value;"
+                f" the value of the last addon applies; {_HINT}"
             )
             yield from self._build_issue(LAST_WRITER_WINS, message, write.location, instance, other)
         verb = "removes" if op == "remove" else "overwrites"
@@ -118,7 +121,7 @@ class WriteTracker:
             yield from self._build_issue(OVERWRITTEN_WRITE, message, location, instance, setter)
 
     def _find_lost_writes(self, write: Write, instance: AddonInstance) -> dict[AddonInstance, Location]:
-        """Return the other addons whose values the write replaces or removes, each with the first such location."""
+        """Return the other addons whose values a write replaces or removes, with the first location for each addon."""
         lost_writes: dict[AddonInstance, Location] = {}
         for location, setter in self._root.list_set_locations(write.location):
             inside = location[len(write.location) :]
@@ -137,7 +140,7 @@ class WriteTracker:
 
 
 def _deduplicate(issues: list[_AddonIssue]) -> Iterator[ResourceIssue]:
-    """Yield one issue for each other addon and finding code, because a wildcard can cause thousands of issues."""
+    """Yield one issue for each other addon and finding code. A path with a wildcard can cause thousands of issues."""
     counts = Counter((other, issue.code.name) for other, issue in issues)
     first_issues = {(other, issue.code.name): issue for other, issue in reversed(issues)}
     for key, count in counts.items():
@@ -151,8 +154,8 @@ class _WriterNode:
 
     Attributes:
         instance: Addon that wrote the value. None for the component definition.
-        is_own: Whether `instance` is valid for this node. If False, the writer of the nearest parent is valid.
-        is_set: Whether the addon set the value. False for an item that the addon appended to a list.
+        is_own: Whether `instance` wrote the value of this node. If False, `instance` of a parent node did.
+        is_set: Whether a patch set the value. False for a list item that a patch appended.
         fields: Nodes of the map keys.
         items: Nodes of the list items, at the same indexes as in the resource.
     """
@@ -189,13 +192,13 @@ class _WriterNode:
         parent.set_child(write.op, write.location[-1], node)
 
     def set_child(self, op: WriteOp, step: str | int, node: _WriterNode) -> _WriterNode:
-        """Add, replace or remove a child node, in the same way as the value in the resource. Return `node`."""
+        """Add, replace or remove a child node, as the patch does with the value in the resource. Return `node`."""
         if isinstance(step, str):
             self.fields.pop(step, None) if op == "remove" else self.fields.update({step: node})
             return node
         self.items.extend([None] * (step - len(self.items)))
-        # For `replace` and `remove`, the slice contains one item. For `add`, the slice is empty, so that the node is
-        # inserted.
+        # For `add`, the slice is empty, so that the node is inserted. For `replace` and `remove`, the slice contains
+        # the old node.
         self.items[step : step + (op != "add")] = [] if op == "remove" else [node]
         return node
 

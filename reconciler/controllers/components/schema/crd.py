@@ -62,17 +62,17 @@ def _convert_to_structural(schema: Schema) -> Schema:
 def _complete_default(default: Any, schema: Schema) -> Any:
     """Return a default that Kubernetes accepts.
 
-    Kubernetes validates a default before it adds the defaults of nested fields. Therefore, add these defaults if the
-    default is not valid without them.
+    Kubernetes validates the default of an object before it adds the defaults of nested fields. If this validation
+    fails, return a default that contains the defaults of the nested fields.
     """
     return apply_defaults(default, schema) if validate_value_uncached(default, schema, ()) else default
 
 
 def _convert_set(list_type: str, items: Schema) -> Schema:
-    """Return the keywords of a list with unique items (list type `set`).
+    """Return the CRD keywords of a list with unique items (list type `set`).
 
-    Kubernetes requires that items of such a list are atomic. If the items are nullable, return no keywords, because
-    Kubernetes does not support this.
+    In such a list, Kubernetes requires atomic lists and maps as items, and forbids nullable items. If the items are
+    nullable, return no keywords.
     """
     if items.get("nullable"):
         return {}
@@ -112,8 +112,8 @@ def build_developer_schema(
 def override_defaults(schema: Schema, defaults: Mapping[str, Any]) -> Schema:
     """Return a copy of an object schema in which `defaults` replace the defaults of single fields.
 
-    If the default of an object sets the same field, the value in this default is replaced as well. A null in `defaults`
-    has no effect unless the field is nullable.
+    If a nested object has its own default, the values in `defaults` are merged into this default. A null in `defaults`
+    only replaces the default of a nullable field.
     """
     properties = dict(schema["properties"])
     for name, value in defaults.items():

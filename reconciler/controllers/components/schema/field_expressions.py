@@ -18,7 +18,7 @@ from reconciler.krm.findings import FindingCode
 class ShorthandError(Exception):
     """A field in schema shorthand is not valid.
 
-    `message` is the second part of a sentence. The caller puts the path of the field before it.
+    The caller puts the path of the field before `message`, e.g. before `has an unclosed quote at column 5`.
     """
 
     def __init__(self, code: FindingCode, message: str) -> None:
@@ -192,7 +192,7 @@ class _MarkerParser:
 
     def read(self) -> list[Marker]:
         markers: list[Marker] = []
-        # Skip every `|` between markers, because spaces already separate markers.
+        # Skip each `|` between two markers. It is optional, because spaces already separate markers.
         while self._skip_separators():
             marker = self._read_marker()
             if any(marker.key == other.key for other in markers):
@@ -290,7 +290,8 @@ def is_quoted(value: str) -> bool:
 def split_items(text: str, *, quotes: bool) -> list[str]:
     r"""Split a text at its commas.
 
-    If `quotes` is true, commas in a quoted item do not split the text. Otherwise, `\,` is a comma inside of an item.
+    If `quotes` is true, a comma in a quoted item does not split the text. If `quotes` is false, a comma in an item is
+    written as `\,`.
     """
     items, position, item = [], 0, ""
     while position < len(text):

@@ -43,7 +43,7 @@ class _MarkerRule:
     Attributes:
         kinds: OpenAPI types that the marker applies to. Empty if it applies to all types.
         read: Function that parses the value of the marker.
-        keyword: OpenAPI keyword that the marker sets. The value False removes the keyword of a named type.
+        keyword: OpenAPI keyword that the marker sets. A marker with the value False removes it.
     """
 
     kinds: tuple[str, ...]
@@ -317,7 +317,7 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _LIST_TYPE_SET = "set"
-# Set these keywords also if the value is False. For all other keywords, False removes the keyword.
+# For these keywords, False is a normal value. For all other keywords, the value False removes the keyword.
 _TYPED_KEYWORDS = ("default", "example")
 _SCALAR_READERS: dict[str, _ValueReader] = {
     "string": _parse_text,

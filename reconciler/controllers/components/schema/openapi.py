@@ -58,7 +58,7 @@ def transform_schema(schema: Schema, transform_node: Callable[[Schema], Schema])
 def get_child_schema(schema: Schema, step: str | int) -> Schema | None:
     """Return the schema of one field, map value or list item. Return None if the schema does not declare it.
 
-    A free-form object declares all values below it.
+    In a free-form object, every field is declared.
     """
     child: Schema | None
     if FREE_FORM in schema:
@@ -88,7 +88,7 @@ _NUMBER_RANGES: dict[str, tuple[float, float]] = {
 
 
 def build_json_schema(schema: Schema) -> dict[str, Any]:
-    """Convert an OpenAPI schema to JSON Schema (2020-12), for editors."""
+    """Convert an OpenAPI schema to JSON Schema (2020-12), for text editors."""
     return {"$schema": JSON_SCHEMA_DIALECT} | transform_schema(schema, _convert_node)
 
 

@@ -22,7 +22,7 @@ def merge_sections(
 ) -> tuple[Schema, tuple[FieldFinding, ...]]:
     """Return a schema with the fields of both sections, and an error for each field that is in both sections.
 
-    Each error is located at the field of `env_overrides`. `path` is the path of this section.
+    Each error is located at the field in `envOverrides`. `path` is the path of `envOverrides`.
     """
     findings: list[FieldFinding] = []
     return _merge_objects(parameters, env_overrides, path, findings), tuple(findings)
@@ -55,9 +55,9 @@ def _merge_field(
 def _merge_default(
     merged: Schema, parameters: Schema, env_overrides: Schema, path: DataPath, findings: list[FieldFinding]
 ) -> Schema:
-    """Return the merged schema of an object with the merged defaults of both sections.
+    """Return the schema of an object with a default that merges the defaults of both sections.
 
-    If the only default is `{}` and is not valid, e.g. because a field is required, the result has no default.
+    If the only default is `{}` and is not valid, e.g. because a field is required, return the schema without a default.
     """
     defaults = [section["default"] for section in (parameters, env_overrides) if "default" in section]
     if not defaults:

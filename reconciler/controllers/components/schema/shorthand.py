@@ -198,7 +198,7 @@ class ShorthandReader:
         )
 
     def _set_own_default(self, schema: Schema, declared: Any, position: _Position) -> Schema:
-        """Return the object schema with the default `declared`, which is a mapping or a JSON text."""
+        """Return the object schema with a default. `declared` is the value of `$default`: a mapping or a JSON text."""
         position = position.enter_field(_DEFAULT_KEY)
         value = declared
         if isinstance(declared, str):

@@ -105,7 +105,7 @@ def _convert_error(
 ) -> Iterator[_KeywordFinding]:
     field_path, keyword, details = (*path, *error.instance_path), error.kind.name, error.kind.as_dict()
     node = _get_node(schema, error.instance_path)
-    # Do not use the copy of the value in `error`, because this copy contains null instead of NaN.
+    # Do not use the value in `error`, because the library replaces NaN with null in this value.
     invalid_value = reduce(getitem, error.instance_path, value)
     match keyword:
         case "additionalProperties":

@@ -73,7 +73,7 @@ def validate_default(schema: Schema) -> tuple[FieldFinding, ...]:
 def has_implied_default(schema: Schema) -> bool:
     """Return whether the object must get the default `{}`, so that the defaults of its fields apply.
 
-    This is true if a field has a default, the object has none, and `{}` is valid.
+    This is true if a field has a default, the object itself has no default, and `{}` is a valid value.
     """
     fields: dict[str, Schema] = schema.get("properties", {})
     if "default" in schema or not any("default" in field_schema for field_schema in fields.values()):

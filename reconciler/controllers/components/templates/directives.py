@@ -92,14 +92,14 @@ DEFAULT_LOOP_VARIABLE: Final = "item"
 """Name of the loop variable if the field `var` is not set."""
 
 _ITERATION_BYTES: Final = 256
-"""Cost of one loop iteration in bytes, which reduces the budget of a render."""
+"""Bytes that each loop iteration subtracts from the budget of a render."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
 class TemplateLoop:
-    """Compiled `forEach`. If `template` is None, the content is rendered once.
+    """Compiled `forEach`. If `template` is None, `forEach` is not set, and the content is rendered once.
 
     `scope` contains the variables for templates inside of the loop.
     """

@@ -129,7 +129,7 @@ def _build_evaluation_error(code: FindingCode, program: CelProgram, path: DataPa
 
 
 def charge_budget(budget: ExpressionBudget, steps: int, size: int, path: DataPath) -> None:
-    """Subtract the cost of work outside of expressions from the budget of the render.
+    """Subtract the cost of loops, copied data and other work outside of expressions from the render budget.
 
     Raises:
         FieldFindingError: The budget is exhausted.

@@ -51,7 +51,7 @@ class TemplateNode(Protocol):
     def render(self, state: RenderState, value_path: DataPath) -> Any:
         """Return a new rendered value, or `OMIT`. `value_path` is its path in the rendered data.
 
-        `value_path` is only correct if `state` collects origins.
+        `value_path` has no meaning if `state.origins` is None.
         """
 
 
@@ -122,7 +122,7 @@ class InterpolatedNode:
 
     def _build_result_error(self, code: FindingCode, program: CelProgram, result: str, hint: str) -> FieldFindingError:
         message = (
-            f"{format_path(self.path)} contains the expression {quote_value(program.text)} inside text, "
+            f"{format_path(self.path)} contains text with the expression {quote_value(program.text)}, "
             f"which returns {result}; {hint}"
         )
         return FieldFindingError(FieldFinding(code, self.path, message))
@@ -130,7 +130,7 @@ class InterpolatedNode:
 
 @dataclass(frozen=True, slots=True)
 class TemplateMapEntry:
-    """Entry of a map in a template. `path` contains the key before it is rendered."""
+    """Entry of a map in a template. `path` ends with the key as written in the template, e.g. `${spec.name}`."""
 
     path: DataPath
     key: str | ExpressionNode | InterpolatedNode
@@ -158,7 +158,7 @@ class TemplateMapNode:
                 raise FieldFindingError(FieldFinding(TEMPLATE_DUPLICATE_KEY, entry.path, message))
             result[key] = value
             if state.origins is not None and not isinstance(entry.key, str):
-                # Record the origin of the key only if the value has no origin, because the value is more important.
+                # Record the origin of the key only if the value has no origin.
                 state.origins.setdefault((*value_path, key), ValueOrigin(entry.path, entry.key.text, entry.key.reads))
         return result
 

@@ -54,7 +54,7 @@ _FIXED_SHAPES: Final[Mapping[str, ValueShape]] = {
 }
 _DEFAULT_LIMITS: Final = ExpressionLimits()
 _MAX_SHAPE_DEPTH: Final = 16
-"""Maximum depth at which the compilation checks field names in expressions."""
+"""Maximum nesting depth at which the compilation checks the names of fields in expressions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ MAX_TEMPLATE_DEPTH: Final = 128
 """Maximum number of nested lists and maps in a template."""
 
 _NODE_BYTES: Final = 64
-"""Cost of one node in bytes, which is about the size of a map entry. It reduces the budget of a render."""
+"""Bytes that each node subtracts from the budget of a render. This is about the size of a map entry."""
 
 # Detect shell expansions such as `${HOME:-/root}`, because they look like expressions.
 _SHELL_EXPANSION = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(:?[-=+?#%/^,@].*)?", re.DOTALL)
@@ -126,8 +126,8 @@ class CompiledTemplate:
         field_findings: Errors of the compilation.
         variables: Names of the variables that the expressions use.
         root: Root node of the template.
-        steps: Cost of one render in steps, without the evaluation of expressions.
-        size: Cost of one render in bytes, without the results of expressions.
+        steps: Number of steps that one render subtracts from its budget, in addition to the expressions.
+        size: Number of bytes that one render subtracts from its budget, in addition to the results of expressions.
     """
 
     path: DataPath

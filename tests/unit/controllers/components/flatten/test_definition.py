@@ -561,7 +561,7 @@ REFUSED = [
     ),
     pytest.param(
         build_addon(patch("/spec/x", 1), validation={"rules": [{"expression": "env.name != ''", "message": "no"}]}),
-        "must only use fields that the type sets, because a definition has no rules: \"env.name != ''\"",
+        "must only use fields that the type sets, because definitions cannot contain rules: \"env.name != ''\"",
         id="rule",
     ),
     pytest.param(
@@ -569,7 +569,7 @@ REFUSED = [
             patch("/spec/x", "${spec}", condition="${spec.on}"),
             env={"on": "boolean | default=true", "n": "integer | default=1"},
         ),
-        'must name each field that it uses, because the type sets some fields of the same object: "spec"',
+        'must name single fields, such as spec.port, because the type sets some fields of the same object: "spec"',
         id="values-of-which-some-decide-on-placement",
     ),
     pytest.param(
@@ -579,7 +579,7 @@ REFUSED = [
     ),
     pytest.param(
         build_addon(patch("/spec/x", "${parameters}"), fields={"a": "string | default=a", "b": "string | default=b"}),
-        'must name each field that it uses, because the type sets some fields of the same object: "parameters"',
+        'must name single fields, such as spec.port, because the type sets some fields of the same object: "parameters"',
         id="section-of-which-some-is-fixed",
     ),
 ]
@@ -639,7 +639,12 @@ OTHERS = [
     ),
     pytest.param(
         build_setup(build_addon(patch("/spec/x", 1)), condition="${metadata.name != ''}"),
-        [("NotBakeable", "spec.platformAddons[0].condition must not use variables, because the type is flattened")],
+        [
+            (
+                "NotBakeable",
+                "spec.platformAddons[0].condition must not use variables, because their values are unknown when the type is flattened",
+            )
+        ],
         id="condition-of-the-type",
     ),
     pytest.param(
@@ -703,7 +708,7 @@ OTHERS = [
             },
             [{"name": "a"}],
         ),
-        [("NotBakeable", "must name each field that it uses, because addons add more fields")],
+        [("NotBakeable", "must name single fields, such as spec.port, because addons add fields to the same object")],
         id="definition-that-uses-all-fields",
     ),
 ]

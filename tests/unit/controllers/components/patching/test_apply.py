@@ -295,7 +295,9 @@ def test_cost_of_a_search_is_counted(path: str) -> None:
         for _ in range(MAX_PATCH_COST):
             apply_operation(document, patch_operation, allowance, skip_missing=True)
 
-    with pytest.raises(FieldFindingError, match="each operation and read also uses some characters") as raised:
+    with pytest.raises(
+        FieldFindingError, match="each operation and each read also counts as some characters"
+    ) as raised:
         apply_repeatedly()
     assert raised.value.field_finding.code.name == "PatchTooLarge"
 

@@ -63,7 +63,10 @@ def test_rule_that_is_not_met(expression: str, message: str, text: str) -> None:
         ),
         pytest.param("spec.owner == 'x'", "say", ("no such key: owner (line 1, column 6)",), id="missing"),
         pytest.param(
-            "false", "x${null}", ("spec.validation.rules[1].message contains the expression",), id="message-too"
+            "false",
+            "x${null}",
+            ("spec.validation.rules[1].message contains text with the expression",),
+            id="message-too",
         ),
     ],
 )

@@ -81,7 +81,7 @@ def test_template_can_omit_itself() -> None:
     ("data", "code", "path", "message"),
     [
         pytest.param(
-            "a${null}", "TemplateNullInText", (), 'the expression "null" inside text, which returns null', id="null"
+            "a${null}", "TemplateNullInText", (), 'text with the expression "null", which returns null', id="null"
         ),
         pytest.param(
             "a${omit()}",
