@@ -117,7 +117,7 @@ def _allow_null(schema: dict[str, Any]) -> dict[str, Any]:
 DIALECT = "http://json-schema.org/draft-07/schema#"
 """The JSON Schema version: the newest version that all common YAML editors and validators support."""
 
-_SCHEMA_FILES = ("porch", "greenhouse", "composition", "kpt")
+_SCHEMA_FILES = ("greenhouse", "composition", "kpt")
 
 
 @dataclass(frozen=True)
@@ -163,9 +163,9 @@ def build_component_kind(name: str, component_type: str, spec: Mapping[str, Any]
     return Kind(name, (API_VERSION,), description, _build_body(entry, [API_VERSION], {}))
 
 
-def _load_kinds() -> Iterator[Kind]:
+def _load_kinds(*files: str) -> Iterator[Kind]:
     shared = _load_schema_file("shared")
-    for name in _SCHEMA_FILES:
+    for name in files:
         content = _load_schema_file(name)
         parts = {**shared, **content["parts"]}
         for entry in content["kinds"]:
@@ -241,7 +241,7 @@ def _build_model_kind(model: type[Manifest]) -> Kind:
     return Kind(model.__name__, model.api_versions, body["description"], body)
 
 
-KINDS = (*map(_build_model_kind, _MODELS), *_load_kinds())
+KINDS = (*_load_kinds("porch"), *map(_build_model_kind, _MODELS), *_load_kinds(*_SCHEMA_FILES))
 """All kinds except the kinds that ComponentTypes define."""
 
 
