@@ -113,7 +113,7 @@ class RemoteSettings(_Group):
     @model_validator(mode="after")
     def _check_limits(self) -> RemoteSettings:
         if self.max_refs_per_push is None and self.max_pushes_per_minute is None:
-            raise ValueError("must have a limit: max_refs_per_push or max_pushes_per_minute")
+            raise ValueError("must contain a limit: `max_refs_per_push` or `max_pushes_per_minute`")
         return self
 
 
@@ -169,7 +169,9 @@ class DraftSettings(_Group):
             template.format(repository="x", branch="y", package="z") for template in (self.branch, self.removals_branch)
         )
         if draft == removal or draft.startswith(f"{removal}/") or removal.startswith(f"{draft}/"):
-            raise ValueError("branch and removals_branch must not be equal, and neither may be below the other")
+            raise ValueError(
+                "`branch` and `removals_branch` must not be equal, and neither may be a folder that contains the other"
+            )
         return self
 
     @field_validator("branch", "removals_branch")
@@ -390,14 +392,18 @@ class ForgeHost(_Group):
         app = (self.app_id, self.app_key_file)
         if self.kind in ("gitlab-push-options", "agit"):
             if self.token_file or self.api or any(app):
-                raise ValueError(f"must not have api or credentials: {self.kind} uses only pushes with Git")
+                raise ValueError(
+                    f"must not contain `api` or credentials, because the kind {self.kind} uses only Git pushes"
+                )
             return self
         if any(app) and (self.kind != "github" or not all(app) or self.token_file):
-            raise ValueError("must have app_id only on GitHub, together with app_key_file, and without token_file")
+            raise ValueError(
+                "must contain `app_id` and `app_key_file` together, only on GitHub, and without `token_file`"
+            )
         if not self.token_file and not any(app):
-            raise ValueError("must have token_file, or on GitHub app_id and app_key_file")
+            raise ValueError("must contain `token_file`, or on GitHub `app_id` and `app_key_file`")
         if not self.api and not self.url.startswith("https://"):
-            raise ValueError("must have api if url does not start with https://")
+            raise ValueError("must contain `api` if `url` does not start with https://")
         return self
 
 
@@ -469,7 +475,9 @@ class WebhookSettings(_Group):
     @model_validator(mode="after")
     def _check_secret_file(self) -> WebhookSettings:
         if self.listen and not self.secret_file:
-            raise ValueError("must have secret_file if listen is set: the server accepts only signed webhooks")
+            raise ValueError(
+                "must contain `secret_file` if `listen` is set, because the server accepts only signed webhooks"
+            )
         return self
 
 

@@ -1,5 +1,5 @@
-"""The command line, one module per command.
+"""The command line, with one module per command.
 
-The commands parse arguments, build services, call the other packages, and print the result. They contain no logic of
-reconciling, reviewing or rendering.
+The commands parse arguments, build services, call the other Python packages, and print the result. Code for
+reconciling, reviewing and rendering is not in this package.
 """

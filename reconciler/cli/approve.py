@@ -1,4 +1,4 @@
-"""`reconciler approve`: publish proposed drafts, or single packages of them."""
+"""`reconciler approve`: publish proposed drafts, or single packages of proposed drafts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def command(
 ) -> int:
     """Publish drafts on their target branches.
 
-    A complete draft is merged. Single packages are published with one commit.
+    If all packages of a draft branch are approved, the draft branch is merged. Single packages are published with one
+    commit on the target branch.
     """
     selection = DraftSelection(targets, is_all, selector, output, removals)
     setup = CommandSetup(config, settings_file, fleet, cache, audits=True)

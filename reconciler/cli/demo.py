@@ -1,4 +1,4 @@
-"""`reconciler demo`: a small platform, built from `fixtures/demo`, and one pass over it."""
+"""`reconciler demo`: create example repositories from the files in `fixtures/demo`, and run one pass."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from reconciler.reconcile.reconcile_pass import PassReport, run_pass
 from reconciler.reconcile.services import PlanPublisher
 from reconciler.settings import Settings
 
-# Commits of the catalog have a fixed date: equal input gives equal commit ids on every machine.
+# Use a fixed date for the commits of the catalog, so that they have the same commit IDs on every machine.
 _COMMIT_SECONDS = 1_767_225_600
 _EXAMPLE_TARGET, _EXAMPLE_PACKAGE = "boston", "gateway"
 _INTRODUCTION = """Created a demo platform in {folder}:
@@ -57,10 +57,10 @@ Install the next version of the gateway on all clusters:
 @click.command("demo")
 @click.argument("folder", metavar="[DIR]", default="demo", type=click.Path(path_type=Path))
 def command(folder: Path) -> int:
-    """Create a small platform in DIR (default: ./demo), reconcile it once, and show its drafts."""
+    """Create example repositories in DIR (default: ./demo), run one pass, and show the drafts."""
     folder = folder.absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise CannotRunError(f"{folder} must be absent or empty: the demo writes its files there")
+        raise CannotRunError(f"{folder} must not exist or must be empty: the demo writes its files there")
     with report_errors():
         _build(folder)
         _reconcile_and_print(folder)
@@ -104,7 +104,6 @@ def _reconcile_and_print(folder: Path) -> None:
 
 
 def _format_summary(plan: FleetPlan) -> str:
-    """Return the number of drafts, then one line for each target with its draft branch and packages."""
     packages: dict[str, list[str]] = {}
     for target, outcome in plan.list_outcomes():
         if isinstance(outcome, Draft):
@@ -115,7 +114,7 @@ def _format_summary(plan: FleetPlan) -> str:
 
 
 def _get_example_message(plan: FleetPlan) -> str:
-    """Return the message of the example's commit without its trailers."""
+    """Return the commit message of the example draft without its trailers."""
     steps = (
         step
         for target in plan.targets

@@ -1,4 +1,4 @@
-"""`reconciler drafts`: list the open drafts and their review state."""
+"""`reconciler drafts`: list the open drafts, and whether each draft is proposed or gated."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def command(
     selector: str | None,
     output: str,
 ) -> int:
-    """List the open drafts: their changes, whether they are proposed, and the reasons that block them."""
+    """List the open drafts with their changes, whether they are proposed, and why they cannot be approved."""
     if clusters and selector:
         raise click.UsageError("use either --cluster or --selector, not both")
     selection = ReviewSelection(tuple(TargetReference(cluster) for cluster in clusters), selector or "")

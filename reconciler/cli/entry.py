@@ -1,6 +1,6 @@
-"""The command groups, and the exit status of each kind of failure.
+"""The groups of commands, and the exit status for each kind of failure.
 
-A command's module is imported only when the command runs. Therefore, `--help` is fast.
+The module of a command is imported only when the command runs, so that `--help` is fast.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from reconciler.redaction import redact
 
 
 class OutputClosedError(Exception):
-    """The reader of the standard output closed it.
+    """The program that reads the standard output has closed the pipe.
 
-    This is not an OSError, because click would end with exit status 1, which means an error finding.
+    This class is not an OSError, because click converts an OSError to exit status 1, which means an error finding.
     """
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are used.
+    """A group of commands whose modules are imported when the commands are used.
 
-    The object `command` of the module `<prefix><command name>` is the command. `table` contains a one-sentence
-    description by command name.
+    Each module has the name `<prefix><command name>` and contains the object `command`. `table` contains a description
+    of each command, by command name.
     """
 
     def __init__(self, *arguments: Any, table: Mapping[str, str], prefix: str, **options: Any) -> None:
@@ -43,7 +43,7 @@ class LazyGroup(click.Group):
         """Run the command.
 
         Raises:
-            OutputClosedError: The reader of the standard output closed it.
+            OutputClosedError: The program that reads the standard output has closed the pipe.
         """
         try:
             return super().invoke(ctx)
@@ -55,7 +55,7 @@ class LazyGroup(click.Group):
         return list(self._table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return a command, or return None if the table has no command of this name."""
+        """Import and return a command. Return None if `table` does not contain the name."""
         if cmd_name not in self._table:
             return None
         command = importlib.import_module(f"{self._prefix}{cmd_name}").command
@@ -63,13 +63,13 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the table of commands without importing them."""
+        """Write the list of commands for `--help`. This does not import the commands."""
         with formatter.section("Commands"):
             formatter.write_dl(list(self._table.items()))
 
 
 COMMANDS = {
-    "demo": "Create example repositories, run two passes, and print the results.",
+    "demo": "Create example repositories, run one pass, and show the drafts.",
     "run": "Run as a service that reconciles until it receives a signal.",
     "sync": "Run one pass and push the drafts.",
     "plan": "Show the changes of a sync without pushing.",
@@ -103,11 +103,12 @@ def commands() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit status. Print a stack trace only for a bug in the reconciler."""
+    """Run one command, and return its exit status. Print a traceback only for a bug in the reconciler."""
     try:
         return _run(arguments)
     except OutputClosedError:
-        # Nothing can be printed any more. The interpreter flushes stdout at exit, which must not fail.
+        # Redirect stdout to the null device, because the interpreter flushes stdout at exit. A flush to a closed pipe
+        # fails.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except (KeyboardInterrupt, click.Abort):
@@ -115,7 +116,7 @@ def run(arguments: Sequence[str]) -> int:
     except Exception:  # noqa: BLE001 - all other exceptions are bugs and need their own exit status
         import traceback
 
-        # The traceback must not contain local variables, because their values may be secrets.
+        # Use `format_exc`, because its traceback contains no local variables. Their values may be secrets.
         click.echo(redact(traceback.format_exc()), err=True, nl=False)
         click.echo("reconciler: this is a bug in reconciler; please report it with the lines above", err=True)
         return INTERNAL_BUG
@@ -125,7 +126,7 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         result = commands.main(list(arguments), prog_name="reconciler", standalone_mode=False)
     except click.ClickException as error:
-        # click quotes arguments, and an argument may be a URL with a password.
+        # Redact the message, because click quotes arguments in it, and an argument may be a URL with a password.
         message = io.StringIO()
         error.show(message)
         click.echo(redact(message.getvalue()), err=True, nl=False)

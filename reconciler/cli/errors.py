@@ -1,4 +1,4 @@
-"""Conversion of exceptions to CannotRunError, and of findings to an exit status."""
+"""Conversion of exceptions to CannotRunError, and computation of the exit status from findings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reconciler.settings import SettingsError
 
 @contextmanager
 def report_errors() -> Iterator[None]:
-    """Convert the expected exceptions of the block to CannotRunError, whose message is one sentence.
+    """Convert expected exceptions of the block, such as a GitError, to CannotRunError.
 
     Raises:
         CannotRunError: The settings, a repository or a file cannot be used.
@@ -28,10 +28,11 @@ def report_errors() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        # For example, a full disk or a folder without write permission. This is not a bug in the reconciler.
+        # Report an OSError without a traceback, because a full disk or a read-only folder is not a bug in the
+        # reconciler.
         raise CannotRunError(f"{error.filename or 'a file'}: {error.strerror or error}") from error
 
 
 def exit_status_of(findings: Iterable[Finding]) -> int:
-    """Return 1 if there is an error finding, otherwise 0."""
+    """Return 1 if one of the findings is an error. Otherwise return 0."""
     return ERROR_FINDING if any(finding.severity is Severity.ERROR for finding in findings) else SUCCESS

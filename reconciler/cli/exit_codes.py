@@ -1,6 +1,6 @@
-"""The exit statuses, and the exception for a command that cannot run.
+"""The exit status codes, and the exception for a command that cannot run.
 
-Every command line imports this module, also `--help`. Therefore, it must not import slow modules.
+Every call of the program imports this module, even `--help`. Therefore the module must not import slow modules.
 """
 
 from __future__ import annotations

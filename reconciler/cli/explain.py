@@ -1,4 +1,4 @@
-"""`reconciler explain`: show the provenance of the values in one package, first layer first."""
+"""`reconciler explain`: show the provenance of the values in one package. The layers of a value are shown in order."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from reconciler.reconcile.remotes.targets import TargetReference, UnknownTargetE
 
 
 class _Explainer(Protocol):
-    """Explains one package of the current config or of an earlier commit."""
+    """An object that explains one package, either for the current config or for an earlier commit."""
 
     def explain(self) -> ExplainedPackage:
         """Return the package with the provenance of its values."""
         ...
 
     def explain_without(self, layer: RemovableLayer) -> ExplainedPackage:
-        """Return the package as it would be without a layer."""
+        """Render the package again without one layer, and return the result."""
         ...
 
 
 class PackageType(TargetType):
-    """Parameter type for REPOSITORY/PACKAGE."""
+    """Type of command-line arguments of the form REPOSITORY/PACKAGE."""
 
     allowed = "REPOSITORY/PACKAGE"
 
     def convert(
         self, value: str | TargetReference, param: click.Parameter | None, ctx: click.Context | None
     ) -> TargetReference:
-        """Parse the name of a package. Fail with a usage error if it has another form."""
+        """Parse the argument. Fail with a usage error if it does not contain a package."""
         target = super().convert(value, param, ctx)
         if not target.package:
             self.fail(f"must be {self.allowed}, not {str(target)!r}", param, ctx)
@@ -69,10 +69,11 @@ def command(
     cache: str | None,
     output: str,
 ) -> int:
-    """Show the provenance of the values in a package: the layers of each value. The last layer wins.
+    """Show the provenance of the values in a package: the layers of each value in order. The last layer wins.
 
     RESOURCE is Kind/name or Kind/namespace/name. POINTER is a JSON pointer in the resource, or the name of an option of
-    a Plugin. With --at, the command re-renders the package of a commit with the config of that time. Nothing is pushed.
+    a Plugin. With --at, the command re-renders the package of an earlier commit with the config of that commit. Nothing
+    is pushed.
     """
     setup = CommandSetup(config, settings_file, fleet, cache, offline)
     try:
@@ -80,11 +81,11 @@ def command(
     except (UnknownTargetError, ValueNotFoundError) as error:
         raise CannotRunError(str(error)) from error
     if output == "json":
-        # YAML has types that JSON does not have, for example dates.
+        # Use `default=str`, because YAML has types that JSON does not have, for example dates.
         click.echo(json.dumps(build_explanation_data(explanation), indent=2, default=str))
     else:
         click.echo(format_explanation(explanation), nl=False)
-    # A failed re-render of an earlier commit is not a finding of the current config, but it is a failure.
+    # Return a failure also if an earlier commit could not be re-rendered, although this is not a finding of the config.
     is_missing = bool(at) and explanation.package.rendered is None
     return exit_status_of(explanation.package.findings) or (ERROR_FINDING if is_missing else SUCCESS)
 

@@ -17,20 +17,20 @@ from reconciler.output.impact.overview import ImpactOverview, build_impact_overv
 
 
 class RangeType(click.ParamType[CommitRange]):
-    """Parameter type for BASE..HEAD and BASE...HEAD."""
+    """Type of command-line arguments of the form BASE..HEAD or BASE...HEAD."""
 
     name = "range"
 
     def convert(
         self, value: str | CommitRange, param: click.Parameter | None, ctx: click.Context | None
     ) -> CommitRange:
-        """Parse the names of the two commits. Fail with a usage error if the text has another form."""
+        """Parse BASE and HEAD. Fail with a usage error if the text has another form."""
         if isinstance(value, CommitRange):
             return value
         dots = "..." if "..." in value else ".."
         base, separator, head = value.partition(dots)
         if not separator or ".." in head or head.startswith("."):
-            self.fail(f"must be BASE..HEAD or BASE...HEAD; BASE or HEAD may be empty; not {value!r}", param, ctx)
+            self.fail(f"must be BASE..HEAD or BASE...HEAD, where BASE or HEAD may be empty, not {value!r}", param, ctx)
         return CommitRange(base, head, dots == "...")
 
 
@@ -55,9 +55,9 @@ def command(
 ) -> int:
     """Compare the packages of the whole fleet between the config commits BASE and HEAD. Nothing is pushed.
 
-    BASE and HEAD are branches, tags, commit ids, or refs such as refs/pull/7/head. With three dots, the comparison
+    BASE and HEAD are branches, tags, commit IDs, or refs such as refs/pull/7/head. With three dots, the comparison
     starts at the merge base of BASE and HEAD. The default of BASE is the config branch of the settings. The default of
-    HEAD is the current config, for a folder its files on disk.
+    HEAD is the current config. If the config is a folder, HEAD means the files on disk by default.
     """
     overview = _compute_overview(commit_range, CommandSetup(config, settings_file, fleet, cache))
     click.echo(_format_overview(overview, output, diff_lines), nl=False)
@@ -86,7 +86,8 @@ def _format_overview(overview: ImpactOverview, output: str, diff_lines: int) -> 
 
 
 def _exit_status(overview: ImpactOverview) -> int:
-    # This change did not cause the errors that BASE has, too. An unknown impact is not a success.
+    # Ignore the errors that BASE has too, because this change is not their cause. If the impact on a package is
+    # unknown, return a failure.
     if overview.new_errors or overview.unknown:
         return ERROR_FINDING
     return DIFFERENCES if overview.affected else SUCCESS

@@ -1,4 +1,4 @@
-"""Options that several commands share, loading of the settings, progress bars, and log setup."""
+"""Options that several commands share. This module also loads the settings, shows progress bars and sets up the log."""
 
 from __future__ import annotations
 
@@ -25,13 +25,19 @@ if TYPE_CHECKING:
 _SECONDS_WITHOUT_BARS = 1.0
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
-# A Git URL, a bare repository or a plain folder. The default is the setting config.url.
+# CONFIG is a Git URL, a bare repository or a plain folder. The default is the setting `config.url`.
 config_argument = click.argument("config", metavar="[CONFIG]", required=False)
 settings_option = click.option(
     "--settings", "settings_file", metavar="FILE", help="The settings file. Default: ./reconciler.yaml."
 )
-fleet_option = click.option("--fleet", metavar="URL", help="The fleet repository. Overrides the setting fleet.url.")
-cache_option = click.option("--cache", metavar="DIR", help="The folder for mirrors. Overrides the setting cache.")
+fleet_option = click.option(
+    "--fleet",
+    metavar="URL",
+    help="The repository with the target branches of clusters. Overrides the setting `fleet.url`.",
+)
+cache_option = click.option(
+    "--cache", metavar="DIR", help="The folder for mirrors of repositories. Overrides the setting `cache`."
+)
 
 
 def _validate_shard(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
@@ -45,7 +51,7 @@ shard_option = click.option(
     "--shard",
     metavar="I/N",
     callback=_validate_shard,
-    help="Process only shard I of N of the targets. Overrides the setting shard.",
+    help="Divide the targets into N shards, and process only shard I. Overrides the setting `shard`.",
 )
 diff_lines_option = click.option(
     "--diff-lines",
@@ -65,7 +71,7 @@ def read_settings(
     cache: str | None = None,
     shard: str | None = None,
 ) -> Settings:
-    """Load the settings and override them with the arguments of the command line.
+    """Load the settings, and replace them by the options of the command line that are not None.
 
     Raises:
         SettingsError: The settings are invalid, or a URL contains credentials.
@@ -75,7 +81,8 @@ def read_settings(
         if url is not None and has_credentials(url):
             raise SettingsError(
                 f"{name}: {redact_url(url)!r} must not contain a user name, password or token (CredentialInUrl):"
-                " put them into the file that git.credentials_file names; write a local path with an @ as ./path"
+                " put credentials into the file of the setting `git.credentials_file`; if the @ belongs to a local"
+                " path, start the path with ./"
             )
     groups: dict[str, Any] = {}
     if config is not None:
@@ -90,25 +97,28 @@ def read_settings(
 
 
 def require_config_url(settings: Settings) -> str:
-    """Return the URL or path of the config. Fail with a usage error if the argument and the setting are missing."""
+    """Return the URL or path of the config. Fail with a usage error if neither arguments nor settings contain it."""
     if not settings.config.url:
         context = click.get_current_context(silent=True)
         parameters = context.command.params if context else ()
         is_option = any("--config" in parameter.opts for parameter in parameters)
         source = "the option --config" if is_option else "the argument CONFIG"
-        raise click.UsageError(f"CONFIG is missing: give {source}, or set config.url")
+        raise click.UsageError(f"CONFIG is missing: give {source}, or set `config.url` in the settings")
     return settings.config.url
 
 
 def set_up_logs(settings: Settings, *, service: bool) -> None:
-    """Log to standard error: the service logs JSON lines, or text if standard error is a terminal."""
+    """Set up logging to standard error.
+
+    By default, a command logs warnings as text. The service logs JSON lines, or text if standard error is a terminal.
+    """
     level = _LEVELS[settings.log.level if service else "warning"]
     as_json = settings.log.format == "json" or (settings.log.format == "auto" and service and not sys.stderr.isatty())
     log.configure_with(lambda: _configure(level, as_json=as_json))
 
 
 def _configure(level: int, *, as_json: bool) -> None:
-    # A late import, because most commands log no event.
+    # Import structlog here, because most commands log no event and start faster without the import.
     import structlog
 
     level_processor: list[Any] = [structlog.stdlib.add_log_level] if as_json else [structlog.processors.add_log_level]
@@ -123,7 +133,7 @@ def _configure(level: int, *, as_json: bool) -> None:
         processors=[
             *level_processor,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            # The traceback must not contain local variables, because their values may be secrets.
+            # Use `format_exc_info`, because its traceback contains no local variables. Their values may be secrets.
             structlog.processors.format_exc_info,
             _redact_event,
             renderer,
@@ -135,7 +145,7 @@ def _configure(level: int, *, as_json: bool) -> None:
 
 
 def _redact_event(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Remove credentials from all texts of an event."""
+    """Remove credentials from all keys and values of a log event."""
     return {name: _redact_value(value) for name, value in event.items()}
 
 
@@ -155,9 +165,10 @@ def _redact_value(value: Any) -> Any:
 
 @contextmanager
 def show_progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Yield a callback that shows progress: one bar per stage on a terminal, after one second. Otherwise show nothing.
+    """Yield a callback that shows progress bars on a terminal, after one second. Otherwise, the callback does nothing.
 
-    The arguments of the callback are the stage, the number of completed items, and the total number of items.
+    The arguments of the callback are the stage, the number of completed items, and the total number of items. Each
+    stage has one bar.
     """
     if not sys.stderr.isatty():
         yield lambda stage, done, total: None
@@ -170,7 +181,7 @@ def show_progress() -> Iterator[Callable[[str, int, int], None]]:
 
 
 class _ProgressBars:
-    """Progress bars that appear only if the work takes longer than `_SECONDS_WITHOUT_BARS`."""
+    """Progress bars that appear only if the command takes longer than `_SECONDS_WITHOUT_BARS`."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -192,7 +203,7 @@ class _ProgressBars:
 
 
 def _start_bar() -> Progress:
-    # A late import, because most commands end before a bar appears.
+    # Import rich here, because most commands end before a progress bar appears and start faster without the import.
     from rich.console import Console
     from rich.progress import Progress
 

@@ -1,6 +1,6 @@
 """Arguments, options and output that the `pkg` commands share.
 
-The arguments have the form `REPO.git/DIR@REF`, as in kpt, or `DIR@REF`.
+An argument has the form `DIR@REF` for a local package, or `REPO.git/DIR@REF` for an upstream package, as in kpt.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ strategy_option = click.option(
 
 
 def print_report(report: PackageReport, output: str, diff_lines: int = 0) -> None:
-    """Print a report to standard output."""
+    """Print a report to standard output, as text or as JSON."""
     format_report = format_package_report_json if output == "json" else format_package_report
     click.echo(format_report(report, diff_lines), nl=False)
 
 
 def print_fetching(url: str) -> None:
-    """Print on a terminal which repository is fetched."""
+    """Print a message that a repository is being fetched, if standard error is a terminal."""
     if sys.stderr.isatty():
         click.echo(f"fetching {url} …", err=True)
 
 
 def find_skipped_paths(upstreams: UpstreamPackages) -> tuple[Finding, ...]:
-    """Return a finding for each symbolic link and submodule that was not copied."""
+    """Return a finding for each symbolic link and submodule of the upstream packages, because they are not copied."""
     message = "symbolic links and submodules are not copied; the package does not contain this path"
     return tuple(LINK_SKIPPED.finding(message, SourceLocation(path)) for path in upstreams.skipped_paths)
 
 
 _REPOSITORY_END = re.compile(r"\.git(?=/|@|$)")
-# The start of a URL, in which an @ does not start a ref: scheme and host, or user and host.
+# Scheme and host of a URL, or user and host of an SSH address. An @ in this part does not start a ref.
 _URL_START = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://[^/]*|[^/]+:)?")
-# On these hosts, the path of a repository has exactly two segments.
+# Hosts on which the path of every repository has exactly two segments, so that the end of a repository is known.
 _TWO_SEGMENT_HOSTS = ("github.com", "bitbucket.org")
 _AMBIGUOUS_MESSAGE = (
     'cannot determine the end of the repository in "{text}": write REPO.git/DIR@REF, or give only the repository and'
@@ -66,10 +66,10 @@ folder_argument = click.argument("folder", metavar="[DIR]", default=".", type=cl
 
 
 def parse_package_target(text: str, ref: str | None) -> tuple[Path, str]:
-    """Return the folder and the ref of `DIR@REF`. The ref is "" if it is missing.
+    """Parse `DIR@REF`, and return the folder and the ref. The ref is "" if no ref is given.
 
     Raises:
-        click.UsageError: The text and the option contain different refs.
+        click.UsageError: The text and the option `ref` contain different refs.
         CannotRunError: The text is a URL with credentials.
     """
     folder, at, text_ref = text.rpartition("@")
@@ -78,27 +78,27 @@ def parse_package_target(text: str, ref: str | None) -> tuple[Path, str]:
             f"{redact_url(text)} must be DIR or DIR@REF, where DIR is a folder on this machine; this is a URL with"
             " credentials (removed here)"
         )
-    # The name of a folder may contain an @.
+    # Use the whole text as the folder if this folder exists, because the name of a folder may contain an @.
     if not at or Path(text).is_dir():
         folder, text_ref = text, ""
     return Path(folder or "."), _select_value("a ref", text_ref, "--ref", ref)
 
 
 def _is_url_with_credentials(before: str, after: str) -> bool:
-    """Return whether the texts around an `@` are user information and a host, instead of a folder and a ref."""
+    """Return whether the text before an @ contains credentials of a URL, so that the text is not DIR@REF."""
     host, slash, _ = after.partition("/")
     return has_credentials(f"{before}@{after}") and (":" in before or bool(slash and "." in host))
 
 
 def read_upstream_url(files: FileTree) -> str:
-    """Return the URL of the upstream repository in the Kptfile, or "" if there is no upstream."""
+    """Return the URL of the upstream repository in the Kptfile. Return "" if the package has no upstream."""
     kptfile = Package(files).kptfile
     git = kptfile.upstream.git if isinstance(kptfile, Kptfile) and kptfile.upstream else None
     return git.repo if git else ""
 
 
 def parse_upstream(text: str, directory: str | None, ref: str | None) -> GitUpstream:
-    """Parse the upstream of a new package. Its ref may be "".
+    """Parse the upstream of a new package. The ref of the result is "" if no ref is given.
 
     Raises:
         CannotRunError: The end of the repository is ambiguous, or the directory is outside of the repository.
@@ -109,7 +109,7 @@ def parse_upstream(text: str, directory: str | None, ref: str | None) -> GitUpst
     if ".." in package.split("/"):
         raise CannotRunError(f'the directory of a package must be inside its repository, not "{package}"')
     url = parse_url(repo)
-    # The Kptfile contains the path. Only an absolute path has the same meaning in every working directory.
+    # Write an absolute path to the Kptfile, because a relative path has another meaning in another working directory.
     repo_url = url.text if url.is_local and "://" not in repo else repo.rstrip("/")
     selected_ref = _select_value("a ref", text_ref, "--ref", ref)
     return GitUpstream(repo=repo_url, directory=f"/{package.strip('/')}", ref=selected_ref)
@@ -122,9 +122,9 @@ def _select_value(description: str, text_value: str, option: str, option_value: 
 
 
 def _split_upstream(text: str, *, is_repository_only: bool) -> tuple[str, str, str]:
-    """Return repository, directory and ref of the text; a missing part is "".
+    """Divide `REPO.git/DIR@REF` into repository, directory and ref. A part that is missing is "".
 
-    If `is_repository_only` is set and the text contains no ".git", the text contains no directory.
+    If `is_repository_only` is set and the text does not contain ".git", the text contains no directory.
     """
     if end := _REPOSITORY_END.search(text):
         directory, ref = _split_ref(text[end.end() :])

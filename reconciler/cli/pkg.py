@@ -1,4 +1,4 @@
-"""`reconciler pkg`: run the package engine on one package in a folder, without a config."""
+"""`reconciler pkg`: the commands for one package in a local folder. These commands use no config."""
 
 from __future__ import annotations
 
@@ -16,4 +16,4 @@ COMMANDS = {
 
 @click.group("pkg", cls=LazyGroup, table=COMMANDS, prefix="reconciler.cli.pkg_")
 def command() -> None:
-    """Get, update, render or compare one kpt package in a folder, without a config repository."""
+    """Get, update, render or compare one kpt package in a local folder. These commands use no config."""

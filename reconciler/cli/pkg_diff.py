@@ -41,7 +41,7 @@ from reconciler.packages.update.upstream_comparison import LATEST, UpstreamCompa
     default="upstream",
     show_default=True,
     help="upstream: show the changes from the upstream package to the local package. 3way: show the changes from the"
-    " local package to the result of an update; the default ref is then latest.",
+    " local package to the result of an update; the default of the ref is then `latest`.",
 )
 @settings_option
 @cache_option
@@ -56,9 +56,10 @@ def command(
     output: str,
     diff_lines: int,
 ) -> int:
-    """Show the differences between the package in DIR and its upstream: by resources, then by lines.
+    """Show the differences between the package in DIR and its upstream, first by resource and then by line.
 
-    Nothing is written. Text that tools add to a package, such as merge comments and the upstream itself, is ignored.
+    Nothing is written. Text that tools add to a package is ignored, such as merge comments and the upstream in the
+    Kptfile.
     """
     with report_errors():
         settings = read_settings(settings_file, cache=cache)

@@ -51,10 +51,10 @@ def command(
     cache: str | None,
     output: str,
 ) -> int:
-    """Copy a package with its subpackages to DEST, which must be absent or empty.
+    """Copy a package with its subpackages to DEST, which must not exist or must be empty.
 
-    The default of DEST is a folder with the name of the package in the current directory. The Kptfile records the
-    upstream. A failed command does not change DEST.
+    The default of DEST is a folder in the current directory with the name of the package. The command writes the
+    upstream to the Kptfile. If the command fails, it does not change DEST.
     """
     with report_errors():
         settings = read_settings(settings_file, cache=cache)

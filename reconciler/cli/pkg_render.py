@@ -1,4 +1,4 @@
-"""`reconciler pkg render`: run the functions of a package in its folder."""
+"""`reconciler pkg render`: run the functions of a package in a local folder."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ RESULTS_FILE = "results.yaml"
 @settings_option
 @output_option
 def command(folder: Path, results_dir: Path | None, settings_file: str | None, output: str) -> int:
-    """Run the functions of the package in DIR and of its subpackages. Write the documents that they changed.
+    """Run the functions of the package in DIR and of its subpackages, and write the changed resources.
 
-    If a function fails, nothing is written, unless the package has the annotation kpt.dev/save-on-render-failure.
-    Commands and containers run only if the settings list them.
+    If a function fails, nothing is written, unless the package has the annotation kpt.dev/save-on-render-failure. A
+    function that runs a command or a container is allowed only if the settings contain the command or image.
     """
     with report_errors():
         settings = read_settings(settings_file)

@@ -1,4 +1,4 @@
-"""`reconciler pkg update`: merge upstream changes into a package."""
+"""`reconciler pkg update`: merge upstream changes into a package in a local folder."""
 
 from __future__ import annotations
 
@@ -41,10 +41,13 @@ _MAX_LISTED_FILES = 5
 @click.option(
     "--conflicts",
     type=click.Choice(["upstream", "local", "block"]),
-    help="The side that wins a conflict; block writes nothing. Default: the setting merge.conflict_policy.",
+    help="The side that wins a conflict. With block, a conflict prevents the update. Default: the setting"
+    " `merge.conflict_policy`.",
 )
 @click.option("--dry-run", is_flag=True, help="Show the changes without writing them.")
-@click.option("--allow-uncommitted", is_flag=True, help="Also replace files that Git cannot restore.")
+@click.option(
+    "--allow-uncommitted", is_flag=True, help="Also change files with uncommitted content, which Git cannot restore."
+)
 @settings_option
 @cache_option
 @output_option
@@ -61,9 +64,9 @@ def command(
     output: str,
     diff_lines: int,
 ) -> int:
-    """Merge upstream changes into the package in DIR and into its subpackages with their own upstreams.
+    """Merge upstream changes into the package in DIR, and into its subpackages that have their own upstream.
 
-    In a Git work tree, a file that changes must be committed before, so that Git can restore it.
+    If DIR is in a Git work tree, all files that the command changes must be committed, so that Git can restore them.
     """
     with report_errors():
         settings = read_settings(settings_file, cache=cache)
@@ -84,7 +87,7 @@ def command(
 
 @dataclass(frozen=True)
 class _PackageUpdate:
-    """The computed update of a package in a folder."""
+    """The result of an update, before it is written to the folder."""
 
     folder: Path
     before: FileTree
@@ -149,5 +152,5 @@ def _require_committed(settings: Settings, update: _PackageUpdate) -> None:
         suffix = f" and {unlisted_count} more" if unlisted_count > 0 else ""
         raise CannotRunError(
             f"{', '.join(uncommitted[:_MAX_LISTED_FILES])}{suffix} must be committed before the update, because Git"
-            " could not restore the content; commit the files, or use --allow-uncommitted"
+            " cannot restore uncommitted content; commit the files, or use --allow-uncommitted"
         )

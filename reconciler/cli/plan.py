@@ -1,4 +1,4 @@
-"""`reconciler plan`: a dry run of a sync against the real branches."""
+"""`reconciler plan`: show the changes that `reconciler sync` would push."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def command(
     diff_lines: int,
     watch: bool,
 ) -> int:
-    """Show the changes of a sync: a summary, then the changes in each package. Nothing is pushed."""
+    """Show the changes of a `reconciler sync`: a summary, then each changed package. Nothing is pushed."""
     with report_errors():
         settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache, shard=shard)
         set_up_logs(settings, service=False)
@@ -86,7 +86,7 @@ def _watch(services: Services, settings: Settings, output: str, diff_lines: int)
             if text != last_text:
                 click.echo(text + "\n")
             last_text = text
-            # An upstream can change without a change of the config. Therefore, the plan is repeated periodically.
+            # Repeat the plan after a time limit too, because an upstream can change while the config stays the same.
             wakeups.wait(settings.poll_seconds)
 
 

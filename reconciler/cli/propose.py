@@ -1,4 +1,4 @@
-"""`reconciler propose`: propose drafts for approval. Passes do not change a proposed draft."""
+"""`reconciler propose`: mark drafts as ready for approval. The daemon does not change a proposed draft."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ def command(
     removals: bool,
     accept_conflicts: bool,
 ) -> int:
-    """Propose drafts for approval.
+    """Mark drafts as ready for approval.
 
-    The command rejects a draft with conflicts, and a draft with an unmet readiness gate in a deployment repository.
+    The command refuses a draft with conflicts, unless --accept-conflicts is set. In a deployment repository, it also
+    refuses a draft with an unmet readiness gate.
     """
     selection = DraftSelection(targets, is_all, selector, output, removals)
     setup = CommandSetup(config, settings_file, fleet, cache, audits=True)

@@ -1,4 +1,4 @@
-"""`reconciler reject`: withdraw a proposal, or drop a draft."""
+"""`reconciler reject`: make proposed drafts unproposed again, or delete drafts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def command(
     reason: str,
     drop: bool,
 ) -> int:
-    """Withdraw the proposal of drafts. The next pass can change these drafts again."""
+    """Mark proposed drafts as not proposed. The next pass can change these drafts again."""
     selection = DraftSelection(targets, is_all, selector, output)
     setup = CommandSetup(config, settings_file, fleet, cache, audits=True)
     person = get_current_person(setup, author)

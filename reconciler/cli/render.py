@@ -1,4 +1,4 @@
-"""`reconciler render`: write the drafts to a folder instead of branches."""
+"""`reconciler render`: write the drafts to a local folder instead of pushing them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from reconciler.reconcile.reconcile_pass import run_pass
     metavar="DIR",
     required=True,
     type=click.Path(path_type=Path),
-    help="The output folder. It must be absent or empty.",
+    help="The output folder. It must not exist or must be empty, unless --force is set.",
 )
 @click.option("--force", is_flag=True, help="Replace the content of the output folder.")
 @settings_option
@@ -42,7 +42,7 @@ from reconciler.reconcile.reconcile_pass import run_pass
 def command(
     config: str | None, out: Path, force: bool, settings_file: str | None, cache: str | None, shard: str | None
 ) -> int:
-    """Write the content of each draft branch to DIR/<repository>, and of the status branch to DIR/status."""
+    """Write the content of each draft branch to DIR/<repository>, and the status files to DIR/status."""
     with report_errors(), show_progress() as show:
         settings = read_settings(settings_file, config=config, cache=cache, shard=shard)
         set_up_logs(settings, service=False)

@@ -45,8 +45,8 @@ def command(
 ) -> int:
     """Write one HTML file about the fleet: published packages, open drafts and pending reviews.
 
-    The report shows equal changes once. The command reads only refs, and renders or pushes nothing. Equal refs produce
-    an equal file.
+    Changes that are equal on several clusters are shown once. The command renders and pushes nothing. It writes the
+    same file again if no branch, tag or state has changed.
     """
     if file is None and form == "html" and sys.stdout.isatty():
         raise click.UsageError("the report is an HTML page: use --output FILE, or redirect standard output")
@@ -66,9 +66,9 @@ def command(
 
 
 def _read_report(setup: CommandSetup) -> tuple[FleetReport, tuple[str, ...]]:
-    """Return the report, and the error of the status branch if that branch cannot be read.
+    """Return the report, and the error of the status branch if the status branch cannot be read.
 
-    The report does not require the status branch, because most of its data comes from other refs.
+    The report is complete without the status branch, because most of its data comes from other refs.
     """
     summary: Mapping[str, Any] = {}
     status_errors: tuple[str, ...] = ()
@@ -91,6 +91,6 @@ def _format_report(report: FleetReport, form: str, options: str) -> str:
 
 
 def _format_options(config: str | None, fleet: str | None, settings_file: str | None) -> str:
-    """Return the command-line options that select the same fleet in other commands, without credentials."""
+    """Return the command-line options that select the same fleet in other commands, with credentials removed."""
     options = {"--config": config, "--fleet": fleet, "--settings": settings_file}
     return "".join(f" {name} {shlex.quote(redact_url(value))}" for name, value in options.items() if value)

@@ -1,4 +1,4 @@
-"""Options, parameter types and services that the review commands and the history commands share.
+"""Options, argument types and services that review commands and history commands share.
 
 Review commands are `drafts`, `show`, `propose`, `approve` and `reject`. History commands, for example `why` and
 `verify`, read earlier commits of the config and of the targets.
@@ -43,12 +43,12 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class SelectorType(click.ParamType[str]):
-    """Parameter type for a label selector."""
+    """Type of a command-line option that contains a Kubernetes label selector."""
 
     name = "selector"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check the selector. Fail with a usage error if it is invalid."""
+        """Check the label selector. Fail with a usage error if it is invalid."""
         if not value.strip():
             self.fail("must not be empty; --all selects every cluster", param, ctx)
         try:
@@ -59,7 +59,10 @@ class SelectorType(click.ParamType[str]):
 
 
 class TargetType(click.ParamType[TargetReference]):
-    """Parameter type for CLUSTER and CLUSTER/PACKAGE. `allowed` is the form in error messages."""
+    """Type of command-line arguments of the form CLUSTER or CLUSTER/PACKAGE.
+
+    `allowed` describes the form in error messages.
+    """
 
     name = "target"
     allowed = "CLUSTER or CLUSTER/PACKAGE"
@@ -67,7 +70,7 @@ class TargetType(click.ParamType[TargetReference]):
     def convert(
         self, value: str | TargetReference, param: click.Parameter | None, ctx: click.Context | None
     ) -> TargetReference:
-        """Parse the target. Fail with a usage error if the text has another form."""
+        """Parse the argument. Fail with a usage error if the text has another form."""
         if isinstance(value, TargetReference):
             return value
         cluster, slash, package = value.partition("/")
@@ -77,14 +80,14 @@ class TargetType(click.ParamType[TargetReference]):
 
 
 class PersonType(click.ParamType[tuple[str, str]]):
-    """Parameter type for `Name <mail>`."""
+    """Type of a command-line option of the form `Name <mail>`."""
 
     name = "person"
 
     def convert(
         self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, str]:
-        """Parse name and address. Fail with a usage error if the text has another form."""
+        """Parse the name and the mail address. Fail with a usage error if the text has another form."""
         identity = parse_identity(value) if isinstance(value, str) else value
         if identity is None or (isinstance(value, str) and not value.endswith(">")):
             self.fail(f'must be a name and an address, for example "Ada <ada@example.com>", not {value!r}', param, ctx)
@@ -99,15 +102,17 @@ selector_option = click.option(
 )
 targets_argument = click.argument("targets", metavar="[CLUSTER[/PACKAGE]]...", nargs=-1, type=TargetType())
 removals_option = click.option(
-    "--removals", is_flag=True, help="Also select drafts that delete packages, if a target is only a cluster."
+    "--removals", is_flag=True, help="Also select drafts that delete packages. Not necessary for CLUSTER/PACKAGE."
 )
 author_option = click.option(
-    "--author", type=PersonType(), help='The person who acts, as "Name <mail>". Default: your Git identity.'
+    "--author",
+    type=PersonType(),
+    help='The person who performs the action, as "Name <mail>". Default: your Git identity.',
 )
 accept_conflicts_option = click.option(
     "--accept-conflicts",
     is_flag=True,
-    help="Accept the conflicts of the drafts, which the command prints. Without this option, it rejects such drafts.",
+    help="Accept the conflicts that the command prints. Without this option, drafts with conflicts are refused.",
 )
 offline_option = click.option("--offline", is_flag=True, help="Fetch nothing. Read all repositories from the cache.")
 _output_option = click.option(
@@ -117,10 +122,11 @@ _output_option = click.option(
 
 @dataclass(frozen=True)
 class CommandSetup:
-    """The config and the settings from the command line.
+    """The options of the command line that locate the config, the settings and the repositories.
 
-    If `offline` is set, the command reads the remotes as of the last fetch. If `audits` is set, it logs events like
-    the service.
+    Attributes:
+        offline: Whether to use the last fetch of each remote instead of a new fetch.
+        audits: Whether to log events at the level of the service, so that the log contains the review actions.
     """
 
     config: str | None
@@ -142,8 +148,11 @@ class CommandSetup:
 
 
 def add_setup_options(command: Command) -> Command:
-    """Add the options of CommandSetup to a command. CONFIG is an option, because the arguments are targets."""
-    config = click.option("--config", metavar="CONFIG", help="The config. Overrides the setting config.url.")
+    """Add the options of CommandSetup to a command.
+
+    The config is the option --config here instead of an argument, because the arguments of these commands are targets.
+    """
+    config = click.option("--config", metavar="CONFIG", help="The config. Overrides the setting `config.url`.")
     for option in (cache_option, fleet_option, settings_option, config):
         command = option(command)
     return command
@@ -151,7 +160,7 @@ def add_setup_options(command: Command) -> Command:
 
 @contextmanager
 def open_review(setup: CommandSetup) -> Iterator[DraftReview]:
-    """Yield the review of the drafts of all targets.
+    """Yield a DraftReview, which reads the drafts of all targets.
 
     Raises:
         CannotRunError: The settings, a repository or a target cannot be used.
@@ -176,7 +185,7 @@ def add_selection_options(command: Command) -> Command:
 
 @dataclass(frozen=True)
 class DraftSelection:
-    """The selection of drafts on the command line."""
+    """The drafts that the command line selects, and the output format."""
 
     targets: tuple[TargetReference, ...]
     is_all: bool
@@ -185,7 +194,7 @@ class DraftSelection:
     removals: bool = False
 
     def build_review_selection(self) -> ReviewSelection:
-        """Return the selection. Fail with a usage error unless exactly one kind of selection is given."""
+        """Return the selected drafts. Fail with a usage error unless targets, --selector or --all is given alone."""
         kinds = [bool(self.targets), self.is_all, self.selector is not None]
         if sum(kinds) != 1:
             raise click.UsageError("select drafts in exactly one way: CLUSTER[/PACKAGE]..., --selector or --all")
@@ -193,7 +202,7 @@ class DraftSelection:
 
 
 def run_review_action(setup: CommandSetup, selection: DraftSelection, action: ReviewAction) -> int:
-    """Run a review action, print the results, and return the exit status: 1 if the action failed for a draft."""
+    """Run a review action, and print the results. Return exit status 1 if the action failed for a draft, or 0."""
     review_selection = selection.build_review_selection()
     with open_review(setup) as review:
         results = apply_review_action(review, review_selection, action)
@@ -204,16 +213,17 @@ def run_review_action(setup: CommandSetup, selection: DraftSelection, action: Re
 
 @dataclass(frozen=True)
 class Person:
-    """The person who acts, and the source of the identity."""
+    """The person who performs a review action, and the source of the name and mail address."""
 
     identity: tuple[str, str]
     source: PersonSource
 
 
 def get_current_person(setup: CommandSetup, author: tuple[str, str] | None) -> Person:
-    """Return the person who acts: from the command line, else the Git identity, else the author in the settings.
+    """Return the person who performs a review action.
 
-    A pipeline without an identity acts as the author in the settings, and the output contains this source.
+    This is the person from `--author`, the configured Git user, or the author in the settings, in this order. The
+    output of the command contains the source, because an automated job may have no Git user.
     """
     if author:
         return Person(author, "option")
@@ -225,7 +235,7 @@ def get_current_person(setup: CommandSetup, author: tuple[str, str] | None) -> P
 
 @contextmanager
 def open_history(setup: CommandSetup) -> Iterator[tuple[PastReader, CommitResolver]]:
-    """Yield the reader of earlier commits, and the function that resolves the names of commits.
+    """Yield a reader of earlier commits, and a function that returns the commit ID for a commit name.
 
     Raises:
         CannotRunError: The settings, a repository, a target or a value cannot be used.

@@ -1,4 +1,4 @@
-"""`reconciler run`: run the service."""
+"""`reconciler run`: run passes as a service until a signal stops the process."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from reconciler.settings import Settings, SettingsError
 def command(
     config: str | None, fleet: str | None, settings_file: str | None, cache: str | None, shard: str | None
 ) -> int:
-    """Run until the signal TERM: poll with jitter, watch local folders, receive webhooks.
+    """Run passes until the signal TERM. A timer, a change of a local folder or a webhook starts a pass.
 
-    HUP reloads the settings. USR1 starts a pass.
+    The signal HUP reloads the settings. The signal USR1 starts a pass.
     """
 
     def settings() -> Settings:
@@ -57,7 +57,8 @@ def command(
     wakeups = WakeupQueue()
     with WebhookServer(lambda: wakeups.add(Wakeup.WEBHOOK)) as webhooks:
         with report_errors():
-            # At start, invalid settings end the command. Later, the service continues with the previous settings.
+            # Build the work once before the service starts, so that invalid settings end the command. If settings
+            # become invalid later, the service continues with the previous settings.
             _build_work(settings(), webhooks, wakeups)
         with handle_signals(wakeups) as stops:
             serve(build, wakeups)

@@ -1,4 +1,4 @@
-"""`reconciler schema`: JSON Schemas of all kinds, for editors and for checks before a commit."""
+"""`reconciler schema`: print the JSON Schemas of all kinds, for editors and pre-commit checks."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def command(
 ) -> int:
     """List the kinds that a config can contain, print the JSON Schema of one kind, or write all schemas to a folder.
 
-    KIND is the name of a kind, `settings` for the settings file, or `all` for one schema that selects by apiVersion and
-    kind. docs/how-to/use-schemas-in-an-editor.md describes the configuration of editors.
+    KIND is the name of a kind, `settings` for the settings file, or `all` for one schema of all kinds. The schema `all`
+    selects the schema of a kind by apiVersion and kind. See docs/how-to/use-schemas-in-an-editor.md for editors.
     """
     with report_errors():
         generated, findings = _read_generated_kinds(config, settings_file, cache) if config else ((), ())
@@ -76,7 +76,7 @@ def command(
 def _read_generated_kinds(
     config: str, settings_file: str | None, cache: str | None
 ) -> tuple[tuple[Kind, ...], tuple[Finding, ...]]:
-    """Return the kinds that component types generate, and the findings of component types without a kind."""
+    """Return the kinds that ComponentTypes generate, and findings for ComponentTypes that do not define a kind."""
     with show_progress() as show:
         settings = read_settings(settings_file, config=config, cache=cache)
         set_up_logs(settings, service=False)
@@ -114,7 +114,7 @@ def _load_settings_schema() -> Mapping[str, Any]:
 
 def _write_schemas(out: Path, files: Mapping[str, str]) -> None:
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / INDEX).is_file())):
-        raise CannotRunError(f"{out} must be absent, empty, or a folder of schemas with {INDEX}")
+        raise CannotRunError(f"{out} must not exist, or must be an empty folder or a folder of schemas with {INDEX}")
     for path, text in files.items():
         file = out / path
         file.parent.mkdir(parents=True, exist_ok=True)

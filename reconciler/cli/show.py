@@ -1,4 +1,4 @@
-"""`reconciler show`: show the drafts of one cluster, or one package of them, in full."""
+"""`reconciler show`: show the open drafts of one cluster, or of one package, with all details."""
 
 from __future__ import annotations
 

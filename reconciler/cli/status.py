@@ -20,7 +20,7 @@ from reconciler.output.status.summary import format_status_text, has_problems
 @cache_option
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
 def command(fleet: str | None, settings_file: str | None, cache: str | None, output: str) -> int:
-    """Show the status of the fleet as of the last pass: totals, and the problems with their reasons."""
+    """Show the status of the fleet after the last pass: the totals, and the problems with their reasons."""
     with report_errors():
         settings = read_settings(settings_file, fleet=fleet, cache=cache)
         set_up_logs(settings, service=False)
@@ -34,7 +34,7 @@ def command(fleet: str | None, settings_file: str | None, cache: str | None, out
         text = json.dumps(data, indent=2) if output == "json" else format_status_text(data)
         status = ERROR_FINDING if has_problems(data) else SUCCESS
     except (YamlError, LookupError, TypeError, ValueError, AttributeError) as error:
-        # Everyone who has permission to push to the branch can change the file.
+        # Handle a malformed file, because everyone who may push to the status branch can change it.
         raise CannotRunError(
             f"summary.yaml on the branch {settings.status.branch} does not have the format of a pass"
             f" ({type(error).__name__}): run a pass, which writes the file again"

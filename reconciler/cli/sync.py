@@ -1,4 +1,4 @@
-"""`reconciler sync`: run one pass and push the results."""
+"""`reconciler sync`: run one pass, and push the drafts, the state and the status."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def command(
     shard: str | None,
     output: str,
 ) -> int:
-    """Run one pass: render the drafts of all targets, and push them with status files and state."""
+    """Run one pass: render the drafts of all targets, and push the drafts, the state and the status."""
     with report_errors(), show_progress() as show:
         settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache, shard=shard)
         set_up_logs(settings, service=False)

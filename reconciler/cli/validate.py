@@ -51,11 +51,11 @@ _FORMATS = ["text", "json", "sarif", "gitlab"]
     help="The lowest severity that sets the exit status to 1.",
 )
 @click.option("--rendered", is_flag=True, help="Render every package, and check it against the APIs of its cluster.")
-@click.option("--schemas", metavar="DIR", help="With --rendered: the folder of schemas, in the layout of kubeconform.")
+@click.option("--schemas", metavar="DIR", help="With --rendered: a folder of Kubernetes schemas, as for kubeconform.")
 @click.option(
     "--kubernetes-version",
     metavar="VERSION",
-    help="With --rendered: the version of clusters that do not declare theirs.",
+    help="With --rendered: the version of clusters without the annotation reconciler.dev/kubernetes-version.",
 )
 @click.option("-o", "--output", type=click.Choice(_FORMATS), default="text", help="The output format.")
 def command(
@@ -69,7 +69,7 @@ def command(
     kubernetes_version: str | None,
     output: str,
 ) -> int:
-    """List the findings in CONFIG, with file, line, field, value and allowed values."""
+    """List the findings in CONFIG, with the file, line, field, value and allowed values."""
     with report_errors():
         settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache)
         set_up_logs(settings, service=False)
@@ -94,7 +94,7 @@ def command(
 def _build_conformance_options(
     schemas: str | None, version: str | None, *, is_rendered: bool
 ) -> ConformanceOptions | None:
-    """Return the options of the check of rendered packages, or None without --rendered."""
+    """Return the options for the check of rendered packages. Return None if --rendered is not set."""
     if not is_rendered:
         if schemas or version:
             raise click.UsageError("--schemas and --kubernetes-version require --rendered")

@@ -1,4 +1,4 @@
-"""`reconciler verify`: re-render published packages from their recorded inputs, and compare."""
+"""`reconciler verify`: re-render published packages from their recorded inputs, and compare the results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reconciler.output.explain.verification import build_verification_data, form
 from reconciler.reconcile.remotes.targets import TargetReference
 
 _DEFAULT_DIFF_LINES = 40
-# The keys are the values of the option --draft.
+# The message if there is no package to verify, with and without the option --draft.
 _NO_PACKAGES_MESSAGES = {
     False: "the reconciler has published no package; --draft verifies the drafts",
     True: "the reconciler has drafted no package",
@@ -21,7 +21,7 @@ _NO_PACKAGES_MESSAGES = {
 
 
 class RepositoryOrPackageType(TargetType):
-    """Parameter type for REPOSITORY and REPOSITORY/PACKAGE."""
+    """Type of command-line arguments of the form REPOSITORY or REPOSITORY/PACKAGE."""
 
     allowed = "REPOSITORY or REPOSITORY/PACKAGE"
 
@@ -29,7 +29,10 @@ class RepositoryOrPackageType(TargetType):
 @click.command("verify")
 @click.argument("targets", metavar="[REPOSITORY[/PACKAGE]]...", nargs=-1, type=RepositoryOrPackageType())
 @click.option(
-    "--at", metavar="COMMIT", default="", help="A commit of the repository. HEAD is the commit of this work tree."
+    "--at",
+    metavar="COMMIT",
+    default="",
+    help="Verify the packages of this commit. HEAD is the HEAD of the current work tree.",
 )
 @click.option("--draft", "drafts", is_flag=True, help="Verify the drafts instead of the published packages.")
 @click.option("--diff-lines", metavar="N", type=click.IntRange(0), default=_DEFAULT_DIFF_LINES, show_default=True,
@@ -49,10 +52,10 @@ def command(
     cache: str | None,
     output: str,
 ) -> int:
-    """Re-render packages from the inputs that their status files record, and compare. Nothing is pushed.
+    """Re-render packages from the inputs in their status files, and compare the results. Nothing is pushed.
 
-    Without arguments, the command verifies all published packages. The exit status is 0 if all packages are equal, 2 if
-    a package is edited or differs, and 1 if the comparison of a package is not possible.
+    Without arguments, the command verifies all published packages. The exit status is 0 if all packages are equal to
+    their re-render. It is 2 if a package differs or contains local changes, and 1 if a package cannot be compared.
     """
     if at and (drafts or len({target.cluster for target in targets}) != 1):
         raise click.UsageError("--at requires exactly one REPOSITORY, and cannot be used with --draft")

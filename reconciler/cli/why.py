@@ -34,7 +34,7 @@ def command(
     cache: str | None,
     output: str,
 ) -> int:
-    """Show the commit that set a value, and its cause: a commit of the config, of an upstream, or by a person.
+    """Show the commit that set a value, and its cause: a commit of the config, a commit of an upstream, or a person.
 
     RESOURCE is Kind/name or Kind/namespace/name. POINTER is a JSON pointer in the resource, or the name of an option of
     a Plugin. You can omit RESOURCE if only one resource has a value at POINTER. Nothing is pushed.
@@ -44,7 +44,7 @@ def command(
     with open_history(CommandSetup(config, settings_file, fleet, cache, offline)) as (past, _):
         cause = explain_value(target, parse_value_query(resource, pointer), past, should_use_draft=drafts)
     if output == "json":
-        # YAML has types that JSON does not have, for example dates.
+        # Use `default=str`, because YAML has types that JSON does not have, for example dates.
         click.echo(json.dumps(build_why_data(cause), indent=2, default=str))
     else:
         click.echo(format_why_text(cause), nl=False)

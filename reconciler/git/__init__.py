@@ -1,4 +1,5 @@
-"""Git access: mirrors, bulk reads and writes of objects, atomic pushes, and plain folders on disk.
+"""Git access: mirrors, bulk reads and writes of Git objects, atomic pushes, and plain folders on disk.
 
-Only this package imports the third-party package `git` and starts git processes. It uses no work tree, HEAD or index.
+Only this package imports GitPython and starts git processes. The mirrors are bare repositories, so that no code here
+uses a work tree, a HEAD or an index.
 """

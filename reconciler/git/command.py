@@ -1,6 +1,6 @@
-"""Git processes: started without user configuration, hooks or prompts, with a timeout and a limited environment.
+"""Git processes, which run without user configuration, hooks and prompts, with a timeout and a limited environment.
 
-GitPython starts the processes. This module decides their environment, settings, credentials and duration.
+GitPython starts the processes. This module sets their environment, Git settings, credentials and timeout.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from reconciler.redaction import redact
 
 TRACKING_PREFIX = "refs/remotes/origin/"
 REMOTE_CONFIG_FILE = "far-side.config"
-# Locations of certificates, and of Git's own programs, on this machine.
+# Keep these inherited variables, because they contain paths on this machine: of certificates and of Git's programs.
 _MACHINE_VARIABLES = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_EXEC_PATH")
-# Only these commands contact a remote, and only they receive its credentials.
+# Only these Git commands receive the credentials of the remote, because only they contact the remote.
 _REMOTE_COMMANDS = frozenset({"fetch", "push", "ls-remote"})
 _GRACE_SECONDS = 3.0
 _MAX_STDERR_LENGTH = 2_000
-# Git adds these lines to every failure of a remote.
+# Omit these lines from messages, because Git prints them after every failure of a remote.
 _GENERIC_STDERR_LINES = (
     "fatal: Could not read from remote repository.",
     "Please make sure you have the correct access rights",
@@ -49,7 +49,7 @@ _GENERIC_STDERR_LINES = (
 
 @dataclass(frozen=True)
 class GitResult:
-    """Exit code, output, and stderr without credentials of one Git call."""
+    """The result of one Git call. Its `stderr` contains no credentials."""
 
     exit_code: int
     output: bytes
@@ -57,12 +57,12 @@ class GitResult:
 
     @property
     def lines(self) -> list[str]:
-        """The output as lines of text."""
+        """The standard output of git as lines of text."""
         return self.output.decode(errors="surrogateescape").splitlines()
 
 
 class GitCommand:
-    """Runs git in one mirror of one remote, which is named `origin`."""
+    """Runs git in the mirror of one remote. The mirror's Git settings name the remote `origin`."""
 
     def __init__(self, folder: Path, url: GitUrl, options: GitOptions) -> None:
         self._git = Git(str(folder))
@@ -82,14 +82,15 @@ class GitCommand:
         lock_descriptor: int | None = None,
         accepted_exit_codes: tuple[int, ...] = (0,),
     ) -> GitResult:
-        """Run git to its end.
+        """Run git until it ends, and return its output.
 
         Args:
-            lock_descriptor: The descriptor of a held lock, which the process inherits.
+            lock_descriptor: The file descriptor of a lock that the caller holds. The git process inherits the
+                descriptor.
             accepted_exit_codes: Exit codes that are not errors.
 
         Raises:
-            GitError: The exit code is not accepted, git took too long, or it was interrupted.
+            GitError: The exit code is not accepted, git exceeded the timeout, or `interrupt` ended git.
         """
         source = subprocess.PIPE if isinstance(stdin, bytes) else stdin
         with self.start(*arguments, stdin=source, lock_descriptor=lock_descriptor) as process:
@@ -105,7 +106,7 @@ class GitCommand:
     def start(
         self, *arguments: str, stdin: int | BinaryIO = subprocess.PIPE, lock_descriptor: int | None = None
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """Start git and yield the process; on exit from the context, the process and its children are ended."""
+        """Start git and yield the process. When the context ends, git and its child processes are ended."""
         with self._open_credentials(arguments) as helper:
             environment = self._environment | _build_config_variables([*self._settings, *helper.settings])
             descriptors = (*helper.descriptors, *(() if lock_descriptor is None else (lock_descriptor,)))
@@ -115,7 +116,7 @@ class GitCommand:
     @contextmanager
     def _open_credentials(self, arguments: Sequence[str]) -> Iterator[CredentialHelper]:
         file, url = self._options.credentials_file, self._url
-        # Options of git itself may precede the name of the command.
+        # Search all arguments for the command name, because options of git itself can precede the command name.
         is_for_remote = url.scheme in ("https", "http") and not _REMOTE_COMMANDS.isdisjoint(arguments)
         credential = find_credential(file, url) if file and is_for_remote else None
         if credential is None:
@@ -134,7 +135,7 @@ class GitCommand:
     ) -> Iterator[subprocess.Popen[bytes]]:
         command = [*_build_unset_command(environment), "git", f"--git-dir={self._folder}", *arguments]
         try:
-            # The process gets its own session, so that a timeout also ends ssh and remote helpers.
+            # Start git in its own session, so that a timeout also ends its child processes, such as ssh.
             wrapper = self._git.execute(
                 command, istream=source, as_process=True, env=environment,
                 start_new_session=True, pass_fds=descriptors,
@@ -152,7 +153,7 @@ class GitCommand:
             _end_process(process)
 
     def interrupt(self) -> None:
-        """End every running process, also those of other threads; their callers get InterruptedGitError."""
+        """End all running git processes of this object. The callers in other threads get InterruptedGitError."""
         for process in tuple(self._running):
             if process.poll() is None:
                 self._interrupted.add(process)
@@ -167,7 +168,12 @@ class GitCommand:
             ) from error
 
     def build_error(self, name: str, stderr: str) -> GitError:
-        """Return the error that Git's stderr, already without credentials, describes."""
+        """Return the error that the stderr of a Git command describes.
+
+        Args:
+            name: The Git command, such as `push`.
+            stderr: The output after `clean_output`, which removes credentials.
+        """
         lines = [line.strip() for line in stderr.splitlines() if line.strip()]
         message = "; ".join([line for line in lines if line not in _GENERIC_STDERR_LINES] or lines)
         if f"not a git repository: '{self._folder}'" in stderr:
@@ -175,7 +181,7 @@ class GitCommand:
         return classify_failure(stderr)(f"git {name} of {self._url.text} failed: {message or 'no reason given'}")
 
     def clean_output(self, output: bytes) -> str:
-        """Return Git's output without credentials, shortened to a maximum length."""
+        """Return the output of git as text without credentials. A long output is shortened to its end."""
         text = redact(output.decode(errors="replace"))
         return text if len(text) <= _MAX_STDERR_LENGTH else "…" + text[-_MAX_STDERR_LENGTH:]
 
@@ -184,7 +190,7 @@ def _end_process(process: subprocess.Popen[bytes]) -> None:
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None and not pipe.closed:
             _close(pipe)
-    # SIGTERM first: on SIGTERM git removes its lock files, here and in a local remote.
+    # Send SIGTERM first, because git then removes its lock files, both here and in a local remote.
     for number in (signal.SIGTERM, signal.SIGKILL):
         if process.poll() is None:
             _signal_all(process, number)
@@ -195,26 +201,26 @@ def _close(pipe: IO[bytes]) -> None:
     try:
         pipe.close()
     except BrokenPipeError:
-        return  # The process has ended before it read all of its input.
+        return  # Ignore the error, because the process ended before it read all of its input.
 
 
 def _signal_all(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
     try:
         os.killpg(process.pid, number)
     except ProcessLookupError:
-        return  # The process ended in the meantime.
+        return  # Ignore the error, because the process has already ended.
 
 
 def _wait_for_exit(process: subprocess.Popen[bytes]) -> None:
     try:
         process.wait(_GRACE_SECONDS)
     except subprocess.TimeoutExpired:
-        return  # The caller then sends SIGKILL.
+        return  # The process is still running. The caller then sends SIGKILL.
 
 
 def _build_unset_command(environment: Mapping[str, str]) -> list[str]:
-    # A process started by a Git hook inherits variables such as GIT_INDEX_FILE and GIT_QUARANTINE_PATH. GitPython can
-    # only add variables, so that env(1) removes these.
+    # Remove inherited variables such as GIT_INDEX_FILE with env(1), because GitPython can only add variables. A process
+    # that a Git hook started has inherited such variables.
     kept_names = {*environment, *_MACHINE_VARIABLES}
     inherited = [name for name in os.environ if name.startswith("GIT_") and name not in kept_names]
     return ["env", *(f"--unset={name}" for name in inherited)] if inherited else []
@@ -231,14 +237,14 @@ def _build_environment(folder: Path, url: GitUrl, options: GitOptions) -> dict[s
         "GIT_ALLOW_PROTOCOL": url.scheme,
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_SSH_COMMAND": _build_ssh_command(options),
-        "HOME": str(folder),  # libcurl would read a .netrc file there.
+        "HOME": str(folder),  # Do not use the user's home folder, because libcurl reads its .netrc file.
         "LC_ALL": "C",
     }
 
 
 def _build_config_variables(settings: list[tuple[str, str]]) -> dict[str, str]:
-    # Settings in environment variables are not written to disk, and the Git process of a local remote does not inherit
-    # them. No value is a secret.
+    # Pass the settings in environment variables. Git does not write them to disk, and the Git process of a local remote
+    # does not inherit them. The settings contain no secret.
     numbered = {f"GIT_CONFIG_KEY_{n}": key for n, (key, _) in enumerate(settings)}
     numbered |= {f"GIT_CONFIG_VALUE_{n}": value for n, (_, value) in enumerate(settings)}
     return numbered | {"GIT_CONFIG_COUNT": str(len(settings))}
@@ -254,10 +260,11 @@ def _build_settings(url: GitUrl, options: GitOptions) -> list[tuple[str, str]]:
         ("gc.cruftPacks", "true"),
         ("maintenance.auto", "false"),
         ("protocol.version", "2"),
-        # Hosts check pushed objects. Fetched objects are checked by their reader, because a commit with an invalid date
-        # in an upstream repository must not block its users.
+        # Do not check objects here. A host checks the objects that it receives. The reader checks fetched objects,
+        # because an upstream commit with an invalid date must not block the packages from this upstream.
         ("transfer.fsckObjects", "false"),
-        # A redirect would bypass the allow-list.
+        # Do not follow redirects if there is an allow-list, because a redirect can lead to an address that is not
+        # allowed.
         ("http.followRedirects", "false" if options.allowed_urls else "initial"),
         ("http.lowSpeedLimit", "1"),
         ("http.lowSpeedTime", str(max(1, int(options.timeout_seconds)))),

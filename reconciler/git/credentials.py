@@ -1,7 +1,7 @@
-"""Credentials of one remote: found in a file by the remote's address, and passed to git in a file descriptor.
+"""Credentials for remotes: found in a file by the address of the remote, and passed to git in a file descriptor.
 
-Git reads them through a credential helper that is limited to the remote's own URL. They are in no argument, no URL and
-no environment variable of a process. This module does not write the file.
+Git reads the credentials through a credential helper that is limited to the URL of the remote. No argument, URL or
+environment variable of a process contains credentials. This module does not change the file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _UNSAFE = ("\n", "\r", "\0")
 
 @dataclass(frozen=True)
 class Credential:
-    """A user name and a password for a scheme, host, port and path prefix ("" for all paths)."""
+    """A user name and a password for all remotes with this scheme, host, port and path prefix ("" for all paths)."""
 
     scheme: str
     host: str
@@ -35,7 +35,10 @@ class Credential:
     password: str = field(repr=False)
 
     def matches(self, url: GitUrl) -> bool:
-        """Return whether these credentials are for a remote; a path prefix ends at a slash or at `.git`."""
+        """Return whether these credentials are for the remote `url`.
+
+        The path prefix must be a whole folder: `acme` matches `acme/app` and `acme.git`, but not `acme-test`.
+        """
         parts = urlsplit(url.connection_url)
         address = (url.scheme, (parts.hostname or "").lower(), parts.port or _PORTS.get(url.scheme, 0))
         return address == (self.scheme, self.host, self.port) and _is_below(unquote(parts.path).strip("/"), self.path)
@@ -48,17 +51,17 @@ def _is_below(path: str, prefix: str) -> bool:
 
 @dataclass(frozen=True)
 class CredentialHelper:
-    """Git settings with which one call reads its credentials, and the file descriptors that the call inherits."""
+    """Git settings through which one git process reads its credentials, and file descriptors that it must inherit."""
 
     settings: tuple[tuple[str, str], ...] = ()
     descriptors: tuple[int, ...] = ()
 
 
 def find_credential(file: str, url: GitUrl) -> Credential | None:
-    """Return the first credentials of a file that match a remote, or None.
+    """Return the first credentials in a file that match the remote `url`. Return None if no credentials match.
 
-    Each call reads the file, so that a rotated token applies at once. Every password in the file is registered for
-    redaction.
+    Every call reads the file again, so that a rotated token is used at once. Every password in the file is registered
+    for redaction.
 
     Raises:
         AccessDeniedError: The file cannot be read.
@@ -66,7 +69,9 @@ def find_credential(file: str, url: GitUrl) -> Credential | None:
     try:
         text = Path(file).read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:
-        raise AccessDeniedError(f"git.credentials_file {file} cannot be read: {error.strerror}") from error
+        raise AccessDeniedError(
+            f"{file}, the file of the setting `git.credentials_file`, cannot be read: {error.strerror}"
+        ) from error
     credentials = [credential for line in text.splitlines() if (credential := parse_credential(line.strip()))]
     for credential in credentials:
         register_secret(credential.password)
@@ -75,11 +80,11 @@ def find_credential(file: str, url: GitUrl) -> Credential | None:
 
 
 def parse_credential(line: str) -> Credential | None:
-    """Parse a line `https://user:token@host[:port][/path]`; return None for any other line."""
+    """Parse a line of the form `https://user:token@host[:port][/path]`. Return None for a line of any other form."""
     scheme, separator, body = line.partition("://")
     authority, slash, path = body.partition("/")
     if "@" not in authority:
-        # The token contains an unescaped slash.
+        # There is no "@" before the first slash, so that the token itself contains an unescaped slash.
         parts = split_url(line)
         authority, slash, path = f"{parts.user_information}@", *parts.rest.partition("/")[1:]
         authority += parts.rest.partition("/")[0]
@@ -99,13 +104,13 @@ def parse_credential(line: str) -> Credential | None:
 
 @contextmanager
 def provide_credential(credential: Credential, url: GitUrl) -> Iterator[CredentialHelper]:
-    """Yield settings that let git read credentials for one remote, and for no other host or path."""
+    """Yield Git settings that let git read the credentials for the remote `url`, and for no other host or path."""
     text = f"username={credential.username}\npassword={credential.password}\n".encode(errors="surrogateescape")
     with _open_readable_file(text) as (file, descriptors):
-        # Git runs the helper once for each of its own processes, so that the content must be readable more than once.
+        # Use a file that can be read more than once, because each process that git starts runs the helper again.
         helper = f'!f() {{ test "$1" = get && exec cat {shlex.quote(file)}; }}; f'
         settings = (
-            # A helper without a scope would also answer the host of a redirect.
+            # Limit the helper to this URL, because otherwise it also sends the credentials to the host of a redirect.
             *((f"credential.{scope}.helper", helper) for scope in _get_url_forms(url)),
             ("credential.useHttpPath", "true"),
             ("http.followRedirects", "false"),
@@ -114,7 +119,7 @@ def provide_credential(credential: Credential, url: GitUrl) -> Iterator[Credenti
 
 
 def _get_url_forms(url: GitUrl) -> tuple[str, ...]:
-    """Return the URL in the two forms that Git versions compare: unchanged, and with escaped reserved characters."""
+    """Return the URL unchanged and with escaped reserved characters, because Git versions compare different forms."""
     parts = urlsplit(url.connection_url)
     escaped = f"{parts.scheme}://{parts.netloc}{quote(unquote(parts.path), safe='/')}"
     return tuple(dict.fromkeys((url.connection_url, escaped)))
@@ -122,7 +127,7 @@ def _get_url_forms(url: GitUrl) -> tuple[str, ...]:
 
 @contextmanager
 def _open_readable_file(content: bytes) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield a path at which a child process can read `content`, and the descriptors that it must inherit."""
+    """Yield a path at which a child process can read `content`, and the descriptors that the process must inherit."""
     if not hasattr(os, "memfd_create"):
         with tempfile.TemporaryDirectory(prefix="reconciler-", dir=os.environ.get("XDG_RUNTIME_DIR")) as folder:
             file = Path(folder) / "credential"

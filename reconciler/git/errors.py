@@ -1,13 +1,15 @@
-"""Errors of Git, of the mirror cache and of local folders, named by the next step. No message contains credentials.
+"""Errors of Git, of the mirror cache and of local folders. No message contains credentials.
+
+The table contains the `next_step` and the cause of each class. The step "human" means an action by a person.
 
 GitError                  | next step
 ├── UnreachableError      | retry | the host does not answer
 ├── GitTimeoutError       | retry | a Git call took longer than `timeout_seconds`
-├── GitFailedError        | retry | Git failed for a reason without an error class of its own
+├── GitFailedError        | retry | Git failed, and no other class describes the reason
 ├── MirrorBusyError       | wait  | another process holds the mirror's lock
 ├── RateLimitedError      | wait  | the host limits the number of calls
-├── InterruptedGitError   | retry | the service ended Git on request
-├── RemoteBusyError       | wait  | a fetch from or push to the remote still runs in the background
+├── InterruptedGitError   | retry | the daemon ended the Git process
+├── RemoteBusyError       | wait  | an earlier fetch from or push to the remote has not ended
 ├── AccessDeniedError     | human | credentials are missing, wrong, or not sufficient
 ├── HostUntrustedError    | human | a host key, certificate or repository owner is not trusted
 ├── RepositoryMissingError | human | there is no repository at this address
@@ -18,11 +20,11 @@ GitError                  | next step
 ├── TooLargeError         | human | an object or tree exceeds a limit
 ├── TreeMalformedError    | human | a tree has entries that a file system cannot store
 ├── PathRefusedError      | human | a path is not allowed in a tree, or must not be written
-├── SymbolicRefError      | human | a ref of the remote is symbolic, so that a push would move another branch
+├── SymbolicRefError      | human | a ref of the remote is symbolic, so that a push moves another branch
 ├── FolderChangedError    | retry | the folder changed during the operation
-├── MirrorCorruptError    | human | the mirror is damaged; `Mirror.discard` removes it for a new fetch
+├── MirrorCorruptError    | human | the mirror is damaged; `Mirror.discard` deletes it, so that a fetch can restore it
 ├── InternalGitError      | human | an unexpected exception; the log contains its traceback
-├── StatusBranchError     | human | the status branch was not written by the daemon
+├── StatusBranchError     | human | a commit of the status branch is not from the daemon
 ├── FolderUnwritableError | human | a file of an output folder cannot be written, for example on a full disk
 ├── CacheUnusableError    | human | the cache folder cannot be written
 ├── CacheRefusedError     | human | another user owns the cache folder, or can write to it
@@ -40,7 +42,7 @@ NextStep = Literal["retry", "wait", "human"]
 
 
 class GitError(ExpectedError):
-    """Base class of errors about repositories; `next_step` names the reaction: retry, wait, or action by a person."""
+    """Base class of errors about repositories. `next_step` is the reaction: retry, wait, or a person's action."""
 
     next_step: ClassVar[NextStep] = "retry"
     advice: ClassVar[str] = ""
@@ -51,7 +53,7 @@ class GitError(ExpectedError):
 
     @property
     def full_message(self) -> str:
-        """The message with the next step, unless the message itself already contains the action for a person."""
+        """The message with the next step, or only the message if a person must act and the class has no `advice`."""
         advice = self.advice or ("" if self.next_step == "human" else self.next_step)
         return f"{self.message} (next step: {advice})" if advice else self.message
 
@@ -63,18 +65,18 @@ class FolderUnwritableError(GitError):
 
 
 class StatusBranchError(GitError):
-    """The status branch was not written by the daemon. Its content is not changed."""
+    """The daemon did not write the existing content of the status branch, and therefore does not change the branch."""
 
     next_step = "human"
-    advice = "delete the branch, which the next pass writes again, or name another branch in status.branch"
+    advice = "delete the branch, so that the next pass writes it again, or change the setting `status.branch`"
 
 
 class InterruptedGitError(GitError):
-    """Git was ended on request. The failure contains no information about the repository or the mirror."""
+    """The daemon ended the Git process. This error does not mean that the repository or the mirror has a problem."""
 
 
 class InternalGitError(GitError):
-    """The work on one repository ended with an unexpected exception."""
+    """An unexpected exception ended the work on one repository."""
 
     next_step = "human"
 
@@ -88,11 +90,11 @@ class UnreachableError(GitError):
 
 
 class GitTimeoutError(GitError):
-    """A call took longer than `timeout_seconds` and was ended."""
+    """A Git call took longer than `timeout_seconds`, and its process was ended."""
 
 
 class GitFailedError(GitError):
-    """Git failed for a reason without an error class of its own."""
+    """Git failed, and no other error class describes the reason."""
 
 
 class MirrorBusyError(GitError):
@@ -102,7 +104,7 @@ class MirrorBusyError(GitError):
 
 
 class RemoteBusyError(GitError):
-    """A fetch from or push to this remote is still running; other work on the remote must wait."""
+    """An earlier fetch from or push to this remote has not ended. Other work on the remote must wait."""
 
     next_step = "wait"
 
@@ -131,40 +133,40 @@ class RepositoryMissingError(GitError):
     """There is no repository at this address."""
 
     next_step = "human"
-    advice = "check the address and its content"
+    advice = "check that the address is correct and that a repository or folder exists there"
 
 
 class UrlRefusedError(GitError):
-    """The address is malformed, or not on the allow-list."""
+    """The address is malformed, or not in the allow-list."""
 
     next_step = "human"
 
 
 class CredentialInUrlError(UrlRefusedError):
-    """The address contains credentials; the message does not repeat them."""
+    """The address contains credentials. The error message does not contain them."""
 
 
 class ObjectMissingError(GitError):
-    """The mirror does not contain this object."""
+    """A requested Git object or ref does not exist."""
 
     next_step = "human"
 
 
 class OfflineError(GitError):
-    """The command needs a fetch, and `--offline` forbids it."""
+    """A fetch is necessary, but the option `--offline` forbids every contact with a remote."""
 
     next_step = "human"
     advice = "leave out --offline"
 
 
 class TreeMalformedError(GitError):
-    """A tree has entries that contradict each other, or that a file system cannot store."""
+    """A tree has entries that a file system cannot store, for example two entries with the same name."""
 
     next_step = "human"
 
 
 class TooLargeError(GitError):
-    """An object, or the number of files of a tree, exceeds the limit."""
+    """The size of an object, or the number of files in a tree, exceeds its limit."""
 
     next_step = "human"
 
@@ -176,17 +178,17 @@ class PathRefusedError(GitError):
 
 
 class SymbolicRefError(GitError):
-    """A ref of the remote is symbolic: a push to it moves or deletes the branch that it points to."""
+    """A ref of the remote is symbolic. A push to a symbolic ref moves or deletes the branch that the ref points to."""
 
     next_step = "human"
 
 
 class FolderChangedError(GitError):
-    """The folder changed during the operation; nothing was written."""
+    """Another program changed the folder during the operation. Nothing was written."""
 
 
 class MirrorCorruptError(GitError):
-    """The mirror in the cache is damaged. `Mirror.discard` removes it; the remote has all of its content."""
+    """The mirror in the cache is damaged. `Mirror.discard` deletes the mirror. A new fetch restores its content."""
 
     next_step = "human"
 
@@ -199,7 +201,7 @@ class CacheUnusableError(GitError):
 
 
 class CacheRefusedError(CacheUnusableError):
-    """Another user owns the cache folder, or can write to it; the message contains the next step."""
+    """Another user owns the cache folder, or can write to it. The message contains the next step."""
 
     advice = ""
 
@@ -210,9 +212,9 @@ class GitProgramMissingError(GitError):
     next_step = "human"
 
 
-# The first matching pattern decides, so that specific patterns come before vague ones. For example, the output for a
-# refused SSH key also contains "could not read from remote repository", and the output for a missing repository can
-# contain "403".
+# The first matching pattern determines the error class, so that specific patterns come before general ones. For
+# example, the output for a refused SSH key also contains "could not read from remote repository". The output for a
+# missing repository can contain "403".
 _ERROR_PATTERNS: tuple[tuple[type[GitError], tuple[str, ...]], ...] = (
     (CacheUnusableError, (r"(?m)^(?!remote:).*(no space left on device|disk quota exceeded|read-only file system)",)),
     (HostUntrustedError, ("host key verification failed", "no .* host key is known", "certificate",
@@ -243,7 +245,7 @@ _ERROR_PATTERNS: tuple[tuple[type[GitError], tuple[str, ...]], ...] = (
 
 
 def classify_failure(stderr: str) -> type[GitError]:
-    """Return the error class for Git's stderr (LC_ALL=C); `GitFailedError` if no pattern matches."""
+    """Return the error class for the stderr of git (LC_ALL=C). Return `GitFailedError` if no pattern matches."""
     for error_class, patterns in _ERROR_PATTERNS:
         if any(re.search(pattern, stderr, re.IGNORECASE) for pattern in patterns):
             return error_class

@@ -1,7 +1,7 @@
-"""File system operations: walking and removing folders, private folders, and lock files.
+"""File system operations: reading and deleting folder trees, private folders, and lock files.
 
-Before Python 3.12, `os.walk` and `shutil.rmtree` recurse. A ref with a thousand slashes in its name, or an equally deep
-folder, would end them with RecursionError. The functions here do not recurse.
+The functions here do not use recursion. Before Python 3.12, `os.walk` and `shutil.rmtree` use recursion, and fail with
+RecursionError for a ref with a thousand slashes in its name, or for an equally deep folder.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _RETRY_SECONDS = 0.01
 def walk_folder(
     top: Path, on_error: Callable[[OSError], object] = lambda _: None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yield each folder from the top down, with the names of its subfolders and of its other entries.
+    """Yield `top` and each folder below it, as `os.walk` does: the path, the names of subfolders, and the other names.
 
-    As with `os.walk`, the caller may shorten or sort the list of subfolders, and links to folders are not followed.
+    The caller may remove or sort names of subfolders, to skip or order them. Links to folders are not followed.
     """
     pending = [os.fspath(top)]
     while pending:
@@ -48,10 +48,10 @@ def walk_folder(
 
 
 def remove_folder(top: Path) -> None:
-    """Remove a folder with its content, if it exists; links are removed and not followed.
+    """Delete a folder with its content. Do nothing if the folder does not exist. Links are deleted and not followed.
 
     Raises:
-        OSError: An entry cannot be removed.
+        OSError: An entry cannot be deleted.
     """
     visited = []
     for path, subfolders, names in walk_folder(top):
@@ -65,11 +65,11 @@ def remove_folder(top: Path) -> None:
 
 
 def prepare_private_folder(folder: Path) -> None:
-    """Create a folder with mode 0700, or restrict an existing one of this user to that mode.
+    """Create a folder with mode 0700. If the current user already owns the folder, set its mode to 0700.
 
     Raises:
         CacheRefusedError: Another user owns the folder or may write to it, so that its content cannot be trusted.
-        CacheUnusableError: The folder cannot be created.
+        CacheUnusableError: The folder cannot be created, or its mode cannot be changed.
     """
     try:
         folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def prepare_private_folder(folder: Path) -> None:
         if mode & _WRITE_BITS_OF_OTHERS:
             raise CacheRefusedError(
                 f"the cache {folder} has mode {mode:04o}, so that other users can write to it: delete it, or check its"
-                f' content and run "chmod 700 {folder}". For a mounted volume, set the setting cache to a folder'
+                f' content and run "chmod 700 {folder}". For a mounted volume, set the setting `cache` to a folder'
                 " inside the volume"
             )
         if mode != _PRIVATE:
@@ -93,16 +93,16 @@ def _check_owner(folder: Path, owner: int) -> None:
     if owner != user:
         raise CacheRefusedError(
             f"the cache {folder} belongs to the user with id {owner}, and this process runs as {user}: choose another"
-            " folder with --cache or the setting cache, or change the owner"
+            " folder with `--cache` or the setting `cache`, or change the owner"
         )
 
 
 @contextmanager
 def hold_lock(path: Path, timeout_seconds: float) -> Iterator[int]:
-    """Hold the lock file `path` and yield its descriptor.
+    """Lock the file `path` until the context ends, and yield its file descriptor.
 
-    The kernel releases the lock when its holder ends. Git processes inherit the descriptor, so that the lock outlives a
-    killed parent while a child of it still writes.
+    Git processes inherit the descriptor. If this process is killed while such a Git process still writes, the lock
+    continues to exist until the Git process ends.
 
     Raises:
         MirrorBusyError: Another process holds the lock for longer than `timeout_seconds`.
@@ -113,7 +113,8 @@ def hold_lock(path: Path, timeout_seconds: float) -> Iterator[int]:
         try:
             yield descriptor
         finally:
-            # Unlock explicitly, because a child process of a hook may still have the descriptor.
+            # Unlock explicitly. To close the descriptor is not enough, because a process that a hook started may have a
+            # copy of it.
             fcntl.flock(descriptor, fcntl.LOCK_UN)
     finally:
         os.close(descriptor)
@@ -122,7 +123,7 @@ def hold_lock(path: Path, timeout_seconds: float) -> Iterator[int]:
 def _acquire(descriptor: int, path: Path, deadline: float) -> None:
     while not _try_lock(descriptor):
         if time.monotonic() >= deadline:
-            raise MirrorBusyError(f"another process has held {path.parent.name} for too long")
+            raise MirrorBusyError(f"another process has held the lock file {path} for too long")
         time.sleep(_RETRY_SECONDS)
 
 

@@ -1,7 +1,7 @@
 """Plain folders on disk: read as configuration or as a package, and written as a package.
 
-A folder is read as it is on disk, whether or not it is inside a repository. A package is written completely or not at
-all.
+A folder is read as it is on disk, even if it is part of a Git repository. If a package cannot be written completely,
+all changes are undone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reconciler.git.errors import FolderChangedError, PathRefusedError, Reposito
 from reconciler.git.filesystem import walk_folder
 from reconciler.git.names import is_tree_path
 
-NAME_NOT_UTF8 = "the name must be UTF-8 that a repository may hold"
+NAME_NOT_UTF8 = "the name must be valid UTF-8 and allowed in a Git repository"
 _ALL_READ = 0o444
 _ALL_EXECUTE = 0o111
 UndoSteps = list[Callable[[], object]]
@@ -28,7 +28,13 @@ UndoSteps = list[Callable[[], object]]
 
 @dataclass(frozen=True)
 class FolderLimits:
-    """Limits for reading a folder: files in one top-level folder, bytes of one file, and bytes of all files."""
+    """Limits for reading a folder.
+
+    Attributes:
+        max_files: The maximum number of files in one top-level folder.
+        max_file_bytes: The maximum size of one file.
+        max_total_bytes: The maximum size of all files together.
+    """
 
     max_files: int = 200_000
     max_file_bytes: int = 64 * 2**20
@@ -37,9 +43,9 @@ class FolderLimits:
 
 @dataclass(frozen=True)
 class FolderContent:
-    """The regular files of a folder, and the reasons why others are unreadable, by path relative to the folder.
+    """The regular files of a folder, and the reasons why other files cannot be read. Paths are relative to the folder.
 
-    The path of a folder that cannot be listed ends with "/".
+    In `unreadable_reasons`, the path of a folder ends with "/".
     """
 
     files: FileTree
@@ -47,18 +53,18 @@ class FolderContent:
 
     @property
     def tree_id(self) -> TreeId:
-        """The tree id of the files, as Git would compute it."""
+        """The ID of the Git tree that contains the files."""
         return self.files.id
 
 
 def read_folder(folder: Path | str, limits: FolderLimits | None = None) -> FolderContent:
-    """Read the regular files below `folder`. Links, special files and every `.git` are skipped.
+    """Read the regular files below `folder`. Skip links, special files and all entries with the name `.git`.
 
-    A file that cannot be read, or is too large, is in `unreadable_reasons` and has no other effect. A top-level folder
-    with too many files or bytes is there as well, with "/" at the end of its path.
+    If a file cannot be read or is too large, `unreadable_reasons` contains its path, and the other files are read. If a
+    top-level folder has too many files or bytes, `unreadable_reasons` contains its path with "/" at the end.
 
     Raises:
-        RepositoryMissingError: There is no such folder.
+        RepositoryMissingError: The folder does not exist, or is not a folder.
     """
     limits = limits or FolderLimits()
     root = Path(folder)
@@ -77,10 +83,10 @@ def read_folder(folder: Path | str, limits: FolderLimits | None = None) -> Folde
 
 
 def describe_path_type(folder: Path, path: str, followed_path: str = "") -> str:
-    """Return the type of the entry at a path below `folder`: "file", a description of another type, or "" for no entry.
+    """Return the type of the entry at a path below `folder`: "file", or a description such as "a symbolic link".
 
-    Links are not followed, except within the path `followed_path`: an entry below a link is described by the link's
-    target.
+    Return "" if there is no entry. Links are followed only within `followed_path`. For an entry below any other link,
+    return "below a symbolic link".
     """
     segments = path.split("/")
     for count in range(1, len(segments) + 1):
@@ -106,7 +112,7 @@ def _describe(mode: int) -> str:
 
 
 def _list_top_folders(root: Path, unreadable: dict[str, str]) -> list[str]:
-    """Return "" for the files of the root itself, and the names of its subfolders."""
+    """Return the names of the folders in `root`, after "" for the files in `root` itself."""
     try:
         return ["", *sorted(entry.name for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False))]
     except OSError as error:
@@ -117,7 +123,7 @@ def _list_top_folders(root: Path, unreadable: dict[str, str]) -> list[str]:
 def _read_top_folder(
     root: Path, top_folder: str, limits: FolderLimits, remaining_bytes: int
 ) -> tuple[dict[str, File], dict[str, str], int]:
-    """Return the files of one top-level folder, the reasons for unreadable ones, and the number of bytes."""
+    """Return the files of one top-level folder, the reasons why other files are unreadable, and the total size."""
     files: dict[str, File] = {}
     unreadable: dict[str, str] = {}
     size = 0
@@ -131,7 +137,7 @@ def _read_top_folder(
         if size > remaining_bytes or len(files) + len(unreadable) > limits.max_files:
             reason = (
                 f"the folder must have at most {limits.max_files:,} files, and all folders together at most"
-                f" {limits.max_total_bytes:,} bytes; remove files, or raise the setting limits.folder_files"
+                f" {limits.max_total_bytes:,} bytes; remove files, or raise the setting `limits.folder_files`"
             )
             return {}, {f"{escape_path(top_folder) or '.'}/": reason}, 0
     return files, unreadable, size
@@ -150,11 +156,12 @@ def _list_files(root: Path, top_folder: str, unreadable: dict[str, str]) -> Iter
 
 
 def _read_file(root: Path, path: str, max_bytes: int) -> File | str | None:
-    """Return the file, the reason why it is unreadable, or None for an entry that is not a regular file."""
+    """Return the file. Return a reason if the file cannot be read. Return None for a link or a special file."""
     if not is_tree_path(path) or not is_utf8(path):
         return NAME_NOT_UTF8
     try:
-        # O_NOFOLLOW: a link is not a file of this folder. O_NONBLOCK: opening a pipe must not block.
+        # O_NOFOLLOW skips links, because a link is not a file of this folder. O_NONBLOCK is necessary, because opening
+        # a pipe without it waits for a writer.
         descriptor = os.open(root / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         return None if (root / path).is_symlink() else (error.strerror or str(error))
@@ -169,7 +176,7 @@ def _read_file(root: Path, path: str, max_bytes: int) -> File | str | None:
 
 
 def is_utf8(name: str) -> bool:
-    """Return whether a name is UTF-8."""
+    """Return whether a file name from the file system is valid UTF-8."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -178,17 +185,15 @@ def is_utf8(name: str) -> bool:
 
 
 def escape_path(path: str) -> str:
-    """Return a path as text: bytes that are not UTF-8 become escapes such as \\xe9."""
+    r"""Return a path in which each byte that is not UTF-8 is replaced by an escape such as \xe9."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def read_package(folder: Path) -> FileTree:
-    """Return the regular files of a package; links and every `.git` are skipped.
-
-    An unreadable file would look like a deleted one, so that it is an error.
+    """Return the regular files of a package. Skip links and all entries with the name `.git`.
 
     Raises:
-        GitError: A file cannot be read, or the path is not a folder.
+        GitError: A file cannot be read, or the path is not a folder. To skip the file would look like its deletion.
     """
     content = read_folder(folder)
     for path, reason in content.unreadable_reasons.items():
@@ -197,16 +202,21 @@ def read_package(folder: Path) -> FileTree:
 
 
 def check_new_folder(folder: Path) -> None:
-    """Raise PathRefusedError unless the folder is absent or empty, so that a new package can be written to it."""
+    """Check that a new package can be written to `folder`.
+
+    Raises:
+        PathRefusedError: The folder exists and is not empty, or is not a folder.
+    """
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-        raise PathRefusedError(f"{folder} must be absent or an empty folder")
+        raise PathRefusedError(f"{folder} must not exist, or must be an empty folder")
 
 
 def write_new_package(folder: Path, files: FileTree) -> None:
-    """Write a package to a folder that is absent or empty; after a failure, the created folders are removed again.
+    """Write a package to a folder that does not exist or is empty. After a failure, delete the created folders.
 
     Raises:
-        GitError: The folder has content, or cannot be written.
+        GitError: The folder has content, or a path of the package is not allowed.
+        OSError: A file cannot be written.
     """
     check_new_folder(folder)
     created_folders = [created for created in (folder, *folder.parents) if not created.exists()]
@@ -220,13 +230,14 @@ def write_new_package(folder: Path, files: FileTree) -> None:
 
 
 def write_package(folder: Path, before: FileTree, after: FileTree) -> None:
-    """Change a folder from the content `before` to `after`, file by file; other files are not touched.
+    """Replace the files `before` of a folder by the files `after`. Files that neither tree contains are not changed.
 
-    Links are never followed, and file modes are kept. After a failure, all files are as they were before.
+    Links are never followed. A changed file keeps its mode, except for the executable bit. After a failure, all changes
+    are undone.
 
     Raises:
-        FolderChangedError: The folder no longer has the content `before`.
-        PathRefusedError: A path is not allowed, or is occupied.
+        FolderChangedError: A file that must be changed or deleted no longer has the content that `before` contains.
+        PathRefusedError: A path is not allowed, or an entry that is not in `before` exists at the path.
         OSError: A file cannot be written.
     """
     changed = {path: file for path, file in after.items() if before.get(path) != file}
@@ -252,7 +263,7 @@ def write_package(folder: Path, before: FileTree, after: FileTree) -> None:
 
 @contextmanager
 def _undo_on_failure() -> Iterator[UndoSteps]:
-    """Yield a list of undo steps, which run in reverse order if the block fails."""
+    """Yield a list to which the block appends undo steps. If the block fails, run the steps in reverse order."""
     undo_steps: UndoSteps = []
     try:
         yield undo_steps
@@ -280,7 +291,7 @@ def _check_path(folder: Path, path: str, before: FileTree, after: FileTree) -> N
 
 def _check_content(target: Path, expected: File) -> None:
     try:
-        # It was read as a regular file before; O_NOFOLLOW refuses a link that has replaced it.
+        # O_NOFOLLOW detects a link that has replaced the regular file since the file was read.
         descriptor = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as stream:
             is_unchanged = stat.S_ISREG(os.fstat(descriptor).st_mode) and stream.read() == expected.data
@@ -291,7 +302,7 @@ def _check_content(target: Path, expected: File) -> None:
 
 
 def _find_staging_parent(folder: Path) -> Path:
-    # The staging folder is next to the package, so that even a killed process leaves nothing in the package.
+    # Create the staging folder next to the package, so that a killed process leaves no temporary files in the package.
     parent = folder.resolve().parent
     is_usable = os.access(parent, os.W_OK | os.X_OK) and parent.stat().st_dev == folder.stat().st_dev
     return parent if is_usable else folder
@@ -315,7 +326,7 @@ def _compute_mode(old_mode: int, executable: bool) -> int:
 
 
 def _set_aside(target: Path, saved: Path, undo: UndoSteps, *, keep: bool) -> None:
-    """Move a file away for a later undo; with `keep`, it also stays until another file replaces it."""
+    """Save a file, so that it can be restored. With `keep`, `target` exists until a new file replaces it."""
     if keep:
         _copy_or_link(target, saved)
     else:
@@ -327,7 +338,7 @@ def _copy_or_link(target: Path, saved: Path) -> None:
     try:
         os.link(target, saved, follow_symlinks=False)
     except OSError:
-        # Some file systems do not support hard links; a copy is equivalent here.
+        # Copy the file, because some file systems do not support hard links.
         descriptor = os.open(saved, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(target.read_bytes())

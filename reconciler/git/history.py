@@ -1,4 +1,4 @@
-"""Commits of one repository by their names, in the mirror of a remote or in the repository around a folder."""
+"""Commits of one repository, found by name, in the mirror of a remote or in the local repository of a work tree."""
 
 from __future__ import annotations
 
@@ -23,35 +23,34 @@ _MISSING_OBJECT_EXIT_CODE = 128
 
 
 class CommitHistory(Protocol):
-    """A repository whose commits can be found by name and read."""
+    """A repository in which commits can be found by name, such as a branch, and read."""
 
     @property
     def url(self) -> str:
-        """The repository's address without credentials."""
+        """The address of the repository, without credentials."""
         ...
 
     @property
     def options(self) -> GitOptions:
-        """The repository's Git options."""
+        """The options for Git access to the repository."""
         ...
 
     def find(self, name: str) -> CommitId:
-        """Return the commit of a name.
+        """Return the commit that `name` means, such as a branch or a commit ID.
 
         Raises:
-            ObjectMissingError: There is no such commit; the message contains the allowed forms of a name.
+            ObjectMissingError: The repository has no such commit. The message contains the allowed forms of a name.
         """
         ...
 
     def merge_base(self, first: CommitId, second: CommitId) -> CommitId | None:
-        """Return the last commit in both histories; None if there is none."""
+        """Return the best common ancestor of two commits, as `git merge-base` does. Return None if there is none."""
         ...
 
     def list_commits_between(self, old: CommitId | None, new: CommitId, path: str) -> list[CommitId] | None:
-        """Return the commits after `old` up to `new`, along first parents, that changed a path, oldest first.
+        """Return the commits after `old` up to `new` that changed a path, oldest first. Follow only first parents.
 
-        Without `old`, all commits up to `new` are considered. The result is None if `old` is not in the history of
-        `new`.
+        If `old` is None, return all such commits up to `new`. Return None if `old` is not an ancestor of `new`.
 
         Raises:
             GitError: The history cannot be read.
@@ -59,7 +58,7 @@ class CommitHistory(Protocol):
         ...
 
     def list_commits_changing_any(self, commit: CommitId, paths: Iterable[str], limit: int) -> list[CommitId]:
-        """Return at most `limit` commits along first parents up to `commit` that changed any path, newest first.
+        """Return the last `limit` commits that changed any of `paths`, newest first. Follow only first parents.
 
         Raises:
             GitError: The history cannot be read.
@@ -67,19 +66,19 @@ class CommitHistory(Protocol):
         ...
 
     def open_reader(self) -> ObjectReader:
-        """Return a reader of the repository's objects; close it, or use it as a context manager."""
+        """Return a reader of the repository's objects. The caller must close the reader."""
         ...
 
 
 class MirrorHistory:
-    """The history of a remote, which is fetched when the first name is resolved.
+    """The history of a remote. The remote is fetched when `find` is called for the first time.
 
-    A name has one of these forms, followed by any number of `~N` and `^N`:
+    A name has one of these forms, with optional suffixes `~N` and `^N`.
 
-    - a branch or tag, or `origin/BRANCH`
-    - a full ref of the host, such as `refs/pull/7/head`
-    - a commit id or its prefix
-    - `HEAD` for the host's default branch
+    - A branch or tag, or `origin/BRANCH`.
+    - A full ref of the host, such as `refs/pull/7/head`.
+    - A commit ID or the start of a commit ID.
+    - `HEAD` for the default branch of the host.
     """
 
     def __init__(self, mirror: Mirror, state_prefix: str = STATE_REF_PREFIX) -> None:
@@ -89,16 +88,16 @@ class MirrorHistory:
 
     @property
     def url(self) -> str:
-        """The remote's address."""
+        """The address of the remote, without credentials."""
         return self._mirror.url
 
     @property
     def options(self) -> GitOptions:
-        """The mirror's Git options."""
+        """The options for Git access to the remote."""
         return self._mirror.options
 
     def find(self, name: str) -> CommitId:
-        """Return the commit of a name.
+        """Return the commit that `name` means, such as a branch or a commit ID.
 
         Raises:
             GitError: There is no such commit, or the remote cannot be fetched.
@@ -108,25 +107,30 @@ class MirrorHistory:
         base_commit = self._resolve_base(base_name)
         commit = self._mirror.find_commit(f"{base_commit}{name.removeprefix(base_name)}") if base_commit else None
         if commit is None:
-            raise _build_missing_error(name, self.url, "a branch, a tag, a ref as the host names it, or a commit id")
+            raise _build_missing_error(
+                name, self.url, "a branch, a tag, a full ref such as refs/pull/7/head, or a commit ID"
+            )
         return commit
 
     def merge_base(self, first: CommitId, second: CommitId) -> CommitId | None:
-        """Return the last commit in both histories."""
+        """Return the best common ancestor of two commits. Return None if there is no common ancestor."""
         return self._mirror.merge_base(first, second)
 
     def list_commits_between(self, old: CommitId | None, new: CommitId, path: str) -> list[CommitId] | None:
-        """Return the commits between two commits, along first parents, that changed a path, oldest first."""
+        """Return the commits after `old` up to `new` that changed a path, oldest first. Follow only first parents.
+
+        Return None if `old` is not an ancestor of `new`.
+        """
         if old and not self._mirror.is_ancestor(old, new):
             return None
         return self._mirror.list_commits_changing(new, path, old)[::-1]
 
     def list_commits_changing_any(self, commit: CommitId, paths: Iterable[str], limit: int) -> list[CommitId]:
-        """Return the last commits, along first parents, that changed any path."""
+        """Return the last `limit` commits that changed any of `paths`, newest first. Follow only first parents."""
         return self._mirror.list_commits_changing_any(commit, paths, limit)
 
     def open_reader(self) -> ObjectReader:
-        """Return a reader of the mirror."""
+        """Return a reader of the mirror's objects. The caller must close the reader."""
         return self._mirror.open_reader()
 
     def _fetch(self) -> None:
@@ -135,7 +139,7 @@ class MirrorHistory:
             self._is_fetched = True
 
     def _resolve_base(self, name: str) -> CommitId | None:
-        """Return the commit of a name without ancestry suffix, in the order in which git resolves names."""
+        """Return the commit of a name without a suffix such as `~1`. Try the kinds of refs in the same order as git."""
         short = self._mirror.find_default_branch() if name in ("HEAD", "@") else name
         prefixes = ("", "refs/", "refs/tags/", "refs/heads/")
         refs = (*(prefix + short for prefix in prefixes), f"refs/heads/{short.removeprefix('origin/')}")
@@ -143,7 +147,7 @@ class MirrorHistory:
         return next((commit for commit in commits if commit), None) or self._resolve_unfetched(name)
 
     def _resolve_unfetched(self, name: str) -> CommitId | None:
-        """Return the commit of an id, or of a ref that the fetch does not include."""
+        """Return the commit of a commit ID, or of a ref that `fetch` does not include, such as a pull request."""
         if _COMMIT_ID.match(name):
             return self._resolve_id(name.lower())
         object_id = self._mirror.resolve_remote_ref(name) if is_ref_name(name) else None
@@ -156,14 +160,14 @@ class MirrorHistory:
         try:
             return self._mirror.find_commit(self._mirror.ensure_commit(CommitId(name)))
         except GitError as error:
-            # Hosts refuse missing commits with different errors.
-            raise _build_missing_error(name, self.url, f"a commit that the host still has ({error.message})") from error
+            # Catch every GitError, because hosts respond to a request for a missing commit with different errors.
+            raise _build_missing_error(name, self.url, f"a commit that exists on the host ({error.message})") from error
 
 
 class FolderHistory:
-    """The history of the repository around a folder. It is only read; nothing is fetched.
+    """The history of a local repository, given by its Git folder. This class only reads, and fetches nothing.
 
-    A name is any revision that git resolves to a commit there.
+    A name is any revision that git resolves to a commit in this repository.
     """
 
     def __init__(self, git_folder: Path, options: GitOptions) -> None:
@@ -173,16 +177,16 @@ class FolderHistory:
 
     @property
     def url(self) -> str:
-        """The path of the repository."""
+        """The path of the local Git folder."""
         return str(self._folder)
 
     @property
     def options(self) -> GitOptions:
-        """The repository's Git options."""
+        """The options for Git access to the repository."""
         return self._options
 
     def find(self, name: str) -> CommitId:
-        """Return the commit of a name.
+        """Return the commit that `name` means, such as a branch or a commit ID.
 
         Raises:
             GitError: There is no such commit, or the repository cannot be read.
@@ -193,15 +197,15 @@ class FolderHistory:
             raise _build_missing_error(
                 name,
                 self.url,
-                f"a branch, a tag, a commit id, or another revision that git resolves{self._shallow_hint}",
+                f"a branch, a tag, a commit ID, or another revision that git resolves{self._shallow_hint}",
             )
         return CommitId(lines[0])
 
     def merge_base(self, first: CommitId, second: CommitId) -> CommitId | None:
-        """Return the last commit in both histories.
+        """Return the best common ancestor of two commits. Return None if there is no common ancestor.
 
         Raises:
-            GitError: The clone is shallow and ends before that commit.
+            GitError: The clone is shallow and contains no common ancestor, or the repository cannot be read.
         """
         lines = self._run("merge-base", first, second)
         if not lines and self._shallow_hint:
@@ -209,20 +213,23 @@ class FolderHistory:
         return CommitId(lines[0]) if lines else None
 
     def list_commits_between(self, old: CommitId | None, new: CommitId, path: str) -> list[CommitId] | None:
-        """Return the commits between two commits, along first parents, that changed a path, oldest first."""
+        """Return the commits after `old` up to `new` that changed a path, oldest first. Follow only first parents.
+
+        Return None if `old` is not an ancestor of `new`.
+        """
         if old and self._run("merge-base", old, new) != [old]:
             return None
         arguments = ("--first-parent", "--reverse", new, *([f"^{old}"] if old else []), "--", f":(top,literal){path}")
         return [CommitId(line) for line in self._run("rev-list", *arguments)]
 
     def list_commits_changing_any(self, commit: CommitId, paths: Iterable[str], limit: int) -> list[CommitId]:
-        """Return the last commits, along first parents, that changed any path."""
+        """Return the last `limit` commits that changed any of `paths`, newest first. Follow only first parents."""
         pathspecs = (f":(top,literal){path}" for path in paths)
         arguments = ("--first-parent", f"--max-count={limit}", commit, "--", *pathspecs)
         return [CommitId(line) for line in self._run("rev-list", *arguments)]
 
     def open_reader(self) -> ObjectReader:
-        """Return a reader of the repository."""
+        """Return a reader of the repository's objects. The caller must close the reader."""
         return ObjectReader(self._command, self._options.timeout_seconds, self._options.max_object_bytes)
 
     def _run(self, *arguments: str) -> list[str]:
@@ -230,17 +237,18 @@ class FolderHistory:
 
     @property
     def _shallow_hint(self) -> str:
-        # Additional work trees have a common Git folder, which contains the file `shallow`.
+        # Look for the file `shallow` in the common Git folder, because an additional work tree has a Git folder of its
+        # own.
         lines = self._run("rev-parse", "--git-common-dir")
         is_shallow = bool(lines) and (self._folder / lines[0] / "shallow").exists()
-        return "; its clone is shallow: fetch all of the history (git fetch --unshallow)" if is_shallow else ""
+        return "; the clone is shallow: fetch the whole history with `git fetch --unshallow`" if is_shallow else ""
 
 
 def resolve_commit_name(name: str, mirror: Mirror, folder: Path, state_prefix: str = STATE_REF_PREFIX) -> CommitId:
-    """Return a commit of a remote by its name; HEAD means the HEAD of the work tree around `folder`.
+    """Return the commit of a remote that `name` means. HEAD means the HEAD of the work tree that contains `folder`.
 
     Raises:
-        GitError: There is no such commit, or the remote does not have it.
+        GitError: There is no such commit, or the remote does not have the commit.
     """
     base_name = _ANCESTRY_SUFFIX.sub("", name)
     if base_name not in ("HEAD", "@"):
@@ -248,18 +256,23 @@ def resolve_commit_name(name: str, mirror: Mirror, folder: Path, state_prefix: s
     local_history = open_local_history(folder, mirror.options)
     if local_history is None:
         raise ObjectMissingError(
-            f"{name} means the work tree around the current folder, and {folder} is in no work tree"
+            f"{name} means a commit of the current work tree, but {folder} is not in a Git work tree"
         )
     commit = local_history[0].find(name)
     try:
         return mirror.ensure_commit(commit)
     except GitError as error:
-        message = f"{name} is commit {commit} here, and {mirror.url} does not have it: push it first ({error.message})"
+        message = (
+            f"{name} is commit {commit} here, but {mirror.url} does not have it: push the commit ({error.message})"
+        )
         raise ObjectMissingError(message) from error
 
 
 def open_local_history(folder: Path, options: GitOptions) -> tuple[FolderHistory, str] | None:
-    """Return the history of the work tree around a folder, and the folder's path in it; None without a work tree."""
+    """Return the history of the work tree that contains `folder`, and the path of `folder` in the work tree.
+
+    Return None if no work tree contains `folder`.
+    """
     repository = find_enclosing_repository(folder.resolve())
     return (
         (FolderHistory(repository[0], options), "" if repository[1] == "." else repository[1]) if repository else None
@@ -267,4 +280,4 @@ def open_local_history(folder: Path, options: GitOptions) -> tuple[FolderHistory
 
 
 def _build_missing_error(name: str, url: str, expected: str) -> ObjectMissingError:
-    return ObjectMissingError(f"there is no commit {name!r} in {url}; it must be {expected}")
+    return ObjectMissingError(f"there is no commit {name!r} in {url}; the name must be {expected}")

@@ -1,6 +1,6 @@
-"""Repositories on this machine: the work tree around a folder, the user's Git identity, and creating a repository.
+"""Repositories on this machine: finding the work tree of a folder, reading the user's Git identity, and creation.
 
-Work trees are only read.
+This module does not change work trees.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _IDENTITY = re.compile(r"(?P<name>[^<>\n]*[^<>\s]) <(?P<mail>[^<>\s]+)>")
 
 
 def find_uncommitted_files(folder: Path, files: FileTree, options: GitOptions) -> tuple[str, ...]:
-    """Return the files of a folder whose current content is in no commit, so that Git cannot restore them.
+    """Return the files of a folder whose current content is not in the last commit, so that Git cannot restore it.
 
-    A folder outside of any work tree has none. Filters are not applied: a file that a filter stores in another form
-    counts as uncommitted.
+    Return an empty tuple if no work tree contains the folder. Git filters are not applied: if a filter changes the
+    content of a file on commit, the file counts as uncommitted.
 
     Raises:
         GitError: The repository cannot be read.
@@ -38,13 +38,19 @@ def find_uncommitted_files(folder: Path, files: FileTree, options: GitOptions) -
 
 
 def find_path_in_work_tree(path: Path) -> str | None:
-    """Return the path of a file or folder in its work tree, "" for the root; None outside of any work tree."""
+    """Return the path of a file or folder in the work tree that contains it, or "" for the root of the work tree.
+
+    Return None if no work tree contains `path`.
+    """
     repository = find_enclosing_repository(path.resolve())
     return None if repository is None else "" if repository[1] == "." else repository[1]
 
 
 def find_enclosing_repository(folder: Path) -> tuple[Path, str] | None:
-    """Return the Git folder of the work tree around a folder, and the folder's path in the work tree."""
+    """Return the Git folder of the work tree that contains `folder`, and the path of `folder` in the work tree.
+
+    Return None if no work tree contains `folder`.
+    """
     for parent in (folder, *folder.parents):
         if (parent / ".git").exists():
             return _resolve_git_folder(parent / ".git"), folder.relative_to(parent).as_posix()
@@ -52,7 +58,7 @@ def find_enclosing_repository(folder: Path) -> tuple[Path, str] | None:
 
 
 def _resolve_git_folder(dot_git: Path) -> Path:
-    # Additional work trees and submodules have a file `.git` that contains the location.
+    # In additional work trees and submodules, `.git` is a file that contains the location of the Git folder.
     if dot_git.is_dir():
         return dot_git
     text = dot_git.read_text(errors="replace").strip()
@@ -65,7 +71,8 @@ def _resolve_git_folder(dot_git: Path) -> Path:
 def _read_committed_files(git_folder: Path, path_in_tree: str, options: GitOptions) -> dict[str, tuple[str, str]]:
     command = GitCommand(git_folder, parse_url(str(git_folder)), options)
     tree = "HEAD:" if path_in_tree == "." else f"HEAD:{path_in_tree}"
-    # A repository without a commit, or without this folder in its last commit, has no committed files.
+    # Accept the exit code for a missing tree: a repository without commits has no committed files. The same is true if
+    # the last commit does not contain this folder.
     result = command.run("ls-tree", "-r", "-z", "--full-tree", tree, accepted_exit_codes=(0, _MISSING_OBJECT_EXIT_CODE))
     rows = (row.split("\t", 1) for row in result.output.decode(errors="surrogateescape").split("\0") if row)
     entries = ((file_path, columns.split(" ")) for columns, file_path in rows)
@@ -73,8 +80,9 @@ def _read_committed_files(git_folder: Path, path_in_tree: str, options: GitOptio
 
 
 def read_user_identity(folder: Path) -> tuple[str, str] | None:
-    """Return name and mail address of the user that git is configured for in `folder`; None without a configuration."""
-    # Otherwise Git derives a name from the host name, and an approval must not be signed with a guess.
+    """Return the user name and mail address that Git is configured with in `folder`. Return None without both."""
+    # Set user.useConfigOnly, because Git otherwise guesses a name from the host name. A guess must not sign an
+    # approval.
     command = ["git", "-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"]
     try:
         process = subprocess.run(
@@ -86,13 +94,16 @@ def read_user_identity(folder: Path) -> tuple[str, str] | None:
 
 
 def parse_identity(text: str) -> tuple[str, str] | None:
-    """Return the name and mail address of `Name <mail>`, ignoring text after it; None for any other form."""
+    """Return the name and the mail address of a text `Name <mail>`. Return None for a text of any other form.
+
+    Text after `>` is ignored.
+    """
     match = _IDENTITY.match(text)
     return (match["name"], match["mail"]) if match else None
 
 
 def create_repository(folder: Path, branch: str = "main", options: GitOptions | None = None) -> None:
-    """Create an empty bare repository at `folder`, which must not exist yet.
+    """Create an empty bare repository at `folder`. The folder must not exist.
 
     Raises:
         GitError: Git failed.

@@ -1,13 +1,13 @@
-"""Mirrors: bare copies of remotes in the cache folder, with reading, writing, fetching and pushing.
+"""Mirrors: bare copies of remotes in the cache folder, for reading, writing, fetching and pushing.
 
-State of a mirror between calls:
+A mirror has this state between two calls:
 
-- It has no used HEAD, no index and no work tree.
-- `refs/remotes/origin/<path below refs/>` contains the remote's refs as of the last fetch or push.
-- `refs/out/` contains the refs of a running push, and is empty between pushes.
-- Written objects are unreachable until they are pushed; maintenance prunes them after one day.
+- Its HEAD is not used. There is no index and no work tree.
+- `refs/remotes/origin/<path below refs/>` contains the refs of the remote at the last fetch or push.
+- `refs/out/` contains the refs that a running push sends. Between pushes, it contains no refs.
+- Written objects are not reachable from any ref until they are pushed. Maintenance deletes such objects after one day.
 
-A process that fetches, writes or pushes holds the mirror's lock.
+A process holds the mirror's lock while it fetches, writes or pushes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ STATE_REF_PREFIX = "refs/reconciler/state/"
 _TAGS = "refs/tags/"
 _ALL_TAGS = f"+{_TAGS}*:{TRACKING_PREFIX}{_TAGS.removeprefix('refs/')}*"
 _COMMIT = re.compile(r"[0-9a-f]{4,40}(?:[~^][0-9]*)*\Z")
-# This commit is the same object for all clusters and replicas.
+# Use constant values, so that all target branches of all replicas start with the same commit object.
 _ROOT = NewCommit((), (), "Start of a cluster's configuration", FALLBACK_COMMIT_SECONDS, has_empty_base=True)
 _ROOT_AUTHOR = ("reconciler", "reconciler@localhost")
 _T = TypeVar("_T")
@@ -47,11 +47,11 @@ OnRebuild = Callable[[str, str], None]
 
 
 def _ignore_rebuild(url: str, reason: str) -> None:
-    """Ignore the rebuild."""
+    """Do nothing after the rebuild of a damaged mirror."""
 
 
 class Mirror:
-    """One bare mirror of one remote. Several processes may use it; each thread needs its own Mirror object."""
+    """The bare mirror of one remote. Several processes can use one mirror. Each thread needs its own Mirror object."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Mirror:
         rate_limiter: PushRateLimiter,
         on_rebuild: OnRebuild = _ignore_rebuild,
     ) -> None:
-        """Use `Mirror.open`."""
+        """Create the object without preparing the folder. Callers use `Mirror.open` instead."""
         self._on_rebuild = on_rebuild
         self._is_repair_useless = False
         self._tag_refspecs: dict[str, None] = {}
@@ -86,17 +86,18 @@ class Mirror:
         get_rate_limiter: Callable[[str, int], PushRateLimiter] = lambda url, per_minute: PushRateLimiter(per_minute),
         on_rebuild: OnRebuild = _ignore_rebuild,
     ) -> Mirror:
-        """Return the mirror of `url` in `cache_folder`, and create it if it does not exist; nothing is fetched.
+        """Return the mirror of `url` in `cache_folder`. Create the mirror if it does not exist. Fetch nothing.
 
-        A damaged mirror is rebuilt, here or when the damage is detected, and `on_rebuild` is called.
+        If the mirror is damaged, it is rebuilt, and `on_rebuild` is called. Damage can be detected now or by a later
+        call.
 
         Args:
-            get_rate_limiter: Returns the rate limiter for an address and its pushes per minute; mirrors of one remote
-                share it.
+            get_rate_limiter: Returns the push limiter for an address and a maximum of pushes per minute. All mirrors of
+                one remote must get the same limiter.
 
         Raises:
             UrlRefusedError: The address is malformed or not allowed.
-            MirrorBusyError: Another process holds the mirror.
+            MirrorBusyError: Another process holds the lock of the mirror.
             CacheUnusableError: The cache folder cannot be written.
         """
         address = url if isinstance(url, GitUrl) else parse_url(url)
@@ -110,17 +111,17 @@ class Mirror:
 
     @property
     def folder(self) -> Path:
-        """The mirror's folder."""
+        """The path of the mirror in the cache."""
         return self._storage.path
 
     @property
     def url(self) -> str:
-        """The remote's address, without credentials."""
+        """The address of the remote, without credentials."""
         return self._url.text
 
     @property
     def options(self) -> GitOptions:
-        """The mirror's Git options."""
+        """The Git options, with the limits for this remote."""
         return self._options
 
     def __repr__(self) -> str:
@@ -129,13 +130,14 @@ class Mirror:
     def fetch(
         self, kind: FetchKind, state_ref_prefix: str = STATE_REF_PREFIX, branches: Sequence[str] | None = None
     ) -> None:
-        """Fetch refs with their whole history: branches, state refs of targets, and tags of upstreams.
+        """Fetch refs of the remote with their whole history.
 
-        The fetch is forced and pruned, so that `refs` then contains exactly the remote's refs. Refs that this object
-        has fetched before are fetched again, so that one repository can be an upstream and a target.
+        The fetch also moves rewritten refs and removes deleted ones, so that `refs` then agrees with the remote. Refs
+        of earlier fetches are fetched again, because one repository can be an upstream and a target.
 
         Args:
-            branches: Prefixes of short names that limit the branches; an absent branch is not an error.
+            kind: Selects the refs: "config" means branches, "upstream" also tags, "target" also state refs, "both" all.
+            branches: Fetch only branches whose names start with one of these prefixes. None means all branches.
 
         Raises:
             GitError: The fetch failed.
@@ -144,9 +146,9 @@ class Mirror:
         self._fetch(self._refspecs)
 
     def fetch_tags(self, name_prefixes: Iterable[str]) -> None:
-        """Fetch the tags with these name prefixes, and remove deleted ones, in one call for all.
+        """Fetch the tags whose names start with one of these prefixes, with one fetch. Remove deleted tags from `refs`.
 
-        Nothing is done for a remote whose tags are part of every fetch.
+        Do nothing if `fetch` already fetches all tags of this remote.
 
         Raises:
             GitError: The fetch failed.
@@ -163,16 +165,17 @@ class Mirror:
         if self._options.offline:
             self._read_refs()
             if not self._refs:
-                self._check_online("it is not in the cache")
+                self._check_online("the repository is not in the cache")
             return
         refspec_list = tuple(refspecs)
-        # A failure without a known cause may come from the mirror: a fetch into a new mirror decides.
+        # Treat a failure of unknown cause as possible damage of the mirror. A fetch into a new mirror then shows the
+        # cause.
         self._run_with_repair(lambda: self._fetch_once(refspec_list), GitFailedError)
 
     def _fetch_once(self, refspecs: Sequence[str]) -> None:
         with self._storage.lock() as lock_descriptor:
             fetch_into(self._storage.command, refspecs, lock_descriptor)
-            # Listing all refs takes a process; it is not needed if the fetch has not changed any ref.
+            # List the refs only if the fetch may have changed a ref, because the list requires another Git process.
             if (
                 self._refs is None
                 or self._ref_timestamps is None
@@ -183,10 +186,10 @@ class Mirror:
                 self._has_new_objects = self._has_new_objects or before != self._refs
 
     def _run_with_repair(self, attempt: Callable[[], _T], *damage: type[GitError]) -> _T:
-        """Return the result of `attempt`; if it detects damage, rebuild the mirror and try once more.
+        """Return the result of `attempt`. If an error shows damage, rebuild the mirror and call `attempt` once more.
 
-        `damage` are errors, in addition to MirrorCorruptError, that can be signs of damage. If the error also occurs in
-        the rebuilt mirror, it does not come from the mirror, and this object does not rebuild it again.
+        MirrorCorruptError and the errors in `damage` can show damage. If the same error occurs after the rebuild,
+        damage is not its cause. This object then does not rebuild the mirror again.
         """
         damage_types: tuple[type[GitError], ...] = (MirrorCorruptError, *damage)
         try:
@@ -207,10 +210,11 @@ class Mirror:
         try:
             self._storage.rebuild(refspecs)
         except GitError:
-            # The damaged mirror stays, and so does its original error.
+            # Keep the damaged mirror. The caller raises the original error.
             self._is_repair_useless = True
             return False
-        # The refs may have moved since the last fetch: a push must not compare with refs that the plan did not use.
+        # Clear the cached refs, because the refs may have moved since the last fetch. A push must not expect values
+        # that the plan did not use.
         self._refs, self._ref_timestamps, self._root, self._has_new_objects = None, None, None, True
         self._on_rebuild(self.url, error.message)
         return True
@@ -220,7 +224,10 @@ class Mirror:
             raise OfflineError(f"{self.url} cannot be contacted in offline mode: {reason}")
 
     def refs(self) -> Mapping[str, CommitId]:
-        """Return the remote's refs by full name as of the last fetch or push; an annotated tag has its own id."""
+        """Return all refs of the remote by full name, as of the last fetch or push.
+
+        The value of an annotated tag is the ID of the tag object. `peel_ref` returns the commit.
+        """
         if self._refs is None:
             self._read_refs()
         assert self._refs is not None
@@ -228,17 +235,17 @@ class Mirror:
 
     @property
     def has_refs(self) -> bool:
-        """Whether an earlier fetch has stored refs; starts no process."""
+        """Whether the mirror contains refs of an earlier fetch. This check starts no Git process."""
         return any((self.folder / name).exists() for name in ("packed-refs", "refs/remotes", "reftable"))
 
     def list_remote_branches(self) -> Mapping[str, CommitId]:
-        """Return the remote's branches by full name as they are now; does not change `refs`."""
+        """Read the current branches of the remote, and return them by full name. This does not change `refs`."""
         self._check_online("the current branches of the remote are required")
         lines = self._run("ls-remote", "--quiet", "--heads", "origin").lines
         return {ref: CommitId(commit) for commit, _, ref in (line.partition("\t") for line in lines)}
 
     def peel_ref(self, ref: str) -> CommitId | None:
-        """Return the commit of a remote ref, resolving annotated tags; None if there is none."""
+        """Return the commit that a branch or tag of the remote points to. Return None if there is no commit."""
         self.refs()
         return self._peeled.get(ref)
 
@@ -261,7 +268,7 @@ class Mirror:
         self._peeled |= {ref: CommitId(columns[0]) for ref, columns in results if columns[1:] == ["commit"]}
 
     def open_reader(self) -> ObjectReader:
-        """Return a reader of this mirror's objects; close it, or use it as a context manager."""
+        """Return a reader of this mirror's objects. The caller must close the reader."""
         options = self._options
         return ObjectReader(
             self._storage.command,
@@ -272,33 +279,39 @@ class Mirror:
         )
 
     def _is_head(self, commit: str) -> bool:
-        """Return whether a ref of the remote points to this commit, so that the mirror must contain it."""
+        """Return whether a ref of the remote points to this commit. An intact mirror then contains the commit."""
         return commit in self.refs().values()
 
     def find_default_branch(self) -> str:
-        """Return the short name of the remote's default branch.
+        """Return the short name of the default branch of the remote, for example `main`.
 
         Raises:
             GitError: The remote cannot be read, or has no default branch.
         """
-        self._check_online("the name of its default branch is required")
+        self._check_online("the name of the default branch is required")
         for line in self._run("ls-remote", "--symref", "origin", "HEAD").lines:
             target, _, name = line.partition("\t")
             if name == "HEAD" and target.startswith("ref: refs/heads/"):
                 return target.removeprefix("ref: refs/heads/")
-        raise ObjectMissingError(f"{self.url} has no default branch: name a ref")
+        raise ObjectMissingError(f"{self.url} has no default branch: give the name of a branch, tag or commit")
 
     def resolve_remote_ref(self, ref: str) -> ObjectId | None:
-        """Return the current object id of any ref at the remote, or None; does not change `refs`."""
+        """Read the current object ID of one ref from the remote. Return None if the remote has no such ref.
+
+        This does not change `refs`.
+        """
         self._check_online(f"{ref} is not in the cache")
         rows = (line.partition("\t") for line in self._run("ls-remote", "--quiet", "origin", check_ref(ref)).lines)
         return next((ObjectId(object_id) for object_id, _, name in rows if name == ref), None)
 
     def find_commit(self, text: str) -> CommitId | None:
-        """Return the commit of an id or its prefix, optionally followed by `~N` and `^N`, or None.
+        """Return the commit for a commit ID or its first characters, with optional suffixes `~N` and `^N`.
+
+        Return None if the mirror does not contain the commit.
 
         Raises:
-            ValueError: `text` has another form. In particular, the mirror's own refs are not names of the remote.
+            ValueError: `text` has another form, such as a ref name. The names of refs in the mirror differ from the
+                remote.
         """
         if not _COMMIT.match(text):
             raise ValueError(f"{text!r} is not a commit id with an optional ancestry suffix")
@@ -308,7 +321,7 @@ class Mirror:
         return CommitId(lines[0]) if lines else None
 
     def ensure_commit(self, commit: CommitId) -> CommitId:
-        """Return the commit, after fetching it from the remote if the mirror does not contain it.
+        """Return `commit`. If the mirror does not contain the commit, fetch it from the remote first.
 
         Raises:
             GitError: The remote does not have the commit, or cannot be reached.
@@ -328,7 +341,7 @@ class Mirror:
         return commit
 
     def is_ancestor(self, ancestor: CommitId, commit: CommitId) -> bool:
-        """Return whether `ancestor` is `commit` or in its history.
+        """Return whether `ancestor` is equal to `commit` or is in the history of `commit`.
 
         Raises:
             GitError: The mirror does not contain one of the commits.
@@ -337,14 +350,17 @@ class Mirror:
         return self._run_query("merge-base", "--is-ancestor", *ids, accepted_exit_codes=(0, 1)).exit_code == 0
 
     def merge_base(self, first: CommitId, second: CommitId) -> CommitId | None:
-        """Return the last commit in both histories (git chooses among several); None if there is none."""
+        """Return the best common ancestor of two commits, as `git merge-base` does. Return None if there is none."""
         lines = self._run_query(
             "merge-base", check_object_id(first), check_object_id(second), accepted_exit_codes=(0, 1)
         ).lines
         return CommitId(lines[0]) if lines else None
 
     def list_root_commits(self, commit: CommitId) -> list[CommitId]:
-        """Return the commits without parents in the history of a commit, that of the first parents first."""
+        """Return the commits without parents in the history of a commit.
+
+        The first element is the commit that is reached through first parents only.
+        """
         roots = self._run("rev-list", "--max-parents=0", check_object_id(commit), "--").lines
         if len(roots) > 1:
             first = self._run("rev-list", "--max-parents=0", "--first-parent", commit, "--").lines
@@ -352,9 +368,9 @@ class Mirror:
         return [CommitId(root) for root in roots]
 
     def list_first_parent_commits(self, old: CommitId, new: CommitId) -> list[CommitId] | None:
-        """Return the commits of `new` that `old` does not contain, along first parents, oldest first.
+        """Return the commits of `new` that are not in the history of `old`, oldest first. Follow only first parents.
 
-        The result is None if `old` is not an ancestor of `new`, or is not in the mirror.
+        Return None if `old` is not an ancestor of `new`, or is not in the mirror.
         """
         exists = (
             self._run("cat-file", "-e", f"{check_object_id(old)}^{{commit}}", accepted_exit_codes=(0, 1, 128)).exit_code
@@ -366,23 +382,23 @@ class Mirror:
         return [CommitId(line) for line in lines]
 
     def find_last_change(self, commit: CommitId, path: str) -> CommitId | None:
-        """Return the last commit along first parents up to `commit` that changed a file or directory."""
+        """Return the last commit up to `commit` that changed a path, or None. Follow only first parents."""
         lines = self._run_query(
             "rev-list", "-1", "--first-parent", check_object_id(commit), "--", f":(literal){path}"
         ).lines
         return CommitId(lines[0]) if lines else None
 
     def list_commits_changing(self, commit: CommitId, path: str, since: CommitId | None = None) -> list[CommitId]:
-        """Return the commits along first parents up to `commit` that changed a file or directory, newest first.
+        """Return the commits up to `commit` that changed a file or directory, newest first. Follow only first parents.
 
-        Commits in the history of `since` are excluded.
+        If `since` is given, omit this commit and its history.
         """
         excluded = [f"^{check_object_id(since)}"] if since else []
         arguments = ("--first-parent", check_object_id(commit), *excluded, "--", f":(literal){path}")
         return [CommitId(line) for line in self._run_query("rev-list", *arguments).lines]
 
     def list_commits_changing_any(self, commit: CommitId, paths: Iterable[str], limit: int) -> list[CommitId]:
-        """Return at most `limit` commits along first parents up to `commit` that changed any path, newest first."""
+        """Return the last `limit` commits that changed any of `paths`, newest first. Follow only first parents."""
         arguments = (
             "--first-parent",
             f"--max-count={limit}",
@@ -393,23 +409,29 @@ class Mirror:
         return [CommitId(line) for line in self._run_query("rev-list", *arguments).lines]
 
     def list_merged_commits_changing(self, merge: CommitId, path: str) -> list[CommitId]:
-        """Return the commits of the merged branch that changed a file or directory, newest first, without the merge."""
+        """Return the commits that `merge` merged into its first parent and that changed a path, newest first.
+
+        The result does not contain the merge commit.
+        """
         arguments = (check_object_id(merge), f"^{merge}^1", "--", f":(literal){path}")
         lines = self._run_query("rev-list", "--full-history", *arguments).lines
         return [CommitId(line) for line in lines if line != merge]
 
     def write_commits(self, commits: Sequence[NewCommit]) -> list[CommitId]:
-        """Write commits in one stream and return their ids in order. Equal input gives equal ids. No ref is changed."""
+        """Write commits with one fast-import process, and return their IDs in the same order. Change no ref.
+
+        Equal commits always get equal IDs.
+        """
         return self._import(commits, self._options.author)
 
     def write_root_commit(self) -> CommitId:
-        """Write the constant first commit of every created branch, and return its id."""
+        """Write the commit with which every created branch starts, and return its ID. The commit is always the same."""
         if self._root is None:
             self._root = self._import([_ROOT], _ROOT_AUTHOR)[0]
         return self._root
 
     def write_tags(self, tags: Sequence[NewTag]) -> list[ObjectId]:
-        """Write annotated tag objects and return their ids in order; `push` creates their refs."""
+        """Write annotated tag objects, and return their IDs in the same order. `push_tags` then creates the refs."""
         if not tags:
             return []
         with self._storage.lock() as lock_descriptor, tempfile.TemporaryDirectory() as folder:
@@ -445,12 +467,13 @@ class Mirror:
         return [CommitId(line) for line in result.lines]
 
     def _import_stream(self, commits: Sequence[NewCommit], author: tuple[str, str]) -> BinaryIO:
-        """Return a file with the input of fast-import.
+        """Write the input of fast-import to a temporary file, and return the file.
 
         Raises:
             CacheUnusableError: The file cannot be written.
         """
-        # On a full disk, closing the file fails as well; this must happen inside of `translate_write_errors`.
+        # If the disk is full, close the file inside of `translate_write_errors`, because closing the file then fails
+        # too.
         with translate_write_errors(self.folder), ExitStack() as open_files:
             stream: BinaryIO = open_files.enter_context(tempfile.TemporaryFile(dir=self.folder))
             stream.writelines(compose_stream(commits, author))
@@ -459,18 +482,20 @@ class Mirror:
         return stream
 
     def push(self, units: Sequence[PushUnit], reserved_pushes: int = 0) -> PushReport:
-        """Update refs of the remote, each unit completely or not at all, and only from their expected values.
+        """Push `units` to the remote, and return the outcome of each unit. `refs` then contains the pushed values.
 
-        Expected values are also compared with the last fetch: a ref that has moved since gives PushStale. Failures of
-        the remote are in the report and raise nothing. Afterwards, `refs` contains the pushed values. A unit with push
-        options is pushed separately; if the host does not support options, it is pushed without them. Pushes that the
-        rate limit delays are PushPostponed.
+        Either all refs of a unit move or none. A ref moves only if it has its expected value, both at the last fetch
+        and at the remote. Otherwise the outcome is PushStale. Failures of the remote are outcomes as well, and are not
+        raised. If the rate limit does not allow a push now, the outcome is PushPostponed.
+
+        A unit with push options is pushed separately. If the host does not support push options, the unit is pushed
+        without options.
 
         Args:
-            reserved_pushes: The number of pushes per minute that are kept for later calls.
+            reserved_pushes: This call leaves this number of the allowed pushes per minute to later calls.
 
         Raises:
-            ValueError: A name or id is invalid, or a ref occurs twice.
+            ValueError: A name or ID is invalid, or a ref occurs twice.
         """
         report = self._publisher.push(units, self.refs(), reserved_pushes)
         return self._record_pushed(units, report)
@@ -478,8 +503,8 @@ class Mirror:
     def push_for_review(self, commit: CommitId, ref: str, options: Sequence[str]) -> PushOutcome:
         """Request a review of a commit by a push to `refs/for/<branch>` (AGit), and return the outcome.
 
-        The host creates a pull request and no ref of this name, so that `refs` does not change and PushStale is
-        impossible. Use it only for hosts that support AGit; other hosts may create such a ref.
+        The host creates a pull request instead of a ref. Therefore `refs` does not change, and the outcome is never
+        PushStale. Use this method only for hosts that support AGit, because other hosts may create the ref.
 
         Raises:
             ValueError: `ref` is not below `refs/for/`.
@@ -488,13 +513,14 @@ class Mirror:
 
     @property
     def can_use_push_options(self) -> bool:
-        """Whether the host supports push options; True until the host has refused one."""
+        """Whether push options can be used. This is True until a push shows that the host does not support them."""
         return self._publisher.can_use_push_options
 
     def push_tags(self, tags: Mapping[str, ObjectId]) -> PushReport:
-        """Create tags, each in its own unit and only if it does not exist yet; the report is by tag name.
+        """Create tags on the remote, and return the outcomes by tag name. A tag is created only if it does not exist.
 
-        A refused tag does not affect other tags. Failures of the remote raise nothing.
+        If the host refuses a tag, the other tags are still created. Failures of the remote are outcomes and are not
+        raised.
         """
         units = [PushUnit(name, (RefUpdate(_TAGS + name, new, None),)) for name, new in tags.items()]
         return self._record_pushed(units, self._tag_publisher.push(units, self.refs()))
@@ -506,7 +532,8 @@ class Mirror:
     def _apply_updates(self, updates: Iterable[RefUpdate]) -> None:
         assert self._refs is not None
         moved: dict[str, CommitId] = {}
-        # Copies: mappings that `refs` has returned, and copies of this mirror, must not change.
+        # Replace the dictionaries instead of changing them, because callers and copies of this object may still use
+        # them.
         self._refs, self._peeled = dict(self._refs), dict(self._peeled)
         for update in updates:
             for refs in (self._refs, self._peeled):
@@ -519,39 +546,38 @@ class Mirror:
 
     @property
     def has_new_objects(self) -> bool:
-        """Whether this object has fetched or written objects since the last maintenance."""
+        """Whether this object has fetched or written objects since its last call of `maintain`."""
         return self._has_new_objects
 
     def interrupt(self) -> None:
-        """End the Git processes of other threads in this mirror; they raise InterruptedGitError."""
+        """End the Git processes that other threads run in this mirror. These threads get InterruptedGitError."""
         self._storage.interrupt()
 
     def maintain(self) -> bool:
-        """Pack loose objects, merge packs and prune objects that were unreachable for a day, if there are many.
+        """Pack the mirror if it contains many loose objects, packs or refs, and return whether it was packed.
 
-        Objects that are written and not yet pushed are younger than one day.
-
-        Returns:
-            Whether there was a need.
+        Packing can delete unreachable objects that are older than one day. Younger objects are kept, because objects
+        that are not pushed yet are unreachable too.
 
         Raises:
             GitError: Git failed.
         """
-        # The root commit may be older than a day and not on a branch yet, so that pruning may remove it.
+        # Write the root commit again when it is needed, because the maintenance may delete it: if no branch contains
+        # the commit yet, it is unreachable.
         self._root = None
         self._has_new_objects = False
         return self._storage.maintain()
 
     def discard(self) -> None:
-        """Remove this mirror from the cache, for example after MirrorCorruptError; `Mirror.open` creates a new one.
+        """Delete this mirror from the cache, for example after MirrorCorruptError. `Mirror.open` creates a new mirror.
 
-        Written commits that were not pushed are lost; the next pass writes the same commits again.
+        This also deletes commits that were not pushed. The next pass writes these commits again.
         """
         self._root = None
         self._storage.discard()
 
     def _run_query(self, *arguments: str, stdin: bytes = b"", accepted_exit_codes: tuple[int, ...] = (0,)) -> GitResult:
-        """Run a command that reads the mirror; if the mirror is damaged, rebuild it."""
+        """Run a Git command that reads the mirror. If the mirror is damaged, rebuild it and run the command again."""
 
         def run() -> GitResult:
             return self._run(*arguments, stdin=stdin, accepted_exit_codes=accepted_exit_codes)
@@ -571,7 +597,7 @@ class Mirror:
 
 
 def _build_refspecs(kind: FetchKind, state_ref_prefix: str, branches: Sequence[str] | None) -> list[str]:
-    # The patterns end with a star, because an exact name that the remote does not have fails the whole fetch.
+    # End each pattern with a star, because the whole fetch fails if the remote does not have a ref with an exact name.
     patterns = ["refs/heads/*"] if branches is None else [check_ref(f"refs/heads/{name}") + "*" for name in branches]
     if kind in ("upstream", "both"):
         patterns.append(f"{_TAGS}*")

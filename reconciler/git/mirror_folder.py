@@ -1,4 +1,4 @@
-"""Folder of one mirror in the cache: creation, locking, recovery after a killed process, maintenance and removal."""
+"""The folder of one mirror in the cache: creation, locking, cleanup after killed processes, packing and deletion."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reconciler.git.filesystem import hold_lock, prepare_private_folder, remove_
 from reconciler.git.options import GitOptions
 from reconciler.git.url import GitUrl
 
-# The coarsest file systems store timestamps with a resolution of two seconds.
+# Use two seconds, because some file systems store timestamps only with this resolution.
 _TIMESTAMP_RESOLUTION_NS = 2_000_000_000
 _LOCK = "reconciler.lock"
 _TEMPORARY_FILE_PATTERNS = (
@@ -34,7 +34,12 @@ RefTimestamps = tuple[tuple[str, int], ...]
 
 
 class MirrorFolder:
-    """One mirror's folder in the cache. `path` and `command` are for the code that works in it."""
+    """The folder of one mirror in the cache.
+
+    Attributes:
+        path: The path of the folder.
+        command: Runs git in the folder.
+    """
 
     def __init__(self, cache_folder: Path, url: GitUrl, options: GitOptions) -> None:
         self.path = cache_folder.absolute() / build_mirror_folder_name(url)
@@ -44,10 +49,11 @@ class MirrorFolder:
         self._options = options
 
     def prepare(self) -> str:
-        """Create the folder if it does not exist, and remove temporary files of a killed process.
+        """Create the folder if it does not exist, and delete temporary files of killed processes.
 
         Returns:
-            The reason why a damaged mirror was repaired or replaced by an empty one; "" for an intact one.
+            The reason why the mirror was damaged, if it was repaired or replaced by an empty mirror. "" if it was
+                intact.
         """
         reason = ""
         prepare_private_folder(self.path.parent)
@@ -65,7 +71,7 @@ class MirrorFolder:
 
     @contextmanager
     def lock(self) -> Iterator[int]:
-        """Hold the mirror's lock; after a GitError, temporary files of the failed call are removed."""
+        """Hold the lock of the mirror until the context ends. After a GitError, delete temporary files of git."""
         with hold_lock(self.path / _LOCK, self._options.timeout_seconds) as lock_descriptor:
             try:
                 yield lock_descriptor
@@ -74,18 +80,20 @@ class MirrorFolder:
                 raise
 
     def maintain(self) -> bool:
-        """Pack loose objects, merge packs and prune unreachable objects if there are many; return whether it did.
+        """Pack the mirror if it contains many loose objects, packs or refs, and return whether it was packed.
 
-        Pruning keeps objects that are younger than one day, and therefore objects that a pass has written but not yet
-        pushed.
+        Packing can delete unreachable objects that are older than one day. Younger objects are kept, because objects
+        that are not pushed yet are unreachable too.
         """
         with self.lock() as lock_descriptor:
             has_many_loose, has_many_packs = self._estimate_loose_objects() > _MAX_LOOSE_OBJECTS, self._has_many_packs()
             if has_many_packs:
-                # --force ignores a gc.pid file of a killed process; this process holds the lock.
+                # Use --force to ignore a gc.pid file of a killed process. No other gc can run, because this process
+                # holds the lock.
                 self.command.run("gc", "--quiet", "--force", "--prune=1.day.ago", lock_descriptor=lock_descriptor)
             elif has_many_loose:
-                # A gc reads the whole mirror; this task reads only the loose objects.
+                # Use this task instead of a gc, because a gc reads the whole mirror and the task reads only the loose
+                # objects.
                 self.command.run(
                     "maintenance", "run", "--quiet", "--task=loose-objects", lock_descriptor=lock_descriptor
                 )
@@ -93,22 +101,22 @@ class MirrorFolder:
         return has_many_loose or has_many_packs
 
     def interrupt(self) -> None:
-        """End the Git processes of other threads in this mirror; they raise InterruptedGitError."""
+        """End the Git processes that other threads run in this mirror. These threads get InterruptedGitError."""
         for command in (self.command, self._unfinished_command):
             command.interrupt()
 
     def discard(self) -> None:
-        """Remove the folder."""
+        """Delete the folder of the mirror with its content."""
         with translate_write_errors(self.path), self._lock_path(), self.lock():
             self._remove()
 
     def rebuild(self, refspecs: Iterable[str]) -> None:
-        """Replace the mirror by a new one, and fetch these refspecs into it.
+        """Fetch `refspecs` into a new mirror, and replace the damaged mirror by the new mirror.
 
-        The damaged mirror stays if the fetch fails. Objects that were written and not pushed are lost.
+        If the fetch fails, the damaged mirror is kept. The new mirror does not contain objects that were not pushed.
 
         Raises:
-            GitError: The remote cannot be fetched, or another process holds the mirror.
+            GitError: The remote cannot be fetched, or another process holds the lock of the mirror.
         """
         with translate_write_errors(self.path), self._lock_path():
             command = self._initialize_unfinished()
@@ -123,7 +131,7 @@ class MirrorFolder:
 
     @contextmanager
     def _lock_if_possible(self) -> Iterator[None]:
-        """Hold the lock of a damaged mirror, unless the lock file itself is damaged."""
+        """Hold the lock of a damaged mirror. If the lock file itself is damaged, continue without the lock."""
         with ExitStack() as open_locks:
             with suppress(OSError):
                 open_locks.enter_context(hold_lock(self.path / _LOCK, self._options.timeout_seconds))
@@ -145,7 +153,7 @@ class MirrorFolder:
             remove_folder(old)
 
     def _describe_obstacle(self) -> str:
-        """Return the reason why the path contains something that is not a mirror; "" if the path is free."""
+        """Return the reason why the existing content of the path is not a mirror. Return "" if there is no content."""
         if self.path.is_symlink() or (self.path.exists() and not self.path.is_dir()):
             return f"{self.path} must be a directory"
         return f"{self.path} has no HEAD" if self.path.is_dir() and any(self.path.iterdir()) else ""
@@ -160,7 +168,8 @@ class MirrorFolder:
         if self._exists():
             return
         self._initialize_unfinished()
-        # A path without a HEAD is not a mirror: a file, a link, or the rest of a mirror whose removal was interrupted.
+        # Replace any existing content. Without a HEAD, the path is not a mirror, but a file, a link, or part of a
+        # mirror whose deletion was interrupted.
         self._replace_by_unfinished()
 
     @property
@@ -168,13 +177,13 @@ class MirrorFolder:
         return self.path.with_suffix(".new")
 
     def _initialize_unfinished(self) -> GitCommand:
-        """Create an empty mirror next to the path of this one, and return the command that works in it."""
+        """Create an empty mirror at a temporary path, and return the command that runs git in this mirror."""
         with suppress(OSError):
             remove_folder(self._unfinished)
         self._unfinished.unlink(missing_ok=True)
         command = self._unfinished_command
-        # `clone --mirror` is not usable: its setting remote.mirror forbids pushing refspecs. An empty template creates
-        # no hooks.
+        # Do not use `clone --mirror`, because its setting remote.mirror forbids to push refspecs. Use an empty
+        # template, so that git creates no hooks.
         command.run("init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--initial-branch=none")
         self._write_remote_config(self._unfinished)
         return command
@@ -185,7 +194,7 @@ class MirrorFolder:
                 self._remove_temporary_files(lock_descriptor)
                 return self._write_remote_config(self.path)
         except MirrorBusyError:
-            return ""  # The holder of the lock is running, and may still use its temporary files.
+            return ""  # Keep the temporary files, because the process that holds the lock may still use them.
 
     def _remove_temporary_files(self, lock_descriptor: int) -> None:
         temporary_files = [file for pattern in _TEMPORARY_FILE_PATTERNS for file in self.path.glob(pattern)]
@@ -198,7 +207,7 @@ class MirrorFolder:
             self._delete_temporary_refs(lock_descriptor)
 
     def _has_temporary_refs(self) -> bool:
-        # The refs are nearly always loose files. Reading files avoids a Git process in every pass.
+        # Read the files of the refs instead of starting git, because this check runs in every pass.
         if not (self.path / "refs").is_dir() or (self.path / "reftable").exists():
             return True
         packed = self.path / "packed-refs"
@@ -212,10 +221,10 @@ class MirrorFolder:
             self.command.run("update-ref", "--stdin", stdin=commands, lock_descriptor=lock_descriptor)
 
     def _write_remote_config(self, folder: Path) -> str:
-        """Write the configuration for the Git process at the other end of a local remote, if it differs.
+        """Write the configuration file for the Git process of a local remote, unless the file already has this content.
 
         Returns:
-            The reason why the existing file was damaged; "" if it only had an earlier valid content.
+            A message if the existing file was damaged. "" if it was empty, absent, or written by this program.
         """
         file, text = folder / REMOTE_CONFIG_FILE, _build_remote_config(self._url, self._options).encode()
         before = file.read_bytes() if file.exists() else b""
@@ -227,10 +236,10 @@ class MirrorFolder:
         return "" if is_intact else f"{file} has unknown content"
 
     def read_ref_timestamps(self) -> RefTimestamps | None:
-        """Return the modification times of all locations of refs; equal timestamps mean equal refs.
+        """Return the modification times of all files and folders that store refs. If no time changes, no ref changes.
 
-        Git creates or renames a file for each change of a ref. The result is None if one was modified just now, because
-        the resolution of the file system may hide a following change.
+        Git creates or renames a file for each change of a ref. Return None if a time is less than two seconds old,
+        because another change could then get the same time.
         """
         paths = [self.path / "packed-refs", self.path / "reftable"]
         paths += (Path(folder) for folder, _, _ in walk_folder(self.path / "refs" / "remotes"))
@@ -239,7 +248,7 @@ class MirrorFolder:
         return timestamps if newest < time.time_ns() - _TIMESTAMP_RESOLUTION_NS else None
 
     def _estimate_loose_objects(self) -> int:
-        # Ids are distributed evenly over 256 folders, so that a few folders give an estimate.
+        # Count the objects in a few of the 256 folders and extrapolate, because object IDs are distributed evenly.
         sampled_count = sum(1 for folder in _SAMPLED_FOLDERS for _ in self.path.glob(f"objects/{folder}/*"))
         return sampled_count * 256 // len(_SAMPLED_FOLDERS)
 
@@ -250,12 +259,12 @@ class MirrorFolder:
 
 
 def fetch_into(command: GitCommand, refspecs: Iterable[str], lock_descriptor: int | None = None) -> None:
-    """Fetch these refspecs of the remote with their whole history, forced and pruned.
+    """Fetch refspecs from the remote with their whole history. Overwrite rewritten refs, and remove deleted refs.
 
     Raises:
         GitError: The fetch failed.
     """
-    # Thousands of refspecs would exceed the length of a command line.
+    # Pass the refspecs on stdin, because thousands of refspecs would exceed the maximum length of a command line.
     lines = "".join(f"{refspec}\n" for refspec in refspecs).encode()
     command.run(
         "fetch", "--quiet", "--no-tags", "--prune", "--force", "--refmap=", "--no-write-fetch-head",
@@ -266,7 +275,7 @@ def fetch_into(command: GitCommand, refspecs: Iterable[str], lock_descriptor: in
 
 @contextmanager
 def translate_write_errors(folder: Path) -> Iterator[None]:
-    """Raise CacheUnusableError for an OSError inside the context."""
+    """Convert an OSError that the block raises into a CacheUnusableError."""
     try:
         yield
     except OSError as error:
@@ -274,9 +283,10 @@ def translate_write_errors(folder: Path) -> Iterator[None]:
 
 
 def build_mirror_folder_name(url: GitUrl) -> str:
-    """Return the folder name of a URL's mirror: a readable part and a unique hash.
+    """Return the folder name for the mirror of a URL, which consists of a readable part and a hash.
 
-    All spellings of a remote URL share a mirror. Two local paths that differ only in `.git` may be two repositories.
+    All spellings of a remote URL have the same name. Local paths with and without the suffix `.git` have different
+    names, because they can be different repositories.
     """
     identity = url.text if url.is_local else url.identity
     readable = re.sub(r"[^A-Za-z0-9]+", "-", identity.removesuffix(".git")).strip("-")[-60:].strip("-")
@@ -284,10 +294,10 @@ def build_mirror_folder_name(url: GitUrl) -> str:
 
 
 def _build_remote_config(url: GitUrl, options: GitOptions) -> str:
-    """Return the configuration for the Git process of a local remote, in addition to the remote's own configuration.
+    """Return additional configuration for the Git process of a local remote.
 
-    The hooks of a local repository run as the user of the daemon. A repository of another user is trusted only if the
-    allow-list names it.
+    The hooks of a local repository run as the user of the daemon. Therefore git trusts a repository of another user
+    only if the allow-list contains the repository.
     """
     if not (url.is_local and options.allowed_urls):
         return ""

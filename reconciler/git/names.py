@@ -1,4 +1,4 @@
-"""Checks of ref names, object ids, push options and tree paths, so that no text from a file becomes a Git option."""
+"""Checks of ref names, object IDs, push options and tree paths, which prevent that git treats user input as options."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from reconciler.krm.names import validate_tree_path
 
 _ID = re.compile(r"[0-9a-f]{40}\Z")
 _FORBIDDEN_IN_REFS = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//")
-_MAX_SEGMENT_BYTES = 240  # The lock file of a longer segment would exceed the 255 bytes of a file name.
-_MAX_OPTION_BYTES = 65_516  # One packet of the protocol has 65,520 bytes including its length.
+# Allow fewer bytes than the 255 of a file name, because Git adds `.lock` to the name for a lock file.
+_MAX_SEGMENT_BYTES = 240
+# The maximum payload of one packet in the Git protocol: 65,520 bytes minus 4 bytes for the length.
+_MAX_OPTION_BYTES = 65_516
 
 
 def is_ref_name(name: str) -> bool:
-    """Return whether `name` is a full ref name that Git (git-check-ref-format) and file systems accept."""
+    """Return whether `name` is a full ref name, starting with `refs/`, that both Git and file systems accept."""
     segments = name.split("/")
     return (
         name.startswith("refs/")
@@ -32,10 +34,10 @@ def _is_segment(segment: str) -> bool:
 
 
 def check_ref(name: str) -> str:
-    """Return `name`. Names from users must be checked before this call.
+    """Return `name` unchanged if it is a valid ref name. Use `is_ref_name` for names from users.
 
     Raises:
-        ValueError: `name` is not a usable ref name.
+        ValueError: `name` is not a valid full ref name. This is an error in the code of the caller.
     """
     if not is_ref_name(name):
         raise ValueError(f"{name!r} is not a usable ref name")
@@ -43,10 +45,10 @@ def check_ref(name: str) -> str:
 
 
 def check_push_option(text: str) -> str:
-    """Return `text`.
+    """Return `text` unchanged if it can be a push option.
 
     Raises:
-        ValueError: `text` cannot be a push option, which Git sends as one line of at most 65,516 bytes.
+        ValueError: `text` has more than one line or more than 65,516 bytes, which Git cannot send as a push option.
     """
     if re.search(r"[\n\0]", text) or len(text.encode(errors="surrogateescape")) > _MAX_OPTION_BYTES:
         raise ValueError(f"a push option must be one line of at most {_MAX_OPTION_BYTES} bytes, not {text[:80]!r}")
@@ -54,10 +56,10 @@ def check_push_option(text: str) -> str:
 
 
 def check_object_id(text: str) -> str:
-    """Return `text`.
+    """Return `text` unchanged if it is a full object ID.
 
     Raises:
-        ValueError: `text` is not a full object id.
+        ValueError: `text` is not a full object ID of 40 hexadecimal digits.
     """
     if not _ID.match(text):
         raise ValueError(f"{text!r} is not a full object id")
@@ -65,15 +67,18 @@ def check_object_id(text: str) -> str:
 
 
 def is_tree_path(path: str) -> bool:
-    """Return whether a written tree may contain `path`: relative, without dot segments, without `.git`."""
+    """Return whether `path` is allowed in a tree that this program writes.
+
+    The path must be relative and have no segment `.`, `..` or `.git`.
+    """
     return validate_tree_path(path) is None
 
 
 def check_tree_path(path: str) -> str:
-    """Return `path`.
+    """Return `path` unchanged if it is allowed in a tree that this program writes.
 
     Raises:
-        ValueError: A written tree must not contain `path`.
+        ValueError: `path` is not allowed.
     """
     if not is_tree_path(path):
         raise ValueError(f"{path!r} is not allowed as a path in a tree")

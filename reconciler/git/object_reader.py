@@ -1,4 +1,4 @@
-"""Bulk reading of objects through one `cat-file --batch` process, with limits on time and size for each answer."""
+"""Reading of many Git objects with one `git cat-file --batch` process. The time and size of each object are limited."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ from reconciler.git.names import check_object_id
 
 MAX_COMMIT_SECONDS = 2**32 - 1
 _MAX_CACHED_TREES = 4_000
-# A pipe can store this number of requests (41 bytes each) while git waits until its answers are read.
+# Send at most 500 requests (41 bytes each) before reading the answers. A larger batch could fill the pipe to git, while
+# git waits until its answers are read.
 _BATCH_SIZE = 500
 _CHUNK = 1 << 18
 _MAX_ENTRIES = 1_000_000
@@ -52,16 +53,23 @@ _T = TypeVar("_T")
 
 
 class RetryAfterRepair(Protocol):
-    """Calls a function, and calls it once more after a repair if it raised a sign of damage."""
+    """A callable that calls a function, and calls it once more after a repair if the function detects damage."""
 
     def __call__(self, attempt: Callable[[], _T], *damage: type[GitError]) -> _T:
-        """Return the result of `attempt`; `damage` are signs of damage in addition to MirrorCorruptError."""
+        """Return the result of `attempt`, which is called again after a repair if it detects damage.
+
+        Args:
+            damage: The errors that show damage, in addition to MirrorCorruptError.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class GitIdentity:
-    """Author, committer or tagger: `seconds` since 1970, clamped to 0..2^32-1; 0 if the date is unreadable."""
+    """The author, committer or tagger of a Git object.
+
+    `seconds` is the date since 1970, limited to 0..2^32-1. An unreadable date becomes 0.
+    """
 
     name: str
     email: str
@@ -81,13 +89,17 @@ class Commit:
 
     @property
     def seconds(self) -> int:
-        """The committer's date, clamped to 0..2^32-1."""
+        """The date of the committer in seconds since 1970, limited to 0..2^32-1."""
         return self.committer.seconds
 
 
 @dataclass(frozen=True)
 class TreeEntry:
-    """One entry of a tree: Git's mode ("40000", "100644", …), name, and id of a blob, tree or submodule commit."""
+    """One entry of a Git tree.
+
+    `mode` is the mode in Git, such as "40000" or "100644". `id` is the ID of a blob, a tree, or the commit of a
+    submodule.
+    """
 
     mode: str
     name: str
@@ -95,15 +107,16 @@ class TreeEntry:
 
     @property
     def is_tree(self) -> bool:
-        """Whether this entry is a directory."""
+        """Whether this tree entry is a directory."""
         return self.mode == DIRECTORY_MODE
 
 
 class ObjectReader:
-    """Reads one mirror's objects. Use it as a context manager, in one thread. The first read starts the process.
+    """Reads objects of one repository. Use a reader as a context manager and in one thread. The first read starts git.
 
-    All methods raise ObjectMissingError for an id that the mirror does not contain (or that has another type),
-    TooLargeError for objects above `max_object_bytes`, GitTimeoutError, and MirrorCorruptError.
+    The methods raise ObjectMissingError if the repository does not contain an ID, or if the object has another type.
+    They raise TooLargeError if an object is larger than `max_object_bytes`. GitTimeoutError and MirrorCorruptError are
+    possible as well.
     """
 
     def __init__(
@@ -114,11 +127,11 @@ class ObjectReader:
         retry_after_repair: RetryAfterRepair | None = None,
         is_head: Callable[[str], bool] = lambda commit: False,
     ) -> None:
-        """Create a reader.
+        """Create a reader. The process is started later.
 
         Args:
-            retry_after_repair: Rebuilds a damaged mirror and repeats the read.
-            is_head: Returns whether a ref points to this commit, so that the mirror must contain it.
+            retry_after_repair: Calls a function again after the repair of a damaged mirror.
+            is_head: Returns whether a ref points to a commit. An intact mirror must contain such a commit.
         """
         self._repairing = retry_after_repair
         self._is_head = is_head
@@ -139,14 +152,14 @@ class ObjectReader:
         self.close()
 
     def close(self) -> None:
-        """End the process; the next read starts another one."""
+        """End the git process. The next read starts another process."""
         self._pipe = None
         self._running.close()
 
     def prefetch(self, ids: Iterable[ObjectId]) -> None:
-        """Read many objects at once that single calls request later; each stored object serves one call.
+        """Read many objects at once. Store each object until another method requests it for the first time.
 
-        Missing and too large objects are reported by the later call.
+        A missing or too large object is not an error here. The later call that requests the object raises the error.
 
         Raises:
             GitTimeoutError: Git did not answer in time.
@@ -168,17 +181,17 @@ class ObjectReader:
         return _parse_commit(commit, self._read_object(commit, b"commit"))
 
     def read_tagger(self, tag: ObjectId) -> GitIdentity | None:
-        """Return the tagger of an annotated tag; None for a tag without this field."""
+        """Return the tagger of an annotated tag. Return None if the tag has no tagger."""
         header, _, _ = self._read_object(tag, b"tag").partition(b"\n\n")
         lines = (line for line in header.split(b"\n") if line.startswith(b"tagger "))
         return next((_parse_identity(line.removeprefix(b"tagger ")) for line in lines), None)
 
     def read_tag_message(self, tag: ObjectId) -> str:
-        """Return the message of an annotated tag, including a signature."""
+        """Return the message of an annotated tag. If the tag is signed, the message includes the signature."""
         return self._read_object(tag, b"tag").partition(b"\n\n")[2].decode(errors="replace")
 
     def read_tree(self, tree: TreeId) -> tuple[TreeEntry, ...]:
-        """Return the entries of a tree in Git's order; recently read trees are cached."""
+        """Return the entries of a tree in the order of Git. Trees that were read recently are cached."""
         entries = self._trees.get(tree)
         if entries is None:
             entries = self._trees[tree] = tuple(_parse_tree(tree, self._read_object(tree, b"tree")))
@@ -188,7 +201,7 @@ class ObjectReader:
         return entries
 
     def find_entry(self, tree: TreeId, path: str) -> TreeEntry | None:
-        """Return the entry at `path` below `tree`, or None; "" is the tree itself."""
+        """Return the entry at `path` below `tree`. Return None if there is none. The path "" means the tree itself."""
         current = TreeEntry(DIRECTORY_MODE, "", ObjectId(tree))
         for name in path.split("/") if path else ():
             children = self.read_tree(TreeId(current.id)) if current.is_tree else ()
@@ -199,16 +212,16 @@ class ObjectReader:
         return current
 
     def find_object_id(self, tree: TreeId, path: str) -> ObjectId | None:
-        """Return the id of the tree or blob at `path` below `tree`, or None."""
+        """Return the ID of the object at `path` below `tree`. Return None if there is no entry."""
         entry = self.find_entry(tree, path)
         return entry.id if entry else None
 
     def read_blob(self, blob: BlobId) -> bytes:
-        """Return the bytes of a file."""
+        """Return the content of a blob, which is a file."""
         return self._read_object(blob, b"blob")
 
     def read_blobs(self, ids: Iterable[BlobId]) -> dict[BlobId, bytes]:
-        """Return the bytes of many files by id, read at once."""
+        """Return the contents of many files by blob ID. The files are read in batches."""
         unique_ids = list(dict.fromkeys(ids))
         contents = {
             blob_id: self._prefetched.pop(blob_id)[1]
@@ -219,7 +232,8 @@ class ObjectReader:
         for start in range(0, len(missing), _BATCH_SIZE):
             batch = missing[start : start + _BATCH_SIZE]
             answers = self._read_with_repair(partial(self._read_answers, batch), ObjectMissingError)
-            # An object of another type is also in the remote: a new mirror would contain the same.
+            # Check the type after the repair, because a wrong type is not damage: a new mirror would contain the same
+            # object.
             contents |= {blob: _check_kind(blob, b"blob", kind, content) for blob, (kind, content) in answers.items()}
         return contents
 
@@ -228,21 +242,22 @@ class ObjectReader:
         try:
             return {blob: self._read_answer(blob) for blob in batch}
         except GitError:
-            # The remaining answers are still in the pipe.
+            # End the process, because the pipe still contains the answers to the remaining requests.
             self.close()
             raise
 
     def walk(
         self, tree: TreeId, prefix: str = "", max_entries: int = _MAX_ENTRIES
     ) -> Iterator[tuple[str, str, BlobId]]:
-        """Yield (path, mode, id) of every entry below a tree that is not a directory, including links and submodules.
+        """Yield (path, mode, ID) for each file, link and submodule below a tree. Yield nothing for directories.
 
         `prefix` is prepended to the paths.
 
         Raises:
-            TooLargeError: The tree has more than `max_entries` entries, or more than 200 levels: a small pack can
-                describe a tree of any size.
-            TreeMalformedError: A file system cannot store the tree.
+            TooLargeError: The tree has more than `max_entries` entries, or more than 200 levels. This limit is
+                necessary,
+                because a small pack can describe a tree of any size.
+            TreeMalformedError: The tree has an entry that a file system cannot store.
         """
         count = 0
         pending = [(tree, prefix, 0)]
@@ -253,7 +268,7 @@ class ObjectReader:
                 raise TreeMalformedError(f"{folder_prefix or 'the folder'}: {next(iter(malformed.values()))}")
             count += len(entries)
             if count > max_entries or depth > _MAX_DEPTH:
-                hint = "" if max_entries == _MAX_ENTRIES else ", or raise the setting limits.folder_files"
+                hint = "" if max_entries == _MAX_ENTRIES else ", or raise the setting `limits.folder_files`"
                 raise TooLargeError(
                     f"the folder (tree {tree}) must have at most {max_entries:,} files and folders, {_MAX_DEPTH} levels"
                     f" deep; remove files{hint}"
@@ -268,7 +283,7 @@ class ObjectReader:
             ]
 
     def has_object(self, object_id: ObjectId) -> bool:
-        """Return whether the mirror contains an object with this id, of any type."""
+        """Return whether the repository contains an object of any type with this ID."""
         self._request([object_id])
         try:
             self._read_answer(object_id)
@@ -282,11 +297,13 @@ class ObjectReader:
         prefetched_kind, content = self._prefetched.pop(object_id, (b"", b""))
         if prefetched_kind == kind:
             return content
-        # Another object refers to a requested tree, blob or tag. A requested commit may come from user input.
+        # Treat a missing object as damage, unless it is a commit without a ref: users can enter the ID of any commit.
+        # For a tree, blob or tag, another object or a ref in the mirror contains the ID.
         must_exist = kind != b"commit" or self._is_head(object_id)
         damage = [ObjectMissingError] if must_exist else []
         found_kind, content = self._read_with_repair(partial(self._request_object, object_id), *damage)
-        # An object of another type is also in the remote: a new mirror would contain the same.
+        # Check the type after the repair, because a wrong type is not damage: a new mirror would contain the same
+        # object.
         return _check_kind(object_id, kind, found_kind, content)
 
     def _request_object(self, object_id: str) -> tuple[bytes, bytes]:
@@ -300,7 +317,7 @@ class ObjectReader:
             try:
                 return read()
             except damage_types:
-                # The process has opened the files of the damaged mirror.
+                # End the process, because it has opened files of the damaged mirror.
                 self.close()
                 raise
 
@@ -318,9 +335,9 @@ class ObjectReader:
             raise
 
     def _read_answer(self, object_id: str) -> tuple[bytes, bytes]:
-        """Return (kind, content) of the next answer."""
-        # The next request would read the rest of a partly read answer. Therefore every failure ends the process, except
-        # "missing" and "too large", whose answers are read completely.
+        """Read the next answer of the process, and return the type and the content of the object."""
+        # End the process after a failure, because the next request would read the rest of this answer. This is not
+        # necessary for missing and too large objects, because their answers are read completely.
         assert self._pipe is not None
         try:
             header = self._pipe.read_line().split()
@@ -336,7 +353,7 @@ class ObjectReader:
 
 
 def _check_kind(object_id: str, expected_kind: bytes, found_kind: bytes, content: bytes) -> bytes:
-    """Return the content of an object.
+    """Return `content` if the object has the expected type.
 
     Raises:
         ObjectMissingError: The object has another type.
@@ -350,7 +367,10 @@ def _check_kind(object_id: str, expected_kind: bytes, found_kind: bytes, content
 
 
 def find_malformed_entries(entries: Sequence[TreeEntry]) -> dict[str, str]:
-    """Return the names of entries that a file system cannot store, with reasons; Git accepts them from a remote."""
+    """Return the names of tree entries that a file system cannot store, each with a reason.
+
+    A remote can contain such trees, because Git accepts them.
+    """
     reasons: dict[str, str] = {}
     for entry in entries:
         if entry.name in _INVALID_NAMES or "/" in entry.name:
@@ -366,12 +386,12 @@ def find_malformed_entries(entries: Sequence[TreeEntry]) -> dict[str, str]:
 
 
 def quote_name(name: str) -> str:
-    """Return a name in quotes for messages; bytes that are not UTF-8 become escapes."""
+    r"""Return a name in quotes, for messages. Bytes that are not UTF-8 are replaced by escapes such as \xe9."""
     return '"' + name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace") + '"'
 
 
 class _Pipe:
-    """The pipes of a batch process, read with a time limit."""
+    """The pipes of a `git cat-file --batch` process. Reads have a time limit."""
 
     def __init__(self, process: subprocess.Popen[bytes], timeout_seconds: float) -> None:
         assert process.stdin is not None
@@ -404,7 +424,7 @@ class _Pipe:
         return line
 
     def read_content(self, size: int, limit: int) -> bytes:
-        """Read `size` bytes and the following newline; if `size` exceeds `limit`, the bytes are read and dropped."""
+        """Read `size` bytes and a newline, and return the bytes. If `size` exceeds `limit`, return b"" instead."""
         if size > limit:
             return self._drop(size + 1)
         while len(self._buffer) <= size:
@@ -448,7 +468,7 @@ def _parse_commit(commit: CommitId, content: bytes) -> Commit:
     header, _, message = content.partition(b"\n\n")
     fields: dict[bytes, list[bytes]] = {}
     for line in header.split(b"\n"):
-        # Continuation lines of a signature start with a space and belong to the preceding field.
+        # A continuation line of a signature starts with a space. Its key is therefore empty, and the line is ignored.
         key, _, value = line.partition(b" ")
         fields.setdefault(key, []).append(value)
     if b"tree" not in fields:
@@ -468,7 +488,7 @@ def _parse_identity(line: bytes) -> GitIdentity:
     if not match:
         return GitIdentity(line.decode(errors="replace"), "", 0)
     name, mail = (match[part].decode(errors="replace") for part in ("name", "mail"))
-    # Limit the digits to those of a date: Python's int() refuses very long numbers.
+    # Use only the first 20 digits, because int() in Python refuses very long numbers.
     digits = (match["seconds"] or b"0")[:20]
     return GitIdentity(name, mail, min(max(int(digits), 0), MAX_COMMIT_SECONDS))
 
@@ -488,7 +508,7 @@ def _parse_tree(tree: TreeId, content: bytes) -> Iterator[TreeEntry]:
 
 
 def _normalize_mode(mode: str) -> str:
-    # Old tools wrote modes such as 040000 and 100664; Git reads them as 40000 and 100644.
+    # Normalize modes as Git does, because old tools wrote modes such as 040000 and 100664 instead of 40000 and 100644.
     mode = mode.lstrip("0")
     if mode in {DIRECTORY_MODE, SUBMODULE_MODE} or not mode.startswith("100"):
         return mode

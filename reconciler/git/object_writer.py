@@ -1,4 +1,7 @@
-"""Bulk writing of commits as one fast-import stream, and the content of annotated tags; no ref remains."""
+"""Input for Git commands that write objects: commits as one fast-import stream, and the content of annotated tags.
+
+This module starts no process.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,8 @@ from reconciler.catalog.files import (
 from reconciler.git.names import check_object_id, check_tree_path
 from reconciler.git.object_reader import MAX_COMMIT_SECONDS
 
-# fast-import requires a ref. It is reset before the stream ends, so that it is never written to disk.
+# Use a temporary ref, because fast-import requires a ref. The stream resets the ref at its end, so that git does not
+# create it.
 _TEMPORARY_REF = b"refs/reconciler-tmp/work"
 _NULL_ID = b"0" * 40
 _FILE_MODES = frozenset({FILE_MODE, EXECUTABLE_MODE, SYMLINK_MODE})
@@ -27,7 +31,7 @@ _MODES = _FILE_MODES | {DIRECTORY_MODE, SUBMODULE_MODE}
 
 @dataclass(frozen=True)
 class PutFile:
-    """Write a file; `mode` is Git's mode: "100644", "100755" or "120000"."""
+    """A change that writes a file. `mode` is the mode in Git: "100644", "100755" or "120000"."""
 
     path: str
     data: bytes
@@ -36,9 +40,9 @@ class PutFile:
 
 @dataclass(frozen=True)
 class PutObject:
-    """Put an existing object at `path`, replacing the current entry; "" is the root.
+    """A change that puts an existing object at `path` and replaces the current entry. The path "" means the root.
 
-    A tree or file must already be in the mirror; the commit of a submodule is in another repository.
+    The mirror must already contain the object, unless the object is the commit of a submodule.
     """
 
     path: str
@@ -48,7 +52,7 @@ class PutObject:
 
 @dataclass(frozen=True)
 class DeletePath:
-    """Delete a file or directory, if it exists."""
+    """A change that deletes a file or directory, if it exists."""
 
     path: str
 
@@ -58,14 +62,14 @@ TreeChange = PutFile | PutObject | DeletePath
 
 @dataclass(frozen=True)
 class NewCommit:
-    """A commit to write: the tree of its first parent with `changes` applied in order.
+    """A commit to write. Its tree is the tree of its first parent after all `changes`, applied in order.
 
     Attributes:
-        parents: Ids, or indexes of earlier commits in the same sequence.
-        seconds: The date of author and committer since 1970, clamped to 0..2^32-1, with zone +0000.
-        has_empty_base: Start from the empty tree instead of the first parent's tree.
-        author: Name and mail address of the person who caused the commit; by default the committer, which is always the
-            daemon.
+        parents: IDs of commits, or indexes of earlier commits in the same sequence.
+        seconds: The date of author and committer in seconds since 1970, limited to 0..2^32-1. The time zone is +0000.
+        has_empty_base: Whether to apply `changes` to an empty tree instead of the tree of the first parent.
+        author: Name and mail address of the person who caused the commit. None means the daemon, which is always the
+            committer.
     """
 
     parents: tuple[CommitId | int, ...]
@@ -78,7 +82,7 @@ class NewCommit:
 
 @dataclass(frozen=True)
 class NewTag:
-    """An annotated tag to write; `name` is the part below refs/tags/."""
+    """An annotated tag to write. `name` is the ref name without refs/tags/."""
 
     name: str
     target: CommitId
@@ -87,7 +91,7 @@ class NewTag:
 
 
 def compose_stream(commits: Sequence[NewCommit], author: tuple[str, str]) -> Iterator[bytes]:
-    """Yield the fast-import stream that writes `commits` and prints their ids in order, one per line."""
+    """Yield the fast-import stream that writes `commits`. It makes git print the commit IDs in order, one per line."""
     committer = _format_identity(author)
     for index, commit in enumerate(commits):
         yield from _compose_commit(index, commit, committer)
@@ -96,7 +100,7 @@ def compose_stream(commits: Sequence[NewCommit], author: tuple[str, str]) -> Ite
 
 
 def compose_tag(tag: NewTag, author: tuple[str, str]) -> bytes:
-    """Return the content of a tag object."""
+    """Return the content of an annotated tag object."""
     header = f"object {check_object_id(tag.target)}\ntype commit\ntag {tag.name}\n".encode()
     return (
         header
@@ -106,7 +110,7 @@ def compose_tag(tag: NewTag, author: tuple[str, str]) -> bytes:
 
 
 def clamp_seconds(seconds: int) -> int:
-    """Return a date that every host accepts: hosts refuse negative and too large dates."""
+    """Limit a date to 0..2^32-1 seconds since 1970, because hosts refuse other dates."""
     return min(max(seconds, 0), MAX_COMMIT_SECONDS)
 
 

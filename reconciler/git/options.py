@@ -1,4 +1,4 @@
-"""Options of Git access (limits, identity, credentials) as plain values, and limits for single remotes.
+"""Options of Git access, such as limits, identity and credentials, as plain values.
 
 This module does not read the settings.
 """
@@ -16,7 +16,10 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 @dataclass(frozen=True)
 class GitRemoteLimits:
-    """Limits for remotes whose host and path match `url`; None means the general limit."""
+    """Limits for the remotes whose host and path match the pattern `url`.
+
+    If a limit is None, the limit for all remotes in `GitOptions` applies.
+    """
 
     url: str
     max_refs_per_push: int | None = None
@@ -25,22 +28,24 @@ class GitRemoteLimits:
 
 @dataclass(frozen=True)
 class GitOptions:
-    """The settings group `git` as far as this package needs it; files are given by path.
+    """The values of the settings group `git` that this package uses. Files are given by path.
 
     Attributes:
-        timeout_seconds: The maximum duration of one Git call, and the maximum wait for a mirror's lock.
-        author: Name and mail address of the daemon's commits and tags.
-        allowed_urls: Patterns that an address must match (see `url.py`); empty allows https, ssh and local addresses.
-        credentials_file: A file in the format of git-credential-store (`https://user:token@host`, one per line). It is
-            never written.
-        ssh_key_file: A deploy key; without it, ssh uses its own default.
-        known_hosts_file: The hosts that may receive the deploy key; without it, ssh uses its own default.
-        max_refs_per_push: The maximum number of refs in one push, unless one unit alone has more.
-        max_pushes_per_minute: The maximum for one remote; 0 means no limit.
-        remotes: Other values of these two limits for some remotes; the first match applies.
-        max_object_bytes: Larger files, trees and commits are not read (`TooLargeError`).
-        max_folder_files: Larger packages, and larger top-level folders of a config, are not read (`TooLargeError`).
-        offline: Never contact a remote; use the mirrors as they are.
+        timeout_seconds: The maximum duration of one Git call, and the maximum wait for the lock of a mirror.
+        author: Name and mail address for the daemon's commits and tags.
+        allowed_urls: Patterns of allowed addresses. If there are none, https, ssh and local addresses are allowed.
+        credentials_file: A file in the format of git-credential-store (`https://user:token@host`, one per line). The
+            file is only read.
+        ssh_key_file: The SSH key of the daemon. None means the default keys of ssh.
+        known_hosts_file: The known hosts of ssh. None means the default files of ssh.
+        max_refs_per_push: The maximum number of refs in one push. A single unit with more refs is pushed alone.
+        max_pushes_per_minute: The maximum number of pushes to one remote per minute. 0 means no limit.
+        remotes: Different values of `max_refs_per_push` and `max_pushes_per_minute` for some remotes. The first entry
+            whose pattern matches is used.
+        max_object_bytes: The maximum size of a file, tree or commit. Reading a larger object raises TooLargeError.
+        max_folder_files: The maximum number of files in a package or in a top-level folder of the config.
+        offline: Whether every contact with a remote is forbidden. Commands then use the refs and objects in the
+            mirrors.
     """
 
     timeout_seconds: float = 120
@@ -58,7 +63,7 @@ class GitOptions:
 
 
 def apply_remote_limits(options: GitOptions, url: GitUrl) -> GitOptions:
-    """Return the options with the limits of one remote, taken from the first pattern that matches."""
+    """Return `options` with the limits for the remote `url`. Use the first entry of `options.remotes` that matches."""
     host, path = split_host_and_path(url)
     limits = next((entry for entry in options.remotes if _matches(f"{host}/{path}", entry.url)), None)
     if limits is None:
@@ -72,7 +77,10 @@ def apply_remote_limits(options: GitOptions, url: GitUrl) -> GitOptions:
 
 
 def _matches(location: str, pattern: str) -> bool:
-    """Return whether a pattern is the remote's host or address, a folder above it, or a glob over the whole address."""
+    """Return whether a pattern matches the host and path of a remote, such as `example.com/team/app`.
+
+    A pattern with `*` or `?` must match completely. Any other pattern is a host, a folder or a repository.
+    """
     host, slash, path = _SCHEME.sub("", pattern, count=1).partition("/")
     normal_pattern = (host.lower() + slash + path).rstrip("/").removesuffix(".git")
     if any(character in normal_pattern for character in "*?"):

@@ -1,10 +1,13 @@
-"""Pushes to one remote: staged refs, one wildcard refspec, a lease on every ref, and the detection of symbolic refs.
+"""Pushes to one remote. Each push has an expected value for every ref (a lease) and detects symbolic refs.
 
-A push to a symbolic ref moves the branch that it points to, without a review. With protocol version 2, Git lists all
-symbolic refs. Hosts with version 0 list only the target of HEAD; there, a push through a symbolic ref is detected by
-the other ref that it moved. Neither version lists a symbolic ref to a branch that does not exist. Only branches are
-listed, because a remote may have very many tags. A state ref that points to another ref has wrong content, and its
-reader refuses it.
+A push to a symbolic ref moves the branch that this ref points to, without a review. Detection depends on the remote:
+
+- With protocol version 2, Git lists all symbolic refs to existing branches.
+- With version 0, Git lists only the target of HEAD. A push through a symbolic ref is detected afterwards, because
+  another branch has moved too.
+
+Only branches are listed, because a remote may have very many tags. State refs are not checked: the content of a
+symbolic state ref is wrong, and the code that reads the state refuses it.
 """
 
 from __future__ import annotations
@@ -57,11 +60,11 @@ class _NoOptionsError(Exception):
 
 
 class RefPusher:
-    """Pushes units through one mirror, with the mirror's `lock` and `rate_limiter`.
+    """Pushes units from one mirror to its remote.
 
-    Unless `atomic`, a refused ref does not affect other refs of the same push. Units over the rate limit are
-    PushPostponed as a whole: a unit that has been started is completed regardless of the limit. Units that have waited
-    longest are pushed first.
+    Without `atomic`, a refused ref does not affect the other refs of a push. If the rate limit does not allow a push,
+    the whole unit is postponed. If some refs of a unit are already pushed, the others follow regardless of the limit.
+    The next call pushes postponed units first.
     """
 
     def __init__(
@@ -80,24 +83,26 @@ class RefPusher:
         self._atomic = atomic
         self._can_use_options = True
         self._has_listed_refs = False
-        # Names of postponed units, in the order in which they were postponed.
+        # The names of postponed units. The next call pushes these units first, in this order.
         self._waiting: dict[str, None] = {}
 
     @property
     def can_use_push_options(self) -> bool:
-        """Whether the host supports push options; True until the host has refused one."""
+        """Whether push options can be used. This is True until a push shows that the host does not support them."""
         return self._can_use_options
 
     def push(self, units: Sequence[PushUnit], known_refs: Mapping[str, str], reserved_pushes: int = 0) -> PushReport:
-        """Push `units`, given the remote's refs as of the last fetch, and return the outcome of each.
+        """Push `units`, and return the outcome of each unit.
 
-        `reserved_pushes` of the allowed pushes per minute are kept for later calls.
+        Args:
+            known_refs: The refs of the remote at the last fetch.
+            reserved_pushes: This call leaves this number of the allowed pushes per minute to later calls.
         """
         _check_units(units)
         try:
             before = read_remote_branches(self._command)
         except GitError as error:
-            # Without the list of branches, a push might go through a symbolic ref.
+            # Push nothing, because the list of branches is necessary to detect symbolic refs.
             return PushReport({unit.name: PushFailed(error) for unit in units})
         outcomes = _find_conflicting_units(units, known_refs)
         outcomes |= {unit.name: PushFailed(symbolic) for unit in units if (symbolic := find_symbolic_ref(unit, before))}
@@ -112,17 +117,17 @@ class RefPusher:
             done_updates = [
                 update for unit in units if isinstance(outcomes[unit.name], PushDone) for update in unit.updates
             ]
-            with suppress(
-                GitError
-            ):  # The remote has the refs. With outdated tracking refs, their next push is only PushStale.
+            # Ignore an error, because the push has succeeded. An outdated tracking ref only makes the next push stale.
+            with suppress(GitError):
                 self._update_tracking_refs(done_updates)
         outcomes |= self._find_moved_refs([unit for unit in units if isinstance(outcomes[unit.name], PushDone)], before)
         return PushReport({unit.name: outcomes[unit.name] for unit in units})
 
     def _find_moved_refs(self, units: Sequence[PushUnit], before: RemoteBranches) -> dict[str, PushOutcome]:
-        """Return a failure for each unit whose push also moved another ref, on a host that does not list symbolic refs.
+        """Return a failure for each unit whose push also moved another branch through a symbolic ref.
 
-        The host is read again only if this is possible: another ref has the same commit, or the pushed ref is new.
+        The branches are read again only if such a move is possible: another branch had the same commit, or the ref is
+        new.
         """
         suspects = [unit for unit in units if can_be_symbolic(unit, before)]
         if not suspects:
@@ -143,9 +148,9 @@ class RefPusher:
                 self._waiting.pop(name, None)
 
     def push_for_review(self, commit: str, ref: str, options: Sequence[str]) -> PushOutcome:
-        """Push a commit to a ref below `refs/for/`, for which the host creates a review request and no ref.
+        """Push a commit to a ref below `refs/for/`. The host then creates a pull request instead of a ref.
 
-        There is no lease, and no ref to read afterwards.
+        Because there is no ref, the push has no expected value, and its result is not read from the remote.
         """
         if not check_ref(ref).startswith(_REVIEW_PREFIX):
             raise ValueError(f"{ref!r} is not below {_REVIEW_PREFIX}")
@@ -173,13 +178,14 @@ class RefPusher:
     def _delete_obstacles(
         self, units: Sequence[PushUnit], reserved_pushes: int
     ) -> tuple[dict[str, PushOutcome], list[PushUnit], Collection[str]]:
-        """Delete refs that block the creation of other refs.
+        """Delete the refs of `units` that prevent the creation of other refs in `units`.
 
         Returns:
-            The outcomes of failed deletions, the units without the deleted refs, and the names of units with deleted
-                refs.
+            The outcomes of failed deletions, the remaining units without the deleted refs, and the names of the units
+                with deleted refs.
         """
-        # Git refuses to create `a/b` while `a` exists, even if the same push deletes `a`.
+        # Delete `a` in an earlier push, because Git refuses to create `a/b` while `a` exists, even if the same push
+        # deletes `a`.
         created = {update.ref for unit in units for update in unit.updates if update.new is not None}
         folders = {folder for ref in created for folder in list_parent_folders(ref)}
         deletions = [
@@ -202,7 +208,8 @@ class RefPusher:
     def _push_group(
         self, group: Sequence[PushUnit], reserved_pushes: int, started_units: Collection[str] = ()
     ) -> dict[str, PushOutcome]:
-        # Each unsupported feature is switched off permanently, so that this loop ends.
+        # Try again without the feature that the host does not support. The loop ends, because a feature is never
+        # enabled again.
         while True:
             try:
                 return self._push_group_once(group, reserved_pushes, started_units)
@@ -214,7 +221,7 @@ class RefPusher:
     def _push_group_once(
         self, group: Sequence[PushUnit], reserved_pushes: int, started_units: Collection[str]
     ) -> dict[str, PushOutcome]:
-        # A unit with options is the only unit of its group.
+        # Use the options of the first unit, because a unit with options is always alone in its group.
         options = group[0].options if self._can_use_options else ()
         complete = partial(self._try_push, options=options, reserved_pushes=None)
         start = (
@@ -231,7 +238,10 @@ class RefPusher:
     def _try_push(
         self, updates: Sequence[RefUpdate], options: Sequence[str], reserved_pushes: int | None
     ) -> PushAttempt:
-        """Push once. Without `reserved_pushes` the push completes a started unit and is not postponed."""
+        """Push `updates` once, or return the seconds to wait if the rate limit does not allow the push now.
+
+        If `reserved_pushes` is None, some refs of the unit are already pushed. Then push regardless of the rate limit.
+        """
         if not updates:
             return PushAttempt(is_accepted=True)
         if reserved_pushes is None:
@@ -242,7 +252,8 @@ class RefPusher:
             with self._lock() as lock_descriptor:
                 return self._push_if_current(updates, options, lock_descriptor)
         except GitError as error:
-            # The remote may have accepted the push, so that the outcome is still open.
+            # Return a failed attempt instead of an outcome, because the remote may have accepted the push before the
+            # error.
             return PushAttempt(is_accepted=False, error=error)
 
     def _push_if_current(
@@ -252,7 +263,7 @@ class RefPusher:
         stale = [update.ref for update in updates if local_refs.get(_get_tracking_ref(update.ref)) != update.expected]
         if stale:
             return PushAttempt(is_accepted=False, reasons=dict.fromkeys(stale, "stale info"))
-        # Refs that a killed process has staged would be pushed as well.
+        # Delete the staged refs that a killed process has left, because this push would also send these refs.
         self._unstage([ref for ref in local_refs if ref.startswith(STAGING_PREFIX)], lock_descriptor)
         return self._push_staged(updates, options, lock_descriptor)
 
@@ -276,8 +287,10 @@ class RefPusher:
         update_refspecs = [f"{STAGING_PREFIX}*:refs/*"] if any(update.new is not None for update in updates) else []
         delete_refspecs = [f":{update.ref}" for update in updates if update.new is None and update.expected is not None]
         if not update_refspecs and not delete_refspecs:
-            return PushAttempt(is_accepted=True)  # Without a refspec, git would push the refs that it selects itself.
-        # Never "+" or --force: they would cancel the lease, whose expected values are the tracking refs.
+            # Do not run git without a refspec, because git then selects the refs to push.
+            return PushAttempt(is_accepted=True)
+        # Do not add "+" or --force to a refspec, because git then ignores the expected values, which are the tracking
+        # refs.
         result = self._run_push(
             [*update_refspecs, *delete_refspecs],
             options,
@@ -311,7 +324,8 @@ class RefPusher:
         if self._can_use_options and _OPTIONS_UNSUPPORTED in result.stderr:
             raise _NoOptionsError
         error = None if reasons else self._command.build_error("push", result.stderr)
-        # These two errors may concern a ref or nothing at all; the following listing of the remote decides.
+        # Do not return an error of these two classes, because its cause may be one ref of several. The caller lists the
+        # refs of the remote to determine the outcome of each unit.
         is_vague = isinstance(error, (RepositoryMissingError, GitFailedError))
         return PushAttempt(is_accepted=False, reasons=reasons, stderr=result.stderr, error=None if is_vague else error)
 
@@ -325,7 +339,8 @@ class RefPusher:
         return {ref: object_id for object_id, _, ref in (line.partition(" ") for line in lines)}
 
     def _update_tracking_refs(self, updates: Iterable[RefUpdate]) -> None:
-        # Git updates tracking refs only for its own pushes, not for refs that another replica has pushed before.
+        # Update tracking refs here for values that another replica has pushed. Git updates only those of its own
+        # pushes.
         with self._lock() as lock_descriptor:
             local_refs = self._list_refs(TRACKING_PREFIX)
             outdated = [
@@ -390,7 +405,7 @@ def _find_obstacles(unit: PushUnit, created: Set[str], folders: Set[str]) -> Ite
 
 @dataclass(frozen=True)
 class RemoteBranches:
-    """The branches of a remote at one moment: the commit of each, and the targets of symbolic refs, by full name."""
+    """The branches of a remote at one moment, by full name: their commits, and the targets of symbolic refs."""
 
     commits: Mapping[str, str]
     symbolic_targets: Mapping[str, str]
@@ -414,18 +429,22 @@ def read_remote_branches(command: GitCommand) -> RemoteBranches:
 
 
 def find_symbolic_ref(unit: PushUnit, refs: RemoteBranches) -> SymbolicRefError | None:
-    """Return the reason why a unit must not be pushed if one of its refs is symbolic."""
+    """Return an error if a ref of the unit is symbolic, so that the unit must not be pushed. Otherwise return None."""
     ref = next((update.ref for update in unit.updates if update.ref in refs.symbolic_targets), None)
     if ref is None:
         return None
     return SymbolicRefError(
-        f"{ref} is a symbolic ref to {refs.symbolic_targets[ref]} at the remote, so that a push to it would move that"
-        " ref without a review; nothing was pushed: delete it with git symbolic-ref --delete"
+        f"{ref} is a symbolic ref to {refs.symbolic_targets[ref]} at the remote, and nothing was pushed: a push would"
+        f" move {refs.symbolic_targets[ref]} without a review; delete the symbolic ref on the host with"
+        f" `git symbolic-ref --delete {ref}`"
     )
 
 
 def can_be_symbolic(unit: PushUnit, refs: RemoteBranches) -> bool:
-    """Return whether a push of the unit may move another ref, judging by the branches before the push."""
+    """Return whether a ref of the unit could be symbolic, so that its push would move another branch.
+
+    This is possible if the ref is new, or if another branch of `refs` has the same commit.
+    """
     return any(
         _is_moving(update) and (update.expected is None or _is_commit_shared(update, refs)) for update in unit.updates
     )
@@ -434,11 +453,11 @@ def can_be_symbolic(unit: PushUnit, refs: RemoteBranches) -> bool:
 def find_ref_moved_by_push(
     unit: PushUnit, before: RemoteBranches, after: RemoteBranches, pushed: Collection[str]
 ) -> SymbolicRefError | None:
-    """Return an error if the push of a unit also moved a branch outside of `pushed`.
+    """Return an error if the push of a unit also moved a branch that is not in `pushed`. Otherwise return None.
 
-    Such a branch had the commit of a pushed ref before the push, and has it after the push.
+    Such a branch had the same commit as a ref of the unit, both before and after the push.
     """
-    # The push cannot have gone through a symbolic ref whose target is another branch.
+    # Omit symbolic refs that Git lists, because a push cannot move the ref itself, but only its target.
     other_refs = {
         ref: value for ref, value in after.commits.items() if ref not in pushed and ref not in after.symbolic_targets
     }
@@ -447,9 +466,9 @@ def find_ref_moved_by_push(
             previous = before.commits.get(ref)
             if (value, previous) == (update.new, update.expected):
                 return SymbolicRefError(
-                    f"the push to {update.ref} has also moved {ref}, so that one is a symbolic ref to the other at the"
-                    f" remote: the content of {update.ref} is on {ref} without a review; delete the symbolic ref and"
-                    f" restore {ref} (before: {previous or 'absent'})"
+                    f"the push to {update.ref} has also moved {ref}, because one of these refs is a symbolic ref to the"
+                    f" other at the remote: {ref} now contains the content of {update.ref} without a review; delete the"
+                    f" symbolic ref, and restore {ref} (before the push: {previous or 'absent'})"
                 )
     return None
 

@@ -1,6 +1,6 @@
-"""Outcomes of pushes: which units are done, stale, refused, failed or postponed, and which units are pushed again.
+"""Outcomes of pushes, and the rules that decide which units of a failed push are pushed again.
 
-This module starts no process: the functions receive callbacks that push and list refs.
+This module starts no process. Its functions receive callbacks that push and list refs.
 """
 
 from __future__ import annotations
@@ -12,25 +12,26 @@ from dataclasses import dataclass, field, replace
 from reconciler.catalog.files import ObjectId
 from reconciler.git.errors import GitError, GitFailedError
 
-# Reasons that Git reports for refs that were refused because of another ref, or for no specific ref.
+# Reasons that do not show which ref is the cause: Git reports them for refs that were refused because of another ref.
 _UNSPECIFIC_REASONS = (
     "atomic push failed", "atomic push failure", "atomic transaction failed", "transaction failed",
     "pre-receive hook declined", "unpacker error", "failed to update ref", "failed to lock", "remote failed",
 )  # fmt: skip
 _STALE_REASONS = ("stale info", "fetch first", "reference already exists", "incorrect old value provided")
-# Temporary failures of the host: the same push may succeed later.
+# Reasons for temporary failures of the host. The same push may succeed later.
 _TEMPORARY_REASONS = ("transaction failed", "failed to update ref", "failed to lock", "unpacker error", "remote failed")
 _COMMIT_ALREADY_IN_REQUEST = "new commit is same with old commit"
-RATE_LIMIT_MESSAGE = "the limit of pushes per minute to its remote is reached; the rest follows"
+RATE_LIMIT_MESSAGE = "the limit of pushes per minute for the remote is reached; a later pass pushes the rest"
 ListRemoteRefs = Callable[[], Mapping[str, str]]
 
 
 @dataclass(frozen=True)
 class RefUpdate:
-    """Move `ref` from `expected` to `new`. None means absent: new=None deletes, and expected=None creates.
+    """An update that moves `ref` from `expected` to `new`.
 
-    If `new` equals `expected`, nothing moves, and the unit is stale if the ref has moved. For an absent ref only the
-    last fetch is compared, because a push cannot express this.
+    If `new` is None, the ref is deleted. If `expected` is None, the ref is created. If `new` equals `expected`, the ref
+    does not move, but the unit becomes PushStale if another writer has moved the ref. If both are None, only the refs
+    of the last fetch are checked, because a push cannot request that a ref is absent.
     """
 
     ref: str
@@ -40,9 +41,10 @@ class RefUpdate:
 
 @dataclass(frozen=True)
 class PushUnit:
-    """Ref updates that happen all together or not at all. A host without atomic pushes receives the last update last.
+    """Ref updates that are applied all together or not at all.
 
-    `options` are push options, for example to create a pull request without an API token.
+    If a host does not support atomic pushes, the last update is pushed after all others. `options` are push options,
+    which can create a pull request without an API token.
     """
 
     name: str
@@ -52,35 +54,37 @@ class PushUnit:
 
 @dataclass(frozen=True)
 class PushDone:
-    """The remote has the new values, regardless of who pushed them."""
+    """The remote has the new values of all refs of the unit. This writer or another writer has pushed them."""
 
 
 @dataclass(frozen=True)
 class PushStale:
-    """Another writer moved this ref since the last fetch. Fetch and plan again."""
+    """Another writer has moved `ref` since the last fetch. The target must be fetched and planned again."""
 
     ref: str
 
 
 @dataclass(frozen=True)
 class PushRefused:
-    """The host declined with this message, and will decline the same content again."""
+    """The host refused the push with this message, and would refuse a push of the same content again."""
 
     message: str
 
 
 @dataclass(frozen=True)
 class PushFailed:
-    """The push did not succeed; `error.next_step` names the reaction."""
+    """The push failed. `error.next_step` contains the necessary reaction."""
 
     error: GitError
 
 
 @dataclass(frozen=True)
 class PushPostponed:
-    """The push has not started, or its result is still unknown; the next pass continues. `reason` names the cause.
+    """The push has not started, or its result is not known yet. A later pass pushes again.
 
-    `seconds` is the time until it may continue; None if the end of the running operation starts the next pass.
+    Attributes:
+        reason: The cause, for messages.
+        seconds: The time until the push is allowed. None if the end of a running operation starts the next pass.
     """
 
     reason: str
@@ -92,7 +96,7 @@ PushOutcome = PushDone | PushStale | PushRefused | PushFailed | PushPostponed
 
 @dataclass(frozen=True)
 class PushReport:
-    """The outcome of each unit by its name."""
+    """The outcomes of a push, by the names of the units."""
 
     outcomes: Mapping[str, PushOutcome] = field(default_factory=dict)
 
@@ -101,20 +105,22 @@ class PushReport:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every unit is done."""
+        """Whether the outcome of every unit is PushDone."""
         return all(isinstance(outcome, PushDone) for outcome in self.outcomes.values())
 
     @property
     def stale_units(self) -> tuple[str, ...]:
-        """Names of units with a ref that another writer has moved."""
+        """The names of the units with the outcome PushStale."""
         return tuple(name for name, outcome in self.outcomes.items() if isinstance(outcome, PushStale))
 
 
 @dataclass(frozen=True)
 class PushAttempt:
-    """Result of one push: accepted, or the rejection reasons by ref from `--porcelain`, and Git's stderr.
+    """The result of one `git push`.
 
-    With `wait_seconds`, nothing was pushed; the push is allowed after this time.
+    Attributes:
+        reasons: The reasons of rejected refs, by ref, from `git push --porcelain`.
+        wait_seconds: The time until the rate limit allows the push. None if git was started.
     """
 
     is_accepted: bool
@@ -128,7 +134,7 @@ TryPush = Callable[[Sequence[RefUpdate]], PushAttempt]
 
 
 def read_porcelain(lines: Iterable[str]) -> dict[str, str]:
-    """Return the reason by remote ref for each ref that `git push --porcelain` reports as rejected."""
+    """Parse the output of `git push --porcelain`, and return the rejected refs of the remote with their reasons."""
     rejected = (line.split("\t") for line in lines if line.startswith("!\t"))
     return {fields[1].partition(":")[2]: _parse_reason(fields[2]) for fields in rejected if len(fields) == 3}
 
@@ -139,9 +145,11 @@ def _parse_reason(summary: str) -> str:
 
 
 def group_units(units: Iterable[PushUnit], max_refs: int, waiting: Iterable[str] = ()) -> Iterator[list[PushUnit]]:
-    """Yield groups of whole units with at most `max_refs` refs, sorted by name; `waiting` units first, in their order.
+    """Divide units into groups with at most `max_refs` refs, and yield the groups. A unit is never divided.
 
-    A larger unit is a group of its own. So is a unit with options, because options belong to a whole push.
+    Units whose names are in `waiting` come first, in the order of `waiting`. The others are sorted by name. A unit with
+    more than `max_refs` refs is alone in its group. A unit with push options is alone too, because options apply to a
+    whole push.
     """
     group: list[PushUnit] = []
     order = {name: index for index, name in enumerate(waiting)}
@@ -159,11 +167,11 @@ def group_units(units: Iterable[PushUnit], max_refs: int, waiting: Iterable[str]
 def push_until_settled(
     units: Sequence[PushUnit], try_push: TryPush, list_remote_refs: ListRemoteRefs
 ) -> dict[str, PushOutcome]:
-    """Push `units` until each has an outcome.
+    """Push `units` until each unit has an outcome.
 
-    After a failure the remote is read again, and units that are present are done. Units that the failure names get
-    their outcome; the others are pushed again unchanged. If the failure names no unit, the group is halved until the
-    failing unit is alone.
+    After a failed push, list the refs of the remote. A unit is done if the remote has its values. A unit that the
+    failure names gets a failed outcome. The other units are pushed again. If the failure names no unit, the group is
+    divided into halves until the failing unit is alone.
     """
     outcomes: dict[str, PushOutcome] = {}
     groups = deque([list(units)])
@@ -204,7 +212,11 @@ def _sort_group(
 
 
 def determine_outcome(unit: PushUnit, attempt: PushAttempt, remote: Mapping[str, str]) -> PushOutcome | None:
-    """Return the certain outcome of a unit after a failed push, given the remote's refs; None if it may be pushed."""
+    """Return the outcome of a unit after a failed push. Return None if the unit may be pushed again.
+
+    Args:
+        remote: The refs of the remote after the push.
+    """
     missing = _remove_present_updates(unit, remote).updates
     if not missing:
         return PushDone()
@@ -219,8 +231,12 @@ def determine_outcome(unit: PushUnit, attempt: PushAttempt, remote: Mapping[str,
 
 
 def determine_unlisted_outcome(unit: PushUnit, attempt: PushAttempt, error: GitError) -> PushOutcome:
-    """Return the outcome of a push to a ref that the remote never lists; `error` is derived from Git's stderr."""
-    # Gitea's response to a commit that its pull request already contains.
+    """Return the outcome of a push to a ref that the remote does not create, such as `refs/for/main`.
+
+    Args:
+        error: The error that the stderr of git describes.
+    """
+    # Treat this reason as success, because Gitea returns it if the pull request already contains the commit.
     if attempt.is_accepted or set(attempt.reasons.values()) == {_COMMIT_ALREADY_IN_REQUEST}:
         return PushDone()
     return _determine_final_outcome(unit, attempt) if attempt.reasons else PushFailed(error)
@@ -253,7 +269,7 @@ def _format_reason(reason: str, unit: PushUnit, attempt: PushAttempt) -> str:
     remote_lines = [
         line.removeprefix("remote:").strip() for line in attempt.stderr.splitlines() if line.startswith("remote:")
     ]
-    # Lines of a hook may concern any ref; lines that name refs of other units are dropped.
+    # Omit lines that name refs of other units, because a hook prints its output for all refs together.
     lines = [
         line for line in remote_lines if not _is_redundant_line(line) and not any(ref in line for ref in other_refs)
     ]
@@ -276,11 +292,13 @@ def _split_remaining(group: Sequence[PushUnit], remaining: list[PushUnit]) -> li
 def push_in_two_steps(
     units: Sequence[PushUnit], try_push: TryPush, list_remote_refs: ListRemoteRefs, finish: TryPush | None = None
 ) -> dict[str, PushOutcome]:
-    """Push `units` to a host without atomic pushes: the last update of a unit only after its other updates.
+    """Push `units` to a host without atomic pushes. Push the last update of each unit after its other updates.
 
-    `finish` pushes the last update of a partly pushed unit and must not be postponed. A killed or refused push leaves
-    drafts without their state. The next pass then finds the same draft heads that it would write, and only adds the
-    state.
+    The last update of a unit with several refs moves the state. If it fails, the remote has drafts without their state.
+    The next pass then plans the same drafts, and pushes only the state.
+
+    Args:
+        finish: Pushes the last update of a unit whose other updates are pushed. It must ignore the rate limit.
     """
     first_updates = [replace(unit, updates=unit.updates[:-1]) for unit in units if len(unit.updates) > 1]
     outcomes = push_until_settled(first_updates, try_push, list_remote_refs) if first_updates else {}
@@ -292,7 +310,10 @@ def push_in_two_steps(
 
 
 def find_ref_name_conflict(update: RefUpdate, names: Set[str], folders: Set[str]) -> str | None:
-    """Return the ref or folder of refs that blocks the creation of `update`: Git cannot store both `a` and `a/b`."""
+    """Return the existing ref, or folder of refs, that prevents the creation of a ref. Return None if there is none.
+
+    For example, `a` prevents the creation of `a/b`, because Git cannot store both.
+    """
     if update.new is None or update.ref in names:
         return None
     if update.ref in folders:
@@ -301,6 +322,6 @@ def find_ref_name_conflict(update: RefUpdate, names: Set[str], folders: Set[str]
 
 
 def list_parent_folders(ref: str) -> list[str]:
-    """Return the folders that contain a ref, innermost last."""
+    """Return the folders that contain a ref, e.g. "refs/heads/a/b" -> ["refs/heads", "refs/heads/a"]."""
     parts = ref.split("/")
     return ["/".join(parts[:count]) for count in range(2, len(parts))]

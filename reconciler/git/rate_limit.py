@@ -1,4 +1,4 @@
-"""A limit on the number of pushes per minute."""
+"""A limit for the number of pushes per minute to one remote."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ _MINUTE = 60.0
 
 
 class PushRateLimiter:
-    """Allows at most `per_minute` calls of `acquire` in any 60 seconds and delays the others; 0 means no limit.
+    """Allows at most `per_minute` calls of `acquire` in any 60 seconds. 0 means no limit.
 
-    A caller that would have to wait longer than `max_wait_seconds` is refused. `on_wait` is called with the number of
-    seconds before each wait, and with 0 after it. The limiter may be shared by threads: they wait one after the other.
+    Other calls wait, but not longer than `max_wait_seconds`: a call that must wait longer is refused. `on_wait` is
+    called with the number of seconds before a wait, and with 0 after it. Threads can share one limiter. Their calls
+    wait one after the other.
     """
 
     def __init__(
@@ -36,14 +37,15 @@ class PushRateLimiter:
         self._call_times: deque[float] = deque(maxlen=max(per_minute, 1))
 
     def acquire(self, reserved: int = 0) -> float | None:
-        """Return None when the call is allowed, possibly after a wait, or the number of seconds until it would be.
+        """Wait until a push is allowed, and return None. If the wait is too long, return its seconds without waiting.
 
-        `reserved` calls of the minute are kept for later callers.
+        Args:
+            reserved: This call leaves this number of the pushes per minute to later calls.
         """
         if not self._per_minute:
             return None
         with self._lock:
-            # A caller without a maximum wait need not leave calls to others.
+            # Ignore `reserved` if the maximum wait is infinite, because later calls can then always wait.
             limit = self._per_minute if math.isinf(self._max_wait_seconds) else self._per_minute - reserved
             wait_seconds = self._compute_wait(limit) if limit > 0 else _MINUTE
             if wait_seconds > self._max_wait_seconds or limit <= 0:
@@ -52,7 +54,7 @@ class PushRateLimiter:
         return None
 
     def acquire_unconditionally(self) -> None:
-        """Count a call that completes an earlier one and must not be refused; wait first if the wait is short."""
+        """Count a push that must not be refused, because it completes an earlier push. Wait only for a short time."""
         if self._per_minute:
             with self._lock:
                 wait_seconds = self._compute_wait(self._per_minute)
@@ -72,9 +74,9 @@ class PushRateLimiter:
 
 
 class PushRateLimiters:
-    """The rate limiters of all remotes of a process, so that all pushes to one remote share one limit.
+    """The rate limiters of a process, one for each remote, so that all pushes to one remote share one limit.
 
-    `on_wait` is called with the address of the remote and the number of seconds.
+    `on_wait` is called with the address of the remote and the number of seconds that a push waits.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class PushRateLimiters:
         self._rate_limiters: dict[str, PushRateLimiter] = {}
 
     def get(self, url: str, per_minute: int) -> PushRateLimiter:
-        """Return the rate limiter for pushes to an address."""
+        """Return the rate limiter for pushes to a remote. The first call for an address creates the limiter."""
         if url not in self._rate_limiters:
             on_wait = partial(self._on_wait, url) if self._on_wait else lambda seconds: None
             self._rate_limiters[url] = PushRateLimiter(

@@ -1,4 +1,4 @@
-"""Resolution of a configuration location: a repository to mirror, or a plain folder to read."""
+"""The location of a config: a Git repository that is mirrored, or a plain folder that is read directly."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from reconciler.git.url import GitUrl, check_url_allowed, find_parent_location, 
 
 @dataclass(frozen=True)
 class RepositorySource:
-    """Configuration in a repository."""
+    """A config in a Git repository."""
 
     url: GitUrl
 
 
 @dataclass(frozen=True)
 class FolderSource:
-    """Configuration in a plain folder with an absolute path."""
+    """A config in a plain folder with an absolute path."""
 
     url: GitUrl
 
     @property
     def path(self) -> Path:
-        """The folder's path."""
+        """The path of the folder."""
         return Path(self.url.text)
 
 
@@ -33,14 +33,14 @@ RepositoryOrFolder = RepositorySource | FolderSource
 
 
 def resolve_source(text: str, base: str = "", options: GitOptions | None = None) -> RepositoryOrFolder:
-    """Return the source that CONFIG names: a Git URL, a bare repository, or a plain folder, relative to `base`.
+    """Return the config location that `text` names: a Git URL, or the path of a bare repository or a folder.
 
-    Without `base`, relative paths start at the current folder. A path to a folder is read as it is on disk, also when
-    it is a work tree; `file://` selects its repository.
+    Relative paths start at `base`. If `base` is empty, they start at the current folder. A folder is read as it is on
+    disk, even if it is a work tree. A `file://` URL of a work tree means its Git repository.
 
     Raises:
         UrlRefusedError: The address is malformed or not allowed.
-        RepositoryMissingError: There is no repository or folder at the path.
+        RepositoryMissingError: The path contains no repository or folder.
     """
     url = parse_url(text, base)
     if not url.is_local:
@@ -56,11 +56,11 @@ def resolve_source(text: str, base: str = "", options: GitOptions | None = None)
 
 
 def resolve_repository(text: str, source: RepositoryOrFolder, options: GitOptions, base: str = "") -> GitUrl:
-    """Return the address that `spec.git.repo` names inside `source`.
+    """Return the address of a repository that a Repository object names in `spec.git.repo`.
 
-    Relative addresses start at `base`, or without it at the folder that contains `source`. A remote configuration may
-    name local repositories only if `allowed_urls` lists them, because it must not give access to the machine of the
-    daemon.
+    Relative addresses start at `base`. If `base` is empty, they start at the folder that contains the config `source`.
+    If the config is remote, local repositories must be in `allowed_urls`, because a remote config must not have access
+    to the daemon's machine.
 
     Raises:
         UrlRefusedError: The address is malformed or not allowed.
@@ -68,7 +68,9 @@ def resolve_repository(text: str, source: RepositoryOrFolder, options: GitOption
     url = parse_url(text, base or find_parent_location(source.url))
     check_url_allowed(url, options.allowed_urls)
     if url.is_local and not source.url.is_local and not options.allowed_urls:
-        raise UrlRefusedError(f"{url.text!r} is local: a remote configuration must not name it without allowed_urls")
+        raise UrlRefusedError(
+            f"{url.text!r} is a local repository: a remote config may name it only if `git.allowed_urls` contains it"
+        )
     return url
 
 

@@ -1,4 +1,4 @@
-"""Upstream packages: folders of repositories at a branch, tag or commit. Each repository is fetched once."""
+"""Upstream packages: folders of repositories at a branch, tag or commit. Each repository is fetched only once."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _ID = re.compile(r"[0-9a-f]{40}")
 
 
 class UpstreamPackages:
-    """Fetches packages by the addresses of their repositories. Use it as a context manager, which ends its processes.
+    """Fetches upstream packages. Use an object as a context manager, so that its git processes are ended.
 
-    `skipped_paths` are the links and submodules in fetched packages; they are never copied.
+    `skipped_paths` contains the links and submodules of the fetched packages, which are not copied.
     """
 
     def __init__(self, open_mirror: Callable[[str], Mirror]) -> None:
@@ -43,7 +43,7 @@ class UpstreamPackages:
         self._repositories.clear()
 
     def fetch(self, repo: str, directory: str, ref: str) -> FetchedPackage:
-        """Return the package in a folder of a repository; a tag takes precedence over a branch with the same name.
+        """Return the package in a folder of a repository. If a tag and a branch have the name `ref`, use the tag.
 
         Raises:
             GitError: The repository, ref or folder does not exist or cannot be fetched.
@@ -95,12 +95,12 @@ def _check_package_path(path: str, mirror: Mirror) -> str:
 
 
 def _is_surrogate(character: str) -> bool:
-    # Bytes that are not UTF-8 in a tree are read as surrogates.
+    # Python replaces bytes that are not UTF-8 by surrogates when it decodes the paths of a tree.
     return "\ud800" <= character <= "\udfff"
 
 
 def _resolve(mirror: Mirror, folder: str, ref: str) -> tuple[str, CommitId]:
-    """Return the resolved ref and its commit."""
+    """Return the name of the tag, branch or commit that was found, and its commit."""
     candidates = list_ref_candidates(folder, ref)
     for candidate in candidates:
         for name in (f"refs/tags/{candidate}", f"refs/heads/{candidate}", candidate):
@@ -115,6 +115,6 @@ def _format_missing_ref(mirror: Mirror, candidates: tuple[str, ...]) -> str:
     *qualified, ref = candidates
     names = sorted({name.split("/", 2)[2] for name in mirror.refs()})
     similar = get_close_matches(candidates[0], names, 3, 0.7) + get_close_matches(ref, names, 3, 0.5)
-    hint = f"; it has {', '.join(dict.fromkeys(similar))}" if similar else ""
+    hint = f"; similar names: {', '.join(dict.fromkeys(similar))}" if similar else ""
     alternatives = f" (nor {', '.join(qualified)})" if qualified else ""
-    return f'{mirror.url} has no branch or tag "{ref}"{alternatives}, and this is not a full commit id{hint}'
+    return f'{mirror.url} has no branch or tag "{ref}"{alternatives}, and the name is not a full commit ID{hint}'

@@ -1,4 +1,4 @@
-"""Repository addresses: parsing, comparison, the allow-list, and the refusal of addresses with credentials."""
+"""Addresses of repositories: parsing, comparison, and the allow-list. Addresses with credentials are refused."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ _PORTS = {"https": 443, "http": 80, "ssh": 22}
 
 @dataclass(frozen=True)
 class GitUrl:
-    """Address of one repository, without credentials: `parse_url` refuses addresses that contain them.
+    """The address of one repository. It never contains credentials, because `parse_url` refuses them.
 
     Attributes:
-        text: The normal form for messages, files and comparison: a URL, or an absolute path for a local repository.
-        connection_url: The form that is passed to git.
+        text: The normalized address for messages, files and comparison: a URL, or the absolute path of a local
+            repository.
+        connection_url: The address that is passed to git.
     """
 
     text: str
@@ -41,19 +42,19 @@ class GitUrl:
 
     @property
     def is_local(self) -> bool:
-        """Whether the repository is in the file system of this machine."""
+        """Whether the repository is in a folder on this machine."""
         return self.scheme == "file"
 
     @property
     def identity(self) -> str:
-        """The normal form that is equal for all spellings of one repository; only for comparison, never for access."""
+        """A text that is equal for all spellings of the address of one repository. Use it only for comparison."""
         return _find_local_identity(self.text) if self.is_local else normalize_repository_url(self.text)
 
 
 def parse_url(text: str, base: str = "") -> GitUrl:
-    """Parse an address. Relative paths are resolved against the folder or URL `base` ("": the current folder).
+    """Parse an address: an https://, http://, ssh:// or file:// URL, `user@host:path`, or a path.
 
-    Accepted are https://, http://, ssh:// and file:// URLs, `user@host:path`, and paths.
+    A relative path starts at the folder or URL `base`. If `base` is empty, it starts at the current folder.
 
     Raises:
         UrlRefusedError: The address is malformed.
@@ -64,10 +65,10 @@ def parse_url(text: str, base: str = "") -> GitUrl:
     if _WITH_SCHEME.match(text):
         return _parse_with_scheme(text)
     if _HELPER.match(text):
-        raise UrlRefusedError(f"the URL {redact_url(text)!r} must not name a remote helper")
+        raise UrlRefusedError(f"the URL {redact_url(text)!r} must not start with a Git remote helper such as ext::")
     scp = _SCP_STYLE.match(text)
     if scp and scp["host"].lower() in _SCHEMES:
-        raise UrlRefusedError(f"the URL {redact_url(text)!r} must have two slashes after its scheme")
+        raise UrlRefusedError(f"the URL {redact_url(text)!r} must have :// after its scheme")
     if scp and not text.startswith(("/", "./", "../")) and "/" not in text.split(":", 1)[0]:
         return _create_remote_url(text, "ssh", text, unquote(scp["path"]))
     return _resolve(text, base)
@@ -81,9 +82,9 @@ def _refuse_unusable(text: str) -> None:
 def _refuse_credentials(text: str) -> None:
     if has_credentials(text):
         raise CredentialInUrlError(
-            f"the URL {redact_url(text)!r} must be written without user name, password or token (removed here): put"
-            " them into the file that git.credentials_file names; write an @ of a path as %40, and a local path that"
-            " has one as ./path (CredentialInUrl)"
+            f"the URL {redact_url(text)!r} must not contain a user name, password or token (removed here): put"
+            " credentials into the file of the setting `git.credentials_file`; if the @ belongs to a path, write %40"
+            " in a URL, and start a local path with ./ (CredentialInUrl)"
         )
 
 
@@ -101,7 +102,9 @@ def _parse_with_scheme(text: str) -> GitUrl:
             f'the URL {redact_url(text)!r} must start with https://, ssh:// or file://, not "{scheme}://"'
         )
     if not host or host.startswith("-") or parts.query or parts.fragment or "\\" in text or " " in text:
-        raise UrlRefusedError(f"the URL {redact_url(text)!r} must have a host and a path and nothing after it")
+        raise UrlRefusedError(
+            f"the URL {redact_url(text)!r} must have a host and a path, and no spaces, query or fragment"
+        )
     user = f"{parts.username}@" if scheme == "ssh" and parts.username else ""
     if user.startswith("-"):
         raise UrlRefusedError(f"the URL {redact_url(text)!r} is malformed")
@@ -112,9 +115,11 @@ def _parse_with_scheme(text: str) -> GitUrl:
 
 
 def _create_remote_url(text: str, scheme: str, connection_url: str, path: str) -> GitUrl:
-    # A path with ".." (also written as %2e%2e) would leave the allowed prefix.
+    # Refuse "..", also written as %2e%2e, because git could then leave the folder that the allow-list allows.
     if ".." in path.split("/") or path.lstrip("/").startswith("-") or not path.strip("/"):
-        raise UrlRefusedError(f"the URL {redact_url(text)!r} must have a plain path")
+        raise UrlRefusedError(
+            f'the URL {redact_url(text)!r} must have a path without ".." that does not start with "-"'
+        )
     checked_scheme: Scheme = "https" if scheme == "https" else "http" if scheme == "http" else "ssh"
     return GitUrl(text, checked_scheme, connection_url)
 
@@ -147,7 +152,7 @@ def _split_host(url: str) -> tuple[str, str]:
 
 
 def _find_local_identity(path: str) -> str:
-    """Return the folder that Git uses for a path: `.git` of the work tree, the path itself, or the path with `.git`."""
+    """Return the folder that git uses for a local path `p`: the first of `p/.git`, `p` and `p.git` that exists."""
     for folder in (f"{path}/.git", path, f"{path}.git"):
         if (Path(folder) / "HEAD").exists():
             return str(Path(folder).resolve())
@@ -155,7 +160,7 @@ def _find_local_identity(path: str) -> str:
 
 
 def find_parent_location(url: GitUrl) -> str:
-    """Return the folder or URL that contains this repository: the `base` of relative addresses written inside it."""
+    """Return the folder or URL that contains a repository. Relative addresses in the repository start there."""
     if url.is_local:
         return posixpath.dirname(url.text)
     head, path = _split_host(url.connection_url)
@@ -163,9 +168,9 @@ def find_parent_location(url: GitUrl) -> str:
 
 
 def split_host_and_path(url: GitUrl) -> tuple[str, str]:
-    """Return the host ("" for a local repository) and the path of a repository, for any access protocol.
+    """Return the host and the path of a repository, without the protocol. The host of a local repository is "".
 
-    The path has no slash at either end and no `.git`. The host has no user and no port.
+    The host has no user and no port. The path has no slash at its start and end, and no suffix `.git`.
     """
     if url.is_local:
         return "", url.text.strip("/").removesuffix(".git")
@@ -176,15 +181,20 @@ def split_host_and_path(url: GitUrl) -> tuple[str, str]:
 
 
 def check_url_allowed(url: GitUrl, allowed: tuple[str, ...]) -> None:
-    """Raise UrlRefusedError unless a pattern matches. Without patterns, all addresses except plain http are allowed.
+    """Check that `allowed` contains a pattern for an address. If `allowed` is empty, forbid only http://.
 
-    A pattern with `*` or `?` is a glob over the whole address. Any other pattern is the address itself or a folder
-    above it. Local repositories are matched by their path, or as file:// URLs.
+    A pattern with `*` or `?` must match the whole address. Any other pattern is an address, or the start of the address
+    up to a slash. A pattern for a local repository is a path or a file:// URL.
+
+    Raises:
+        UrlRefusedError: The address is not allowed.
     """
     if not allowed and url.scheme == "http":
-        raise UrlRefusedError(f"{url.text!r} must use https: http is allowed only where allowed_urls names it")
+        raise UrlRefusedError(
+            f"{url.text!r} must use https: http is allowed only if `git.allowed_urls` contains the address"
+        )
     if allowed and not any(_matches(form, pattern) for form in _list_forms(url) for pattern in allowed):
-        raise UrlRefusedError(f"{url.text!r} is not among the allowed_urls of the settings")
+        raise UrlRefusedError(f"{url.text!r} must match a pattern of the setting `git.allowed_urls`")
 
 
 def _list_forms(url: GitUrl) -> tuple[str, ...]:

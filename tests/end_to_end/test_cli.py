@@ -400,7 +400,7 @@ def test_a_demo_that_has_nowhere_to_stand(tmp_path: Path) -> None:
         pytest.param(
             ["status", "--fleet", "catalog.git"], "contains no status: run `reconciler sync`", id="no-status-yet"
         ),
-        pytest.param(["demo", "config"], "must be absent or empty", id="demo-would-overwrite"),
+        pytest.param(["demo", "config"], "must not exist or must be empty", id="demo-would-overwrite"),
     ],
 )
 def test_what_cannot_run_ends_with_3_and_one_sentence(world: Path, arguments: list[str], says: str) -> None:

@@ -173,7 +173,9 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, host: GitHost) -> N
     mirror = open_mirror(tmp_path, f"{host.url}/a.git", login_of(host))
     (tmp_path / "credentials").unlink()
 
-    with pytest.raises(AccessDeniedError, match=r"git\.credentials_file .*credentials cannot be read"):
+    with pytest.raises(
+        AccessDeniedError, match=r"credentials, the file of the setting `git\.credentials_file`, cannot be read"
+    ):
         mirror.fetch("config")
 
 

@@ -94,7 +94,7 @@ def test_a_symbolic_ref_to_a_branch_that_does_not_exist_is_found_by_what_it_made
     failed = report["x"]
     assert isinstance(failed, PushFailed)
     assert f"the push to {DRAFT} has also moved {CLUSTER}" in failed.error.full_message
-    assert "before: absent" in failed.error.full_message
+    assert "before the push: absent" in failed.error.full_message
 
 
 UNIT = PushUnit("x", (RefUpdate(DRAFT, "2", "1"),))

@@ -218,7 +218,7 @@ def test_config_file_name_that_is_not_utf8_is_reported(kind: str, name: bytes, g
     assert [finding.code for finding in after.findings] == ["FileUnreadable"]
     shown = name.decode("utf-8", "backslashreplace")
     assert after.findings[0].location.file == shown
-    assert after.findings[0].message == f"{shown}: the name must be UTF-8 that a repository may hold"
+    assert after.findings[0].message == f"{shown}: the name must be valid UTF-8 and allowed in a Git repository"
     assert set(after.outcomes.values()) == {"draft"}
     assert world.sync().is_unchanged
 
@@ -255,4 +255,4 @@ def test_validate_and_plan_report_a_malformed_name(
         ["plan", str(world.config), *fleet],
     ):
         assert run(command) in {1, 2}
-        assert "the name must be UTF-8" in capsys.readouterr().out
+        assert "the name must be valid UTF-8" in capsys.readouterr().out

@@ -254,7 +254,7 @@ def test_a_commit_that_exists_only_in_the_checkout_must_be_pushed(world: History
 
     result = run_verify(world, "berlin", "--at", "HEAD", folder=clone)
 
-    assert (result.returncode, "push it first" in result.stderr) == (3, True)
+    assert (result.returncode, "push the commit" in result.stderr) == (3, True)
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ SCHEMA = CONFIG / "schema.json"
 DEVIATIONS = "D1, D3, D4, D5, D6, D7, D8, D9, D10, D11, D12, D13, D14, D15, D16, D17, D18, D19, D22"
 MERGE_KEYS = "conflict_policy, deviations, list_keys, profile"
 AUTHOR = '"reconciler <reconciler@localhost>"'
-APART = "branch and removals_branch must not be equal, and neither may be below the other"
+APART = "`branch` and `removals_branch` must not be equal, and neither may be a folder that contains the other"
 ADDRESS = 'must be host:port, for example "127.0.0.1:8080" or "[::]:8080"; port 0 selects any free port'
-SECRET = "must have secret_file if listen is set: the server accepts only signed webhooks"
+SECRET = "must contain `secret_file` if `listen` is set, because the server accepts only signed webhooks"
 SHARD = "must be i/n, shard i of n with 1 <= i <= n <= 1,000, for example 2/5; 1/1 has all targets"
 TOP = (
     "approvals, cache, config, drafts, fleet, forge, functions, git, guards, limits, log, max_backoff_seconds, merge, "
@@ -164,7 +164,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "git: {remotes: [{url: github.com}]}\n",
             [
                 (
-                    "1: git.remotes.0: must have a limit: max_refs_per_push or max_pushes_per_minute, "
+                    "1: git.remotes.0: must contain a limit: `max_refs_per_push` or `max_pushes_per_minute`, "
                     "not {'url': 'github.com'}"
                 )
             ],
@@ -199,7 +199,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "forge: {hosts: [{url: https://github.com, kind: github}]}\n",
             [
                 (
-                    "1: forge.hosts.0: must have token_file, or on GitHub app_id and app_key_file, "
+                    "1: forge.hosts.0: must contain `token_file`, or on GitHub `app_id` and `app_key_file`, "
                     "not {'url': 'https://github.com', 'kind': 'github'}"
                 )
             ],

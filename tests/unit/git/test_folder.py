@@ -67,8 +67,8 @@ def test_unreadable_file_affects_only_itself(folder: Path) -> None:
     assert sorted(content.files) == ["a.yaml", "deep/er/run.sh", "just-fits"]
     assert content.unreadable_reasons == {
         "large": "the file must have at most 100 bytes",
-        "git~1": "the name must be UTF-8 that a repository may hold",
-        "caf\\xe9": "the name must be UTF-8 that a repository may hold",
+        "git~1": "the name must be valid UTF-8 and allowed in a Git repository",
+        "caf\\xe9": "the name must be valid UTF-8 and allowed in a Git repository",
     }
 
 
