@@ -1,7 +1,6 @@
-"""The composition root: build the real adapters from the settings and connect them.
+"""The composition root: create the services for Git, files and the network from the settings, and connect them.
 
-All other packages receive these adapters as values or Protocols. Decisions about packages and targets do not belong
-here.
+All other packages receive these services as arguments. Decisions about packages and targets do not belong here.
 """
 
 from reconciler.bootstrap.config_location import ConfigLocation, locate_config

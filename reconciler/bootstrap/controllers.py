@@ -258,7 +258,7 @@ class CatalogServices:
         }
 
     def find_rival_claims(self, catalog: Catalog) -> Sequence[DefinitionConflict]:
-        """Return the objects that conflict because they define the same cluster, name, file or target."""
+        """Return the conflicts between objects with the same target, unique name, component binding or written file."""
         drafts = self._settings.drafts
         targets = self._get_fleet_config(catalog).targets
         return [
@@ -494,9 +494,9 @@ class CatalogServices:
         return entry[1]
 
     def _find_reusable_fleet_config(self, catalog: Catalog) -> _FleetConfig | None:
-        """Return the cached value of a catalog with identical Repositories, clusters and policies.
+        """Return the fleet config that was built from identical Repositories, clusters and policies.
 
-        Return None if no such catalog is cached.
+        Return None if the cache does not contain it.
         """
         objects = _list_fleet_objects(catalog)
         return next(
@@ -551,7 +551,7 @@ class CatalogServices:
     def _get_fleet_url(self) -> str:
         """Return the URL of the fleet repository. Return "" if the settings contain no fleet repository.
 
-        Without this setting, an offline render uses the path of a repository that does not exist.
+        An offline render gets the path of a missing repository instead of "", so that each cluster has a target.
         """
         if self._settings.fleet.url:
             return parse_url(self._settings.fleet.url).connection_url
@@ -576,7 +576,7 @@ def _fingerprint_engine(settings: Settings) -> str:
 
 def _list_fleet_objects(catalog: Catalog) -> tuple[object, ...]:
     if catalog.unreadable or catalog.findings or catalog.duplicates:
-        # Return the catalog itself, because the findings and duplicates of an incomplete catalog have an effect too.
+        # Return the whole catalog, so that no other catalog is identical, because its findings affect the result too.
         return (catalog,)
     return tuple(config_object for kind in _FLEET_KINDS for config_object in catalog.objects_of_kind(*kind))
 

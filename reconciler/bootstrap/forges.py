@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def create_gitlab_announcer(settings: Settings) -> PushOptionsAnnouncer:
     """Return a function that builds the GitLab push options for opening a merge request.
 
-    The function returns () for a target whose forge has another kind than `gitlab-push-options`.
+    The function returns () if the forge of the target does not have the kind `gitlab-push-options`.
     """
     forges, forge_settings = ForgeRegistry(settings, time.time), settings.forge
 

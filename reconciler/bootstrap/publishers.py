@@ -33,7 +33,7 @@ from reconciler.server.address import ListenError
 from reconciler.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
-    # Do not import the server at run time, because only the command `run` uses the server.
+    # Import the server for type checks only, because most commands do not use it.
     from reconciler.server.webhooks import WebhookServer
 
 

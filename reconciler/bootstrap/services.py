@@ -370,7 +370,7 @@ class _Builder:
     def _read_catalog(self, isolate: Callable[[Catalog], Catalog], snapshot: ConfigSnapshot) -> Catalog:
         catalog = read_catalog(snapshot.files, self._parse_cache, self._limits, snapshot.unreadable, self._catalog)
         self._catalog = catalog
-        # Remove files that this commit does not contain, to limit the size of the cache.
+        # Remove the parsed files of other commits from the cache, to limit its size.
         file_ids = {file.id for file in snapshot.files.values()}
         for file_id in self._parse_cache.keys() - file_ids:
             del self._parse_cache[file_id]

@@ -1,4 +1,4 @@
-"""Read one config commit: its file tree, the catalog of its config objects, and the trace of each render.
+"""File trees, the catalog of the config objects in one commit, and traces: the objects that each render depends on.
 
-Controllers read objects from the catalog. This package contains no rules of controllers.
+Controllers read objects from the catalog. This package contains no code for single controllers.
 """

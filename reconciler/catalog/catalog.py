@@ -107,8 +107,8 @@ class ConflictResolution:
     """The resolution of conflicts between config objects that define the same object, cluster or target.
 
     Attributes:
-        effective_definitions: For each object with several definitions, the file and the path of the definition that
-            has an effect.
+        effective_definitions: For each object with several definitions, the file and the `ConfigObject.path` of the
+            definition that has an effect.
         rejected: Objects without effect, because an earlier object defines the same cluster or target.
         findings: One finding for each rejected definition.
     """
@@ -135,7 +135,7 @@ class _FileContent:
     Attributes:
         id: Blob id of the content.
         nameless: Findings about objects without a name.
-        without_version: Findings about documents with a known or similar kind, but without an apiVersion.
+        without_version: Findings about documents without an apiVersion whose kind is known or similar to a known kind.
     """
 
     id: BlobId
@@ -156,8 +156,8 @@ class Catalog:
     Attributes:
         copies: All definitions of each object that is defined several times.
         package_folders: Config folders that contain a Kptfile. Each of these folders is a package.
-        unproven_deletions: Errors about files that defined an object in an earlier pass, and that do not prove its
-            deletion. While there are such errors, no object is considered deleted.
+        unproven_deletions: Errors about files that defined an object in an earlier pass, and that do not prove the
+            deletion of this object. While there are such errors, no object is considered deleted.
         resolution: The resolution of conflicts between objects that define the same object, cluster or target.
     """
 
@@ -385,7 +385,7 @@ def _find_duplicates(contents: Iterable[_FileContent]) -> dict[ObjectKey, list[C
 def _iterate_config_files(files: FileTree, unreadable: list[UnreadableFile]) -> Iterator[tuple[str, File]]:
     """Yield the path and the content of each config file.
 
-    Files below an invalid `.krmignore` file are skipped, because this file may have ignored them.
+    Files below an invalid `.krmignore` file are skipped, because its patterns may exclude them from the config.
     """
     is_ignored = _create_ignore_filter(files, unreadable)
     for path, file in files.items():
@@ -470,9 +470,9 @@ def _check_version(path: str, document: Document) -> Finding | None:
 
 
 def _would_have_effect(group: str, metadata: object) -> bool:
-    """Return whether an object without a name would have an effect if it had a name.
+    """Return whether the reconciler would read an object without a name if the object had a name.
 
-    If so, the name is reported as missing, and no package is deleted while the object is unknown.
+    If so, the missing name is an error. Until it is fixed, no package is deleted, because the object is unknown.
     """
     if not isinstance(metadata, dict):
         return group in _CONFIG_GROUPS

@@ -33,11 +33,11 @@ class DefinitionConflict:
     """Objects that define the same object, cluster or target. At most one of these objects can have an effect.
 
     Attributes:
-        claims: All objects with the conflict.
-        reason: The predicate of the message about the object that stays in effect, e.g. "defines the same object".
-        package: The package that all claims request on some targets, or "" for other conflicts.
-        claimed_location: Function that returns the Git location or target of a claim. An earlier version of an object
-            is the same claim only if this location is equal.
+        claims: The conflicting objects.
+        reason: The end of the sentence "the first object …" in messages, e.g. "defines the same object".
+        package: The package that all conflicting objects request, or "" if the conflict is not about a package.
+        claimed_location: Function that returns the claim of an object, e.g. its Git location. An earlier version of an
+            object counts as its first definition only if it has the same claim.
     """
 
     claims: tuple[ConfigObject, ...]
@@ -46,13 +46,13 @@ class DefinitionConflict:
     claimed_location: Callable[[ConfigObject], object] = _return_no_location
 
     def find_first(self, earlier: Iterable[FileTree], limits: YamlLimits = DEFAULT_YAML_LIMITS) -> ConfigObject | None:
-        """Return the claim that the config contained first.
+        """Return the conflicting object that the config contained first.
 
-        Return None if no claim was the first, e.g. because one commit added several claims.
+        Return None if no object was the first, e.g. because one commit added several of them.
 
         Args:
-            earlier: Earlier versions of the config, newest first, with at least the files of the claims. Versions with
-                files that cannot be parsed are skipped.
+            earlier: Earlier versions of the config, newest first. They must contain the files of the conflicting
+                objects. Versions with files that cannot be parsed are skipped.
             limits: Limits for YAML files.
         """
         remaining = self.claims
@@ -65,8 +65,8 @@ class DefinitionConflict:
             if not present:
                 return None
             if len({(claim.file, claim.key) for claim in present}) == 1:
-                # Return None if one file contains several definitions of the same object, because no definition is
-                # known as the first.
+                # Return None if one file contains several definitions of the same object, because it is not known
+                # which definition was the first.
                 return present[0] if len(present) == 1 else None
             remaining = present
         return None
@@ -76,7 +76,7 @@ class DefinitionConflict:
         return earlier is not None and self.claimed_location(earlier) == self.claimed_location(claim)
 
     def resolve(self, holder: ConfigObject) -> ConflictResolution:
-        """Return the resolution in which the claim `holder` has an effect, and all other claims are rejected."""
+        """Return the resolution in which `holder` has an effect, and all other conflicting objects are rejected."""
         rejected_claims = [claim for claim in self.claims if claim is not holder]
         is_same_object = {claim.key for claim in rejected_claims} == {holder.key}
         return ConflictResolution(

@@ -1,4 +1,4 @@
-"""Evidence of deletion: check whether a file proves that objects were deleted which it defined in an earlier pass.
+"""Evidence of deletion: check whether a file proves the deletion of objects that it defined in an earlier pass.
 
 This module checks the content of one file. `planning/decide/deletion_safety.py` selects the files and derives the
 effect on packages.
@@ -20,7 +20,7 @@ _LFS_POINTER = "version https://git-lfs.github.com/spec/"
 
 @dataclass(frozen=True)
 class InconclusiveFile:
-    """The reason why a config file does not prove the deletion of an object, and the line that causes this reason."""
+    """The reason why a config file does not prove the deletion of an object, and the line with the cause."""
 
     line: int
     reason: str
@@ -33,7 +33,7 @@ def find_inconclusive_file(documents: Sequence[Document], missing: Collection[Ob
 
     - the file has at least one manifest,
     - each manifest has `apiVersion`, `kind` and `metadata.name`,
-    - no manifest may be a missing object with a misspelled kind or group.
+    - no manifest looks like a missing object with a misspelled kind or group.
 
     Args:
         documents: The YAML documents of the file. Empty documents are omitted.
@@ -58,7 +58,7 @@ def _check_manifest(document: Document, manifest: Manifest, missing: Collection[
 
 
 def _check_spelling(document: Document, manifest: Manifest, missing: Collection[ObjectKey]) -> InconclusiveFile | None:
-    """Return a reason if an object of an unknown kind has the name of a missing object, and both kinds are similar.
+    """Return a reason if a manifest has the name of a missing object, and its kind may be a misspelling.
 
     Without this check, a typing error in `kind` or `apiVersion` would delete all packages of the missing object.
     """
@@ -74,7 +74,10 @@ def _check_spelling(document: Document, manifest: Manifest, missing: Collection[
         if may_be_meant and key.name == missing_key.name:
             line = document.find_line((*manifest.path, "kind" if key.kind != missing_key.kind else "apiVersion"))
             group = key.group or "the core group"
-            reason = f"kind {key.kind} of {group} is not a known kind; {missing_key} has group {missing_key.group}"
+            reason = (
+                f"kind {key.kind} of {group} is not a known kind, and may be a typing error in {missing_key} of group"
+                f" {missing_key.group}"
+            )
             return InconclusiveFile(line, reason if is_same_kind else f"{reason}; did you mean {missing_key.kind}?")
     return None
 

@@ -144,7 +144,7 @@ class FileTree(Mapping[str, File]):
         )
 
     def with_special_entries(self, special: Mapping[str, SpecialEntry]) -> FileTree:
-        """Return a tree with the same regular files, and with the symbolic links and submodules in `special` only."""
+        """Return a tree with the same regular files, and with `special` as its only symbolic links and submodules."""
         return self if special == self._special else FileTree(self._files, special)
 
     def with_files(self, changes: Mapping[str, File | bytes]) -> FileTree:

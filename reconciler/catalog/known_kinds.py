@@ -9,8 +9,8 @@ PORCH_GROUP = "config.porch.kpt.dev"
 _MIN_SIMILARITY = 0.85
 _POLICIES = ("ClusterOverridePolicy", "ClusterPropagationPolicy", "OverridePolicy", "PropagationPolicy")
 
-# The API group `platform` also has the kinds that ComponentType objects define. An object in this group whose kind is
-# unknown has the error ComponentTypeNotFound.
+# The API group `platform` also has the kinds that ComponentType objects define. An object in this group with an
+# unknown kind causes the finding ComponentTypeNotFound.
 KNOWN_KINDS: Mapping[str, tuple[str, ...]] = {
     PORCH_GROUP: ("PackageVariant", "PackageVariantSet", "Repository"),
     "core.kubeadmiral.io": (*_POLICIES, "FederatedCluster"),
@@ -22,7 +22,8 @@ KNOWN_KINDS: Mapping[str, tuple[str, ...]] = {
     "platform": ("Addon", "Component", "ComponentDefinition", "ComponentType", "EnvBinding", "RenderResult"),
     "reconciler.dev": ("Build", "Environment", "PackageRevisionSet", "PackageStatus", "TemplateMergeRule"),
 }  # fmt: skip
-# The reconciler reads the kinds of the API groups on the left only if their objects have the API group on the right.
+# API groups with which users may confuse a known API group, e.g. "openchoreo.dev" instead of "platform". The reconciler
+# reads only objects with the known API group.
 COUNTERPART_GROUPS: Mapping[str, str] = {"openchoreo.dev": "platform"}
 
 

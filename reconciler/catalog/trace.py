@@ -27,8 +27,8 @@ class DependencyReader:
 
     Attributes:
         catalog: The current catalog.
-        extra: Functions that compute the fingerprints for dependencies of controllers, by the first word of a
-            dependency. Each function receives the other words, and returns "" if the dependency is invalid.
+        extra: Functions that compute the fingerprints of dependencies that this module does not define. The key is the
+            first word of the dependency. The function receives the other words, and returns "" if they are invalid.
     """
 
     catalog: Catalog
@@ -56,8 +56,7 @@ class DependencyReader:
             case [first, *arguments] if first in self.extra:
                 return self.extra[first](arguments)
             case _:
-                # Return "" for an invalid dependency. It is not an error, because other programs can write to the
-                # branch with the trace.
+                # Do not raise an error, because the trace is read from a Git branch to which other programs can write.
                 return ""
 
 

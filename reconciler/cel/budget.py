@@ -53,7 +53,7 @@ class ExpressionBudget:
         self.steps = limits.steps
         self.bytes = limits.bytes
         self.patterns: set[str] = set()
-        """Regular expressions whose compilation was subtracted from the budget. Each is subtracted once."""
+        """Regular expressions that the evaluation already used. Their compilation costs no further steps."""
 
     def spend(self, steps: int) -> None:
         """Subtract steps from the budget. Raise `BudgetExceededError` if the budget has fewer steps."""

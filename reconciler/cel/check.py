@@ -50,9 +50,10 @@ class ResolvedName:
 
 @dataclass(frozen=True, slots=True)
 class NameResolver:
-    """Resolver for names of functions and of declared variables. Both can contain dots.
+    """Resolver for names of functions and declared variables. Names can contain dots, e.g. `math.abs`.
 
-    `container` is a dotted name whose parts are tried as prefixes of variable names, as in CEL.
+    `container` is a prefix of variable names, as in CEL. If it is `a.b`, the name `x` means the first of `a.b.x`, `a.x`
+    and `x` that is declared.
     """
 
     variables: Container[str]
@@ -62,8 +63,7 @@ class NameResolver:
     def resolve(self, node: NameNode | AccessNode, local: Container[str]) -> ResolvedName | None:
         """Return the meaning of the name at the start of a node. Return None if the node does not start with a name.
 
-        The longest dotted variable name takes precedence. Of names with the same length, the name with the longest
-        prefix of the container takes precedence.
+        The longest declared name takes precedence, e.g. `a.b` over `a` at the start of `a.b.c`.
         """
         name = node.base if isinstance(node, AccessNode) else node
         if not isinstance(name, NameNode):
@@ -94,7 +94,10 @@ def _find_type(name: NameNode, fields: list[str]) -> ResolvedName | None:
 
 
 def _split_name(node: SyntaxNode) -> tuple[list[str], bool]:
-    """Return the names at the start of an access path, and whether the last name is a method, e.g. in `a.b.c(x)`."""
+    """Return the names after the first identifier, and whether the last name is a method.
+
+    Example: (["b", "c"], True) for `a.b.c(x)`.
+    """
     fields: list[str] = []
     for step in node.steps if isinstance(node, AccessNode) else ():
         if isinstance(step, MethodStep):
@@ -120,7 +123,7 @@ STANDARD_FUNCTIONS = frozenset(
     {*conversions.FUNCTIONS, *times.METHODS, "contains", "startsWith", "endsWith", "matches"}
     | {"all", "exists", "exists_one", "map", "filter"}
 )
-"""Functions, methods and macros with one variable of standard CEL, which every CEL engine supports."""
+"""The names in standard CEL, which every CEL engine supports: functions, methods, and macros with one variable."""
 
 
 @dataclass
@@ -287,7 +290,7 @@ def find_extensions(node: SyntaxNode) -> set[str]:
 def _check_argument_count(name: str, overloads: tuple[Overload, ...], count: int, receivers: int, offset: int) -> None:
     """Raise `EvaluationError` if no overload accepts `count` arguments.
 
-    `receivers` is 1 for a method, because the value before the dot is the first parameter of its overloads.
+    `receivers` is 1 for a method and 0 for a function. The first parameter of a method is the value before the dot.
     """
     if any(overload.accepts_count(count + receivers) for overload in overloads):
         return

@@ -1,7 +1,7 @@
 """Compilation of a syntax tree to Python closures.
 
-Each node becomes a closure with one parameter, the frame of the evaluation. Names are resolved once during compilation
-and not in each evaluation.
+Each node becomes a closure. Its parameter is the frame: a list of the budget and the variables of one evaluation. Names
+are resolved once during compilation and not in each evaluation.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from reconciler.cel.values import (
 )
 
 Scope = Mapping[str, CompiledExpression]
-"""The closure that reads each local variable, by name, for all local variables that a node can use."""
+"""The local variables that a node can use: the name of each variable, and the closure that reads its value."""
 
 PENDING: Final = object()
 """The value of a `cel.bind` variable before its first evaluation."""
@@ -67,7 +67,7 @@ PENDING: Final = object()
 
 @dataclass
 class CelCompiler:
-    """Compiler for one syntax tree. After compilation, `variables` contains the frame slots of the variables."""
+    """Compiler for one syntax tree. After compilation, `variables` contains the frame index of each variable."""
 
     names: NameResolver
     functions: FunctionTable
@@ -321,7 +321,7 @@ def _create_field(step: FieldStep) -> CompiledStep:
 
 
 def _create_entry(key: str, offset: int) -> CompiledStep:
-    """Compile an index with a constant string, e.g. `labels['region']`. This closure is faster than the general one."""
+    """Compile an index with a constant string, e.g. `labels['region']`, to a faster closure than for other indexes."""
 
     def apply_step(frame: Frame, value: Any) -> Any:
         if type(value) is dict and key in value:

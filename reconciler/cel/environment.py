@@ -1,4 +1,4 @@
-"""CEL environments with declared variables, and compiled programs with their evaluation."""
+"""CEL environments, which declare variables and functions, and the compilation and evaluation of CEL programs."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class CelEnvironment:
             mapping allows all fields. A name can contain dots, e.g. `a.b`.
         project_functions: Whether expressions can use the functions that OpenChoreo adds to CEL (`library/project.py`).
         limits: Limits for expressions and evaluations.
-        container: Dotted name whose parts are tried as prefixes of variable names, as in CEL.
+        container: Prefix of variable names, as in CEL. If it is `a.b`, the name `x` can mean `a.b.x`, `a.x` or `x`.
     """
 
     variables: Collection[str] | Mapping[str, FieldDeclarations] = frozenset()
@@ -138,8 +138,8 @@ class CelProgram:
         field_reads: Paths of the fields that the expression reads, e.g. `("spec", "size")`.
         limits: Limits for one evaluation.
         code: The closure that evaluates the expression.
-        slots: Frame slot of each variable.
-        width: Number of frame slots.
+        slots: Index of each variable in the frame, which is the list of variables that `code` receives.
+        width: Length of the frame.
         cost: Number of steps of one evaluation, without the steps of loops and functions.
     """
 
@@ -181,7 +181,7 @@ class CelProgram:
 
 def load_parser() -> None:
     """Load the parser library now. If this function is not called, the first compilation loads the parser library."""
-    # Import the parser here, because it is slow to create, and most commands do not need it.
+    # Import the parser here, because the import is slow, and most commands do not need the parser.
     from reconciler.cel.parser import parse_expression
 
     parse_expression("true")
@@ -198,7 +198,7 @@ def evaluate_string(program: CelProgram, bindings: Mapping[str, Any], budget: Ex
 
 @cached(MAX_CACHED_PROGRAMS)
 def _compile_program(environment: CelEnvironment, text: str) -> CelProgram:
-    # Import the parser here, because it is slow to create, and most commands do not need it.
+    # Import the parser here, because the import is slow, and most commands do not need the parser.
     from reconciler.cel.parser import parse_expression
 
     names = NameResolver(environment.declared_fields, environment.functions, environment.container)

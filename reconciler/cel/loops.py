@@ -29,7 +29,7 @@ class LoopIteration:
 
     Attributes:
         name: Name of the macro, for messages.
-        slots: Frame slots of the one or two variables of the macro.
+        slots: Indexes of the one or two variables of the macro in the frame.
         cost: Number of steps of one iteration.
         offset: Offset of the macro in the expression, for messages.
     """

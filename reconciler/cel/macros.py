@@ -1,6 +1,6 @@
 """Macros of CEL: calls that the parser replaces by special nodes of the syntax tree.
 
-An argument of a macro is a variable name, or is not evaluated in all cases. A function cannot have such arguments.
+Macros are not functions, because they have an argument that is a variable name or that is not always evaluated.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The grammar follows the CEL language definition with these differences:
 
 - A chain of operators or accesses, e.g. `a + b + c` or `a.b.c`, is one node and not several nested nodes.
 - Message literals such as `Point{x: 1}` are not supported.
-- The optional syntax `.?name`, `[?i]`, `[?x]` and `{?k: v}` is supported.
+- The syntax of optionals is supported: `a.?name`, `a[?index]`, `[?element]` and `{?key: value}`.
 """
 
 from __future__ import annotations
@@ -353,5 +353,5 @@ def _create_syntax_error(text: str, error: UnexpectedInput) -> EvaluationError:
 
 
 def _find_position(error: UnexpectedInput) -> int:
-    position: int | None = error.pos_in_stream  # lark declares int, but None occurs at the end of a text.
+    position: int | None = error.pos_in_stream  # The value can be None, although lark declares int.
     return 0 if position is None else position

@@ -44,8 +44,8 @@ class LiteralNode(SyntaxNode):
 class NameNode(SyntaxNode):
     """An identifier.
 
-    `absolute` is true for an identifier after a leading dot, e.g. `.name`. Local variables and the container then do
-    not apply.
+    `absolute` is true for an identifier after a leading dot, e.g. `.name`. Such an identifier is not a local variable,
+    and has no implicit prefix.
     """
 
     name: str
@@ -164,14 +164,14 @@ LoopKind = Literal["all", "exists", "exists_one", "map", "filter", "transformMap
 class LoopStep(AccessStep):
     """A macro that iterates over a list or map, e.g. `list.filter(x, x > 1)`.
 
-    The value of one variable is the list element or map key. The values of two variables are index and element, or key
-    and value.
+    A single variable contains the list element or map key. Two variables contain index and element of a list, or key
+    and value of a map.
 
     Attributes:
         kind: The operation of the macro. Macros with different names can have the same operation.
         name: Name of the macro in the expression.
         variables: Names of the one or two variables.
-        condition: Condition that selects elements. Only macros that map or transform can have a condition.
+        condition: Condition that selects elements. Only `map` and the `transform…` macros can have a condition.
         body: Expression that is evaluated for each element.
     """
 
@@ -207,7 +207,7 @@ class TreeTooDeepError(EvaluationError):
 
 
 class NodeMeasure(TypedDict):
-    """The keyword arguments that are common to all classes of nodes."""
+    """Offset, depth and size of a node, as keyword arguments for the constructor of each node class."""
 
     offset: int
     depth: int

@@ -1,6 +1,6 @@
 """Timestamps, durations and calendar fields of CEL. This module does not read the system clock.
 
-The functions follow the CEL language definition, "Timestamp and Duration" and the list of standard definitions.
+The functions follow the sections "Timestamp and Duration" and "List of Standard Definitions" of the CEL specification.
 """
 
 from __future__ import annotations
@@ -206,8 +206,8 @@ def _parse_offset(sign: str, hours: str, minutes: str, text: str) -> int:
 
 
 def _find_named_offset(seconds: int, zone: str) -> int:
-    # Move times on the first and the last day of the supported range by one day. Otherwise `astimezone` could leave the
-    # range of Python's datetime.
+    # Use the offset one day later or earlier for times on the first and last day of the supported years. Otherwise the
+    # local time could be outside of the years that Python's datetime supports.
     clamped_seconds = min(
         max(seconds, MIN_TIMESTAMP // NANOSECONDS_PER_SECOND + DAY_SECONDS),
         MAX_TIMESTAMP // NANOSECONDS_PER_SECOND - DAY_SECONDS,

@@ -46,7 +46,7 @@ EMPTY_OPTIONAL: Final = CelOptional(is_present=False)
 
 
 class Omit(Enum):
-    """The class with the only value `OMIT`."""
+    """The class of `OMIT`, which is its only instance."""
 
     OMIT = "omit()"
 

@@ -62,7 +62,7 @@ class RenderWorker:
     def render_batch(self, batch: Batch, context: bytes, trees: Trees) -> bytes:
         """Render a batch and return the serialized results.
 
-        The results do not contain files of the file trees of the batch, because the sender has these files.
+        The results contain only new files. The sender already has the files in the file trees of the batch.
 
         Raises:
             VersionMismatchError: The sender has another program version.
@@ -88,7 +88,7 @@ def _render_job(job: Job, renderer: PackageRenderer) -> JobResult:
     try:
         with isolation_boundary(f"package {job.variant.target}"):
             rendered = renderer(job.variant, job.inputs)
-            # Compare the packages in the worker, because only the worker has the contents of both packages in memory.
+            # Compare the new and the previous package here, because only the worker has both contents in memory.
             previous = _get_previous_files(job.inputs)
             return RenderedPackage(rendered, previous.id, compare_packages(previous, rendered.files))
     except (InterruptedFunctionError, ScopeFailedError) as error:

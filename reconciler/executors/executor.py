@@ -35,9 +35,9 @@ DEFAULT_TIMEOUT_SECONDS = 600.0
 
 
 class WaitLimit:
-    """Time limit for each batch of an executor session. After the first timeout, the session waits for no other batch.
+    """Time limit for each batch of an executor session. After one timeout, the session does not wait for other batches.
 
-    Without this rule, a pass would wait for one timeout per batch if all workers of a cluster have stopped.
+    Otherwise, if all workers have stopped, a pass would wait for the full time limit of each batch.
     """
 
     def __init__(self, timeout_seconds: float) -> None:
@@ -72,7 +72,7 @@ class Job:
 
 @dataclass(frozen=True)
 class RenderedPackage:
-    """A rendered package with its changes. `previous_tree` is the package version that it is compared with."""
+    """A rendered package, and its changes since the package version with the tree ID `previous_tree`."""
 
     rendered: PackageRender
     previous_tree: TreeId

@@ -44,7 +44,7 @@ from reconciler.process_protection import forbid_memory_access
 
 # The minimum number of jobs for this executor. To start a worker that parses the config costs as much as 400 renders.
 _MIN_JOBS = 400
-# The maximum size of the file trees that a worker caches. A worker with more bytes empties its cache.
+# The maximum size of the file trees that a worker caches. A worker that exceeds it empties its cache.
 _MAX_CACHED_BYTES = 64 << 20
 
 
@@ -232,7 +232,8 @@ _contexts: dict[str, bytes] = {}
 
 
 def _initialize_worker(renderer_factory: RendererFactory) -> None:
-    # Protect the memory again in each worker, because the kernel resets the dumpable flag when a program starts.
+    # Other processes must not read the memory of a worker. Set this protection here too, because the kernel resets
+    # it when a program starts.
     forbid_memory_access()
     # Ignore Ctrl+C in workers, because the main process finishes its push first and then ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

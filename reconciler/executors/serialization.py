@@ -29,8 +29,8 @@ class _Packer(pickle.Pickler):
         self._name_of = name_of
 
     def reducer_override(self, obj: object) -> Any:
-        # Use `reducer_override` instead of `persistent_id`, because the pickler skips it for strings, numbers, lists
-        # and dicts.
+        # Use `reducer_override` and not `persistent_id`, because the pickler calls `persistent_id` for every value, but
+        # not `reducer_override` for strings, numbers, lists and dicts.
         name = self._name_of(obj) if obj.__class__ is self._kind else None
         return NotImplemented if name is None else (_resolve_reference, (name,))
 
@@ -67,7 +67,7 @@ def unpack_with_trees(data: bytes, trees: Trees) -> Any:
 
 
 def pack_without_files(value: object, receiver_keys: Collection[FileKey]) -> bytes:
-    """Serialize a value, and replace each file that the receiver has by its key.
+    """Serialize a value, but write only the key of a file that the receiver already has.
 
     `receiver_keys` contains the keys of the files that the receiver has.
     """

@@ -27,7 +27,7 @@ def suggest_name(name: str, known: Sequence[str]) -> str:
 
 
 def describe_value(value: object) -> str:
-    """Return a value for a message about a wrong type. For a list or mapping, return only its type."""
+    """Describe a value of a wrong type: "a list" or "a mapping" if it has content, otherwise the value as JSON."""
     if isinstance(value, list | Mapping) and value:
         return "a list" if isinstance(value, list) else "a mapping"
     return quote_value(value)

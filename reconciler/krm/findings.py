@@ -219,5 +219,5 @@ CODES = (
 
 
 def create_internal_error_finding(failure: InternalFailure, location: SourceLocation | None = None) -> Finding:
-    """Create the finding for an unexpected exception that stopped the processing of one object or other scope."""
+    """Create the finding for an unexpected exception that stopped the processing of one scope, e.g. one object."""
     return replace(INTERNAL_ERROR.finding(failure.message, location or SourceLocation()), failure=failure)

@@ -18,7 +18,7 @@ from typing import Self
 from reconciler.redaction import redact_urls
 
 _REFERENCE_LENGTH = 12
-# Keep only the end of a long traceback, because the end shows the cause of a deep recursion.
+# Keep only the end of a long traceback, because the end contains the exception and its last calls.
 _MAX_TRACEBACK_CHARACTERS = 20_000
 # Ignore where a MemoryError or RecursionError was raised, because this depends on the free memory and the stack depth.
 _RESOURCE_ERRORS = (MemoryError, RecursionError)
@@ -64,7 +64,7 @@ class InternalFailure:
 
 
 class ScopeFailedError(ExpectedError):
-    """An exception that replaces an unexpected exception in one scope. `failure` describes the unexpected exception."""
+    """The processing of one scope failed with an unexpected exception, which `failure` describes."""
 
     def __init__(self, failure: InternalFailure) -> None:
         super().__init__(failure.message)

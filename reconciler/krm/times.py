@@ -34,8 +34,7 @@ def parse_duration_seconds(text: str) -> int | None:
 
     Returns:
         The duration in seconds, rounded up. None if the text is not a Go duration. Whole seconds are sufficient,
-            because
-        Git stores times in seconds.
+        because Git stores times in seconds.
     """
     if text == "0":
         return 0

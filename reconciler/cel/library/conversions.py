@@ -98,7 +98,7 @@ def convert_int_to_uint(budget: ExpressionBudget, number: int) -> Uint:
 def convert_double_to_int(budget: ExpressionBudget, number: float) -> int:
     """Evaluate `int(double)`, rounded toward zero.
 
-    The bounds -2^63 and 2^63 are rejected, because doubles of this size are not exact integers.
+    -2^63 and 2^63 are rejected, because a number outside of the range of int can be rounded to these doubles.
     """
     if -(2.0**63) < number < 2.0**63:
         return int(number)

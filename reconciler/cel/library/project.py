@@ -16,7 +16,7 @@ DIGEST_CHARACTERS: Final = 8
 
 
 def omit(budget: ExpressionBudget) -> Omit:
-    """Evaluate `omit()`: a value whose key or list item is removed from the result."""
+    """Evaluate `omit()`: a marker. A map entry or list item with this value is removed."""
     return OMIT
 
 

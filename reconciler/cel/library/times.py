@@ -34,7 +34,7 @@ def _create_whole_function(unit: int) -> Callable[[ExpressionBudget, Duration], 
 
 
 def milliseconds(budget: ExpressionBudget, duration: Duration) -> int:
-    """Evaluate `duration.getMilliseconds()`: the milliseconds after the last whole second, as in cel-go."""
+    """Evaluate `duration.getMilliseconds()`: milliseconds without whole seconds, e.g. 500 for 61.5s, as in cel-go."""
     count = count_whole_units(duration, NANOSECONDS_PER_SECOND // 1000)
     return count % 1000 if count >= 0 else -(-count % 1000)
 

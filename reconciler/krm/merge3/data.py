@@ -41,16 +41,16 @@ def merge_data(
 ) -> tuple[Any, tuple[Conflict, ...]]:
     """Merge the local value and the updated value, which are both based on the value `origin`.
 
-    Each value can be ABSENT. A value that only one side contains is not copied. The JSON pointer of a conflict contains
-    indexes of the merged list. If the merged list does not contain the element, the pointer contains its index in the
-    local list. If the local list does not contain the element either, the pointer contains its index in the updated
-    list.
+    Each value can be ABSENT. A value that only one side contains is not copied.
+
+    The JSON pointer of a conflict in a list element contains the index of the element in the merged list. If the merged
+    list does not contain the element, the index is that in the local list, or else that in the updated list.
 
     Returns:
         The merged value, or ABSENT if nothing remains, and the conflicts.
 
     Raises:
-        MergeError: The rules of kpt are used, and types of values or merge keys conflict.
+        MergeError: The sides have different types or merge keys, and `rules` select the behavior of kpt: an error.
     """
     merge = _FieldMerge(rules)
     data = merge.merge_value(local, origin, updated, schema, ())
@@ -87,11 +87,11 @@ class _FieldMerge:
             merged = self._merge_mapping(local, origin, updated, schema, path)
         else:
             merged = self._merge_list(local, origin, updated, schema, path)
-        # Return null if upstream set the field to null and the local side has no other value (deviation D9 from kpt).
+        # Return null if upstream set the field to null and the local side has no other value. kpt removes the field.
         return None if merged is ABSENT and updated is None and self.rules.keeps_nulls else merged
 
     def _is_decided_by_null(self, local: Any, origin: Any, updated: Any) -> bool:
-        """Return whether a null on one side determines the merged value, instead of the content of other sides."""
+        """Return whether a null replaces or removes the whole value, so that its fields or elements are not merged."""
         if not self.rules.keeps_nulls:
             return origin is not None and None in (local, updated)
         if updated is None:
@@ -101,12 +101,12 @@ class _FieldMerge:
     def _merge_different_types(self, local: Any, origin: Any, updated: Any, path: _Path) -> Any:
         if not self.rules.reports_type_conflicts:
             types = ", ".join(
-                f"{side} a {type_name}"
+                f"{side} {type_name}"
                 for side, value in (("local", local), ("origin", origin), ("upstream", updated))
                 if (type_name := _describe_type(value)) != "nothing"
             )
             pointer = format_pointer(map(str, path)) or "the document"
-            raise MergeError(f"{pointer} must have the same type on all sides: {types}")
+            raise MergeError(f"{pointer} must have the same type on all sides of the merge; types: {types}")
         return self._merge_atomic(local, origin, updated, path, "D7")
 
     def _merge_atomic(self, local: Any, origin: Any, updated: Any, path: _Path, rule: str = "D2") -> Any:
@@ -163,7 +163,7 @@ class _FieldMerge:
         return value is ABSENT or (value is None and not self.rules.keeps_nulls)
 
     def _is_removed(self, local: Any, origin: Any, updated: Any) -> bool:
-        """Return whether an empty merged mapping or list is removed (deviation D1 from kpt)."""
+        """Return whether an empty merged mapping or list is removed. Otherwise it is kept as an empty value."""
         if _is_absent_or_null(local) and _is_absent_or_null(updated):
             return True
         return (

@@ -32,7 +32,7 @@ class ElementKeys:
     defaults: Mapping[str, str] = field(default_factory=dict)
 
     def get_identity(self, element: Any) -> ElementIdentity | None:
-        """Return the key values of an element. Return None if no key value exists, or if one is a mapping or list."""
+        """Return the key values of an element. Return None if there are none, or if one value is a collection."""
         if not self.fields:
             is_scalar = element is not None and not isinstance(element, dict | list)
             return (_format_scalar(element),) if is_scalar else None
@@ -88,7 +88,8 @@ def find_element_keys(
 def _find_required_names(lists: Sequence[list[Any]], path: Sequence[Any]) -> ElementKeys | None:
     has_names = [_have_names(elements) for elements in lists]
     if any(has_names) and not all(has_names):
-        raise MergeError(f"{format_pointer(path)}: conflicting merge keys: only some sides have a name in all elements")
+        reason = "conflicting merge keys: the elements have a `name` in only some of the merged lists"
+        raise MergeError(f"{format_pointer(path)}: {reason}")
     return _NAME_KEYS if any(has_names) else None
 
 
@@ -196,8 +197,7 @@ def order_like_upstream(merged: Mapping[K, Any], local: Iterable[K], updated: It
 def order_like_local(merged: Mapping[K, Any], local: Iterable[K | None]) -> list[K | None]:
     """Return the keys of `merged` in the order of `local`, and then the new keys.
 
-    None represents an element without a key. As in kpt, these elements are moved to the front, because the merge cannot
-    distinguish them.
+    None represents an element without a key. As in kpt, the elements without a key come first.
     """
     local_keys = list(local)
     remaining_keys: list[K | None] = [key for key in local_keys if key is not None and key in merged]
@@ -265,9 +265,9 @@ def _format_value(value: Any) -> str:
 
 
 def _fill_missing_values(identities: list[_KeyValues]) -> list[_KeyValues]:
-    """Fill in missing key values from other elements.
+    """Fill in missing key values, e.g. ("80", "") and ("80", "TCP") become ("80", "TCP") twice.
 
-    Two entries identify the same element if they have an equal key value, and no key value that exists in both differs.
+    Two tuples identify the same element if they have an equal key value, and no different key values except "".
     """
     filled = list(identities)
     for first in range(len(filled)):
@@ -294,14 +294,14 @@ def _matches(element: dict[str, Any], pairs: Sequence[tuple[str, str]]) -> bool:
 
 
 def _find_typed_value(name: str, value: str, sides: Sequence[Any]) -> Any:
-    """Return the key value with its original type, which a side contains. `value` is the key value as text."""
+    """Return the value of the key field `name` with its type, e.g. 80 for the text "80" in `value`."""
     return next((side[name] for side in sides if side is not ABSENT and name in side), value)
 
 
 def _set_element(elements: list[Any], pairs: Sequence[tuple[str, str]], element: Any) -> list[Any]:
-    """Replace all elements that match `pairs` by `element`. Append `element` if no element matches.
+    """Replace each element that has the key fields and values in `pairs`, or append `element` if there is none.
 
-    If `element` is ABSENT, remove the matching elements. Always remove empty elements.
+    If `element` is ABSENT, remove the elements that have these key values. Empty elements are removed in any case.
     """
     result: list[Any] = []
     has_match = False
@@ -318,10 +318,10 @@ def _set_element(elements: list[Any], pairs: Sequence[tuple[str, str]], element:
 
 
 def _apply_changed(elements: list[Any], changed: list[Any], fields: Sequence[str]) -> list[Any]:
-    """Add the changed elements to the list.
+    """Add the merged elements in `changed` to the list `elements`.
 
-    If there is one key field, each changed element replaces the existing element. If there are several key fields, the
-    changed element is moved to the end.
+    If there is one key field, a merged element replaces the element with the same key value. If there are several key
+    fields, the merged element is moved to the end.
     """
     result = list(elements)
     for element in changed:

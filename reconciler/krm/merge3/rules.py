@@ -17,7 +17,7 @@ class _Absent(Enum):
 
 
 ABSENT: Final = _Absent.ABSENT
-"""The value of a field that a side does not contain. None is the value of a field that is null in YAML."""
+"""A field does not exist in this version of the document. The value of a field that is null in YAML is None."""
 
 ConflictKind = Literal["field", "element", "resource", "file", "package"]
 Winner: TypeAlias = Literal["upstream", "local"]
@@ -31,8 +31,8 @@ class Conflict:
     Attributes:
         pointer: JSON pointer to the field in the resource. "" is the whole resource.
         base: Value before both changes. `base`, `local` and `upstream` are plain data or `ABSENT`.
-        chosen: The side whose value is used. If it is "rule", a rule of the merge replaced a local change, and
-            `upstream` contains the value that the rule sets.
+        chosen: The side whose value is used. "rule" means that neither side was used: a rule of the merge replaced the
+            local change by the value in `upstream`.
         rule: The name of the rule that selected the value, for example "D2".
         file: Path of the file. `file` and `resource` are "" if they do not apply.
     """
@@ -49,7 +49,7 @@ class Conflict:
 
 
 class MergeError(Exception):
-    """A merge that kpt rejects, because types of values or merge keys conflict.
+    """A merge that kpt rejects, because the sides have different types of values or different merge keys.
 
     `SAFE` rules never raise this exception.
     """
@@ -62,12 +62,12 @@ class MergeRules:
     `winner` selects the side that is used for fields that both sides changed differently (D2), for values whose types
     conflict (D7), and for lists whose merge keys are missing or not unique (D6).
 
-    `winner` does not apply to list elements, because a part of an element is not useful. An element with local changes
-    is kept (D3, D5). An element that the local side removed stays removed (D4). Each case is reported as a conflict.
+    `winner` does not decide whether a list element is removed. An element that upstream removed is kept if it has local
+    changes (D3, D5). An element that the local side removed stays removed (D4). Each case is reported as a conflict.
     """
 
     removes_emptied_collections: bool = True
-    """D1: a mapping or list that one side removed is removed. kpt can keep or restore it as an empty value."""
+    """D1: a mapping or list that one side removed is removed if it is then empty. kpt can keep it as an empty value."""
     keeps_edited_elements: bool = True
     """D3: an element that upstream removed and the local side changed is kept. kpt keeps only its changed fields."""
     keeps_removals: bool = True
@@ -92,28 +92,30 @@ class MergeRules:
     keeps_upstream_order: bool = True
     """D14: new keys are inserted at the same position as in upstream. kpt appends new keys in alphabetical order."""
     infers_names: bool = True
-    """D22: a list without a schema is merged by `name` if all elements of each side have a unique name."""
+    """D22: a list without a schema is merged by `name` if each element has a unique name. kpt replaces the list."""
     requires_names: bool = False
     """Whether lists without a schema are merged by `name`, as kpt does in a Kptfile.
 
-    The merge fails with `MergeError` if the elements have a name on some sides only. This is not a deviation.
+    If all elements have a name in the list of one side, but not in the list of another side, the merge raises
+    `MergeError`. This switch is not a deviation from kpt.
     """
     merges_scalar_lists: bool = False
-    """Whether the changes of both sides are applied to a list of scalars. This is not a deviation.
+    """Whether a list of scalars is merged item by item and not replaced as a whole. It is not a deviation from kpt.
 
-    Use it to revert generated changes in a file with local changes. The local changes must not restore removed items.
+    Use it to revert generated changes in a file with local changes, so that the local list does not restore items that
+    were removed from the generated list.
     """
     merges_unattached_lines: bool = False
     """Whether comments that belong to no value, blank lines and the order of keys are merged line by line.
 
-    Use it if both sides contain local changes. The formatting of `updated` is then not preserved. This is not a
-    deviation.
+    Use it if both sides contain local changes. The formatting of `updated` is then not preserved. This switch is not a
+    deviation from kpt.
     """
     winner: Winner = "upstream"
 
     @cached_property
     def can_copy_a_side(self) -> bool:
-        """Whether the merge may return one side unchanged if the other side has no changes.
+        """Whether the merge may copy the changed side if the other side has no changes.
 
         kpt always merges all fields, which can change the value.
         """

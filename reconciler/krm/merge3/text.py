@@ -94,9 +94,9 @@ def _overlaps(hunk: _Hunk, other: _Hunk) -> bool:
 
 
 def _end_lines(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines. Add a missing line end to each line except the last line.
+    """Yield the lines, and add a missing line end to each line except the last.
 
-    A line end is missing if a side inserted lines after the last line of a text without a final newline.
+    A line end is missing if the text had no final newline and a side inserted lines after its last line.
     """
     newline = "\r\n" if any(line.endswith("\r\n") for line in lines) else "\n"
     for line in lines[:-1]:
@@ -157,9 +157,9 @@ def write_merged_document(
 
 
 def _restore_missing_lines(edited: Document, local: Document, origin: Document, updated: Document) -> Document:
-    """Return a line-by-line merge of the texts if it keeps more lines than `edited`. Otherwise return `edited`.
+    """Return `edited`, or a line-by-line merge of the texts if it contains more of the lines that the sides inserted.
 
-    A merge of data can remove comments that belong to no value, for example at the end of the document.
+    `edited` is the result of a merge of data. It can lack comments that belong to no value, e.g. at the end.
     """
     missing_count = _count_all_missing_lines(edited, local, origin, updated)
     text = merge_lines(origin.text, local.text, updated.text) if missing_count else None
@@ -172,9 +172,10 @@ def _count_all_missing_lines(edited: Document, local: Document, origin: Document
 
 
 def _can_distinguish_top_comments(edited: Document, sides: tuple[Document, Document | None, Document]) -> bool:
-    """Return whether the comments of the document and the comments of its first entry can be distinguished.
+    """Return whether comments about the document and comments about its first field can be distinguished.
 
-    Both comments are at the top of the text. They cannot be distinguished if another entry becomes the first entry.
+    Both are at the top of the text, e.g. a license and the description of the field. They cannot be distinguished if
+    the merged documents begin with different fields.
     """
     local, origin, updated = sides
     first, leading, theirs = _get_first_key(edited.data), edited.leading_comments(), updated.leading_comments()
@@ -185,7 +186,7 @@ def _can_distinguish_top_comments(edited: Document, sides: tuple[Document, Docum
 
 
 class _FromUpstream(NamedTuple):
-    """Whether an enclosing value was copied from upstream with its text, or with its comments."""
+    """Whether the text, and whether the comments, of the enclosing mapping or list were copied from upstream."""
 
     text: bool = False
     comments: bool = False
@@ -284,7 +285,7 @@ class _FormattingCollector:
                 yield index, child, (local, origin, updated)
 
     def _match_elements(self, side: _Value | None, merged: list[Any], keys: ElementKeys | None) -> dict[int, _Value]:
-        """Return the elements of one side, by the index of the same element in the merged list."""
+        """Return a mapping from an index in the merged list to the same element in the list of one side."""
         if side is None or not isinstance(side.data, list):
             return {}
         pairs = self.pairing(side.data, merged) if keys is None else _pair_by_identity(side.data, merged, keys)
@@ -320,7 +321,7 @@ class _FormattingCollector:
             self.line_comments[path], self.leading_comments[path] = theirs if is_part else ours, ours_above
 
     def _describes_upstream_value(self, base: Any, theirs: Any, data: Any, sides: _Sides) -> bool:
-        """Return whether the value of upstream won a conflict, and upstream also changed the comment of the value.
+        """Return whether the merge used the value of upstream, and upstream also changed the comment of the value.
 
         In this case, the local comment describes a value that is not used any more. In all other cases, a changed local
         comment is kept, because the merge does not report removed comments.

@@ -73,7 +73,7 @@ class CustomResourceKinds:
         return self.kinds.get((group, kind), {})
 
     def with_overrides(self, other: CustomResourceKinds) -> CustomResourceKinds:
-        """Return the kinds of both objects. If both objects contain a kind, use the definition in `other`."""
+        """Return the kinds in `self` and `other`. If both contain a kind, use the definition in `other`."""
         return CustomResourceKinds({**self.kinds, **other.kinds})
 
 

@@ -207,9 +207,9 @@ def _load_field_names() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
 
 @cache
 def _get_fields(definition: str) -> Mapping[str, str]:
-    """Return the fields of a type by name, with the name of each field's type.
+    """Return the type of each field, e.g. {"template": "core.v1.PodTemplateSpec"} for "apps.v1.DeploymentSpec".
 
-    The name of a list type begins with "[]". The name "" means that any value is allowed.
+    The type of a list begins with "[]". The type "" allows any value.
     """
     text = str(_load_field_names()["fields"][definition])
     return {name: field_type for name, _, field_type in (entry.partition(":") for entry in text.split())}

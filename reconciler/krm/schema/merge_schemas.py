@@ -6,7 +6,7 @@ module reads CustomResourceDefinitions and the setting, and contains the collect
 A CustomResourceDefinition is untrusted input. Parts of a schema with a wrong type are ignored. A schema is converted
 only when a merge needs it, so that large schemas need no additional time.
 
-D19 and D22 are deviations from kpt. They are keys of the setting `merge.deviations`.
+D22 is a deviation from kpt. The setting `merge.deviations` can turn it off.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from reconciler.krm.objects import split_api_version
 
 @dataclass(frozen=True)
 class MergeSchema:
-    """How a value is merged.
+    """The merge rules of a value.
 
-    `keys` of a list are the fields that identify an element. If `keys` is (), the list is a set of scalars. If `keys`
-    is None and `is_closed` is true, the list is atomic: it is replaced as a whole. `defaults` contains the default
-    values of key fields in the API server.
+    `keys` contains the fields that identify the elements of a list. If `keys` is (), the list is a set of scalars. If
+    `keys` is None, a list with a complete schema (`is_closed`) is atomic: it is replaced as a whole. For any other
+    list, the merge may infer the key `name`. `defaults` contains the default values of key fields in the API server.
     """
 
     fields: Mapping[str, MergeSchema] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class MergeSchema:
     keys: tuple[str, ...] | None = None
     defaults: Mapping[str, str] = field(default_factory=dict)
     is_closed: bool = False
-    """Whether the schema is complete. If it is, unknown fields are atomic, and list keys are not inferred (D22)."""
+    """Whether the schema is complete. If it is, a list without keys, and a field without a schema, are atomic (D22)."""
 
     def find_field(self, name: str) -> MergeSchema:
         """Return the merge schema for the value of field `name` of a mapping."""
@@ -72,8 +72,8 @@ def read_crd_merge_schemas(
 
     Args:
         crd: A CustomResourceDefinition. Yield nothing if it is another object.
-        metadata: Merge schema of `metadata`, which is the same for all kinds. If it is None, merge like kpt (profile
-            `compat`): read only the keywords `x-kubernetes-patch-strategy` and `x-kubernetes-patch-merge-key`.
+        metadata: Merge schema of `metadata`, which is the same for all kinds. If it is None, read only the keywords
+            `x-kubernetes-patch-strategy` and `x-kubernetes-patch-merge-key`, as kpt does.
     """
     spec = _get_mapping(crd.get("spec"))
     group, kind = spec.get("group"), _get_mapping(spec.get("names")).get("kind")
@@ -116,7 +116,7 @@ def _with_metadata(merge_schema: MergeSchema, schema: Mapping[str, Any], metadat
 
 @dataclass(frozen=True)
 class _SchemaConverter:
-    """Converter from OpenAPI schemas to merge schemas. `depth` is the number of lists and maps around the schema."""
+    """Converter from OpenAPI schemas to merge schemas. `depth` is the nesting level of the schema in lists and maps."""
 
     patch_only: bool = False
     depth: int = 0
@@ -205,13 +205,13 @@ def _get_mapping(value: object) -> Mapping[str, Any]:
 
 _ELEMENT = "[]"
 _ADDITIONAL_FIELDS = "*"
-_KIND_RULE = "a kind, e.g. `apps/Deployment` or `Service` (core group), and a mapping from paths of lists to keys"
+_KIND_RULE = "a kind with the merge keys of its lists, e.g. `apps/Deployment: {spec/template/spec/volumes: [name]}`"
 _KEYS_RULE = "a list of unique field names, [] for a set of scalars, or null for a list that is replaced as a whole"
 
 
 @dataclass(frozen=True)
 class ListKeys:
-    """The user's merge keys for one list of a kind, in all versions of the kind.
+    """The merge keys that the user sets for one list of a kind. They apply to all versions of the kind.
 
     If `keys` is None, the list is atomic. If `keys` is (), the list is a set of scalars.
     """
@@ -232,14 +232,14 @@ def read_list_key_table(data: Any) -> tuple[tuple[ListKeys, ...], tuple[str, ...
         The valid entries, and an error message for each invalid entry.
     """
     if not isinstance(data, Mapping):
-        return (), (f"must be a mapping: {_KIND_RULE}; not {data!r}",)
+        return (), (f"must be a mapping, not {data!r}; each item must be {_KIND_RULE}",)
     results = [result for kind, lists in data.items() for result in _read_kind(kind, lists)]
     entries = tuple(result for result in results if isinstance(result, ListKeys))
     return entries, tuple(result for result in results if isinstance(result, str))
 
 
 def apply_list_keys(schema: MergeSchema, entries: Iterable[ListKeys]) -> MergeSchema:
-    """Return a copy of the merge schema with the merge keys of `entries`."""
+    """Return a copy of the merge schema of a kind, in which `entries` replace the merge keys of their lists."""
     for entry in entries:
         schema = _set_keys(schema, entry.steps, entry.keys)
     return schema
@@ -281,7 +281,7 @@ def _are_valid_keys(keys: Any) -> bool:
 
 def _set_keys(schema: MergeSchema, steps: tuple[str, ...], keys: tuple[str, ...] | None) -> MergeSchema:
     if not steps:
-        # Close the schema of an atomic list, so that the merge does not infer merge keys.
+        # Mark the schema of an atomic list as complete, so that the merge does not infer the key `name`.
         return replace(schema, keys=keys, is_closed=schema.is_closed or keys is None)
     step, remaining_steps = steps[0], steps[1:]
     if step == _ELEMENT:
@@ -322,10 +322,10 @@ class MergeSchemas:
     def with_crds(self, *crds: Mapping[str, Any], compat: bool = False) -> MergeSchemas:
         """Return a copy to which the merge schemas of CustomResourceDefinitions are added.
 
-        A kind that already has a merge schema is not changed (deviation D19). Other objects and invalid schemas are
-        ignored. If `compat` is true, only `x-kubernetes-patch-strategy` and `x-kubernetes-patch-merge-key` define merge
-        keys, as in kpt. If `compat` is false, `x-kubernetes-list-type` defines merge keys too (deviation D22), and
-        `metadata` has a schema.
+        The existing merge schema of a kind is not replaced. Other objects and invalid schemas are ignored.
+
+        If `compat` is true, only `x-kubernetes-patch-strategy` and `x-kubernetes-patch-merge-key` define merge keys, as
+        in kpt. If `compat` is false, `x-kubernetes-list-type` does too, and the lists in `metadata` have merge keys.
         """
         metadata = None if compat else self.schemas.get(_CONFIG_MAP, UNKNOWN_SCHEMA).find_field("metadata")
         schemas = dict(self.schemas)
@@ -335,9 +335,8 @@ class MergeSchemas:
         return MergeSchemas(schemas, self.table)
 
     def with_list_keys(self, table: Iterable[ListKeys]) -> MergeSchemas:
-        """Return a copy to which the entries of `table` are added.
+        """Return a copy with the additional merge keys in `table`, which override every merge schema.
 
-        The entries override every merge schema (deviation D22). If two entries define the same list, the last entry is
-        used.
+        If `table` contains a list twice, the last merge keys are used.
         """
         return MergeSchemas(self.schemas, (*self.table, *table))

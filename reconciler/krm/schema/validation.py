@@ -139,7 +139,7 @@ def load_kubernetes_schemas(*, strict: bool, release: KubernetesRelease | None =
 
 @cache
 def find_schemas_version() -> str:
-    """Return the versions of `kubernetes-validate` and `jsonschema-rs`. Return "" if one is not installed."""
+    """Return the versions of `kubernetes-validate` and `jsonschema-rs`. Return "" if one of them is not installed."""
     try:
         return " ".join(f"{name} {metadata.version(name)}" for name in (_PACKAGE, "jsonschema-rs"))
     except metadata.PackageNotFoundError:
@@ -177,7 +177,7 @@ def _create_violation(error: jsonschema_rs.ValidationError) -> Violation:
         case "additionalProperties", {"unexpected": names}:
             return Violation(path, "unknown", tuple(names))
         case "falseSchema", _ if path:
-            # Report an unknown field, because `falseSchema` forbids all fields of the parent object.
+            # The schema `false` forbids the field at `path`. Report it as an unknown field of its parent object.
             return Violation(path[:-1], "unknown", (str(path[-1]),))
         case "format", {"format": name}:
             return Violation(path, "format", (name,), value)
@@ -202,7 +202,7 @@ def _join_violations(violations: Iterable[Violation]) -> Iterator[Violation]:
 
 
 def _is_allowed_null(violation: Violation) -> bool:
-    # Ignore a violation of `oneOf` by null, because null is valid if several alternatives allow null.
+    # Ignore this violation, because Kubernetes accepts null, but `oneOf` rejects it if several alternatives allow it.
     return violation.rule == "one-of" and violation.value is None
 
 
@@ -247,9 +247,9 @@ class InstalledSchemas:
         return bool(self._releases) if release is None else release in self._releases
 
     def describe_release(self, release: KubernetesRelease | None) -> str:
-        """Return the name of the schemas that validate objects of this release, e.g. "Kubernetes 1.31".
+        """Return a name for messages of the data that validates objects of this release, e.g. "Kubernetes 1.31".
 
-        Use it in messages.
+        Return "the list of removed API versions" if no schemas are installed.
         """
         selected = release or max(self._releases, default=None)
         return f"Kubernetes {format_kubernetes_release(selected)}" if selected else "the list of removed API versions"

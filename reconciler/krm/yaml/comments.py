@@ -39,8 +39,8 @@ _COMMENT = re.compile("#[^\n\r\x85\u2028\u2029]*")
 class _Leaf:
     """A node without children: a key, a scalar, an alias or an empty flow collection.
 
-    `chain` contains the (path, node) pairs from the root of the document to the leaf. For a key, it ends with the
-    mapping.
+    `chain` contains the (path, node) pairs from the root of the document to the leaf. The chain of a key ends with the
+    mapping that contains the key.
     """
 
     start: int
@@ -50,7 +50,7 @@ class _Leaf:
 
 
 def get_key_name(key: YamlNode) -> str | None:
-    """Return the name of a mapping key in the data. Return None for the merge key `<<`."""
+    """Return a key of a mapping as a string, e.g. "1" for `1: a`. Return None for the merge key `<<`."""
     return None if is_merge_key(key) else convert_key_to_text(key.data)
 
 
@@ -128,9 +128,9 @@ def _find_owner(
 
 
 def _find_collection_below(layout: TextLayout, leaf: _Leaf | None, offset: int) -> DataPath | None:
-    """Return the path of the outermost block collection that begins after `offset` and whose first leaf is `leaf`.
+    """Return the path of the block collection below a line comment at `offset`, e.g. of `b: 1` below `a: # comment`.
 
-    Return None if the value that begins there is not a block collection.
+    `leaf` is the first leaf after the comment. Return None if the value below the comment is not a block collection.
     """
     line = layout.line_start(offset)
     for path, node in leaf.chain if leaf else ():
@@ -191,7 +191,7 @@ def find_comment_offset(layout: TextLayout, root: YamlNode, path: DataPath) -> i
     rest_of_line = REST_OF_LINE.match(layout.text, offset) if offset is not None else None
     if offset is None or rest_of_line is None or rest_of_line[1]:
         raise YamlError(
-            "YamlComment", f"the value at {path!r} is not the last one on its line, so that no line comment is possible"
+            "YamlComment", f"the value at {path!r} cannot have a line comment, because other text follows on its line"
         )
     return offset
 

@@ -112,16 +112,16 @@ def _pair_longest_blocks(left: Sequence[Any], right: Sequence[Any]) -> Iterator[
 
 
 def _pair_unique_keys(left: Sequence[Any], right: Sequence[Any]) -> list[tuple[int, int]]:
-    """Return the longest list of index pairs of equal items, with increasing indexes on both sides.
+    """Return as many index pairs of equal items as possible, with increasing indexes in both lists.
 
-    Only keys that occur once on each side are paired. Use it for thousands of items, because a search for the longest
-    equal blocks would take quadratic time.
+    Only items that occur once in each list are paired. Use this function for thousands of items, because difflib's
+    search for equal blocks would take quadratic time.
     """
     indexes = {key: i for i, key in enumerate(left)}
     left_counts, right_counts = Counter(left), Counter(right)
     pairs = [(indexes[key], j) for j, key in enumerate(right) if left_counts[key] == right_counts[key] == 1]
-    # `ends[n]` is the index of the last pair in the best increasing sequence with n + 1 pairs. The best sequence is the
-    # one that ends with the smallest left index.
+    # Of all increasing sequences with n + 1 pairs, use the sequence whose last pair has the smallest left index. Most
+    # pairs can follow this last pair. `ends[n]` is its index in `pairs`.
     ends: list[int] = []
     predecessors: list[int] = []
     for number, (i, _) in enumerate(pairs):

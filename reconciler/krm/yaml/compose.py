@@ -63,7 +63,7 @@ def compose(text: str, budget: YamlBudget, resolve: Callable[[str], Any] = resol
     Raises:
         YamlError: The text is invalid or exceeds a limit. The line number is relative to the start of `text`.
     """
-    # Cache only texts without aliases, because aliases change the budget, and a cached result would not.
+    # Cache only texts without aliases, because each parse of an alias must reduce the budget.
     if resolve is resolve_plain and len(text) <= _MAX_CACHED_CHARACTERS and "*" not in text:
         return _compose_cached(text, budget.limits.depth)
     return _compose_uncached(text, budget, resolve)

@@ -137,12 +137,11 @@ class Document:
         }
 
     def reuse_formatting(self, sources: Mapping[DataPath, FormattingSource]) -> ReusedFormatting:
-        """Prepare the formatting of values in this document for an edit of another document.
+        """Return the formatting of this document for an edit of another document (see `with_data`).
 
         Args:
-            sources: Values in this document whose formatting is copied, by path in the new data of the other document.
-                If a
-                path is a new key, the key is inserted at its position in the new data.
+            sources: Values in this document whose formatting is copied. The keys are the paths of the new values in the
+                other document. If a path is a new key, the key is inserted at its position in the new data.
         """
         return ReusedFormatting(self._layout, self.root, self.comments() if sources else {}, sources)
 
@@ -220,7 +219,7 @@ class Document:
         Args:
             line_comments: Line comments by path, with the leading "#". None removes a line comment.
             above: Comment lines above the entry or item at each path. () removes the comment lines.
-            before_parse: Called with the number of characters before each parse of the text. It can raise an exception.
+            before_parse: Called with the length of the text before each parse. It can raise an exception to stop.
         """
         if not line_comments and not above:
             return self

@@ -40,8 +40,7 @@ class ValueSlot:
     Attributes:
         kind: "root" is the value of the document. "map" and "seq" are values in block mappings and block sequences.
             "flow" is a value that can be replaced in place. "bare" is the missing value of a key in a flow mapping,
-            e.g.
-            `a` in `{a, b: 1}`. "hidden" is a value after a key with `?`, which can be edited but not replaced.
+            e.g. `a` in `{a, b: 1}`. "hidden" is a value after a key with `?`, which can be edited but not replaced.
         after: Offset after the colon or dash before the value.
         column: Column of the collection that contains the value.
         path: Path of the value. () if the value cannot be written on separate lines.
@@ -57,7 +56,7 @@ _IN_FLOW = ValueSlot("flow")
 
 
 def edit_text(layout: TextLayout, root: YamlNode, data: Any, formatting: ReusedFormatting, *, has_aliases: bool) -> str:
-    """Return the text of a document after the smallest edits with which the text contains `data`.
+    """Return the text of a document that is edited to contain `data`. Change as little text as possible.
 
     Args:
         layout: The lines of the old text.
@@ -88,8 +87,8 @@ class _Editor:
         self.splices = TextSplices(layout.text)
         self.block_lines = BlockLineEditor(layout, self.splices)
         self.flow_items = FlowItemEditor(layout, self.splices)
-        # The new data of the nodes with an anchor that are kept, by node id. An alias is kept only if the new data of
-        # its anchor equals the new data at the position of the alias.
+        # The new data of each kept node with an anchor, by `id(node)`. An alias of the anchor is kept only if its own
+        # new data is equal.
         self.new_data: dict[int, Any] = {}
 
     @cached_property
@@ -366,7 +365,7 @@ class _Editor:
             self._add_block_lines(spans, is_kept, index, list(chain(*texts)), column)
 
     def _index_removed_items(self, node: SequenceNode, is_kept: list[bool]) -> dict[str, int]:
-        """Return the index of each removed item by fingerprint. A moved item is then written with its old lines."""
+        """Return the old index of each removed item by fingerprint. An equal new item is written with the old lines."""
         return {compute_fingerprint(node.data[index]): index for index, keep in enumerate(is_kept) if not keep}
 
     def _format_item_lines(self, node: SequenceNode, removed: dict[str, int], path: DataPath, value: Any) -> list[str]:

@@ -79,7 +79,8 @@ class YamlFile:
         """Return a copy of the file that contains these documents in this order.
 
         Args:
-            order: Each document with the index of the document that it replaces. The index of a new document is None.
+            order: Pairs of an index and a document. The index is that of the old document that the new document
+                replaces, or None for an additional document.
 
         A replacement keeps the `---` line before the old document. The text above the first document, below the last
         document, and between removed documents is kept.
@@ -157,7 +158,7 @@ def _decode(source: bytes | str, limits: YamlLimits) -> tuple[str, bool]:
 
 
 def _split(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the parts of the text in order. The second value is true if the part is a separate `---` or `...` line.
+    """Yield the parts of the text in order, with true for a separate `---` or `...` line, and false for other parts.
 
     It is safe to split at these lines, because no YAML value contains a line that begins with `---` or `...`.
     """
@@ -252,7 +253,8 @@ _BASES = {"decimal": 10, "octal": 8, "hexadecimal": 16}
 _MAX_DIGITS = 4_000
 
 
-# Text without YAML syntax is read without a parser. Most results of expressions match this pattern.
+# A text such as `my-app` is read without the parser, because it has no YAML syntax. Most results of CEL expressions
+# match this pattern.
 _PLAIN_WORD = re.compile("[A-Za-z0-9](?:[A-Za-z0-9_./:-]{,254}[A-Za-z0-9_./-])?")
 
 
@@ -263,8 +265,7 @@ def read_core_yaml(text: str, limits: YamlLimits = DEFAULT_YAML_LIMITS) -> Any:
 
     Raises:
         YamlError: The text is not valid YAML, exceeds `limits`, or contains several documents. Keys that Kubernetes
-            would
-            convert to the same string, such as `yes` and `true`, are an error too.
+            would convert to the same string, such as `yes` and `true`, are an error too.
     """
     if _PLAIN_WORD.fullmatch(text) and len(text) <= limits.file_bytes:
         return resolve_core_scalar(text)

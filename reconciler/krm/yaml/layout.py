@@ -154,7 +154,7 @@ class TextLayout:
         return match.end() if match and not prefix.endswith("?") else None
 
 
-# Cache the indentation of 256 documents. A pass edits about as many documents with different values for each cluster.
+# Cache the indentation of documents, because a pass edits the same document with different values for each cluster.
 _MAX_CACHED_STYLES = 256
 
 

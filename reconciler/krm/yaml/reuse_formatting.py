@@ -20,7 +20,7 @@ from reconciler.krm.yaml.emit import (
 from reconciler.krm.yaml.layout import TextLayout
 from reconciler.krm.yaml.nodes import AliasNode, MappingNode, ScalarNode, SequenceNode, YamlNode, is_block_collection
 
-# A mapping or sequence node, and the index in its children of an entry's value or of an item.
+# The position of a node: its parent node, and the index of the node in the `children` of the parent.
 ChildPosition = tuple[YamlNode, int]
 
 
@@ -144,7 +144,7 @@ class ReusedFormatting:
     def format_value_lines(
         self, path: DataPath, value: Any, style: IndentStyle, scalar: str = ""
     ) -> tuple[str, list[str]]:
-        """Format a value as the text after its key or dash, and the lines below without indentation."""
+        """Return the first part of a value, on the line of its key or dash, and the lines below without indentation."""
         if self.sources and value and isinstance(value, dict):
             texts = [self.format_entry_lines((*path, name), name, child, style) for name, child in value.items()]
         elif self.sources and value and isinstance(value, list):
@@ -155,9 +155,9 @@ class ReusedFormatting:
         return "", strip_leading_blank_lines(chain(*texts))
 
     def _copy_scalar(self, path: DataPath, style: str) -> str:
-        """Return the text of the scalar in the source.
+        """Return the text of the scalar whose formatting the value at `path` copies.
 
-        Return "" if the scalar has another style, several lines, an anchor or a tag, or if there is no source.
+        Return "" if there is no such scalar, or if it has several lines, an anchor, a tag or a style unlike `style`.
         """
         source = self.sources.get(path)
         try:
@@ -211,7 +211,7 @@ class ReusedFormatting:
 
 
 class _CopiedFormatting(NamedTuple):
-    """The comments, the text of the key and the scalar style that are copied if the value itself cannot be copied."""
+    """The comments, the key text and the scalar style, which are copied if the lines of a source cannot be copied."""
 
     leading_comments: Sequence[str] = ()
     key: str = ""

@@ -59,7 +59,7 @@ class BlockLineEditor:
         self.first_remaining_line = 0
 
     def format_below(self, lines: Sequence[str], column: int) -> str:
-        """Return the lines, indented to `column`, with a line break before each line."""
+        """Return text to insert after the end of a line: the lines, indented to `column`, each after a line break."""
         return "".join(self.layout.newline + line for line in indent_lines(lines, column))
 
     def remove(self, spans: list[TextSpan], is_kept: list[bool], column: int) -> None:

@@ -81,7 +81,7 @@ def test_single_values(
     ],
 )
 def test_different_types_are_an_error_in_kpt(origin: Any, updated: Any, local: Any) -> None:
-    with pytest.raises(MergeError, match="/a must have the same type on all sides"):
+    with pytest.raises(MergeError, match="/a must have the same type on all sides of the merge"):
         merge_data(origin, updated, local, UNKNOWN_SCHEMA, COMPAT)
 
 

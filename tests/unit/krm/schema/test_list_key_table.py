@@ -94,9 +94,15 @@ def test_last_row_has_priority_and_schemas_are_built_once() -> None:
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        pytest.param([], "must be a mapping: a kind, e.g.", id="a-list"),
-        pytest.param({"a.org/": {"l": []}}, "a.org/: must be a kind, e.g.", id="no-kind"),
-        pytest.param({"G": ["l"]}, "G: must be a kind, e.g.", id="lists-are-no-mapping"),
+        pytest.param(
+            [], "must be a mapping, not []; each item must be a kind with the merge keys of its lists", id="a-list"
+        ),
+        pytest.param(
+            {"a.org/": {"l": []}}, "a.org/: must be a kind with the merge keys of its lists, e.g.", id="no-kind"
+        ),
+        pytest.param(
+            {"G": ["l"]}, "G: must be a kind with the merge keys of its lists, e.g.", id="lists-are-no-mapping"
+        ),
         pytest.param({"G": {"": []}}, 'G: the path must be field names joined by "/"', id="empty-path"),
         pytest.param({"G": {"/spec/l": []}}, 'G: the path must be field names joined by "/"', id="leading-slash"),
         pytest.param({"G": {"spec/l[]": []}}, 'G: the path must be field names joined by "/"', id="ends-in-elements"),
