@@ -54,7 +54,7 @@ class WatchedFile:
         try:
             status = self._file.stat()
             version = (status.st_mtime_ns, status.st_size, status.st_ino)
-            # Read the attribute only once, because another thread can replace it at any time.
+            # Read `self._cached` only once, because another thread can replace it between two reads.
             cached = self._cached
             if cached is None or cached[0] != version:
                 self._check_size(status.st_size)

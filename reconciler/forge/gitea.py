@@ -44,7 +44,7 @@ class Gitea:
         self._approvals = ApprovalCache(client.clock)
 
     def list_open_requests(self) -> Sequence[PullRequest]:
-        """Return the open pull requests from branches of this repository. Reviews are fetched only after a change."""
+        """Return the open pull requests from branches of this repository. Fetch only reviews that may have changed."""
         listed = self._create_fields(self._client.get_all_pages(self._pulls, {"state": "open", "limit": _PAGE}))
         items = {item.get_number("number"): item for item in listed if _is_own(item)}
         self._approvals.retain(items)
@@ -67,7 +67,8 @@ class Gitea:
             listed = self._fetch_page({"state": "all", "base_branch": base, "limit": _PAGE, "page": page})
             numbers += [item.get_number("number") for item in listed]
             candidates += [item for item in listed if _is_own(item) and _get_branches(item) == (head, base)]
-            # Stop only if the numbers are in descending order, because Gitea does not document the order of the list.
+            # Stop at the first match only if the numbers are in descending order. Gitea does not document the order of
+            # the list.
             if not listed or (candidates and all(number > following for number, following in pairwise(numbers))):
                 newest = max(candidates, key=lambda item: item.get_number("number"), default=None)
                 return None if newest is None else self._read(newest)
@@ -86,7 +87,7 @@ class Gitea:
         return _read(ResponseFields(response, f"POST {self._pulls}"))
 
     def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
-        """Set title and body of a pull request. Keep the prefix of a draft in the title if `request` is a draft."""
+        """Set title and body of a pull request. If it is a draft, add the prefix that marks drafts to the title."""
         self._edit(request, {"title": GITEA_DRAFT.apply(title, request.draft), "body": body})
         return replace(request, title=title, body=body)
 
@@ -125,14 +126,15 @@ class Gitea:
         """
         if not request.commit:
             # Do not send an empty commit ID, because Gitea ignores it and would merge any head.
-            raise HeadMovedError(f"pull request {request.number} has no head")
+            raise HeadMovedError(f"pull request {request.number} has no head commit")
         title, _, description = message.partition("\n")
         texts = {} if method == "rebase" else {"MergeTitleField": title, "MergeMessageField": description.strip()}
         options = {"Do": method, "head_commit_id": request.commit, "delete_branch_after_merge": False}
         try:
             self._client.send("POST", f"{self._pulls}/{request.number}/merge", {**options, **texts})
         except ForgeMissingError as error:
-            # Read the pull request again, because Gitea also responds with 404 if the pull request is closed.
+            # Read the pull request again, because Gitea also responds with 404 if the pull request exists but is
+            # closed.
             raise self._classify_merge_error(request, error) from None
         except ForgeRefusedError as error:
             # Read the pull request again, because 409 can mean another head, another base, or a conflict.
@@ -204,7 +206,7 @@ def _read(item: ResponseFields) -> PullRequest:
 
 
 def _get_branches(item: ResponseFields) -> tuple[str, str]:
-    # Use the label, because `ref` is refs/pull/N/head after the deletion of the branch.
+    # Read the branch from `label`, because `ref` is refs/pull/N/head after the deletion of the branch.
     return item.get_text("head", "label"), item.get_text("base", "ref")
 
 
@@ -221,7 +223,7 @@ def _get_state(item: ResponseFields) -> State:
 
 
 def _is_approved(reviews: Iterable[ResponseFields], commit: CommitId) -> bool:
-    # Ignore comments, because a comment does not change the previous review of its author.
+    # Ignore reviews that only comment, because they do not change the previous review of their author.
     latest: dict[str, ResponseFields] = {}
     for review in reviews:
         if review.get_text("state") in {"APPROVED", "REQUEST_CHANGES"}:

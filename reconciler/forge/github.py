@@ -60,7 +60,7 @@ class GitHub:
 
     def find(self, head: str, base: str) -> PullRequest | None:
         """Return the newest pull request of these branches in any state. Return None if there is none."""
-        # Read several entries, because pull requests from other forks of the owner match this filter, too.
+        # Read several pull requests, because forks of the same owner match this filter, too.
         named = {"head": f"{self._owner}:{head}", "base": base, "state": "all"}
         listed = self._client.get(
             f"{self._root}/pulls", {**named, "sort": "created", "direction": "desc", "per_page": 10}
@@ -214,7 +214,8 @@ def _check_name(name: str) -> None:
 
 
 def _get_graphql_url(api: str) -> str:
-    # Remove the suffix, because the APIs of GitHub Enterprise are https://HOST/api/v3 and https://HOST/api/graphql.
+    # Remove "/v3", because GitHub Enterprise Server has the REST API at https://HOST/api/v3 and GraphQL at
+    # https://HOST/api/graphql.
     return f"{api.removesuffix('/v3')}/graphql"
 
 
@@ -248,7 +249,7 @@ def _get_state(item: ResponseFields) -> State:
 
 
 def _is_approved(reviews: Iterable[ResponseFields], commit: CommitId) -> bool:
-    # Ignore comments, because a comment does not change the previous review of its author.
+    # Ignore reviews that only comment, because they do not change the previous review of their author.
     latest: dict[str, tuple[str, str]] = {}
     for review in reviews:
         state = review.get_text("state")
@@ -262,7 +263,7 @@ def _is_approved(reviews: Iterable[ResponseFields], commit: CommitId) -> bool:
 def _classify_merge_error(error: ForgeRefusedError) -> ForgeError:
     if error.status == 409:
         return HeadMovedError(error.message, error.status)
-    # Retry status 405 if another merge changed the base at the same time.
+    # Another merge changed the base branch at the same time. Return an error that callers retry.
     if error.status == 405 and "Base branch was modified" in error.message:
         return ForgeUnreachableError(error.message)
     return error

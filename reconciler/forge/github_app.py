@@ -33,8 +33,8 @@ class AppToken:
     """Builds the header with a token of one installation of a GitHub App. It implements `Authorize`.
 
     `app` is the client ID or the number of the App. `key_file` contains its private key in PEM format. If
-    `installation` is 0, GitHub returns the ID of the installation for `repository` ("owner/name"). A token is renewed
-    five minutes before its end. The object is thread-safe.
+    `installation` is 0, the installation ID for `repository` ("owner/name") is requested from GitHub. A token is
+    renewed five minutes before its end. The object is thread-safe.
     """
 
     def __init__(

@@ -28,14 +28,13 @@ class GitLab:
 
     Values of `PullRequest.hold`:
 
-    - "approved": the merge request is not a draft and has all required approvals, and at least one. GitLab does not
-      report
-      the approved commit. A setting of the project determines whether a push removes approvals.
+    - "approved": the merge request is not a draft, has all required approvals, and has at least one approval. GitLab
+      does not report the approved commit. A setting of the project determines whether a push removes approvals.
     - "auto-merge": auto-merge is enabled, or the merge request is in a merge train.
     - "queued": the merge is running.
 
     GitLab processes a push with a delay. Therefore, `PullRequest.commit` can be the previous head. GitLab removes
-    carriage returns, and whitespace at the end of a body.
+    carriage returns from a body, and whitespace at its end.
     """
 
     def __init__(self, client: ForgeClient, project: str) -> None:
@@ -45,7 +44,7 @@ class GitLab:
         self._approvals = ApprovalCache(client.clock)
 
     def list_open_requests(self) -> Sequence[PullRequest]:
-        """Return the open merge requests from branches of this project. Approvals are fetched only after a change."""
+        """Return the open merge requests from branches of this project. Fetch only approvals that may have changed."""
         items = {
             item.get_number("iid"): item for item in self._list({"state": "opened", "sort": "asc", "per_page": 100})
         }
@@ -83,7 +82,7 @@ class GitLab:
         return _read(ResponseFields(response, f"POST {self._requests}"))
 
     def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
-        """Set title and body of a merge request. Keep the prefix of a draft in the title if `request` is a draft."""
+        """Set title and body of a merge request. If it is a draft, add the prefix that marks drafts to the title."""
         self._edit(request, {"title": GITLAB_DRAFT.apply(title, request.draft), "description": escape_commands(body)})
         return replace(request, title=title, body=body)
 
@@ -110,7 +109,7 @@ class GitLab:
         try:
             self._client.send("POST", f"{self._root}/statuses/{commit}", status)
         except ForgeRefusedError as error:
-            # Ignore this error, because some versions reject a status that is equal to the current status.
+            # Some versions reject a status that equals the current status. Ignore only this error.
             if "Cannot transition status" not in error.message or f"from :{state}" not in error.message:
                 raise
 
@@ -188,7 +187,7 @@ def _read(item: ResponseFields) -> PullRequest:
         body=unescape_commands(item.get_text("description", default="")),
         head=item.get_text("source_branch"),
         base=item.get_text("target_branch"),
-        # Accept null, which GitLab returns if the branch was deleted before GitLab processed the push.
+        # The commit can be null: GitLab returns null if the branch was deleted before GitLab processed the push.
         commit=CommitId(item.get_text("sha", default="")),
         state=_STATES.get(item.get_text("state"), "closed"),
         draft=item.get_bool("draft"),

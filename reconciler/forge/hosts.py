@@ -27,7 +27,8 @@ class Host:
     """A forge of the settings. It contains the repositories below `path` on `host`. The host "" is this machine.
 
     If `api` is "", the default URL of the API is used. The credentials are a `token_file`. For GitHub, they can also be
-    an App ID and the file with the private key of the App. If `app_installation` is 0, GitHub returns the installation.
+    an App ID and the file with the private key of the App. If `app_installation` is 0, the installation ID is requested
+    from GitHub.
     """
 
     kind: Kind
@@ -113,7 +114,7 @@ class Hosts:
             return None
         owner, _, name = path.rpartition("/")
         if not forge_host.host:
-            # Use only the last two segments of the path on this machine as owner and name.
+            # A repository on this machine has a file path. Its last two segments are the owner and the name.
             owner = owner.rpartition("/")[2]
         match forge_host.kind:
             case "github" if is_name(owner) and is_name(name):

@@ -146,8 +146,8 @@ class ForgeClient:
         raise ForgeAnswerError(f"{call}: more than {_MAX_REDIRECTS} redirects")
 
     def _find_redirect(self, method: str, url: httpx.URL, answer: _Answer) -> httpx.URL | None:
-        # Follow redirects, because a renamed repository has one. Repeat a write only if the status preserves method and
-        # body.
+        # Follow redirects, because a forge redirects requests for a renamed repository. Repeat a write request only if
+        # the redirect status preserves its method and body.
         followed = {301, 302, 303, 307, 308} if method == "GET" else {307, 308}
         location = answer.headers.get("location")
         if answer.status not in followed or not location:

@@ -96,7 +96,7 @@ class Forge(Protocol):
         ...
 
     def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
-        """Set title and body of a pull request, and return the result. Some forges create a new pull request."""
+        """Set title and body of a pull request, and return it. The forge can replace it by a new pull request."""
         ...
 
     def set_draft(self, request: PullRequest, draft: bool) -> None:

@@ -11,7 +11,7 @@ import base64
 from reconciler.forge.port import NewRequest
 from reconciler.forge.text_escaping import GITEA_DRAFT, GITLAB_DRAFT, escape_commands
 
-# A packet of the Git protocol has at most 65,516 bytes, and Base64 makes a text larger by one third.
+# Limits for the length of a push option. A Git packet has at most 65,516 bytes, and Base64 adds one third.
 _MAX_BYTES = 64_000
 _MAX_BYTES_BEFORE_ENCODING = 48_000
 _ENCODED = "{base64}"

@@ -63,7 +63,7 @@ class RateLimiter:
 
 
 class _Window:
-    """The times of the counted requests in a sliding window."""
+    """The times of the requests in the last `seconds`, at most `limit` of them. The limit 0 means no limit."""
 
     def __init__(self, limit: int, seconds: float, name: str) -> None:
         self._limit = limit
@@ -72,7 +72,7 @@ class _Window:
         self._taken: deque[float] = deque()
 
     def check(self, now: float) -> None:
-        # Also remove times in the future, which occur if the clock was set back. The wait could take hours otherwise.
+        # Also remove times in the future, because a clock that was set back would otherwise block requests for hours.
         while self._taken and not 0 <= now - self._taken[0] < self._seconds:
             self._taken.popleft()
         if self._limit and len(self._taken) >= self._limit:

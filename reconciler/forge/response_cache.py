@@ -10,7 +10,8 @@ from threading import Lock
 
 from reconciler.catalog.files import CommitId
 
-# Do not cache newer results, because dates can have a resolution of one second, and clocks of machines can differ.
+# Cache a result only if the last change is older than this: dates can have a resolution of one second, and clocks of
+# machines can differ.
 _MIN_AGE_SECONDS = 60
 
 
@@ -40,7 +41,7 @@ class ApprovalCache:
         self._approvals.pop(number, None)
 
     def retain(self, numbers: Collection[int]) -> None:
-        """Remove all pull requests except `numbers` from the cache, because they are not open any longer."""
+        """Remove all pull requests from the cache except those in `numbers`, which are the open pull requests."""
         self._approvals = {number: approval for number, approval in self._approvals.items() if number in numbers}
 
 

@@ -23,7 +23,7 @@ from reconciler.redaction import redact
 
 _MAX_MESSAGE_CHARACTERS = 500
 _DEFAULT_PAUSE_SECONDS = 60
-# Limit the pause, because an incorrect header must not stop all requests for days.
+# Maximum pause. A forge or proxy that sends a wrong time must not stop all requests for days.
 _MAX_PAUSE_SECONDS = 6 * 3600
 _RATE_LIMIT_TEXT = re.compile(r"secondary rate limit|rate limit exceeded|abuse detection", re.IGNORECASE)
 _RESETS = ("x-ratelimit-reset", "ratelimit-reset")
@@ -31,7 +31,7 @@ _REMAINING = ("x-ratelimit-remaining", "ratelimit-remaining")
 
 
 def parse_json(content: bytes, call: str) -> Any:
-    """Parse JSON. Raises ForgeAnswerError if the content is not JSON. `call` is the request in the message."""
+    """Parse JSON. Raises ForgeAnswerError if the content is not JSON. The error message contains the request `call`."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
@@ -124,8 +124,8 @@ _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 class ResponseFields:
     """The fields of a JSON object in a response. A path is a sequence of field names, such as `("head", "sha")`.
 
-    `call` is the request in error messages. All methods except `find` raise ForgeAnswerError if the value has another
-    type. They also raise it if the value is null or missing and the call has no default.
+    Error messages contain the request `call`, e.g. "GET /pulls". All methods except `find` raise ForgeAnswerError if
+    the value has the wrong type. They also raise it for a null or missing value, unless the caller passes a default.
     """
 
     def __init__(self, value: object, call: str) -> None:

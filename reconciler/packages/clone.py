@@ -109,7 +109,7 @@ _MAX_CACHED_PACKAGES = 256
 
 @dataclass(frozen=True)
 class ResolvedUpstream:
-    """An upstream package with its commit, as the sections `upstream` and `upstreamLock` of a Kptfile contain it.
+    """The location and the commit of an upstream package, as in `upstream` and `upstreamLock` of a Kptfile.
 
     `repo` is the URL of the Repository object. It ends in `.git` and has no credentials.
     """
@@ -139,8 +139,8 @@ def clone_package(
     kptfile = Package(source).kptfile if KPTFILE in source else create_kptfile(name)
     if not isinstance(kptfile, Kptfile):
         return source, kptfile
-    # Remove the section `upstream` of the upstream package, because it describes another package. Keep the section if
-    # it was changed locally.
+    # Remove the `upstream` that the upstream package itself had, because the clone has a different upstream. Keep it if
+    # a local change set it.
     has_local_upstream = base is not None and read_upstream(source) != read_upstream(base)
     named_kptfile = (kptfile if has_local_upstream else kptfile.without_upstream()).with_name(name)
     cloned = named_kptfile.with_upstream(lock.repo, lock.directory, lock.ref, lock.commit)

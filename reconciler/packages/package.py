@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 KRMIGNORE = ".krmignore"
-# The limit of cached trees. It is larger than the number of different path sets in the packages of one cluster, before
-# and after their functions run.
+# Maximum number of cached trees. The packages of one cluster have fewer different lists of paths, even if lists before
+# and after the function calls are counted separately.
 _MAX_CACHED_TREES = 1024
 
 
@@ -102,7 +102,8 @@ def _iterate_ignore_files(files: FileTree) -> Iterator[tuple[str, bytes]]:
     return ((path, files[path].data) for path in files if path.endswith(KRMIGNORE) and basename(path) == KRMIGNORE)
 
 
-# Maximum number of files whose resources are cached. It is the limit of parsed files in `packages/parsing.py`.
+# Maximum number of files whose resources are cached. It equals the number of cached parsed files in
+# `packages/parsing.py`.
 _MAX_CACHED_FILES = 2048
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
@@ -225,9 +226,7 @@ def parse_resources(package: str, path: str, content: bytes) -> tuple[PackageRes
 
 
 def is_kustomization_file(path: str) -> bool:
-    """Return whether the file name is that of a Kustomization. Like kpt, accept such a file without `apiVersion` and
-    `kind`.
-    """
+    """Return whether this is the file name of a Kustomization, which can omit `apiVersion` and `kind` as in kpt."""
     return basename(path) in _KUSTOMIZATIONS
 
 

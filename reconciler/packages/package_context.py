@@ -38,8 +38,8 @@ def ensure_package_context_name(
 ) -> tuple[FileTree, tuple[Finding, ...]]:
     """Set `name` in the package context, as `ensure_package_context` does. The key `package-path` does not change.
 
-    In the profile `compat`, the package context is created again, and the contexts of subpackages are deleted, as in
-    kpt.
+    As in kpt, the profile `compat` deletes the package contexts of the package and its subpackages, and creates a new
+    one.
     """
     contexts = [path for path in files if basename(path) == PACKAGE_CONTEXT_FILE] if profile == "compat" else ()
     return _ensure(files.without_files(*contexts), {"name": name})
@@ -75,8 +75,8 @@ def update_package_context(
 ) -> tuple[FileTree, tuple[Finding, ...]]:
     """Set the keys in `data` and remove the keys in `remove_keys` from the package context.
 
-    Existing keys keep their positions. New keys follow in sorted order. If no key is set or removed, the package
-    context can be absent.
+    Existing keys keep their positions. New keys follow in sorted order. A missing package context is an error, unless
+    `data` and `remove_keys` are empty.
 
     Args:
         files: The files of the package.
@@ -122,7 +122,7 @@ _ContextDocument = tuple[int, Document, YamlFile]
 
 
 def _find_context(files: FileTree) -> _ContextDocument | Finding:
-    """Return the package context with its index and its file. Return a finding if there is no package context."""
+    """Return the index and the document of the package context, and its file. Return a finding if there is none."""
     if PACKAGE_CONTEXT_FILE not in files:
         return _create_finding(f'"{PACKAGE_CONTEXT_FILE}" not found')
     parsed = parse_cached(files[PACKAGE_CONTEXT_FILE].data)

@@ -44,14 +44,14 @@ def parse_json_cached(content: bytes) -> Document | ParseFailure:
     except RecursionError as error:
         return ParseFailure(str(error))
     except ValueError as error:
-        # Use the YAML parser to find the line, because it rejects the same text and reports a line. The JSON parser
-        # does not.
+        # The JSON parser reports no line here. Parse the same text as YAML, because the YAML parser rejects it with a
+        # line.
         as_yaml = parse_cached(content)
         return ParseFailure(str(error), as_yaml.line if isinstance(as_yaml, ParseFailure) else 0)
     try:
         return build_document(data)
     except YamlError as error:
-        # A JSON string can contain half of a surrogate pair, which YAML cannot represent.
+        # An example is a JSON string with half of a surrogate pair, which YAML cannot represent.
         return ParseFailure(error.message)
 
 

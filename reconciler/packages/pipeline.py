@@ -51,11 +51,10 @@ from reconciler.packages.write_back import write_back
 # Maximum numbers of characters: of one function result, and of all results of one function call.
 _MAX_RESULT_LENGTH = 4_000
 _MAX_RESULTS_LENGTH = 200_000
-# Maximum number of cached items: twice the limit of cached files. Items are cached, because functions cache their
-# results by item.
+# Maximum number of cached items: twice the number of cached files. Items are cached, because functions use them as keys
+# of their own caches.
 _MAX_CACHED_ITEMS = 4096
-# The basic number of steps that each function call takes from the budget of the render. A function takes more steps for
-# its own work.
+# The steps that every function call takes from the budget of the render, in addition to the steps of its own work.
 _CALL_STEPS = 100
 PipelineStage = Literal["mutators", "validators"]
 FailureKind = Literal["invalid", "failed", "unavailable"]
@@ -72,7 +71,7 @@ class FunctionProvider(Protocol):
     def find(self, spec: FunctionSpec) -> FunctionMatch | FunctionUnavailable | None:
         """Return the function for a pipeline entry.
 
-        If there is no function, return the reason. Return None if the reason is unknown.
+        If there is no function, return FunctionUnavailable with the reason, or None without a reason.
         """
         ...
 
@@ -259,7 +258,7 @@ class _RenderRun:
                 self._apply_output(path, spec, selected, output)
 
     def write_files(self, *, prune: bool) -> FileTree:
-        """Return the files with the current resources. If `prune` is true, delete files without remaining resources."""
+        """Return the files with the current resources. If `prune` is true, delete files that lost all resources."""
         return write_back(self._package.files, self._package.resources, self._items.values(), prune=prune)
 
     def _list_items_in_scope(self, path: str) -> list[Item]:
@@ -330,7 +329,7 @@ class _RenderRun:
             or self._find_kptfile_loss(remaining.values())
         )
         if error:
-            # Change the recorded step into a failure, because the function reported success, but its output is invalid.
+            # The function reported success, but its output is invalid. Therefore, record the call as failed.
             self.steps[-1] = replace(self.steps[-1], exit_code=1, error=error)
             raise _StopRenderError(RenderFailure("failed", path, spec.display_name, error))
         self._next += len(returned_items)
@@ -349,15 +348,16 @@ class _RenderRun:
             if (item.file, item.index) in locations:
                 return f'resource at path "{item.path}" and index "{item.index}" already exists'
             if basename(item.path) == KPTFILE and (item.index or item.kind != "Kptfile"):
-                return f'a resource must not be in the Kptfile "{item.file}"'
-            # Do not check files from which resources were read, because such files can always contain resources.
+                return f'the Kptfile "{item.file}" must not contain any other resource'
+            # A file from which resources were read has a valid path. Check the path of all other files.
             if item.file not in self._read_files and (error := self._find_path_error(item)):
                 return error
             locations.add((item.file, item.index))
         return ""
 
     def _find_kptfile_loss(self, items: Iterable[Item]) -> str:
-        # Reject this output, because a package without a Kptfile can be neither updated nor rendered again.
+        # Reject output without the Kptfile, because a package without a Kptfile can be neither updated nor rendered
+        # again.
         is_lost = self._profile == "safe" and all(item.file != KPTFILE for item in items)
         return "function must not delete the Kptfile of the package" if is_lost else ""
 
@@ -486,7 +486,7 @@ def _matches(item: Item, selector: Selector) -> bool:
 
 
 def _read_kptfiles(package: Package, profile: Profile) -> tuple[dict[str, Kptfile], tuple[Finding, ...]]:
-    """Return the Kptfiles of all packages, and all findings that are known before the first function runs."""
+    """Return the valid Kptfiles of all packages, and the findings about the files before the first function call."""
     kptfiles: dict[str, Kptfile] = {}
     findings = list(package.parse_result[1])
     for path in ("", *package.subpackages):
@@ -513,17 +513,17 @@ def _find_config_path_findings(package: Package, path: str, kptfile: Kptfile) ->
 
 
 def _find_config_path_error(package: Package, path: str, config_path: str) -> str:
-    """Return the error of a `configPath` that is known before the first function runs. Return "" if it is valid."""
+    """Return the error of a `configPath`, or "". Files that functions create or change are not considered."""
     file = join_path(path, normpath(config_path))
     if ".." in file or config_path.startswith("/"):
-        return ""  # `validate_kptfile` reports this error.
+        return ""  # `validate_kptfile` reports these two errors.
     if file not in package.files:
         return f'must be the path of a file, not "{config_path}", which does not exist'
     if package.find_owning_package(file) != path:
         return f'must be the path of a file of this package, not "{config_path}", which belongs to a subpackage'
     documents = parse_documents(file, package.files[file].data)
     if isinstance(documents, ParseFailure):
-        return ""  # Reading the package resources reports this parse error.
+        return ""  # `Package.parse_result` already contains a finding for this file.
     return _format_config_error(config_path, len(documents)) if len(documents) > 1 else ""
 
 

@@ -97,7 +97,7 @@ class KrmResource:
 
 
 def _is_kustomization(resource: KrmResource) -> bool:
-    # As in kpt, a Kustomization does not need all of the fields `apiVersion`, `kind` and `metadata.name`.
+    # As in kpt, a Kustomization can omit `apiVersion`, `kind` and `metadata.name`.
     api_version = resource.api_version
     return api_version.startswith("kustomize.config.k8s.io") or (resource.kind == "Kustomization" and not api_version)
 

@@ -33,7 +33,7 @@ def _build_edited_content(path: str, old: bytes, documents: Mapping[int, Documen
     if path.endswith(".json"):
         return _write_json(old, documents[0].data)
     source = parse_cached(old)
-    assert isinstance(source, YamlFile)  # The file was parsed before, because `documents` are edits of its documents.
+    assert isinstance(source, YamlFile)  # Parsing cannot fail, because `documents` were parsed from this content.
     order = [(index, documents.get(index, document)) for index, document in enumerate(source.documents)]
     return source.with_documents(order).to_bytes()
 

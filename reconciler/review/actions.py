@@ -152,7 +152,7 @@ def _push_group(review: DraftReview, tasks: Sequence[_Task], action: ReviewActio
 
 
 def _describe_remote(unit: PushUnit, branches: Mapping[str, CommitId] | None) -> str:
-    """Describe the current heads of the branches that a failed push should have moved.
+    """Describe where the branches are on the remote after a failed push, for the error message.
 
     `branches` is None if the remote did not respond.
     """

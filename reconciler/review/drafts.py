@@ -132,9 +132,9 @@ class DraftReview(DraftReader):
         self._services.report_progress(stage, done, total)
 
     def action_seconds(self) -> int | None:
-        """Return the date for published commits, in seconds since 1970.
+        """Return the date for the commits that a review action publishes, in seconds since 1970.
 
-        Return None if the date must come from the commits that the published commit is built on.
+        Return None if these commits must use the date of the commits on which they are based.
         """
         return int(self._services.clock()) if self._services.should_date_actions else None
 
@@ -164,7 +164,7 @@ class DraftReview(DraftReader):
     def push(self, target: Target, units: Sequence[PushUnit]) -> PushReport:
         """Push `units` to the remote of a target. All ref updates of one push unit are atomic."""
         remote = self._remotes.get(target.url)
-        assert remote is not None, "the commits were written to this remote"
+        assert remote is not None, "a review action opens the remotes of its targets"
         return remote.mirror.push(units)
 
     def list_branches(self, target: Target) -> Mapping[str, CommitId] | None:

@@ -32,11 +32,12 @@ from reconciler.packages.kptfile import FunctionSpec
 from reconciler.runners.interrupted_calls import InterruptedCalls
 from reconciler.runners.process import ProcessLimits, ProcessResult, ProcessSpec, ProcessTimeoutError, run_process
 
-# Signals that another process sends to end a function. All other signals are crashes of the function.
+# If one of these signals ended a function, another process sent the signal, and the function is called again later. Any
+# other signal means that the function crashed.
 KILL_SIGNALS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
 _LIMIT_PROGRAM = str(Path(__file__).with_name("exec_with_limits.py"))
-# The complete environment of a function. With these variables, scripts find their interpreter and write the same text
-# on every machine.
+# The only environment variables of a function. With them, scripts find their interpreter and write the same text on
+# every machine.
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
@@ -137,7 +138,7 @@ def run_limited(name: str, spec: ProcessSpec, stdin: bytes, limits: ProcessLimit
 def read_function_output(
     name: str, items: Sequence[Item], result: ProcessResult, limits: ProcessLimits
 ) -> FunctionOutput:
-    """Return the output of a function from its ended process.
+    """Return the function output that an ended process wrote.
 
     If a signal with the number N ended the process, the exit code is 128 + N, as in a shell.
 
@@ -145,7 +146,9 @@ def read_function_output(
         InterruptedFunctionError: Another process killed the function.
     """
     if result.is_too_large:
-        return reject_response(items, result.stderr, f"its output must not be larger than {limits.output_bytes} bytes")
+        return reject_response(
+            items, result.stderr, f"the output of the function must not be larger than {limits.output_bytes} bytes"
+        )
     code = result.exit_code if result.exit_code >= 0 else 128 - result.exit_code
     if -result.exit_code in KILL_SIGNALS:
         raise InterruptedFunctionError(f"{name} was killed by {signal.Signals(-result.exit_code).name}")

@@ -29,7 +29,7 @@ from reconciler.runners.process import ProcessLimits, ProcessResult, ProcessSpec
 EngineName = Literal["podman", "docker", "nerdctl"]
 PullPolicy = Literal["Always", "IfNotPresent", "Never"]
 ENGINES: tuple[EngineName, ...] = ("podman", "docker", "nerdctl")
-# The exit code if the container engine fails, and not the program in the container.
+# The engine exits with this code if the engine itself failed, and not the program in the container.
 _ENGINE_FAILED_CODE = 125
 _MAX_PROCESSES = 256
 _MAX_OUTPUT_BYTES = 1_048_576
@@ -143,7 +143,7 @@ def _build_sandbox_flags(limits: ProcessLimits) -> tuple[str, ...]:
         "--user", "nobody",
         "--security-opt", "no-new-privileges",
         "--cap-drop", "ALL",
-        "--read-only", "--tmpfs", "/tmp",  # a folder in the container  # noqa: S108  # nosec B108
+        "--read-only", "--tmpfs", "/tmp",  # in the container, not on this machine  # noqa: S108  # nosec B108
         "--memory", memory, "--memory-swap", memory,
         "--pids-limit", str(_MAX_PROCESSES),
     )  # fmt: skip
@@ -239,7 +239,8 @@ class _Container:
     def _run(self, stdin: bytes) -> ProcessResult:
         result = self.engine.run(self.reference, stdin)
         if result.exit_code - _SIGNAL_CODE_OFFSET in KILL_SIGNALS and not result.is_too_large:
-            # Name the memory limit in the message, because the exit code does not show whether the limit was the cause.
+            # Include the memory limit in the message. It is a possible cause, and the exit code does not show the
+            # cause.
             raise InterruptedFunctionError(
                 f"{self.reference} was killed (exit code {result.exit_code}); its memory limit is"
                 f" {self.limits.memory_bytes} bytes"

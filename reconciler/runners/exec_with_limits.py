@@ -22,7 +22,7 @@ def main() -> None:
         limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(resource_id, (limit, limit))
     try:
-        os.execv(sys.argv[3], sys.argv[3:])  # no shell on purpose  # noqa: S606  # nosec B606
+        os.execv(sys.argv[3], sys.argv[3:])  # starts no shell, on purpose  # noqa: S606  # nosec B606
     except OSError as error:
         sys.exit(f"{sys.argv[3]} cannot be started: {error.strerror}")
 

@@ -27,9 +27,11 @@ _CATALOGS = ("ghcr.io/kptdev/krm-functions-catalog", "gcr.io/kpt-fn", "gcr.io/kp
 class CombinedFunctionProvider:
     """Finds the function for an entry of a kpt pipeline.
 
-    A command runs if the settings allow it. An image runs as a built-in function if there is one for the image. All
-    other images run as containers if the settings allow them. An allowed image also runs as a container in two more
-    cases: if its registry is not a function catalog, or if its version is unknown to the built-in function.
+    A command runs if the settings allow it. An image runs as a built-in function if there is one for the image. Any
+    other image runs as a container if the settings allow it.
+
+    Exception: an allowed image runs as a container although there is a built-in function, if the registry of the image
+    is not a function catalog, or if the built-in function does not have the requested version.
     """
 
     def __init__(
@@ -64,7 +66,7 @@ class CombinedFunctionProvider:
         return match
 
     def identity(self, trace_key: str) -> str:
-        """Return the current identity of the function with a trace key. Return "" if it cannot be determined now."""
+        """Return the identity of an external function, e.g. a digest. Return "" if it cannot be determined now."""
         try:
             match = self.find(parse_function_trace_key(trace_key))
         except InterruptedFunctionError:

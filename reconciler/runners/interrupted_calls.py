@@ -29,7 +29,7 @@ class CallBackoff(Protocol):
 class InterruptedCalls:
     """Stores the error messages of interrupted calls, and raises them again during the back-off.
 
-    Therefore, not every pass waits for the timeout of a call that hangs.
+    If a call hangs, not every pass has to wait until its timeout.
     """
 
     def __init__(self, backoff: CallBackoff) -> None:
@@ -43,7 +43,7 @@ class InterruptedCalls:
             InterruptedFunctionError: The call was interrupted now, or its back-off has not ended.
         """
         if key in self._messages and self._backoff.is_waiting(key):
-            # Use the same message as before, because the status must not change in every pass.
+            # Repeat the message of the first failure. The status would change in every pass if the message changed.
             raise InterruptedFunctionError(self._messages[key])
         try:
             result = work()

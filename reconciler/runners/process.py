@@ -16,7 +16,7 @@ from typing import IO, cast
 
 # The maximal time to wait for the end of a killed process.
 _GRACE_SECONDS = 10.0
-# The interval of the checks whether a process without output has ended. Output is read immediately.
+# How often to check whether a process has ended that writes no output. Output is read immediately.
 _POLL_SECONDS = 0.05
 _CHUNK_BYTES = 65_536
 _MAX_STDERR_BYTES = 16_384
@@ -98,7 +98,7 @@ def _start(spec: ProcessSpec) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    # The ID still belongs to this group, because the system does not use an ID again before the process was waited for.
+    # The process ID still identifies this group, because `wait` was not called yet for the process.
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
@@ -117,7 +117,7 @@ def _wait_for_exit(process: subprocess.Popen[bytes], deadline: float) -> None:
 
 
 class _Pipes:
-    """The three pipes of one process. It writes the input and reads the output when the pipes are ready."""
+    """The input, output and error pipes of one process. Data is written and read when a pipe is ready."""
 
     def __init__(self, process: subprocess.Popen[bytes], stdin: bytes, max_bytes: int) -> None:
         self._process = process
@@ -166,7 +166,7 @@ class _Pipes:
         try:
             self._remaining_input = self._remaining_input[os.write(pipe, self._remaining_input[:_CHUNK_BYTES]) :]
         except BrokenPipeError:
-            return False  # The process closed its input before it had read everything.
+            return False  # Stop writing, because the process closed its input before reading all of it.
         return bool(self._remaining_input)
 
     def _read_output(self, pipe: int) -> bool:

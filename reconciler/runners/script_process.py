@@ -1,8 +1,8 @@
 """The program that evaluates Starlark scripts. It reads requests and writes answers until its input ends.
 
 `scripts.py` starts this program as `python -I -S script_process.py LIFE_PIPE MEMORY_BYTES PATH...` with an empty
-environment. LIFE_PIPE is the descriptor of a pipe that is closed when the parent process ends. A message consists of
-eight bytes with its length, and its content. Before each request, eight bytes contain its CPU limit in seconds.
+environment. LIFE_PIPE is the descriptor of a pipe that is closed when the parent process ends. A request is its CPU
+limit in seconds (8 bytes), its length (8 bytes) and its content. An answer is its length (8 bytes) and its content.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main() -> None:
     from reconciler.packages.functions.starlark_script import evaluate_script
 
     _limit_memory(memory_bytes)
-    # Write this after loading, so that the parent can distinguish an error during loading from an error of a call.
+    # Report that loading has finished, so that the parent can distinguish a loading error from an error of a call.
     _write(_READY)
     while len(header := _read(16)) == 16:
         seconds, size = int.from_bytes(header[:8]), int.from_bytes(header[8:])
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def _exit_with_parent(life_pipe: int) -> None:
-    """Configure the kernel to end this process when the parent process ends and its end of a pipe is closed.
+    """Configure the kernel to end this process when the parent process ends, which closes its end of `life_pipe`.
 
     A thread that waits for the pipe could not do this, because the interpreter holds the global interpreter lock during
     a call. On systems that ignore the signal SIGIO by default, this process ends after its current call.

@@ -42,9 +42,9 @@ class _ScriptTimeoutError(Exception):
 
 @dataclass(frozen=True)
 class _ScriptWorker:
-    """A process that has loaded the interpreter.
+    """A child process that has loaded the Starlark interpreter.
 
-    The kernel ends the process when `life_pipe` is closed, for example because this process ends.
+    The kernel ends the child process when `life_pipe` is closed, for example because the parent process ended.
     """
 
     process: subprocess.Popen[bytes]
@@ -68,8 +68,7 @@ class _ScriptWorker:
         """End the process, and return its exit code. If a signal ended it, return the negative number of the signal."""
         if os.getpid() != self.owner:
             return 0
-        # Wait before the process is killed, because a process that closed its pipes ends by itself, and its exit code
-        # shows the reason.
+        # Wait before killing: if the process closed its pipes, it ends by itself, and its exit code shows the reason.
         if self.process.poll() is None and not _wait_briefly(self.process):
             self.process.kill()
         code = self.process.wait()
@@ -156,8 +155,8 @@ class ScriptProcess:
             or self._memory_bytes != limits.memory_bytes
             or worker.process.poll() is not None
         ):
-            # Replace the process if it was killed between two calls, if the memory limit changed, or if it belongs to
-            # the parent of a fork.
+            # Replace the process if it was killed between two calls, if the memory limit changed, or if this process is
+            # a fork and its parent started the script process.
             self.end()
             worker = None
         if worker is None:
@@ -223,9 +222,10 @@ def _start_worker(memory_bytes: int) -> _ScriptWorker:
 
 
 def _create_exit_error(code: int, limits: FunctionLimits) -> Exception:
-    """Return the error for a process that ended during a call.
+    """Return the error for a script process that ended during a call.
 
-    The cause is a limit or a crash of the script (LimitError), or another process (InterruptedFunctionError).
+    A limit or a crash of the script gives LimitError. If another process ended it, the error is
+    InterruptedFunctionError.
     """
     if -code in _CPU_SIGNALS:
         return LimitError(

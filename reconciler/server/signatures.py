@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-# The prefix of a secret that is a Base64 key, as in Standard Webhooks. The bytes of all other secrets are the key.
+# A secret with this prefix is a key in Base64, as in Standard Webhooks. Any other secret is used as the key itself.
 _BASE64_KEY = b"whsec_"
 # Limit the work for a request with thousands of signatures. A rotation of secrets needs only a few signatures.
 _MAX_SIGNATURES = 16
@@ -28,7 +28,7 @@ class SignatureClaim:
         delivery: The ID of the delivery, for the log.
         identity: Identifies the delivery, to detect replays. It is b"" if the headers do not identify the delivery. If
             the
-            body is signed, it is the signature or a signed ID, because a replay could contain another unsigned ID.
+            body is signed, it is the signature or a signed ID, because an attacker could change an unsigned ID.
         signatures: The signatures of the request, or the token if `is_plain_token` is True.
         prefix: The signed content before the body.
         signed_at: The time of the signature, in seconds since 1970. None if the headers do not contain it.

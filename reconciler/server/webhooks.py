@@ -190,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self._target != WEBHOOK_PATH:
             self._respond(HTTPStatus.NOT_FOUND)
             return
-        # Join the values of repeated headers, so that the result is not a valid signature.
+        # Join the values of a repeated header, so that a repeated signature header is not valid.
         headers = {name.lower(): ", ".join(self.headers.get_all(name, [])) for name in self.headers}
         try:
             self._respond(self.server.deliveries.receive(headers, self._read_body()))
@@ -225,8 +225,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _read_length(self) -> int:
         lengths = self.headers.get_all("Content-Length", [])
-        # Reject a chunked body, because it has no length in the headers. Proxies before the server convert such
-        # requests.
+        # Reject a chunked body, because no header contains its length. Reverse proxies convert a chunked body before
+        # they send it.
         if not lengths or "Transfer-Encoding" in self.headers:
             raise _BadBodyError(HTTPStatus.LENGTH_REQUIRED)
         if len(lengths) > 1 or not re.fullmatch(r"[0-9]{1,15}", lengths[0]):
@@ -237,7 +237,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _respond(self, status: HTTPStatus) -> None:
         self.close_connection = True
-        # Set the version, because http.server assumes HTTP/0.9 for an invalid request, and its responses have no
+        # Set the version: for an invalid request, http.server assumes HTTP/0.9 and would send a response without a
         # status.
         self.request_version = self.protocol_version
         self.send_response_only(status)

@@ -187,11 +187,12 @@ def _run_passes(
         failures = 0 if _run_pass(work) else failures + 1
         delay = work.schedule.delay_seconds(failures, chance())
         if is_late:
-            # Keep the time of the next poll, because a late remote must not delay the next fetch of all other remotes.
+            # Do not change `next_poll`, because a pass for one late remote must not delay the next poll of all other
+            # remotes.
             delay = max(min(delay, next_poll - clock()), 0.0)
         else:
             next_poll = clock() + delay
-        # After a failure, ignore due work until the delay has ended, because the pass would fail again immediately.
+        # After a failed pass, always wait for the whole delay, even if a pass is due: it would fail again immediately.
         reasons = wakeups.wait(delay if failures else min(delay, max(work.seconds_until_due(), 0.0)))
         if reasons <= {Wakeup.WEBHOOK, Wakeup.REMOTE}:
             reasons |= wakeups.wait_for_more(work.debounce_seconds)

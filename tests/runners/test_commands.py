@@ -116,7 +116,10 @@ def test_results_of_a_failure_are_kept(tmp_path: Path) -> None:
         pytest.param("pass", {}, "it must be one document, not 0", id="nothing"),
         pytest.param("print('kind: List\\napiVersion: v1')", {}, 'not "v1 List"', id="a-list"),
         pytest.param(
-            "while True: print('x' * 10**6)", {}, "its output must not be larger than 1000000 bytes", id="a-flood"
+            "while True: print('x' * 10**6)",
+            {},
+            "the output of the function must not be larger than 1000000 bytes",
+            id="a-flood",
         ),
         pytest.param("bytearray(300_000_000)", {"memory_bytes": 200_000_000}, "MemoryError", id="memory"),
         pytest.param("open('f', 'wb').write(bytes(2_000_000))", {}, "File too large", id="a-large-file"),

@@ -180,7 +180,7 @@ def test_ours_or_theirs(machine: Path, image: str, source: str, *, theirs: bool)
         pytest.param("import sys; sys.exit(7)", "the function ended with exit code 7", id="fails"),
         pytest.param("import sys; sys.exit(127)", "the function ended with exit code 127", id="no-such-entry-point"),
         pytest.param("import sys; sys.exit(139)", "the function ended with exit code 139", id="crashes"),
-        pytest.param("while True: print('x' * 10**6)", "its output must not be larger", id="floods"),
+        pytest.param("while True: print('x' * 10**6)", "the output of the function must not be larger", id="floods"),
     ],
 )
 def test_what_is_the_functions_own_fault(machine: Path, source: str, error: str) -> None:

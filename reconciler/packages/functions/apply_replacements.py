@@ -49,7 +49,7 @@ _STRICT = (0, 1, 2)
 _PATTERNS = (0, 1, 3)
 # Maximum number of cached pattern matches. It is sufficient for all packages that are rendered at the same time.
 _MAX_CACHED_MATCHES = 4096
-# The steps of the function budget that finding and writing one field takes.
+# The number of steps that are subtracted from the budget for finding and writing one field.
 _WRITE_STEPS = 10
 _ID_FIELDS = ("group", "version", "kind", "name", "namespace")
 
@@ -206,7 +206,7 @@ def _find_source(resources: _Resources, source: Mapping[str, Any]) -> Item:
 def _get_part(value: Any, options: Mapping[str, Any], path: str) -> str:
     text, index = format_scalar(value), _get_index(options)
     if text is None:
-        raise _ReplacementError(f"the source field {path} must be a scalar to be split")
+        raise _ReplacementError(f"the source field {path} must be a scalar, because the replacement has a delimiter")
     parts = text.split(str(options["delimiter"]))
     if not 0 <= index < len(parts):
         raise _ReplacementError(f"the source field {path} has {len(parts)} parts, and no part with index {index}")
@@ -217,7 +217,7 @@ def _write_target(
     resources: _Resources, target: Mapping[str, Any], value: Any, rules: _Rules
 ) -> Iterator[FunctionResult]:
     default = ["metadata.name"] if rules.strict else []
-    # The steps to compare one item with the selected labels and ids, and with each rejected target.
+    # For each item, compute the steps of comparing it with the label selectors and with each entry of `reject`.
     rejections, selectors = target.get("reject"), target["select"]
     size = sum(len(str(selectors.get(name) or "")) for name in ("labelSelector", "annotationSelector"))
     steps = 1 + size // 16 + (len(rejections) if isinstance(rejections, list) else 0)
@@ -240,7 +240,7 @@ def _write_target(
 def _write_fields(
     data: Any, segments: tuple[Segment, ...], value: Any, options: Mapping[str, Any], rules: _Rules, path: str
 ) -> bool:
-    """Set all fields at a path. Return False if the path selects no field."""
+    """Set all fields that a path selects. Return False if there is no such field."""
     references = find_references(data, segments, create=bool(options.get("create")), matching=rules.matching)
     for reference in references:
         # Check the budget before the value is joined or copied, so that a large value is never created.
@@ -289,7 +289,9 @@ def _compute_value(reference: FieldReference, value: Any, options: Mapping[str, 
 def _replace_part(old: Any, text: str | None, options: Mapping[str, Any], path: str) -> str:
     old_text = format_scalar(old) if old is not None else None
     if old_text is None or text is None:
-        raise _ReplacementError(f"the target field {path} and its new value must be scalars to be split")
+        raise _ReplacementError(
+            f"the target field {path} and its new value must be scalars, because the replacement has a delimiter"
+        )
     delimiter, index = str(options["delimiter"]), _get_index(options)
     parts = old_text.split(delimiter)
     if index < 0:
@@ -334,7 +336,7 @@ def _matches(pattern: str, value: str) -> bool:
     try:
         return compile_pattern(pattern).fullmatch(value) is not None
     except PatternError as error:
-        raise _ReplacementError(f'"{pattern[:200]}" must be a regular expression: {error}') from error
+        raise _ReplacementError(f'"{pattern[:200]}" must be a valid regular expression: {error}') from error
 
 
 def _get_default_namespace(item: Item, selector: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ from reconciler.packages.functions.starlark import run_starlark
 
 
 def _list_releases_until(function: KrmFunction, until: FunctionVersion) -> tuple[FunctionRelease, ...]:
-    # One release contains all versions, because the function reads the version from its context.
+    # All versions are one release, because the function itself checks `FunctionContext.version`.
     return (FunctionRelease(function, (0, 0, 0), until),)
 
 

@@ -48,8 +48,8 @@ def set_line_comments(
 
     An error means that a line comment cannot be written at the field, e.g. because the field is in flow style.
 
-    The caller must subtract the size of the comments from the budget before. This function subtracts the cost of
-    parsing.
+    The caller must subtract the size of the comments from the budget before this call. This function subtracts only the
+    cost of parsing.
 
     Args:
         item: The item.

@@ -14,7 +14,7 @@ from reconciler.packages.resource import KrmResource
 
 
 def get_resource_scope(resource: KrmResource) -> KindScope | Literal["unknown"]:
-    """Return the scope of the kind of a resource. Return `unknown` for a custom resource."""
+    """Return whether the kind of a resource is `namespaced` or `cluster`. Return `unknown` for a custom resource."""
     return find_kind_scope(resource.group, resource.kind) or "unknown"
 
 
@@ -99,7 +99,8 @@ def _check_specs(data: Any) -> list[Mapping[str, Any]]:
             raise FieldError(f"the configuration's field spec {number} must have {expected} as {name}, not {value}")
         if (levels := str(entry.get("path") or "").count("/")) >= MAX_LEVELS:
             raise FieldError(
-                f"the configuration's field spec {number} must not have more than {MAX_LEVELS} parts, not {levels + 1}"
+                f"the path of the configuration's field spec {number} must not have more than {MAX_LEVELS} parts, "
+                f"not {levels + 1}"
             )
     return data
 

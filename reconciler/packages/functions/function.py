@@ -29,7 +29,8 @@ from reconciler.packages.resource import KrmResource
 ResultSeverity = Literal["error", "warning", "info"]
 FunctionConfig = Mapping[str, Any]
 FunctionVersion = tuple[int, int, int]
-# Maximum number of cached changes. It is sufficient for all packages that are rendered at the same time.
+# Maximum number of cached items that functions changed. It is sufficient for all packages that are rendered at the same
+# time.
 _MAX_CACHED_CHANGES = 4096
 
 
@@ -171,7 +172,7 @@ class Item(KrmResource):
 
 @dataclass(frozen=True)
 class FunctionOutput:
-    """The output of a function: the remaining resources, the results, and whether the function failed.
+    """The output of a function: the resources that it returned, its results, and whether it failed.
 
     The order of the resources has no effect.
     """
@@ -207,7 +208,7 @@ class KrmFunction(Protocol):
     def __call__(
         self, items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext
     ) -> FunctionOutput:
-        """Return the remaining resources and the results of the function.
+        """Return the resources after the function call, and the results of the function.
 
         `config` is None if the pipeline entry has no configuration.
         """
@@ -217,7 +218,7 @@ class KrmFunction(Protocol):
 class InterruptedFunctionError(ExpectedError):
     """A function was interrupted or could not start, for example because of a timeout or a signal.
 
-    The input did not cause this error. The same call is repeated later, and nothing is written until then.
+    The input did not cause this error. A later pass calls the function again. Until then, the package is not written.
     """
 
 
@@ -268,7 +269,7 @@ def charge_values(
         if error := find_depth_error(value, len(path)):
             raise LimitError(f"{item.file}: {item.kind} {item.name}: {format_path(path)[:100]}: {error}")
         if size > budget.remaining_bytes:
-            # Format the message only if the limit is exceeded, because this takes long.
+            # Format the field path only for the error message, because formatting is slow.
             budget.charge_output(size, f"{item.file}: {item.kind} {item.name}: {format_path(path)}", str(value)[:100])
         budget.charge_output(size)
         charged_values.append((path, value))
@@ -364,7 +365,7 @@ def read_config_strings(data: Any, field: str, *, strict: bool = False) -> dict[
         data: The mapping.
         field: The name of the mapping for error messages.
         strict: Whether to accept only strings as values. By default, all scalars are accepted and converted to strings.
-            The original kpt functions differ in this point.
+            Some of the original kpt functions are strict, and others are not.
 
     Raises:
         FieldError: `data` is not a mapping, or a value has the wrong type.
@@ -383,10 +384,10 @@ def read_config_strings(data: Any, field: str, *, strict: bool = False) -> dict[
 
 
 def read_config_fields(config: FunctionConfig, *names: str) -> dict[str, str]:
-    """Read fields of type string from the configuration of a function. The value of a missing field is "".
+    """Read the fields `names` from the configuration of a function. The value of a missing field is "".
 
     Raises:
-        FieldError: A field is not a string.
+        FieldError: The value of a field is not a string.
     """
     fields = {name: "" if config.get(name) is None else config[name] for name in names}
     for name, value in fields.items():

@@ -66,7 +66,7 @@ def enable_gcp_services(
 ) -> FunctionOutput:
     """Generate a Service for each service that a ProjectServiceSet lists.
 
-    Services that were generated for a ProjectServiceSet, and that it does not list any more, are removed.
+    If a ProjectServiceSet does not list a service any more, remove the Service that was generated for it.
     """
     sets = [_read_service_set(item) for item in items if (item.api_version, item.kind) == (f"{_GROUP}/v1alpha1", _KIND)]
     error = next((service_set for service_set in sets if isinstance(service_set, str)), None)
@@ -207,7 +207,7 @@ def _set_setters(items: Sequence[Item], project: str, context: FunctionContext) 
 
 
 def _set_setter(items: Sequence[Item], kptfile: Item, project: str, context: FunctionContext) -> list[Item] | str:
-    """Set the project ID for apply-setters in one Kptfile or its configuration file. Return the items or an error."""
+    """Set the project ID for apply-setters in a Kptfile or in its `configPath` file. Return the items or an error."""
     mutators = get_value_at(kptfile.data, _MUTATORS)
     entries = mutators if isinstance(mutators, list) else []
     for index, entry in enumerate(entries):

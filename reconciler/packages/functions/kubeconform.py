@@ -77,7 +77,7 @@ class _Group:
 
 
 def _group_violations(violations: Sequence[Violation], depth: int) -> Violation | _Group:
-    """Group the violations by the value in which they occur, as kpt does. Unknown fields of a value come last."""
+    """Group the violations by the field that contains them, as kpt does. Unknown fields of a mapping come last."""
     direct_violations = [violation for violation in violations if len(violation.path) == depth]
     deeper = (violation for violation in violations if len(violation.path) > depth)
     children = [
@@ -189,8 +189,7 @@ class _ValidationConfig:
 def kubeconform(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
     """Validate the items. Return the items and an error for each violation, with the messages of kubeconform.
 
-    A kind without a schema gets a warning. In the profile `compat`, it gets no result, because the function in kpt
-    discards this error.
+    A resource whose kind has no schema gets a warning. As in kpt, it gets no result in the profile `compat`.
     """
     return _validate(
         items, config, context, format_kubeconform_violations, "warning" if context.profile == "safe" else None

@@ -26,8 +26,8 @@ from reconciler.packages.functions.limits import estimate_value_bytes
 from reconciler.packages.kptfile import Profile
 
 _ACCEPTED = "`SetLabels.fn.kpt.dev` or `ConfigMap.v1`"
-# In this version and later, a label field such as `spec.selector.matchLabels` of a Job gets only labels whose keys it
-# already contains. Earlier versions use kustomize, which adds all labels to every existing label field.
+# In this version and later, a selector such as `spec.selector.matchLabels` of a Job gets a new value only for labels
+# that it already contains. Earlier versions use kustomize, which adds all labels to every label field that exists.
 _PER_LABEL_VERSION = (0, 2, 0)
 _AFFINITY_TERMS = tuple(
     f"spec/affinity/{kind}/{when}DuringSchedulingIgnoredDuringExecution[]{term}"
@@ -81,13 +81,15 @@ _RULES = (
     _Rule(_POLICY, "spec/ingress[]/from[]", ("podSelector", "matchLabels")),
     _Rule(_POLICY, "spec/egress[]/to[]", ("podSelector", "matchLabels")),
 )
-# Use these rules in the profile `safe` only. The original function contains them, but a defect prevents their use.
+# The original function contains these rules, but never applies them because of a defect. Only the profile `safe`
+# applies them.
 _AFFINITY_RULES = tuple(
     _Rule(kinds, f"{template}/{term}", ("labelSelector", "matchLabels"))
     for kinds, template in ((_TEMPLATED, "spec/template"), (_CRON, "spec/jobTemplate/spec/template"))
     for term in _AFFINITY_TERMS
 )
-# The affinity rules of the versions that use kustomize, which apply to Deployments and StatefulSets only.
+# The rules for affinity terms in versions that use kustomize. In these versions, only Deployments and StatefulSets have
+# such rules.
 _OLD_AFFINITY_RULES = tuple(
     _Rule((("apps", "Deployment"), ("apps", "StatefulSet")), f"spec/template/{term}", ("labelSelector", "matchLabels"))
     for term in _AFFINITY_TERMS
@@ -126,7 +128,7 @@ def set_labels(items: Sequence[Item], config: FunctionConfig | None, context: Fu
 
 
 def _read_labels(config: FunctionConfig | None) -> dict[str, str] | str | None:
-    """Return the configured labels sorted by key, or an error message. Return None if nothing is configured."""
+    """Return the configured labels sorted by key, or an error message. Return None if no labels are configured."""
     if not config:
         return None
     kind, api_version = config.get("kind"), str(config.get("apiVersion"))
@@ -233,7 +235,7 @@ def _iterate_annotation_values(
 
 
 def _read_annotations(config: FunctionConfig | None) -> tuple[dict[str, str], tuple[FieldSpec, ...]] | str:
-    """Return the annotations sorted by key, with the fields to set, or return an error message."""
+    """Return the annotations sorted by key, and the additional fields that get them, or an error message."""
     config = config or {}
     kind, additional_fields = config.get("kind"), [config.get("additionalAnnotationFields"), config.get("fieldSpecs")]
     if all(additional_fields):

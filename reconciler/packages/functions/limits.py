@@ -150,7 +150,7 @@ def find_depth_error(value: Any, depth: int = 0) -> str:
         level = [child for node in level for child in _list_children(node)]
         if not level:
             return ""
-    return f"fields must not have more than {MAX_LEVELS} levels"
+    return f"fields must not be nested more than {MAX_LEVELS} levels deep"
 
 
 def _list_children(node: Any) -> Iterable[Any]:
@@ -174,4 +174,4 @@ def _find_entries_error(entries: list[Any]) -> str:
         if any(isinstance(value, float) and not isfinite(value) for value in level):
             return "returned numbers must be finite"
         level = [inner for value in level for inner in _list_children(value)]
-    return f"returned items must not have more than {MAX_LEVELS} levels" if level else ""
+    return f"returned items must not be nested more than {MAX_LEVELS} levels deep" if level else ""

@@ -99,7 +99,7 @@ _INGRESS = "metadata/annotations/{}ingress.kubernetes.io\\/{}"
 
 @dataclass(frozen=True)
 class _Reference:
-    """A field that contains the name of a resource with this group and kind. A group of None matches every group."""
+    """A field that contains the name of a resource of kind `kind` in API group `group`. None means any API group."""
 
     group: str | None
     kind: str
@@ -109,15 +109,15 @@ class _Reference:
 def _iterate_references(
     group: str | None, kind: str, referrers: Sequence[str], *paths: str, referrer_group: str | None = None
 ) -> Iterator[_Reference]:
-    """Yield a reference to (`group`, `kind`) for each path in each referring kind.
+    """Yield fields that contain names of a resource of `kind` in `group`: `paths` in the kinds `referrers`.
 
-    The referring kinds are in the group `referrer_group`.
+    The kinds in `referrers` belong to the API group `referrer_group`.
     """
     return (_Reference(group, kind, FieldSpec(path, name, referrer_group)) for name in referrers for path in paths)
 
 
 def _iterate_pod_references(group: str, kind: str, pods: Mapping[str, str], *paths: str) -> Iterator[_Reference]:
-    """Yield a reference to (`group`, `kind`) for each path in the pod spec of each kind in `pods`."""
+    """Yield fields that contain names of a resource of `kind` in `group`: `paths` below the pod specs in `pods`."""
     for name, spec in pods.items():
         yield from _iterate_references(group, kind, [name], *(f"{spec}/{path}" for path in paths))
 
@@ -224,7 +224,7 @@ _REFERENCES = (
 def find_renamed_references(
     items: Iterable[Item], renamed: Mapping[Item, str], budget: FunctionBudget
 ) -> dict[Item, list[tuple[DataPath, str]]]:
-    """Find the fields that refer to renamed resources. Return their paths and new values by item."""
+    """Find the fields that contain the old name of a renamed resource. Return paths and new names for each item."""
     by_name: dict[tuple[str, str], list[Item]] = {}
     for target in renamed:
         by_name.setdefault((target.kind, target.name), []).append(target)
@@ -251,7 +251,7 @@ def _find_item_references(
 
 
 def _iterate_name_paths(item: Item, field: FieldSpec) -> Iterator[DataPath]:
-    """Yield the paths of the names in a field: a name, a mapping with the key `name`, or a list of them."""
+    """Yield the paths of the names in a field: a name, a mapping with the key `name`, or a list of these."""
     for path in field.find_paths(item):
         value = get_value_at(item.data, path)
         elements = [((*path, index), inner) for index, inner in enumerate(value)] if isinstance(value, list) else []

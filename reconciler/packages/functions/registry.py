@@ -18,7 +18,8 @@ from reconciler.packages.kptfile import FunctionSpec
 
 _ANY_NUMBER = 1_000_000
 _VERSION = re2.compile(r"[=^~]?\s*v?(\d+)(?:\.(\d+|[x*]))?(?:\.(\d+|[x*]))?")
-# Maximum number of cached images and versions. It is sufficient for all packages that are rendered at the same time.
+# Maximum number of cached parse results of images and versions. It is sufficient for all packages that are rendered at
+# the same time.
 _MAX_CACHED_TEXTS = 1024
 _MOVING_TAGS = ("", "latest", "unstable")
 
@@ -27,7 +28,7 @@ _MOVING_TAGS = ("", "latest", "unstable")
 class FunctionRelease:
     """An implementation of a function for the versions from `since` (inclusive) to `until` (exclusive).
 
-    `identity` is a function that returns the value for `FunctionMatch.identity`.
+    `identity` returns the digest of an external function. See `FunctionMatch.identity`.
     """
 
     function: KrmFunction
@@ -58,8 +59,8 @@ class FunctionMatch:
 class FunctionUnavailable:
     """The reason why no function can run for a pipeline entry.
 
-    `identity` is set if the reason can change without a new version of this program. It is then part of the render
-    trace.
+    If this reason can change without a new version of this program, `identity` is not empty. It is recorded in the
+    render trace, so that the package is rendered again after a change.
     """
 
     reason: str

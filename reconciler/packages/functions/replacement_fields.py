@@ -50,7 +50,7 @@ Segment = NameSegment | MatchSegment
 class FieldReference:
     """A field in plain data: a key of a mapping, or an index of a list.
 
-    `holder` is the mapping or list. It can be without the key, if the field does not exist yet.
+    `holder` is the mapping or list. A new field is not in `holder` yet.
     """
 
     holder: Any
@@ -112,7 +112,7 @@ def find_references(
         references = [ref for holder in holders for ref in _find_step_references(holder, segment, create, matching)]
         if following is None:
             return references
-        holders = [_enter(ref, following, create) for ref in references]
+        holders = [_get_or_create_container(ref, following, create) for ref in references]
         holders = [holder for holder in holders if holder is not None]
     return []
 
@@ -185,7 +185,7 @@ def _matches_value(text: str, segment: MatchSegment, matching: ElementMatching) 
     try:
         return compile_pattern(segment.value).search(text) is not None
     except PatternError as error:
-        raise ReplacementPathError(f'"{segment.value[:200]}" must be a regular expression: {error}') from error
+        raise ReplacementPathError(f'"{segment.value[:200]}" must be a valid regular expression: {error}') from error
 
 
 def _append_matching_element(holder: list[Any], segment: Segment, matching: ElementMatching) -> Iterator[int]:
@@ -196,8 +196,8 @@ def _append_matching_element(holder: list[Any], segment: Segment, matching: Elem
         yield len(holder)
 
 
-def _enter(reference: FieldReference, following: Segment, create: bool) -> Any:
-    """Return the mapping or list in a field. If `create` is true, create a missing mapping or list."""
+def _get_or_create_container(reference: FieldReference, following: Segment, create: bool) -> Any:
+    """Return the mapping or list that a field contains. If the field is empty and `create` is true, create it."""
     value = reference.read()
     if value is None and create:
         is_sequence = isinstance(following, MatchSegment) or following.text == "-"
@@ -214,7 +214,7 @@ def parse_structured_text(text: str) -> Any:
 
 
 def format_structured_text(text: str, data: Any, *, keep_order: bool = True) -> str:
-    """Return the JSON or YAML text changed to contain `data`. JSON keeps its indentation, and YAML keeps its comments.
+    """Return the JSON or YAML text with `data` as its content. JSON keeps its indentation, and YAML its comments.
 
     If `keep_order` is false, JSON keys are sorted and YAML has no line break at the end, as in kpt.
     """

@@ -56,7 +56,7 @@ _SEQUENCE_INDENT = "internal.config.kubernetes.io/seqindent"
 _INTERNAL_ANNOTATIONS = frozenset(
     (*PATH_ANNOTATIONS, *INDEX_ANNOTATIONS, *ID_ANNOTATIONS, _PACKAGE_PATH, _SEQUENCE_INDENT)
 )
-# Accept at most nine digits, because no file has more documents.
+# An index has at most nine digits, because no file has more than a billion documents.
 _INDEX = re2.compile(r"[0-9]{1,9}")
 _SEVERITIES: Mapping[object, ResultSeverity] = {"error": "error", "warning": "warning"}
 
@@ -77,10 +77,10 @@ def build_resource_list(items: Sequence[Item], config: FunctionConfig | None) ->
 def read_returned_items(items: Sequence[Item], returned: Any, *, sort_new_keys: bool = True) -> tuple[Item, ...] | str:
     """Read the items of the ResourceList that a function returned. Return an error message if it is invalid.
 
-    A returned item with the id of a given item replaces it. Items without an id, or with a repeated id, are new.
+    A returned item replaces the input item with the same id. Items without an id, or with a repeated id, are new.
 
     Args:
-        items: The given items. Their positions are the ids.
+        items: The input items. The id of an item is its position in this sequence.
         returned: The returned ResourceList.
         sort_new_keys: Whether to sort the keys that the function added to a mapping. If false, they keep the returned
             order.
@@ -138,9 +138,10 @@ def _get_annotations(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _read_location(annotations: Mapping[str, Any], item: Item | None) -> tuple[str, int]:
-    """Return the file path and the index that the annotations of a returned item request.
+    """Return the file path and the document index from the annotations of an item that a function returned.
 
-    Each value can be in two annotations. If one of them differs from the value of the given item, it is used.
+    kpt has two annotations for each of them. An annotation that differs from `item` was changed by the function, and
+    its value is used.
     """
     path = _find_changed_text(annotations, PATH_ANNOTATIONS, item.path if item else "")
     index = _find_changed_text(annotations, INDEX_ANNOTATIONS, str(item.index) if item else "")
@@ -160,7 +161,8 @@ def _remove_internal_annotations(entry: dict[str, Any], item: Item | None) -> di
     if not isinstance(metadata, Mapping) or not isinstance(annotations, Mapping):
         return entry
     original_annotations = item.annotations if item else {}
-    # Keep an annotation with an internal name if the package already contained the annotation.
+    # Restore the original values of internal annotations that the package itself contained. Remove all other internal
+    # annotations.
     remaining = {
         key: original_annotations.get(key) if key in _INTERNAL_ANNOTATIONS else value
         for key, value in annotations.items()
@@ -170,13 +172,13 @@ def _remove_internal_annotations(entry: dict[str, Any], item: Item | None) -> di
         for key, value in remaining.items()
         if key not in _INTERNAL_ANNOTATIONS or key in original_annotations
     }
-    # Remove `annotations` if it contained only internal annotations. Keep it if it was empty in the given item.
+    # Remove `annotations` if it contained only internal annotations. Keep an empty `annotations` of the input item.
     if remaining or (item and item.metadata.get("annotations") == {}):
         return {**entry, "metadata": {**metadata, "annotations": remaining}}
     other_metadata = {key: value for key, value in metadata.items() if key != "annotations"}
     if other_metadata or item is None or isinstance(item.data.get("metadata"), Mapping):
         return {**entry, "metadata": other_metadata}
-    # Remove `metadata`, because the given item, e.g. a Kustomization, had none. It was added for internal annotations.
+    # Remove `metadata`, because the input item, e.g. a Kustomization, had none. It was added for internal annotations.
     other_fields = {key: value for key, value in entry.items() if key != "metadata"}
     return other_fields | ({"metadata": None} if "metadata" in item.data else {})
 
@@ -302,17 +304,16 @@ def _describe_exit(code: int, log: str) -> str:
 
 
 def _format_entry(item: Item, data: Any) -> str:
-    """Return the YAML text of one item of the list: the indented text of its document.
+    """Return the YAML text of one item of the ResourceList: the indented text of its document.
 
-    If the indented text has another meaning, the data is formatted again.
+    If the indentation changes the data, the data is formatted again.
     """
     text = _indent_as_entry(item.document.with_data(data).text)
     try:
         documents = parse_yaml(text).documents
     except YamlError:
         documents = ()
-    # Indented text can have another meaning or be invalid, because of YAML directives or of line breaks other than
-    # "\n".
+    # YAML directives, or line breaks other than "\n", can make the indented text invalid or change its data.
     return text if [document.data for document in documents] == [[data]] else _indent_as_entry(emit(data))
 
 
@@ -333,7 +334,7 @@ def _parse_output(text: bytes, max_bytes: int) -> _ParsedOutput | str:
 
 
 def _parse_json(text: bytes) -> _ParsedOutput | str | None:
-    """Parse the text as JSON. Return an error message if it is invalid. Return None if the text may be YAML."""
+    """Parse the text as JSON. Return an error message if it is invalid, or None if it can be YAML instead."""
     if not text.lstrip().startswith(b"{"):
         return None
     try:

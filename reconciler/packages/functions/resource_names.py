@@ -121,7 +121,7 @@ def _rename_depends_on(
     settings: _SubstringConfig,
     budget: FunctionBudget,
 ) -> Iterator[tuple[DataPath, str]]:
-    """Yield the path and the new value of the annotation `depends-on`. Names of all renamed resources are replaced."""
+    """Yield the path and the new value of the annotation `depends-on`, which contains the new resource names."""
     annotation = item.annotations.get(DEPENDS_ON)
     if isinstance(annotation, str):
         yield _DEPENDS_ON_PATH, rename_dependencies(annotation, renamed, budget)
@@ -134,8 +134,8 @@ def _rename_depends_on_like_kpt(
     settings: _SubstringConfig,
     budget: FunctionBudget,
 ) -> Iterator[tuple[DataPath, str]]:
-    # Reproduce kpt: the annotation changes only if the name of its own resource changes, and only if it has one entry.
-    # kpt changes the name in this entry even if that resource is not renamed.
+    # Reproduce kpt: the annotation changes only if it has one entry and if the resource with the annotation is renamed.
+    # kpt changes the name in this entry even if the resource in the entry is not renamed.
     annotation = item.annotations.get(DEPENDS_ON)
     budget.charge_steps(len(values))
     dependency = parse_dependency(annotation) if isinstance(annotation, str) and values[item] else None

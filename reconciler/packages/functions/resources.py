@@ -30,7 +30,7 @@ _FUNCTION_ANNOTATIONS = ("config.kubernetes.io/function", "config.k8s.io/functio
 
 @report_errors_as_failure
 def upsert_resource(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
-    """Replace all items that have the identity of a configured resource. Add the resource if there is no such item.
+    """Replace all items with the same identity as a configured resource. If there is no such item, add the resource.
 
     If the resource has the annotation `config.kubernetes.io/target-path`, only an item in this file is replaced.
     """
@@ -74,7 +74,7 @@ def _get_target_path(resource: Item) -> str:
 
 
 def _remove_function_annotations(resource: Item) -> Any:
-    """Return the data of a configured resource without the annotations that are only for the function."""
+    """Return the data of a configured resource without the annotations that only upsert-resource reads."""
     data = copy_plain_data(resource.data)
     annotations = data["metadata"].get("annotations")
     if isinstance(annotations, dict):
@@ -117,8 +117,8 @@ def _is_local_config(item: Item) -> bool:
 def gen_pkg_context(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
     """Set the name of the package in its package context. Create the package context if it does not exist.
 
-    As in kpt, the profile `compat` first removes the package contexts of the package and of all subpackages. In the
-    profile `safe`, other keys and the package contexts of subpackages do not change.
+    The profile `safe` changes only this name. As in kpt, the profile `compat` deletes the package contexts of the
+    package and of all subpackages, and creates a new package context.
     """
     kptfile = next((item for item in items if item.package == context.package and item.path == KPTFILE), None)
     if kptfile is None:

@@ -95,14 +95,14 @@ class _Search:
 
 @dataclass(frozen=True)
 class _FieldChange:
-    """The change of one field: its text after the change, its new value (empty if unchanged), and its new comment."""
+    """The change of one field. `new_text` is for the result message. `value` is empty if the value does not change."""
 
     path: DataPath
     new_text: str
     value: tuple[Any, ...] = ()
     comment: str = ""
     result_field: str = ""
-    """The field that the result message names. "" if it is the field at `path`."""
+    """The field name in the function result. If it is "", the result contains `path`."""
 
 
 @report_errors_as_failure
@@ -163,7 +163,7 @@ def _compile_regex(pattern: str, budget: FunctionBudget) -> Any:
     try:
         compiled = compile_pattern(pattern, captures=True) if pattern else None
     except PatternError as error:
-        raise EditError(f"{quote_as_json(pattern[:200])} must be a regular expression: {error}") from error
+        raise EditError(f"{quote_as_json(pattern[:200])} must be a valid regular expression: {error}") from error
     if compiled:
         # Limit the groups, because RE2 stores the position of each group for each instruction of its program.
         budget.require_few_placeholders(compiled.groups, "the regular expression", pattern)
@@ -213,7 +213,7 @@ def _search_item(search: _Search, budget: FunctionBudget, item: Item) -> tuple[I
 
 
 def _find_fields(data: Any, search: _Search, budget: FunctionBudget) -> Iterator[tuple[DataPath, str | None]]:
-    """Yield the path and the text of each matching field. The text is None for a list, which can only get a comment."""
+    """Yield path and text of each matching field. The text of a list is None, because a list can only get a comment."""
     for path, value in walk_fields(data):
         text = format_scalar(value)
         search.charge(path, text or "", budget)
@@ -243,11 +243,11 @@ def _create_change(
         budget.charge_output(estimate_text_bytes(search.put_comment), "the comment", search.put_comment)
         new_text = ", ".join(format_scalar(value) or "" for value in get_value_at(item.data, path))
         comment = f"# {search.put_comment}"
-        # Report the configured path and the comment as the field, as kpt does.
+        # In the result message, use the configured path and the comment as the field name, as kpt does.
         return _FieldChange(path, f"[{new_text}]", comment=comment, result_field=f"{'.'.join(search.path)} {comment}")
     new_text = search.fill_groups(search.put_value, text, budget) if search.put_value else text
-    # Check the budget before the comment is created. The size is also subtracted for an unchanged value, because the
-    # result message contains the value.
+    # Check the budget before the comment is created. Also subtract the size of an unchanged value, because the result
+    # message contains it.
     budget.charge_output(estimate_text_bytes(new_text, len(path)), "the value", new_text)
     value = (convert_scalar_type(new_text, item.document, path),) if search.put_value else ()
     comment = f"# {search.fill_groups(search.put_comment, text, budget)}" if search.put_comment else ""

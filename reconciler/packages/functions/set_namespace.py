@@ -55,11 +55,11 @@ class _Behavior:
     creates_service: bool = False
     """Whether to create the namespace of the service in a CRD or APIService if it is missing."""
     one_namespace: bool = False
-    """Whether all replaced namespaces must be equal."""
+    """Whether only one namespace can be replaced. Several different namespaces are then an error."""
     origins: bool = False
-    """Whether namespaces of upstream resources are compared too, and annotations `depends-on` are updated."""
+    """Whether a resource also matches by its upstream namespace, and whether annotations `depends-on` are updated."""
     fills_in_default: bool = False
-    """Whether to write `default` to namespace fields that are empty and are not changed."""
+    """Whether to write `default` to empty namespace fields that do not get the configured namespace."""
 
 
 _SAFE_OLD = _Behavior()
@@ -216,7 +216,7 @@ def _matches_subject(subject: Mapping[str, Any], rule: str, accounts: set[str], 
 
 
 def _get_upstream_value(item: Item, path: DataPath) -> str:
-    """Return the namespace (or the name of a Namespace) of the upstream resource. Return "" if it is unknown.
+    """Return the upstream namespace of a resource, or the upstream name of a Namespace. Return "" if it is unknown.
 
     The annotation `internal.kpt.dev/upstream-identifier` contains this value.
     """
@@ -236,7 +236,7 @@ def _find_ambiguity(
             return (
                 "unable to use origin `namespace` to match. expect a single upstream namespace, "
                 f"found [{' '.join(origins)}]. please switch to use `namespaceMatcher`"
-                "to specify the namespace value you want to change"  # No space follows here, as in the message of kpt.
+                "to specify the namespace value you want to change"  # The message of kpt also has no space here.
             )
     if behavior.one_namespace and len(_list_candidates(visible_items, slots, settings)) > 1:
         return f"more than one namespace is in use: {', '.join(_list_candidates(visible_items, slots, settings))}"
@@ -262,7 +262,7 @@ def _should_change(slot: _Slot, namespace: str, matcher: str, behavior: _Behavio
 def _find_depends_on_changes(
     visible_items: Sequence[Item], namespace: str, matcher: str, context: FunctionContext
 ) -> list[_Slot]:
-    """Return the annotations `depends-on` in which a namespace changes. `current` is the new text of the annotation."""
+    """Return the annotations `depends-on` that contain a namespace to change. `_Slot.current` is the new annotation."""
     namespaced_entries = {_format_entry(item) for item in visible_items if get_resource_scope(item) != "cluster"}
     slots = []
     for item in visible_items:

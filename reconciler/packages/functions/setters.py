@@ -86,7 +86,7 @@ def extract_setter_values(pattern: str, text: str, budget: FunctionBudget) -> di
 def _split_line(line: str, parts: list[str]) -> list[str] | None:
     """Return the texts between `parts` in a line. Return None if the line does not contain all parts in order.
 
-    The first texts are as long as possible.
+    If a line can be split in several ways, earlier texts are as long as possible.
     """
     start = line.find(parts[0])
     if start < 0:
@@ -160,7 +160,8 @@ def _set_fields(
 
     changed_item = item.with_values(charge_values(values(), item, budget))
     if changed_item is not item:
-        # Set missing comments again, because a comment can move when its list becomes empty or gets its first element.
+        # Set the comments again that are now missing: a comment can move when its list becomes empty or gets its first
+        # element.
         lost_comments = {path: comment for path, _, comment in fields if changed_item.document.comment(path) != comment}
         changed_item = require_line_comments(changed_item, lost_comments, budget)
     messages = [
@@ -273,7 +274,7 @@ class _SetterValues:
         matches = [(*match.span(), self.texts[match.group(0)]) for match in self._values.finditer(text)]
         if not matches:
             return text
-        # Double the size, because the comment and the result message contain the pattern.
+        # Count the size twice, because both the comment and the result message contain the pattern.
         size = 2 * (estimate_text_bytes(text) + sum(estimate_text_bytes(name) for _, _, name in matches))
         budget.charge_output(size, "the setter comment of this value", text)
         ends = [0, *(end for _, end, _ in matches)]
@@ -359,9 +360,9 @@ def _split_list_lines(item: Item, path: DataPath, budget: FunctionBudget) -> Ite
     on_one_line = item.document.find_line(list_path) == item.document.find_line((*list_path, 0))
     if not isinstance(elements, list) or not elements or not on_one_line:
         return item
-    # Double the length, because each of the two edits parses the whole document.
+    # Count the length twice, because the two edits below parse the whole document each.
     budget.charge_parse(2 * len(item.document.text))
-    # Empty the list first, because a list that was empty is written in the style of the file.
+    # Empty the list first: the writer then writes the elements on separate lines, in the style of the file.
     emptied = item.with_values([(list_path, [])]).document
     return replace(item, data=emptied.data, base=emptied).with_values([(list_path, elements)])
 
@@ -403,7 +404,8 @@ def list_setters(items: Sequence[Item], config: FunctionConfig | None, context: 
     for setter in (*_find_configured_setters(items, context), *uses):
         listed = setters.get((setter.name, setter.type == _LIST))
         setters[setter.name, setter.type == _LIST] = _combine_uses(listed, setter) if listed else setter
-    # A setter can be a list in one field and a scalar in another field. Sort the list before the scalar.
+    # One setter can have two results, because it can be a list in one field and a scalar in another field. The list
+    # comes first.
     ordered = sorted(setters.values(), key=lambda setter: (setter.name, setter.type != _LIST))
     results = [
         FunctionResult(f"Name: {setter.name}, Value: {setter.value}, Type: {setter.type}, Count: {setter.count}")
@@ -413,7 +415,7 @@ def list_setters(items: Sequence[Item], config: FunctionConfig | None, context: 
 
 
 def _combine_uses(listed: _ListedSetter, use: _ListedSetter) -> _ListedSetter:
-    """Add one use to a listed setter. Its value does not change. The first type other than `str` becomes its type."""
+    """Add the count of `use` to a listed setter, and keep its value. Its type is the first type other than `str`."""
     return replace(listed, count=listed.count + use.count, type=use.type if listed.type == _TEXT else listed.type)
 
 

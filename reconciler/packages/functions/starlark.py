@@ -1,6 +1,6 @@
 """The function `starlark`: run a script on the resource list.
 
-A script runner evaluates the script, possibly in another process. Its input and its output are one JSON text each.
+A script runner evaluates the script, possibly in another process. It receives one JSON text and returns one JSON text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ScriptRunner(Protocol):
     """Evaluates Starlark scripts."""
 
     def __call__(self, request: bytes, limits: FunctionLimits, max_bytes: int) -> bytes:
-        """Evaluate a script. Return its answer, which has at most `max_bytes`. See `evaluate_script` for both formats.
+        """Evaluate a script. Return its answer of at most `max_bytes`. `evaluate_script` defines request and answer.
 
         Raises:
             LimitError: The script exceeds a limit.

@@ -25,8 +25,8 @@ from reconciler.packages.functions.starlark_syntax import create_starlark_dialec
 from reconciler.packages.parsing import ParseFailure, parse_cached
 
 _REASONS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
-    # The keys are module names. Each value contains the exported name, the reason, and the functions of the exported
-    # struct. If there are no functions, the exported name is a function.
+    # Module name: the name that the module exports, the reason why it is not supported, and the functions of the
+    # exported struct. If there are no functions, the module exports a single function.
     "bsoup.star": ("bsoup", "parsing HTML is not supported", ("parseHtml",)),
     "geo.star": (
         "geo",
@@ -45,7 +45,7 @@ _REASONS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
 
 
 def create_unsupported_modules() -> dict[str, str]:
-    """Return the Starlark source of each unsupported module by its name. Each function in it fails with the reason."""
+    """Return Starlark source for each unsupported module. Its functions fail with the reason in `_REASONS`."""
     return {module: _format_unsupported_source(module, *parts) for module, parts in _REASONS.items()}
 
 
@@ -85,7 +85,7 @@ def _compile(pattern):
 re = struct(compile=_compile, findall=_findall, match=_match, search=_search, split=_split, sub=_sub)
 """
 _ENCODINGS: Mapping[str, tuple[bool, bool]] = {
-    # Encoding name: whether the alphabet is safe for URLs, and whether the text is padded with "=".
+    # For each encoding: whether it uses the alphabet that is safe for URLs, and whether it pads the text with "=".
     "standard": (False, True),
     "standard_raw": (False, False),
     "url": (True, True),
@@ -99,7 +99,7 @@ def _compile_regex(pattern: str) -> Any:
     try:
         compiled = compile_pattern(pattern, captures=True)
     except PatternError as error:
-        raise ValueError(f"{pattern[:200]!r} must be a regular expression: {error}") from error
+        raise ValueError(f"{pattern[:200]!r} must be a valid regular expression: {error}") from error
     if compiled.groups > _MAX_GROUPS:
         raise ValueError(f"{pattern[:200]!r} must not have more than {_MAX_GROUPS} groups")
     return compiled
@@ -135,7 +135,7 @@ def _group(match: Any, name: str) -> str:
     try:
         return match.group(int(name) if name.isdecimal() else name) or ""
     except (IndexError, KeyError):
-        return ""  # An unknown group is replaced by an empty text, as in Go.
+        return ""  # As in Go, a reference to a group that does not exist is replaced by "".
 
 
 def _loads(text: str) -> Any:
@@ -245,7 +245,7 @@ _ModuleSource = tuple[str, Mapping[str, Callable[..., Any]]]
 
 
 def _create_struct_module(name: str, functions: Mapping[str, Callable[..., Any]], constants: str = "") -> _ModuleSource:
-    """Return the source of a module that exports one struct with these functions and constants."""
+    """Return the source of a module that exports one struct, e.g. `re`, with these functions and constants."""
     members = ", ".join(f"{function}=_{function}" for function in functions)
     return f"{name} = struct({members}{constants})\n", {f"_{key}": function for key, function in functions.items()}
 

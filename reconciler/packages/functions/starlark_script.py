@@ -61,8 +61,8 @@ def evaluate_script(request: bytes) -> bytes:
     except (MemoryError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
-        # The interpreter panics at values of more than 4 GiB. Compare the name of the exception, because its class
-        # cannot be imported.
+        # The interpreter, which is written in Rust, panics if a value exceeds 4 GiB. The class of this exception cannot
+        # be imported. Therefore, compare its name.
         if type(error).__name__ != "PanicException":
             raise
         if "out of memory" in str(error):
@@ -82,8 +82,8 @@ def _format_error(message: str) -> bytes:
     return json.dumps({"error": message}).encode()
 
 
-# The interpreter converts a MemoryError of a module function, e.g. `re.sub`, to this line of its error report. The
-# report of a call `fail("MemoryError: ")` has the line "error: fail: MemoryError: ".
+# If a module function such as `re.sub` raises MemoryError, the error report of the interpreter has this line. A script
+# cannot imitate it: `fail("MemoryError: ")` gives the line "error: fail: MemoryError: ".
 _MEMORY_ERROR_LINE = "error: MemoryError: "
 
 

@@ -38,7 +38,7 @@ _TOKENS = re2.compile(
     r'"""(?s:\\.|.)*?"""|' + r"'''(?s:\\.|.)*?'''|" + r'"(?:\\.|[^"\\\n])*"|' + r"'(?:\\.|[^'\\\n])*'"
     r"|#[^\n]*|\\\r?\n|\n[ \t]*|[ \t\r]+|[A-Za-z_0-9]+|[^\sA-Za-z_0-9]"
 )
-# Maximum number of cached check results. It is the limit of cached scripts in `starlark_script.py`.
+# Maximum number of cached check results. It equals the number of cached scripts in `starlark_script.py`.
 _MAX_CACHED_SCRIPTS = 256
 _OPEN, _CLOSE, _SEPARATORS = "([{", ")]}", ",;"
 
@@ -47,8 +47,8 @@ _OPEN, _CLOSE, _SEPARATORS = "([{", ")]}", ",;"
 def find_nesting_error(source: str) -> str | None:
     """Return an error message if the script is nested too deeply. Return None otherwise.
 
-    The check counts the tokens since the last separator, in the current brackets and in all brackets around them. This
-    number is never smaller than the depth of the syntax tree.
+    For the current brackets and all brackets around them, the check counts the tokens since the last comma, semicolon
+    or line break. The syntax tree is never deeper than this number.
     """
     counts, total, chained, blocks = [0], 0, 0, [0]
     for match in _TOKENS.finditer(source):

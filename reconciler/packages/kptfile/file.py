@@ -130,7 +130,7 @@ class Kptfile:
     def with_conditions_and_gates(self, conditions: Sequence[Condition], gates: Sequence[str]) -> Kptfile:
         """Return the Kptfile with `conditions` as its status.conditions and `gates` as its info.readinessGates.
 
-        Unknown fields of remaining entries do not change. Empty lists and sections are omitted.
+        An existing condition or gate keeps its unknown fields. Empty lists and sections are omitted.
         """
         if not conditions and not gates and "info" not in self.data and "status" not in self.data:
             return self
@@ -150,7 +150,7 @@ class Kptfile:
         return self.with_document(edit_document(self.document, order_sections(data)))
 
     def with_document(self, document: Document) -> Kptfile:
-        """Return the Kptfile with `document` in place of its document."""
+        """Return the Kptfile with `document` as its YAML document."""
         if document is self.document:
             return self
         return Kptfile(self.source.replace(0, document), _validate_model(document))
@@ -262,7 +262,8 @@ def _update_condition(old: Mapping[str, Any], condition: Condition) -> dict[str,
     return {**old, **new}
 
 
-# The field path, the reason, and the value found. The value is "" if the message contains no value.
+# An error in a function of the pipeline: field path, reason, and invalid value. The value is "" if the reason is
+# sufficient.
 _FieldError = tuple[tuple[str | int, ...], str, str]
 
 # The grammar of OCI image references: [domain[:port]/]path[:tag][@digest]
@@ -326,7 +327,7 @@ def _find_function_errors(function: FunctionSpec) -> Iterator[_FieldError]:
     if function.config_path is not None:
         yield from _find_config_path_errors(function.config_path)
     if "condition" in (function.model_extra or {}):
-        # Report an error, because a function with a condition must not run unconditionally.
+        # The field `condition` is an error here, because this program would ignore it and always run the function.
         yield ("condition",), "conditions of functions are not supported", ""
 
 

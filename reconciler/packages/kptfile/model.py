@@ -170,9 +170,7 @@ class KptfileMetadata(KptfileSection):
 
 
 class KptfileInventory(KptfileSection):
-    """The section `inventory` of a Kptfile: the inventory object of the package in the cluster, which kpt uses to apply
-    it.
-    """
+    """The section `inventory` of a Kptfile, which identifies the object in which kpt lists the applied resources."""
 
     namespace: str = ""
     name: str = ""

@@ -59,7 +59,7 @@ def list_ref_candidates(directory: str, ref: str) -> tuple[str, ...]:
 
 
 def set_upstream_lock(kptfile: Kptfile, git: GitUpstream, fetched: FetchedPackage) -> Kptfile:
-    """Return the Kptfile with the location `git` and the commit of the fetched package in its `upstreamLock`."""
+    """Set `upstreamLock` to the location `git` and to the commit of the fetched package. Return the changed Kptfile."""
     lock = {"repo": git.repo, "directory": git.directory, "ref": fetched.ref, "commit": fetched.commit}
     return kptfile.with_data({**kptfile.data, "upstreamLock": {"type": "git", "git": lock}})
 
@@ -122,7 +122,7 @@ def _update_single(
     sides = MergeSides(origin, fetched.files, current_result.files.subtree(package))
     if options.profile == "compat":
         sides = sides.map_sides(lambda side: add_merge_comments(side, options.profile)[0])
-    # Set `vendored`, because a manual update always updates the remote subpackages that the upstream package contains.
+    # A manual update always sets `vendored`: it updates remote subpackages from their files in the upstream package.
     updated = update_package_tree(sides, get_update_strategy(kptfile.upstream), replace(options, vendored=True))
     updated_kptfile = find_kptfile(updated.files, "")
     if updated_kptfile and not updated.has_failed:
@@ -159,9 +159,7 @@ def _find_remote_below(files: FileTree, package: str) -> list[str]:
 def _set_refs(
     files: FileTree, packages: list[str], root: GitUpstream, ref: str, strategy: UpdateStrategy | None
 ) -> FileTree:
-    """Set `ref` and `strategy` in each package of `packages` that follows the ref of the root package. Return the
-    files.
-    """
+    """Set `ref` and `strategy` in each of `packages` that follows the ref of the root package. Return the files."""
     for package in packages:
         kptfile = find_kptfile(files, package)
         git = _get_git_upstream(kptfile)
@@ -190,7 +188,7 @@ def _replace_kptfile(files: FileTree, package: str, kptfile: Kptfile) -> FileTre
     return files.with_files({join_path(package, KPTFILE): kptfile.to_bytes()})
 
 
-# Limit the depth of remote subpackages inside remote subpackages, because a package that contains itself has no end.
+# Maximum nesting depth of remote subpackages. Without a limit, a package that contains itself would be fetched forever.
 _MAX_DEPTH = 16
 
 

@@ -34,9 +34,9 @@ _MAX_COMPARISONS = 10_000
 def number_functions(
     origin: Sequence[FunctionEntry], updated: Sequence[FunctionEntry], local: Sequence[FunctionEntry]
 ) -> tuple[NumberedFunctions, NumberedFunctions, NumberedFunctions]:
-    """Assign numbers to the functions of three lists. Return the functions of each list by number.
+    """Assign a number to each function. Return the functions of each list by number, in the order of the list.
 
-    The order of each list does not change. Functions that are paired on several sides have the same number.
+    Functions of different lists that represent the same function have the same number.
     """
     free_numbers = count(len(origin))
     pairs = {side: pair_functions(origin, functions) for side, functions in (("updated", updated), ("local", local))}
@@ -163,7 +163,7 @@ def _can_be_paired(old: FunctionEntry, new: FunctionEntry) -> bool:
 
 
 def _list_features(function: FunctionEntry) -> frozenset[tuple[str, ...]]:
-    """Return the fields of a function and the entries of their mappings as a set, to compare functions."""
+    """Return each field of a function, and each key and value of its mappings, as a set to compare functions."""
     features: set[tuple[str, ...]] = set()
     for field, value in function.items():
         entries = value.items() if isinstance(value, Mapping) else [("", value)]
@@ -183,11 +183,10 @@ def _get_text(value: object) -> str:
 def merge_function_order(
     origin: Sequence[int], updated: Sequence[int], local: Sequence[int], kept_numbers: Collection[int]
 ) -> tuple[list[int], bool]:
-    """Merge the order of functions, which are identified by numbers.
+    """Merge the order of two function lists. Each number identifies a function.
 
-    The result has the order of the upstream list if only upstream changed the order. In any other case, it has the
-    order of the local list. Functions that only the other list contains are placed after the function that precedes
-    them in that list.
+    The result has the order of the upstream list if only upstream changed the order. Otherwise, it has the order of the
+    local list. A function that is missing in the list whose order is used follows its predecessor in the other list.
 
     Returns:
         The ordered numbers in `kept_numbers`, and whether both sides changed the order differently.
@@ -241,7 +240,7 @@ class _FunctionListMerge:
 
     @property
     def keeps_additions(self) -> bool:
-        """Whether the merge keeps local functions that are not in the origin and upstream lists.
+        """Whether there are locally added functions that the merge keeps.
 
         Functions that a PackageVariant added are not considered.
         """
@@ -285,10 +284,10 @@ class _FunctionListMerge:
         return number not in self.origin and number not in self.updated
 
     def _find_position(self, number: int, order: Sequence[int]) -> tuple[int, ...]:
-        """Return the index of a function for a conflict pointer.
+        """Return the index of a function for a conflict pointer, as a tuple with one element.
 
-        It is the index in the merged list, or in the local or upstream list if the merged list does not contain the
-        function.
+        The index is in the merged list. If the merged list does not contain the function, it is in the local or
+        upstream list.
         """
         lists: tuple[Sequence[int], ...] = (order, list(self.local), list(self.updated))
         return next((numbers.index(number),) for numbers in lists if number in numbers)
@@ -301,7 +300,7 @@ class _FunctionListMerge:
 
 
 def merge_function(sides: SideValues, rules: MergeRules) -> MergeOutcome:
-    """Merge one function. The result is ABSENT if the function is removed. Conflict pointers start at the function."""
+    """Merge one function. The value ABSENT removes it. Conflict pointers are relative to the function."""
     if sides.one_sided_outcome:
         return sides.one_sided_outcome
     if sides.updated is ABSENT and is_variant_function(sides.origin):
@@ -333,7 +332,7 @@ def _merge_fields(sides: SideValues, rules: MergeRules) -> MergeOutcome:
 
 
 def _resolve_exclusive(fields: SideValues, merged: FunctionEntry, winner: ChosenSide) -> Iterator[tuple[str, Conflict]]:
-    """Yield the field to remove from each pair of exclusive fields, with a conflict.
+    """For each pair of exclusive fields such as `image` and `exec`, yield the field to remove and a conflict.
 
     Both fields of a pair can occur in the merged function if each side sets a different field of the pair.
     """

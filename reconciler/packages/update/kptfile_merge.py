@@ -1,6 +1,7 @@
 """Three-way merge of a Kptfile. The result is an edit of the local Kptfile, so that its comments are kept.
 
-`merge_kptfile_structs` reproduces the merge of kpt, which converts Kptfiles to Go structs and infers the keys of lists.
+`merge_kptfile_structs` reproduces the merge of kpt. kpt converts the Kptfiles to Go structs before the merge, and
+derives the merge keys of a list from the fields of its elements.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def merge_kptfile_structs(sides: SideValues, rules: MergeRules) -> tuple[StructD
     """Merge labels, annotations, info, pipeline, inventory and status as kpt does. Keep all other local fields.
 
     Raises:
-        MergeError: The items of a list have a merge key on one side, and no merge key on another side.
+        MergeError: The elements of a list have a merge key such as `name` on one side, and none on another side.
     """
     parts = sides.map_sides(_select_merged_parts)
     if _can_generate_names(parts):
@@ -97,7 +98,7 @@ def _generate_name(function: StructData) -> str:
 
 
 def _map_functions(side: StructData, change: Callable[[StructData], StructData]) -> StructData:
-    """Return the parts of a Kptfile with `change` applied to each function of the pipeline. Empty lists are removed."""
+    """Return Kptfile data with `change` applied to each function of the pipeline. Empty lists are removed."""
     if "pipeline" not in side:
         return side
     pipeline = side["pipeline"]
@@ -123,7 +124,7 @@ def _encode_function(function: StructData) -> StructData:
 
 
 def _apply_parts(local: StructData, merged: StructData) -> dict[str, Any]:
-    """Return the local Kptfile data with the parts that kpt merges replaced by the merged parts."""
+    """Return the local Kptfile data, in which `merged` replaces all parts that kpt merges."""
     sections = {name: merged[name] for name in _SECTIONS if name in merged}
     other_fields = {key: value for key, value in local.items() if key not in _SECTIONS or key in sections}
     metadata = local.get("metadata") or {}
@@ -170,7 +171,7 @@ def merge_kptfile(
     take_upstream: bool = False,
     whole: bool = False,
 ) -> tuple[Kptfile, tuple[Conflict, ...]]:
-    """Merge upstream changes into the local Kptfile. A side without a Kptfile is treated as an empty Kptfile.
+    """Merge upstream changes into the local Kptfile. A missing Kptfile is treated as an empty Kptfile.
 
     Args:
         origin: The Kptfile of the merge base.
@@ -179,14 +180,15 @@ def merge_kptfile(
         options: The options of the merge.
         take_upstream: Whether the result has the sections `upstream` and `upstreamLock` of `updated`. By default, it
             has those sections of `local`.
-        whole: Whether to merge all fields in the same way, including name and upstream. Use it to merge two versions of
-            one package.
+        whole: Whether to merge name and upstream as well. By default, both are taken from one Kptfile. Use it to merge
+            two versions of one package.
 
     Returns:
         The merged Kptfile and the conflicts. The conflicts do not contain the file and the resource.
 
     Raises:
-        MergeError: In the profile `compat`, a list has names on one side only.
+        MergeError: With the profile `compat`, the elements of a list have the key `name` in one Kptfile and not in
+            another.
     """
     sides = SideValues(*(kptfile.data if kptfile else {} for kptfile in (origin, updated, local)))
     if take_upstream:
@@ -203,7 +205,7 @@ def merge_kptfile(
 def _write_data(
     origin: Kptfile | None, updated: Kptfile | None, local: Kptfile, data: Data, rules: MergeRules
 ) -> Kptfile:
-    """Return the Kptfile with the content `data`. Each value has the text of a side that contains this value."""
+    """Return a Kptfile with the content `data`. The text of a value comes from a Kptfile that contains it."""
     if updated is None:
         return local.with_data(data)
     if origin and origin.to_bytes() == local.to_bytes():
@@ -249,7 +251,7 @@ def _merge_data(sides: SideValues, rules: MergeRules) -> tuple[Data, tuple[Confl
 
 
 def _merge_special_fields(sides: SideValues, rules: MergeRules) -> Iterator[tuple[Path, MergeOutcome]]:
-    """Yield the merged values of the fields with special merge rules. Other fields are merged by the schema."""
+    """Yield the merge outcomes of fields with special merge rules. Other fields are merged by `_merge_data`."""
     for path in _ONE_SIDED_FIELDS:
         yield path, choose_side(sides.map_sides(partial(_get_value, path=path)), rules.winner)
     for path in _PIPELINES:

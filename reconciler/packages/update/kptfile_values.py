@@ -1,4 +1,4 @@
-"""One value of a Kptfile on the three sides of a merge, and the merge of values that cannot be combined."""
+"""The values of one Kptfile field in a three-way merge, and the merge of fields that are taken from one side."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reconciler.krm.merge3.rules import ChosenSide, Conflict
 from reconciler.krm.yaml.compare import is_equal_data
 
 MergeOutcome: TypeAlias = tuple[Any, tuple[Conflict, ...]]
-"""The merged value and the conflicts. The value is ABSENT if it is removed. Conflict pointers start at the value."""
+"""The merged value and the conflicts. The value ABSENT means a removed field. Pointers are relative to the value."""
 
 
 class SideValues(NamedTuple):
@@ -48,13 +48,13 @@ def choose_side(sides: SideValues, winner: ChosenSide) -> MergeOutcome:
 def merge_selectors(sides: SideValues, winner: ChosenSide, *, empty_means_all: bool) -> MergeOutcome:
     """Merge two lists of selectors: apply the removals and the additions of both sides.
 
-    The list of one side is used completely if both sides replaced a selector differently.
+    If both sides replaced the same selector differently, the result is the whole list of one side.
 
     Args:
         sides: The lists of the three sides.
         winner: The side whose list is used if the lists cannot be merged.
-        empty_means_all: Whether an empty list selects everything. If so, the list of one side is used instead of an
-            empty merged list.
+        empty_means_all: Whether an empty list selects all resources. If so, the result is the list of one side if the
+            merged list would be empty.
     """
     lists = sides.map_sides(lambda value: value if isinstance(value, list) else [])
     merged = _merge_by_content(lists) if all(lists) or not empty_means_all else None
@@ -64,7 +64,7 @@ def merge_selectors(sides: SideValues, winner: ChosenSide, *, empty_means_all: b
 
 
 def _merge_by_content(lists: SideValues) -> list[Any] | None:
-    """Return the merged list. Return None if both sides replaced the same element differently."""
+    """Return the merged list. Return None if both sides replaced the same list element differently."""
     origin, updated, local = lists
     added_upstream, added_locally = _remove_values(updated, origin), _remove_values(local, origin)
     removed_upstream, removed_locally = _remove_values(origin, updated), _remove_values(origin, local)

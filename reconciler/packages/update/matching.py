@@ -34,7 +34,8 @@ class MergeEntry(PackageResource):
     def plain_identity(self) -> IdentityKey:
         """The identity with "" instead of the namespace `default`.
 
-        Both values are equal here, because a merge comment can contain `default` for a resource without a namespace.
+        The merge comment of a resource without a namespace can contain `default`. Therefore, `default` and "" must
+        match.
         """
         group, kind, namespace, name = self.identity
         return group, kind, "" if namespace == "default" else namespace, name
@@ -53,7 +54,7 @@ class MergeEntry(PackageResource):
 
 @dataclass(frozen=True)
 class ResourceGroup:
-    """The documents of one resource on the three sides of a merge. None for a side without the resource."""
+    """The documents of one resource on the sides of a merge. None means that a side lacks the resource."""
 
     origin: MergeEntry | None = None
     updated: MergeEntry | None = None
@@ -80,7 +81,7 @@ class ResourceGroup:
 def match_resources(
     sides: Sequence[Sequence[MergeEntry]], *, follow_moves: bool, use_annotations: bool
 ) -> tuple[ResourceGroup, ...]:
-    """Match the documents of three sides. Return the resources.
+    """Match the documents of three sides. Return one group for each resource.
 
     Local resources come first, then resources of the origin that do not exist locally, then new upstream resources.
 
@@ -88,8 +89,8 @@ def match_resources(
 
     Args:
         sides: The documents of the origin, updated and local side.
-        follow_moves: Whether to match a resource that moved to another file, if each side has only one candidate.
-        use_annotations: Whether to match the remaining resources by the annotation
+        follow_moves: Whether to match documents in different files, if only one document per side has the identity.
+        use_annotations: Whether to match documents without a match by the annotation
             `internal.kpt.dev/upstream-identifier`.
     """
     groups = _match_exactly(sides)
@@ -99,7 +100,7 @@ def match_resources(
 
 
 def match_by_position(groups: Sequence[ResourceGroup]) -> tuple[ResourceGroup, ...]:
-    """Join an origin resource with an updated resource if only a function changed its name or its kind.
+    """Join a resource of the origin with a resource of `updated` if a function only changed its name or its kind.
 
     Both documents must be at the same position in the same file, and must have the same name or the same kind. The file
     must have the same number of documents on both sides.
@@ -140,7 +141,7 @@ def find_duplicate_entries(entries: Iterable[MergeEntry]) -> Iterator[tuple[Merg
 
 
 def get_move_key(entry: MergeEntry) -> IdentityKey | None:
-    """Return the identity by which a resource is found in other files. Return None if the resource has no name."""
+    """Return the identity that is used to find a resource in other files. Return None if it has no name."""
     return entry.plain_identity if entry.plain_identity[3] else None
 
 
@@ -165,7 +166,7 @@ def _get_exact_key(entry: MergeEntry) -> IdentityKey:
 
 
 def _join_groups(groups: Sequence[ResourceGroup], key_of: KeyOf) -> list[ResourceGroup]:
-    """Join incomplete groups with the same key. Groups that have a document of the same side are not joined."""
+    """Join incomplete groups with the same key, unless two of them have a document of the same side."""
     by_key: dict[IdentityKey, list[ResourceGroup]] = {}
     for group in groups:
         keys = {key_of(entry, entry is group.local) for entry in group.entries} if not group.is_complete else ()

@@ -16,10 +16,10 @@ from reconciler.packages.kptfile import Profile
 
 @dataclass(frozen=True)
 class MergeOptions:
-    """The options of a merge. The defaults are the profile `safe`.
+    """The options of a merge. The default values are those of the profile `safe`.
 
-    `rules.winner` selects the side to use if both sides changed a value or a file that cannot be merged. For files that
-    are not read as resources, the local side always wins.
+    If both sides changed a value or a file that cannot be merged, `rules.winner` selects the side to use. For files
+    that are not read as resources, the local side always wins.
     """
 
     profile: Profile = "safe"
@@ -28,11 +28,11 @@ class MergeOptions:
     follow_moves: bool = True
     """D10: a resource that moved to another file is recognized as the same resource."""
     match_identifiers: bool = True
-    """D11: a renamed resource is found by its annotation `internal.kpt.dev/upstream-identifier`."""
+    """D11: a renamed resource is matched by its annotation `internal.kpt.dev/upstream-identifier`."""
     take_untouched: bool = True
     """D15: a file without local changes is replaced by the upstream file, without a merge."""
     remember_deletions: bool = True
-    """D16: a deleted local file stays deleted, and changes on both sides are conflicts. For files without resources."""
+    """D16: files without resources: a deleted local file stays deleted, and changes on both sides are conflicts."""
     isolate_broken: bool = True
     """D17: a file with syntax errors or duplicate resources does not stop the merge of other files."""
     keep_untouched: bool = True
@@ -42,9 +42,9 @@ class MergeOptions:
     vendored: bool = True
     """Whether to update subpackages with their own upstreams from their files in the upstream package."""
     match_positions: bool = False
-    """Whether a resource whose identity differs in origin and updated is found by its position in the file.
+    """Whether to match a resource by its position in the file if its name or kind differs in origin and updated.
 
-    Use it only if origin and updated are the same package before and after its functions.
+    Use it only if `updated` is the output of the functions of the package `origin`.
     """
 
 

@@ -62,7 +62,7 @@ def is_same_text(old: Document, new: Document) -> bool:
 
 
 def _remove_tool_changes(document: Document) -> str:
-    # Keep a merge comment or annotation that cannot be removed. It is then compared as well.
+    # If an edit fails, the merge comment or the annotations stay, and are compared like all other text.
     with suppress(YamlError):
         if (document.comment(_METADATA) or "").startswith(MERGE_COMMENT):
             document = document.with_comment(_METADATA, None)

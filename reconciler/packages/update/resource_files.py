@@ -75,9 +75,9 @@ def _apply_upstream_order(
 def _insert_new(
     ordered: list[ResourceGroup], updated: list[ResourceGroup], placed_ids: set[int]
 ) -> list[ResourceGroup]:
-    """Insert the new upstream resources after the resource that precedes them upstream. Return the complete order.
+    """Insert each new upstream resource after the resource that precedes it upstream. Return the complete order.
 
-    A new resource at the start of the upstream file is inserted before its successor.
+    New resources at the start of the upstream file are inserted before the upstream resource that follows them.
     """
     pending: list[ResourceGroup] = []
     predecessor: ResourceGroup | None = None
@@ -112,9 +112,9 @@ _FileError: TypeAlias = tuple[FindingCode, str, int]
 
 @dataclass(frozen=True)
 class ResourceFiles:
-    """The files of a merge that must be parsed. Resources of files without errors are merged.
+    """The resource files of a merge that must be parsed, so that their resources can be merged one by one.
 
-    A file with an error is taken completely from one side.
+    If a file has an error, e.g. invalid YAML, its resources are not merged. The whole file is taken from one side.
     """
 
     sides: MergeSides
@@ -152,9 +152,7 @@ class ResourceFiles:
         return match_by_position(groups) if self.options.match_positions else groups
 
     def iterate_unmerged_files(self) -> Iterator[UpdateResult]:
-        """Yield a result for each file that has an error or no resources. Such a file is taken completely from one
-        side.
-        """
+        """Yield a result for each file that has an error or no resources: the complete file of one side."""
         for path in self.paths:
             if path in self.errors_by_path:
                 yield self._take_whole_file(path, *self.errors_by_path[path])
@@ -167,7 +165,9 @@ class ResourceFiles:
                 (), [code.finding(message, SourceLocation(path, line))]
             )
         result = merge_whole_file(self.sides, path, self._choose_winner(path), "D17")
-        text = f"{message}; the file was not merged, but taken from one side" if result.conflicts else message
+        text = (
+            f"{message}; the file was not merged: the upstream or local file was used" if result.conflicts else message
+        )
         return result.with_details((), [downgrade_to_warning(code.finding(text, SourceLocation(path, line)))])
 
     def _choose_winner(self, path: str) -> ChosenSide:
@@ -186,7 +186,7 @@ def _find_file_error(path: str, content: bytes) -> _FileError | None:
         return YAML_SYNTAX, f"the file must be YAML: {parsed.message}", parsed.line
     for first, second in find_duplicate_entries(parse_entries(path, content)):
         lines = f"{first.document.line} and {second.document.line}"
-        text = f"a file must contain each resource once, but {first.key} is in lines {lines}"
+        text = f"a file must contain each resource once, but {first.key} occurs on lines {lines}"
         return DUPLICATE_RESOURCE, text, second.document.line
     return None
 
@@ -271,9 +271,9 @@ def write_file(sides: MergeSides, path: str, resources: Sequence[PlacedResource]
 
 @dataclass(frozen=True)
 class RemainingFile:
-    """The content that remains of a file after all its resources were removed, and the conflict that reports it.
+    """The content to keep of a file whose resources were all removed, and the conflict that reports it.
 
-    `file` is None if no content remains.
+    `file` is None if nothing is kept.
     """
 
     file: File | None
@@ -286,10 +286,10 @@ def find_remaining_file(
     """Find local changes outside of resources in a file whose resources were all removed by the merge.
 
     Such changes are a changed file mode, a byte order mark, and comments between documents. If there are such changes,
-    the local file is kept. If its resources moved to other files, only its comments are kept.
+    the local file is kept. If its resources moved to other files, only the comments of the file are kept.
 
     Returns:
-        The content to keep. None if the file has no such changes and is deleted.
+        The content to keep. None if there are no such changes. Then the file is deleted.
     """
     origin, updated, local = (side.get(path) for side in sides)
     if options.profile == "compat" or origin is None or local is None or not _has_other_changes(origin, local):
@@ -346,7 +346,10 @@ def _add_new_comments(file: YamlFile, sides: MergeSides, path: str) -> YamlFile:
 
 
 def _find_index(resource: PlacedResource, path: str, sides: MergeSides) -> int | None:
-    """Return the index of the resource in the file that is edited. Return None if the resource is new in this file."""
+    """Return the index of the resource in the local file, or in the upstream file if there is no local file.
+
+    Return None if this file does not contain the resource.
+    """
     entry = resource.group.local if path in sides.local else resource.group.updated
     return entry.index if entry and entry.path == path else None
 

@@ -55,7 +55,10 @@ def merge_resource_files(sides: MergeSides, options: MergeOptions) -> UpdateResu
 
 
 def _resolve_without_parsing(sides: MergeSides, path: str, options: MergeOptions) -> tuple[File | None] | None:
-    """Return the merged file in a tuple. Return None if the file must be parsed to merge it."""
+    """Return the merged file, or None if the file must be parsed to merge it.
+
+    A merged file is in a tuple with one element. `(None,)` means that the file is deleted.
+    """
     origin, updated, local = (side.get(path) for side in sides)
     if origin == updated:
         return (local,) if options.keep_untouched else None
@@ -67,7 +70,10 @@ def _resolve_without_parsing(sides: MergeSides, path: str, options: MergeOptions
 def _resolve_with_comments(
     origin: File | None, updated: File | None, local: File | None, options: MergeOptions
 ) -> tuple[File | None] | None:
-    """Return the upstream file with merge comments, in a tuple. Return None if the local file has other changes."""
+    """Return the upstream file with merge comments, as `_resolve_without_parsing` returns it.
+
+    Return None if the local file differs from the origin not only in merge comments.
+    """
     if local is None or origin is None or MERGE_COMMENT.encode() not in local.data:
         return None
     if _add_comments(origin, options) != local:
@@ -86,7 +92,7 @@ def _merge_files(resource_files: ResourceFiles) -> UpdateResult:
     outcomes = [_merge_resource(group, schemas, resource_files.options) for group in resource_files.groups]
     placed_resources = [outcome.placed for outcome in outcomes if outcome.placed]
     if not placed_resources and resource_files.options.profile == "compat":
-        # Reproduce kpt: keep the local resources if no resource remains, because kpt then writes no files.
+        # Reproduce kpt: if the merge removes all resources, kpt writes no files, so the local resources are kept.
         placed_resources = [
             PlacedResource(group, group.local.path, group.local.document)
             for group in resource_files.groups

@@ -47,7 +47,8 @@ def combine_results(results: Iterable[UpdateResult]) -> UpdateResult:
     )
 
 
-# Do not parse a Kptfile without this text, because it cannot have an upstream. Most Kptfiles of subpackages have none.
+# A Kptfile that does not contain this text has no upstream and is not parsed. Most Kptfiles of subpackages do not
+# contain it.
 _UPSTREAM = b"upstream"
 
 

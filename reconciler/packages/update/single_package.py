@@ -40,7 +40,7 @@ def merge_package(
 
 
 def merge_two_sides(sides: MergeSides, options: MergeOptions) -> UpdateResult:
-    """Merge two changed versions of one package and its subpackages. All fields of their Kptfiles are merged."""
+    """Merge two versions of one package with independent changes. All fields of all Kptfiles are merged."""
     packages = sorted(dirname(path) for path in sides.paths if basename(path) == KPTFILE)
     kptfiles = (_merge_whole_kptfile(sides, package, options) for package in packages)
     return combine_results([*kptfiles, merge_files(sides, options)])
@@ -70,8 +70,8 @@ def merge_package_kptfile(
 ) -> UpdateResult:
     """Merge the Kptfile of a package. The result has no file if the package has no Kptfile after the merge.
 
-    If upstream deleted the Kptfile, it is deleted unless it has local changes or belongs to the root package. In the
-    profile `compat`, it is kept, and fields that came from upstream are removed.
+    If upstream deleted the Kptfile, the local Kptfile is deleted too, unless it has local changes or belongs to the
+    root package. In the profile `compat`, it is kept without the fields that came from upstream.
     """
     path = join_path(package, KPTFILE)
     origin, updated, local = (side.get(path) for side in sides)

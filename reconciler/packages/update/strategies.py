@@ -40,7 +40,7 @@ class UpdateUnit:
     options: MergeOptions
     is_root: bool
     is_locked: bool = False
-    """Whether the caller sets the section `upstream` of the root package after the update."""
+    """Whether the caller sets `upstream` and `upstreamLock` of the root package after the update."""
 
     @cached_property
     def local_packages(self) -> tuple[str, ...]:
@@ -49,9 +49,7 @@ class UpdateUnit:
 
     @cached_property
     def scopes(self) -> Mapping[str, MergeSides]:
-        """The files of this package and of each local subpackage, by package. Files of nested subpackages are not
-        included.
-        """
+        """The files of this package and of each local subpackage, by package path, without nested subpackages."""
         return self.sides.split_by_package((self.package, *self.local_packages))
 
 
@@ -71,7 +69,7 @@ def update_unit(unit: UpdateUnit, strategy: UpdateStrategy) -> UpdateResult:
 def resolve_missing_package(
     sides: MergeSides, package: str, exists: MergeSides, options: MergeOptions
 ) -> UpdateResult | None:
-    """Decide about a package that does not exist on all sides. Return None if all sides have the package.
+    """Return the merge result of a package that at least one side lacks. Return None if all sides have the package.
 
     The sides in `exists` contain at least one file if the package exists on this side, and no file if it does not.
     """
@@ -174,10 +172,11 @@ def _copy_merge(unit: UpdateUnit) -> UpdateResult:
 def _take_kptfile(unit: UpdateUnit) -> UpdateResult:
     """Return the merged Kptfile, with the sections `upstream` and `upstreamLock` of the new upstream package.
 
-    The root package keeps its own sections if the caller sets them.
+    If the caller sets these sections after the update, the root package keeps its own sections.
     """
     scope = unit.scopes[unit.package]
-    # In the profile `compat`, merge without a merge base, as kpt does. Functions that upstream removed are then kept.
+    # In the profile `compat`, use an empty merge base, as kpt does. Therefore, functions that upstream removed are
+    # kept.
     sides = MergeSides(FileTree(), scope.updated, scope.local) if unit.options.profile == "compat" else scope
     take_upstream = not (unit.is_root and unit.is_locked)
     return merge_package_kptfile(sides, unit.package, unit.options, is_root=unit.is_root, take_upstream=take_upstream)

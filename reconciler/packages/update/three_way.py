@@ -1,4 +1,4 @@
-"""The two merges of whole packages: an update from upstream, and a merge of two changed versions of one package."""
+"""The two merges of whole packages: an update from upstream, and a merge of two versions with independent changes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from reconciler.packages.update.strategies import UpdateUnit, resolve_missing_pa
 def update_package_tree(
     sides: MergeSides, strategy: UpdateStrategy, options: MergeOptions, *, is_locked: bool = False
 ) -> UpdateResult:
-    """Update the root package with `strategy`, and each subpackage with its own upstream with its own strategy.
+    """Update the root package with `strategy`. Update each subpackage that has an upstream with its own strategy.
 
-    Such a subpackage is updated from its files in the new upstream package. Its own upstream is not fetched.
+    The new content of such a subpackage comes from its files in the new upstream package. Its upstream is not fetched.
     """
     remote = [path for path in sides.packages if sides.has_upstream(path)]
     if strategy == "copy-merge":
@@ -107,7 +107,7 @@ def update_package(
 
 
 def merge_packages(base: FileTree, theirs: FileTree, ours: FileTree, options: MergeOptions) -> UpdateResult:
-    """Merge two changed versions of one package. All fields of all Kptfiles are merged.
+    """Merge two versions of one package with independent changes. All fields of all Kptfiles are merged.
 
     In conflicts, `upstream` is the value of `theirs`, and `local` is the value of `ours`.
     """

@@ -18,7 +18,7 @@ def merge_opaque_file(sides: MergeSides, path: str, options: MergeOptions) -> Up
     origin, updated, local = (side.get(path) for side in sides)
     if options.remember_deletions:
         return merge_whole_file(sides, path, "local", "D16")
-    # Keep the local file, because kpt ignores all paths that contain ".git".
+    # kpt does not merge paths that contain ".git". The local file stays.
     if ".git" in path:
         return create_single_file_result(path, local)
     if local is not None and local != origin:
@@ -50,9 +50,9 @@ def merge_whole_file(sides: MergeSides, path: str, winner: ChosenSide, rule: str
 
 
 def resolve_one_sided(origin: File | None, updated: File | None, local: File | None) -> tuple[File | None] | None:
-    """Return the merged file in a tuple if at most one side changed it, or if both sides changed it equally.
+    """Return the merged file, or None if both sides changed it differently.
 
-    Return None if both sides changed the file differently.
+    A merged file is in a tuple with one element. `(None,)` means that the file is deleted.
     """
     if origin == updated or local == updated:
         return (local,)

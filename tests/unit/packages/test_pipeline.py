@@ -279,9 +279,11 @@ def build_generator(path: str) -> dict[str, Any]:
             "must not delete the Kptfile",
             id="without-the-kptfile",
         ),
-        pytest.param(build_generator("Kptfile"), "failed", "must not be in the Kptfile", id="path-of-the-kptfile"),
         pytest.param(
-            build_generator("new/Kptfile"), "failed", "must not be in the Kptfile", id="path-of-a-new-kptfile"
+            build_generator("Kptfile"), "failed", "must not contain any other resource", id="path-of-the-kptfile"
+        ),
+        pytest.param(
+            build_generator("new/Kptfile"), "failed", "must not contain any other resource", id="path-of-a-new-kptfile"
         ),
         pytest.param(
             build_script('ctx.resource_list["items"].append({"kind": "A"})'),

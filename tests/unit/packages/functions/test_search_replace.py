@@ -73,7 +73,7 @@ def test_path_matches(path: str, pattern: str, expected: bool) -> None:
     [
         pytest.param({"by-name": "x"}, "invalid matcher", id="unknown-key"),
         pytest.param({"by-value": "x", "by-value-regex": "x"}, "only one of", id="two-values"),
-        pytest.param({"by-value-regex": "("}, "must be a regular expression", id="bad-regex"),
+        pytest.param({"by-value-regex": "("}, "must be a valid regular expression", id="bad-regex"),
         pytest.param({"by-value-regex": "x", "put-value": "${1}"}, "unable to resolve", id="no-such-group"),
     ],
 )

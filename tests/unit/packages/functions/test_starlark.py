@@ -195,7 +195,7 @@ def test_supported_features(source: str, expected: object) -> None:
         pytest.param(
             "def f():\n  x = []\n  for i in range(500):\n    x = [x]\n  return x\n"
             'ctx.resource_list["items"][0]["x"] = f()',
-            "must not have more than 100 levels",
+            "must not be nested more than 100 levels deep",
             id="deep-data",
         ),
         pytest.param('ctx.resource_list["items"][0]["x"] = ctx.resource_list', "Cycle", id="cycle"),
