@@ -53,7 +53,9 @@ _IsUsed = Callable[[ConfigObject], bool]
 
 
 def find_conflicting_objects(catalog: Catalog) -> Iterator[DefinitionConflict]:
-    """Yield a conflict for each group of objects with the same name, component binding or file."""
+    """Yield a conflict for objects with the same name, EnvBindings of the same component, and resources with the same
+    file.
+    """
     for kind in _KINDS_WITH_UNIQUE_NAMES:
         for name, manifests in group_duplicate_names(catalog.objects_of_kind(*kind)).items():
             yield DefinitionConflict(
@@ -87,10 +89,10 @@ def _find_binding_conflicts(catalog: Catalog) -> Iterator[DefinitionConflict]:
 
 
 def _get_bound_component(manifest: ConfigObject, names: Collection[tuple[str, str]]) -> _ComponentBinding | None:
-    """Return namespace, component and environment of an EnvBinding. Return None if they are unknown.
+    """Return the namespace, the component and the environment of an EnvBinding. Return None if they are unknown.
 
-    If `spec.component` is not set, the name of the EnvBinding starts with the name of the component. `names` contains
-    namespace and name of all other objects. Exactly one prefix must be the name of such an object.
+    If `spec.component` is not set, the component name is the start of the EnvBinding's name. `names` contains the
+    namespace and name of each object that may be the component. Exactly one of these names must match.
     """
     binding, _ = read_binding(manifest)
     if binding is None:
@@ -130,9 +132,9 @@ def _select_conflicts(
 
 
 def find_unused_objects(catalog: Catalog) -> Iterator[Finding]:
-    """Yield a warning for unused objects of unknown kinds, and for each unused Kafka and KafkaNodePool.
+    """Yield a warning for each unknown kind with unused objects, and for each unused Kafka and KafkaNodePool.
 
-    Yield nothing if a config file is unreadable, because the file may contain an object that uses them.
+    Yield nothing if a config file is unreadable, because this file may contain an object that uses the unused objects.
     """
     if not catalog.is_complete:
         return
@@ -176,7 +178,7 @@ def _create_placement_finding(manifest: ConfigObject) -> Finding:
 
 
 def _create_usage_test(catalog: Catalog) -> _IsUsed:
-    """Return a function that returns whether another object uses an object whose kind no controller reads."""
+    """Return a function that checks whether an object is placed, injected, selected, or part of a package."""
     specs = [spec for kind in ("PackageVariant", "PackageVariantSet") for spec in _iterate_specs(catalog, kind)]
     injectors = [injector for spec in specs for injector in _iterate_injectors(spec)]
     selected = {selected_kind for spec in specs for selected_kind in _iterate_selected_kinds(spec)}

@@ -32,16 +32,16 @@ def read_acknowledged_hashes(annotations: Mapping[str, str]) -> frozenset[str]:
 def count_existing(
     deletions: Sequence[AnyPackageLocation], existing_count: int, blocked_counts: Mapping[AnyPackageLocation, int]
 ) -> int:
-    """Return the number of existing packages from which the limit is calculated.
+    """Return the number of existing packages, from which the caller calculates how many packages may be deleted.
 
-    If a deletion was blocked in an earlier pass and fewer packages existed at that time, that number is used. Packages
-    that were created since then must not raise the limit.
+    If an earlier pass blocked one of the deletions and fewer packages existed then, return that lower number.
+    Otherwise, packages that were created since then would raise the limit.
     """
     return min([existing_count, *(blocked_counts[location] for location in deletions if location in blocked_counts)])
 
 
 def exceeds_limit(deletion_count: int, existing_count: int, max_percent: int) -> bool:
-    """Return whether more than `max_percent` of the existing packages would be deleted. One of two is 50 %."""
+    """Return whether more than `max_percent` percent of the existing packages would be deleted."""
     return deletion_count * 100 > existing_count * max_percent
 
 

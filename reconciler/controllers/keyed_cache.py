@@ -16,8 +16,8 @@ Value = TypeVar("Value")
 class KeyedCache(Generic[Value]):
     """Cache of the values that the previous pass or the current pass requested. Other values are removed.
 
-    A key contains all data from which the value is calculated. The cache keeps the keys in memory, because Python can
-    reuse the ID of a deleted object.
+    A key contains all data from which the value is calculated. Keys may compare objects by `id`. Therefore, the cache
+    keeps the keys in memory, because Python can give the ID of a deleted object to a new object.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,8 @@ class IdentityCache(Generic[Value]):
         key = tuple(map(id, parts))
         entry = self._current.get(key) or self._previous.get(key)
         if entry is None:
-            # Keep the objects in the entry, because Python can reuse the ID of a deleted object.
+            # Keep the objects in memory with the value, because Python can give the ID of a deleted object to a new
+            # object.
             entry = (parts, create())
         self._current[key] = entry
         return entry[1]

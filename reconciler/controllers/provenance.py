@@ -42,10 +42,11 @@ class ProvenanceStep:
     Values of Secrets are masked, and long values are shortened. ABSENT means that there is no value.
 
     Attributes:
-        path: Path of the leaf. If the leaf is inside a string, it is the path of the string.
+        path: Path of the leaf. If the leaf is in a document that a string contains, e.g. YAML in a ConfigMap, it is the
+            path of the string.
         source_name: Name of the policy or other object that made the change.
         source_item: Item in this object, such as a rule.
-        embedded_path: Path of the leaf inside the string at `path`. None if the leaf is not inside a string.
+        embedded_path: Path of the leaf in the document that the string contains. None if the leaf is not in a string.
     """
 
     path: DataPath
@@ -58,10 +59,10 @@ class ProvenanceStep:
 
     @property
     def pointer(self) -> str:
-        """The path of the leaf as a JSON pointer. A later step can move the leaf to another path.
+        """The JSON pointer to the leaf at the time of the change. A later step can move the leaf to another path.
 
-        For a leaf inside a string, it is `POINTER!POINTER`: the pointer to the string, and the pointer inside the
-        string.
+        For a leaf in a document inside a string, it is `POINTER!POINTER`: the pointer to the string, and the pointer in
+        the document.
         """
         return format_pointer(self.path) + (
             "" if self.embedded_path is None else f"!{format_pointer(self.embedded_path)}"
@@ -92,7 +93,7 @@ def compute_steps(before: Any, after: Any, policy: str, item: str) -> tuple[Prov
 def compute_embedded_steps(resource: Any, change: EmbeddedChange, policy: str, item: str) -> tuple[ProvenanceStep, ...]:
     """Return the changes that one item of a policy made inside a string of a resource."""
     path, hides = change.path, is_secret_value(resource, change.path)
-    # Redact the content of the string as well, because the string may contain the manifest of a Secret.
+    # Mask the values of this document too, because it may be the manifest of a Secret.
     return tuple(
         ProvenanceStep(
             path,

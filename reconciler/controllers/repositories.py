@@ -87,7 +87,7 @@ def read_repository(manifest: ConfigObject) -> Repository | list[Finding]:
     directory = (git.get("directory") or "").strip("/")
     tag_prefix = git.get("tagPrefix")
     prefix = (f"{manifest.key.name}/" if deployment else "") if tag_prefix is None else tag_prefix
-    # Check the prefix together with a character, because a package path and a revision follow the prefix in a tag.
+    # A tag starts with the prefix, and continues with a package path and a revision. "x" represents this second part.
     if error := validate_ref_name(f"{prefix}x"):
         message = f'spec.git.tagPrefix "{prefix}" is invalid: {error}'
         return [_create_finding(manifest, ("spec", "git", "tagPrefix"), message, NAME_NOT_USABLE)]

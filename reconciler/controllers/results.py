@@ -264,8 +264,9 @@ class Variant:
         strategy: The update strategy that the owner sets. None if the owner sets no strategy.
         conflict_policy: The conflict policy that the owner sets. None if the owner sets no policy.
         provenance: The origin of the values. None unless a controller calculates the values from several objects.
-        dependencies: The fingerprint of each input of the render by name, except for objects that the mutation reads.
-            If a fingerprint changes, the name is shown as the reason of the draft.
+        dependencies: The inputs of the render by name, each with its fingerprint. Objects that the mutation reads are
+            not
+            included. If a fingerprint changes, the draft shows the name of the input as its reason.
         sources: The config files that request the package. The state records them, so that a later pass can check
             whether the request was deleted.
     """
@@ -303,8 +304,8 @@ class Variant:
 class StalledVariant:
     """An owner whose package variant cannot be computed. Its published packages stay unchanged.
 
-    `upstream_target` is the location of the upstream package. It is None if it is unknown. If the clusters of the owner
-    are unknown, `packages` contains the package paths that the owner requests.
+    `upstream_target` is the location of the upstream package, or None if the location is unknown. If the clusters of
+    the owner are unknown, `packages` contains the package paths that the owner requests.
     """
 
     owner: PackageOwner
@@ -317,7 +318,7 @@ class StalledVariant:
 
 @dataclass(frozen=True)
 class RevisionPin:
-    """A `revision` field in the config that the daemon updates with proposals when a tag moves (`tagMode: rewrite`).
+    """A `revision` field in the config that the daemon updates when a tag moves (`tagMode: rewrite`).
 
     Attributes:
         line: First line of the object's document in `file`.

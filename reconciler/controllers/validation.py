@@ -42,14 +42,14 @@ def create_field_findings(
 
 @dataclass
 class FieldFindings:
-    """The findings of one object, in reading order. `code` is the code of findings that are added without a code."""
+    """The findings of one object, in reading order. `code` is the finding code if `add` receives no other code."""
 
     where_at: Callable[[DataPath], SourceLocation]
     code: FindingCode
     findings: list[Finding] = field(default_factory=list)
 
     def add(self, path: DataPath, message: str, code: FindingCode | None = None) -> None:
-        """Add a finding about a field. Its text is the path and `message`, e.g. "spec.kind must be a string"."""
+        """Add a finding about a field. Its text is the path and the message, e.g. "spec.kind must be a string"."""
         self.findings.append((code or self.code).finding(f"{format_path(path)} {message}", self.where_at(path)))
 
 

@@ -33,10 +33,13 @@ class ClusterInventory:
 
     Attributes:
         clusters: Clusters by name.
-        target_keys: For each cluster name, the object that defines the target of its packages. It is the Repository. If
-            the cluster has no Repository, it is the Cluster or FederatedCluster, and the target branch is in the fleet
-            repository.
-        conflicts: Errors by cluster name. The daemon must not write to the targets of these clusters.
+        target_keys: For each cluster name, the object that defines where the packages of the cluster are written: the
+            Repository or, if there is none, the Cluster or FederatedCluster. In the second case, the target branch is
+            in
+            the fleet repository.
+        conflicts: For each cluster that two objects of the same kind define, the error. The daemon must not write to
+            the
+            targets of these clusters.
         findings: Findings about the objects that define clusters.
         uncertain_names: Names of invalid Repositories and of objects that are defined twice. A cluster may have such a
             name. Therefore, the packages of a cluster with such a name must not be deleted.
@@ -54,9 +57,9 @@ class ClusterInventory:
 def read_inventory(catalog: Catalog, repositories: Repositories) -> ClusterInventory:
     """Return all clusters with their labels, which are merged from all objects that define the cluster.
 
-    An invalid Repository may define the target of the cluster with its name. Therefore, the packages of this cluster
-    are not moved to the fleet repository. The name is in `uncertain_names`, and so is the name of an object defined
-    twice.
+    If a Repository is invalid, the cluster with the same name is not moved to the fleet repository, because the
+    Repository may define the target of this cluster. `uncertain_names` contains the names of invalid Repositories, and
+    the names of objects that are defined twice.
     """
     objects_by_name: dict[str, list[ConfigObject]] = {}
     findings: dict[ObjectKey, Finding] = {}
@@ -81,7 +84,8 @@ def read_inventory(catalog: Catalog, repositories: Repositories) -> ClusterInven
 def _list_cluster_objects(catalog: Catalog, repositories: Repositories) -> Iterator[ConfigObject]:
     """Yield the objects that define clusters. Labels of a later object override labels of an earlier object.
 
-    The order of objects of the same kind is reversed, so that the labels of the first object in the catalog are used.
+    If several objects of one kind have the same name, the first object in the catalog is yielded last, so that its
+    labels are used.
     """
     for group, kind in CLUSTER_KINDS:
         for manifest in reversed(catalog.objects_of_kind(group, kind)):
@@ -95,7 +99,7 @@ def _is_deployment(manifest: ConfigObject, repositories: Repositories) -> bool:
 
 
 def _find_uncertain_repositories(catalog: Catalog, repositories: Repositories) -> Mapping[str, ObjectKey]:
-    """Return the Repositories that are invalid or defined twice, by name. Each may define a cluster's target."""
+    """Return the Repositories that are invalid or defined twice, by name. Each may define the cluster of its name."""
     duplicates = [key for key in catalog.duplicates if (key.group, key.kind) == _REPOSITORY]
     unreadable = [
         manifest.key
@@ -109,7 +113,8 @@ def _merge_labels(name: str, objects: Iterable[ConfigObject]) -> Mapping[str, st
     labels: dict[str, str] = {}
     for manifest in objects:
         labels.update(manifest.labels)
-    # Add the label that Greenhouse sets in the API server, because selectors use the label and config files omit it.
+    # Add the cluster name as a label, as Greenhouse does in the API server. Selectors use the label, but config files
+    # do not contain it.
     return {**labels, CLUSTER_LABEL: name}
 
 

@@ -113,7 +113,7 @@ def _create_term(term: ClusterAffinityFields) -> ClusterAffinityTerm:
 
 
 def explain_no_cluster(selection: ClusterSelection, clusters: Mapping[str, Cluster]) -> str:
-    """Return why the selection matches no cluster. The text is the end of a sentence."""
+    """Return why the selection matches no cluster, e.g. 'no cluster is named "prod-1"'."""
     unknown = [name for name in selection.clusters if name not in clusters]
     if selection.clusters and len(unknown) == len(selection.clusters):
         return f"no cluster is named {' or '.join(unknown)}{suggest_name(unknown[0], sorted(clusters))}"

@@ -206,7 +206,7 @@ CODES = (
         "A template has an unknown property, which is ignored in the merge.",
     ),
 )
-# Codes of values that the operator accepts or silently drops, although its documentation forbids them.
+# Codes for values that the Strimzi documentation forbids, although the operator does not refuse the resource.
 STRICT = frozenset(
     code.name
     for code in (
@@ -217,5 +217,5 @@ STRICT = frozenset(
         UNKNOWN_TEMPLATE_PROPERTY,
     )
 )
-# Codes that can be warnings. The setting `rules.strict` can contain each of these codes.
+# Codes of findings that can be warnings. Users can turn these warnings into errors with the setting `rules.strict`.
 WARNINGS = STRICT | {code.name for code in CODES if code.severity is Severity.WARNING}

@@ -54,12 +54,12 @@ class TemplateProperty:
 
 
 def merge_templates(names: tuple[str, ...], parent: Any, child: Any) -> tuple[TemplateProperty, ...]:
-    """Return the merged properties with the given names. `parent` and `child` are templates or ABSENT or None."""
+    """Return the merged value of each property in `names`. `parent` and `child` are templates or ABSENT or None."""
     return tuple(_merge_property(name, _get_field(parent, name), _get_field(child, name)) for name in names)
 
 
 def build_effective_template(properties: tuple[TemplateProperty, ...]) -> dict[str, Any]:
-    """Return the effective template as data. A property that the child resets has the value {}."""
+    """Return the effective template as data. If the child sets a property to {}, the result contains {}."""
     return {
         template_property.name: template_property.value
         for template_property in properties
@@ -76,7 +76,7 @@ def _merge_property(name: str, inherited: Any, own: Any) -> TemplateProperty:
 def _get_source(inherited: Any, own: Any) -> PropertySource:
     if own is ABSENT:
         return "unset" if inherited is ABSENT else "parent"
-    # Return "reset" for {}, because the child removes the inherited value with it.
+    # Return "reset" for {}, because a child sets a property to {} to remove the inherited value.
     return "reset" if own == {} and inherited is not ABSENT else "child"
 
 
@@ -86,9 +86,10 @@ def _get_field(template: Any, name: str) -> Any:
 
 @dataclass(frozen=True)
 class HiddenSettings:
-    """Paths of inherited settings that have no effect, because the child sets the property that contains them.
+    """Paths of inherited settings without effect: the child sets the same property, and its value replaces the whole
+    property.
 
-    `shadowed` settings are missing in the child's value. `overridden` settings have another value there.
+    `shadowed` settings are missing in the child's value. `overridden` settings have a different value there.
     """
 
     shadowed: tuple[str, ...] = ()
@@ -96,7 +97,7 @@ class HiddenSettings:
 
 
 def find_hidden_settings(inherited: Any, value: Any) -> HiddenSettings:
-    """Return the settings in the `inherited` value that have no effect if the child sets the property to `value`."""
+    """Return the settings in the parent's value `inherited` that the child's `value` of the property replaces."""
     differences = [(path, has_value) for path, has_value in _find_differences(inherited, value, "")]
     shadowed = dict.fromkeys(path for path, has_value in differences if not has_value)
     overridden = dict.fromkeys(path for path, has_value in differences if has_value)
@@ -113,7 +114,7 @@ def group_named_entries(items: list[Any], field: str) -> dict[str, list[Any]]:
 
 
 def _find_differences(inherited: Any, value: Any, path: str) -> Iterator[tuple[str, bool]]:
-    """Yield the path of every setting in `inherited` that differs in `value`, and whether `value` contains it."""
+    """Yield the path of each setting of `inherited` that differs in `value`, and whether `value` has this path."""
     if is_equal_data(inherited, value):
         return
     if isinstance(inherited, dict):
@@ -144,11 +145,13 @@ def _append_to_path(path: str, key: str) -> str:
 
 
 def build_complete_template(properties: tuple[TemplateProperty, ...], path: DataPath) -> Any:
-    """Return a template with the inherited settings and the child's own settings, as data at `path`.
+    """Return data with a template at `path` that contains the settings of the parent and of the child.
 
-    Mappings and lists with named entries are merged. For other values, the value of the child is used. The result can
-    replace the template of the child. Therefore, properties that the child does not set are omitted, because the child
-    inherits them. Properties that the child resets are still {}.
+    For example, the parent sets two pod labels, and the child sets a third pod label: the result contains all three,
+    so that it can replace the child's template.
+    Mappings and lists with named entries are merged. For other values, the value of the child is used. The result
+    contains only properties that the child sets, because the child inherits the others. A property that the child sets
+    to {} stays {}.
     """
     template: Any = {
         template_property.name: template_property.own
@@ -175,7 +178,7 @@ def _merge_values(inherited: Any, own: Any, name: str) -> Any:
 
 
 def _contains_entry(items: list[Any], entry: Any, field: str) -> bool:
-    """Return whether a list contains an entry with the same name. An entry without a name must be equal."""
+    """Return whether a list contains an item with the name of `entry`, or an item equal to a nameless `entry`."""
     name = entry.get(field, ABSENT) if isinstance(entry, dict) else ABSENT
     if name is ABSENT:
         return any(is_equal_data(item, entry) for item in items)

@@ -1,4 +1,4 @@
-"""Data types of template merges: merge rules, parents and children, options, and descriptions of the result."""
+"""Data types of template merges: merge rules, parents and children, options, and effects of a merged template."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class StrimziOperator:
 
 @dataclass(frozen=True)
 class RuleSide:
-    """The parent or the child of a merge rule: its kind, the path of its template, and its name in reports."""
+    """The parent or the child of a merge rule: its kind, the path of its template, and the term for it in reports."""
 
     group: str
     kind: str
@@ -116,7 +116,7 @@ class TemplateRemark:
 
 @dataclass(frozen=True)
 class OperatorObjects:
-    """Objects that the operator creates with equal content: names, metadata, and fields of their pods."""
+    """Objects with different names that the operator creates with equal labels, annotations and pod fields."""
 
     kind: str
     names: tuple[str, ...]
@@ -135,7 +135,9 @@ class TemplateDescription:
     """Effects of a child's effective template on the cluster.
 
     Attributes:
-        settings: Settings outside of the template that a child inherits in the same way, each with its source.
+        settings: Settings outside of the template that a child also inherits as a whole, e.g. `jvmOptions`, each with
+            its
+            source.
         restarting_properties: The properties whose change restarts pods. None if they are unknown.
         affected_kinds: For each property, the kinds of objects that it affects.
     """

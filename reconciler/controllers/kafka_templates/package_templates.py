@@ -48,8 +48,8 @@ _MODES = get_args(TemplateMode)
 class TemplatedResource:
     """A parent or child after the merge. If a finding is an error, the package must not be published.
 
-    `dependencies` are the parents and children that affect the result. `effect` is the effective template of a child.
-    It is None for a parent, for a child without a parent, and for templates that cannot be merged.
+    `dependencies` are the parents and children whose content affects this resource. `effect` is the effective template
+    of a child. It is None for a parent, for a child without a parent, and for templates that cannot be merged.
     """
 
     resource: PackageResource
@@ -66,11 +66,11 @@ class TemplatedResource:
 
 @dataclass(frozen=True)
 class TemplatedPackage:
-    """A package after its templates are merged. If a finding is an error, the files are unchanged and unusable.
+    """A package after its templates are merged. If a finding is an error, the files are unchanged and must not be used.
 
-    `resources` are the parents and children of the package, in the order of the files. `dependencies` are the parents
-    and children in all packages that affect the result. The result is unchanged if the files, the options and the
-    digest of each dependency (`TemplatePairs.compute_digest`) are unchanged.
+    `resources` are the parents and children of this package, in the order of the files. `dependencies` are all parents
+    and children, also in other packages, whose content affects this package. The result can be reused if the files, the
+    options and the digest of each dependency (`TemplatePairs.compute_digest`) are unchanged.
     """
 
     files: FileTree
@@ -107,9 +107,9 @@ class _DocumentFindings:
 def apply_templates(files: FileTree, pairs: TemplatePairs, options: TemplateOptions | None = None) -> TemplatedPackage:
     """Return a package in which each child has its effective template. All other content is unchanged.
 
-    In the mode `report`, a child is not changed, and only its effective template is returned. The options or an
-    annotation of the child set this mode. `pairs` are the parents and children of all packages on the cluster before
-    the merge, because inherited values cannot be recognized after the merge.
+    An option or an annotation of the child can set the mode `report`. Then the child's file stays unchanged, and the
+    result only describes the effective template. `pairs` must contain the parents and children before any merge,
+    because a merged template does not show which values are inherited.
     """
     options = options or TemplateOptions()
     resources = tuple(_apply_each(files, pairs, options))
@@ -310,7 +310,7 @@ def _build_document(child: TemplateResource, data: Any) -> Document:
 def build_template_steps(
     child: TemplateResource, parent: ObjectKey, properties: tuple[TemplateProperty, ...], result: Any
 ) -> tuple[ProvenanceStep, ...]:
-    """Return the provenance of the merged template and its annotation.
+    """Return the provenance of the merged template, and of the annotation that marks the template as merged.
 
     The steps are inherited values, values of the child that replace inherited values, and removed values.
     """

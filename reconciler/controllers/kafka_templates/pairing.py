@@ -1,6 +1,6 @@
 """Pairs of parents and children (e.g. Kafka and KafkaNodePool) in all packages of a cluster.
 
-The module also selects the checks and descriptions for the kinds of a pair.
+The module also contains the table of checks and descriptions for each pair of kinds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from reconciler.packages.package import Package, PackageResource
 
 PoolFamilies = Iterable[tuple[TemplateResource, tuple[TemplateResource, ...]]]
 Roles = tuple[tuple[TemplateMergeRule, RuleSide], ...]
-# The limit is high enough, because few packages contain parents or children and most clusters have equal packages.
+# Maximum number of packages in the cache. It is enough, because few packages contain parents or children, and most
+# clusters have the same packages.
 _MAX_CACHED_PACKAGES = 4096
 
 
@@ -45,7 +46,7 @@ class KindSupport:
 
     Attributes:
         describe_template: Returns a description of an effective template.
-        check_families: Yields issues of parents together with their children.
+        check_families: Checks each parent together with all its children, and yields the issues.
         parent_field_paths: Fields of a parent outside of its template that affect its children.
     """
 
@@ -70,9 +71,9 @@ def find_kind_support(rule: TemplateMergeRule) -> KindSupport | None:
 
 @dataclass(frozen=True)
 class TemplatePairs:
-    """The parents and children on one cluster by object key. Resources that exist twice are not included.
+    """The parents and children on one cluster by object key. A resource that is defined twice is not included.
 
-    `issues` are the issues of a parent or child that are caused by other resources on the cluster.
+    `issues` contains for each parent or child the issues that result from other resources, e.g. a missing parent.
     """
 
     rules: tuple[TemplateMergeRule, ...]
@@ -95,10 +96,10 @@ class TemplatePairs:
         return build_effective_template(self.merge_properties(child))
 
     def compute_digest(self, key: ObjectKey) -> str:
-        """Return a digest of everything in a parent or child that other packages may depend on.
+        """Return a digest of the data in a parent or child that affects other packages.
 
-        If the digests of all dependencies of a package are unchanged, its result is unchanged. Fields of a parent that
-        do not affect its children, such as its labels, are not included.
+        A package stays unchanged if the digests of all its dependencies are unchanged. Fields of a parent that do not
+        affect its children, such as its labels, are not included.
         """
         issues = [[issue.code.name, issue.message] for issue in self.issues.get(key, ())]
         return compute_digest(
@@ -153,7 +154,7 @@ def _list_roles(resource: PackageResource, rules: tuple[TemplateMergeRule, ...])
 
 def _find_members(package: str, files: FileTree, rules: tuple[TemplateMergeRule, ...]) -> Iterator[TemplateResource]:
     for resource, roles in find_roles(files, rules):
-        # Yield a parent only for its first rule, because the resource is the same in all its rules.
+        # If a resource is the parent in several rules, yield it only once, with the first rule.
         known = [rule for rule, side in roles if side.can_merge_version_of(resource)]
         if known:
             yield TemplateResource(known[0], package, resource)

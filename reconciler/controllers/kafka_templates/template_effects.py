@@ -1,4 +1,4 @@
-"""Effective templates of children, and the changes of effective templates between two states of a cluster."""
+"""Effective templates of children, and changes of these templates between published and new packages of a cluster."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ class TemplateEffect:
 
     @property
     def full_template_yaml(self) -> str:
-        """The template that the child needs to keep all inherited settings besides its own, as YAML.
+        """The template that the child must have to keep all settings of the parent besides its own settings, as YAML.
 
-        It is "" if the child sets no property that the parent also sets. A property of the child replaces the inherited
-        property completely. Therefore, the child must repeat the inherited settings that it needs.
+        A property of the child replaces the parent's property completely. Therefore, the child must repeat the parent's
+        settings that it needs. The result is "" if no setting of the parent is lost.
         """
         return (
             emit(build_complete_template(self.properties, self.child.rule.child.path))
@@ -129,7 +129,7 @@ def build_template_effect(
 
 
 def find_settings_hidden_by(template_property: TemplateProperty) -> HiddenSettings:
-    """Return the inherited settings that have no effect, because the child sets the same property."""
+    """Return the inherited settings that have no effect, because the child sets the property that contains them."""
     return (
         HiddenSettings()
         if template_property.inherited is ABSENT or template_property.own is ABSENT
@@ -217,10 +217,10 @@ def find_template_changes(
     options: TemplateOptions | None = None,
     children: Collection[ObjectKey] | None = None,
 ) -> tuple[TemplateChange, ...]:
-    """Return the changes of children that exist in both states and whose effective template or parent is different.
+    """Return the changed children: those in both `before` and `now` whose effective template or parent differs.
 
-    `before` is the published state. Its templates may be merged already, which has no effect on the comparison. If
-    `children` is None, all children are compared.
+    `before` contains the published resources. Their templates may be merged already, which does not affect the
+    comparison. If `children` is None, all children are compared.
     """
     operator = (options or TemplateOptions()).operator
     changes: list[TemplateChange] = []

@@ -79,10 +79,11 @@ def find_attached_policies(
 ) -> AttachedPolicies:
     """Return the policies for a resource, in the order in which they are applied.
 
-    ClusterOverridePolicies come before OverridePolicies. For each of the two kinds, policies that select the resource
-    come before the policy that the resource names. Selecting policies are sorted by the rank of `rank_selection`, and
-    then by name. A missing policy is an error. If `on_missing` is "ignore" and all files of the config are readable, a
-    missing policy is ignored.
+    ClusterOverridePolicies come before OverridePolicies. Within each kind, policies that select the resource come
+    before the policy that a label of the resource names. Policies that select by name come after policies that select
+    by labels, and both come after policies that select only by kind. Policies of equal rank are sorted by name. A
+    missing policy is an error. If `on_missing` is "ignore" and all files of the config are readable, a missing policy
+    is ignored.
     """
     named, issues = _read_labels(resource)
     candidates = [*_list_candidates(resource, policies, CLUSTER_OVERRIDE_POLICY_KIND, named)]

@@ -1,7 +1,8 @@
 """Cluster variables in the overriders of a rule: `${cluster.name}` and other CEL expressions about the cluster.
 
-The expression starts with `cluster`, or with function calls around it. Any other `${…}` is plain text, because shells
-and templates use the same syntax. `$${cluster…}` is an escaped variable: it becomes the plain text `${cluster…}`.
+The expression starts with `cluster`, or with function calls around it, e.g. `${size(cluster.name)}`. Any other `${…}`
+is plain text, because shells and templates use the same syntax. `$${cluster…}` is an escaped variable: it becomes the
+plain text `${cluster…}`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from reconciler.krm.yaml import DataPath
 
 _START_OF_VARIABLE = re.compile(r"(\$?)\$\{(?=\s*(?:[A-Za-z_][A-Za-z0-9_]*\(\s*)*cluster\s*[.\[])")
 _ENVIRONMENT = CelEnvironment({"cluster": {"name": None, "labels": None}})
-# Use this text for every variable when a policy is read. It is valid as a label value, an image tag and a path step.
+# Sample value that replaces variables when a policy is validated without a cluster. It is valid as a label value, an
+# image tag and a path step.
 _SAMPLE = "x"
 
 

@@ -156,7 +156,7 @@ def apply_envs(data: Any, item: EnvItem, template: PodTemplate) -> OverrideEffec
         case "addIfAbsent":
             return _add_variables(data, item, path, old or [])
         case "overwrite" | "set":
-            # If an item of a policy contains a variable twice, use the later entry.
+            # If the policy item lists a variable name twice, use the later value.
             entries = {entry["name"]: entry for entry in item.value}
             new: list[Any] = [entries.get(str(variable.get("name")), variable) for variable in old or ()]
             if item.operator == "set":

@@ -1,7 +1,8 @@
 """Selection of the effective version of each override rule, and digests of the rules that can affect a cluster.
 
-The current version of a rule is effective. If the rule has a rollout, and the wave of the cluster is closed, an earlier
-version is effective. The text of a version is JSON with the clusters and the overriders of the rule.
+The effective version is normally the version in the config. If the rule has a rollout, and the wave of the cluster is
+closed, an earlier version is effective. Each version is stored as a JSON text with the clusters and overriders of the
+rule.
 """
 
 from __future__ import annotations
@@ -30,9 +31,8 @@ RuleTexts = Mapping[RuleId, str | None]
 def digest_policy_for_cluster(policies: OverridePolicies, key: ObjectKey, cluster: Cluster) -> str:
     """Return a digest of the effect that a policy can have on a cluster.
 
-    Return "invalid" or "twice" if the policy has no effect for this reason. Return "" if the policy does not exist. If
-    two digests are equal, the policies have the same effect on every resource. This is only true while the effective
-    texts of rules with a rollout are equal, too.
+    Return "invalid" if the policy is invalid, "twice" if it is defined twice, and "" if it does not exist. Two policies
+    with equal digests have the same effect on every resource, if their rules with a rollout have equal effective texts.
     """
     if key in policies.valid:
         return _digest_policy(policies.valid[key], cluster)
@@ -53,7 +53,7 @@ def _digest_policy(policy: OverridePolicy, cluster: Cluster) -> str:
     affecting = (
         (number, name, rule) for number, (name, rule) in enumerate(list_rule_ids(policy)) if can_affect(rule, cluster)
     )
-    # Do not include the waves of the rollout, because the progress of the rollout is a separate dependency.
+    # Do not include the waves, because the state of the rollout is a separate dependency of the packages.
     return _digest_rules(
         tuple((number, name.rule, rule.text, rule.rollout is not None) for number, name, rule in affecting)
     )
@@ -102,10 +102,13 @@ def find_effective_texts(policy: OverridePolicy, cluster: Cluster, texts: RuleTe
 def find_retained_text(policy: OverridePolicy, name: RuleId, previous_texts: RuleTexts) -> str | None:
     """Return the text that a rule keeps for a package while the wave is closed, or None if there is none.
 
-    The result is the text of the rule's id in `previous_texts`. If there is none, the function checks two other cases:
+    `previous_texts` contains the rule texts by rule id that the package used before. The result is the text with the
+    same id. If there is none, the function checks two other cases:
 
-    - If another rule id of the policy has the current text, the rule was renamed. The result is the current text.
-    - In any other case, the result is the previous text of the rule's number, because the rule may have had no name.
+    - If `previous_texts` contains the current text with another id, the rule was renamed. The result is the current
+      text.
+    - In any other case, the result is the text whose id is the number of the rule, because the rule may have had no
+      name.
     """
     if name in previous_texts:
         return previous_texts[name]

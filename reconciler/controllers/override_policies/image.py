@@ -1,4 +1,4 @@
-"""Image references: their syntax, their components, and the overrider `image`, which changes single components."""
+"""Image references, and the overrider `image`, which changes the registry, repository, tag or digest of an image."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _REFERENCE = re.compile(
 
 
 def apply_image(data: Any, item: ImageItem, template: PodTemplate) -> OverrideEffect:
-    """Return the resource after a change of all selected images. Return it unchanged if there is an error."""
+    """Return the resource after the change of all images that `item` selects, or unchanged after an error."""
     paths = _find_image_paths(data, item, template)
     if isinstance(paths, ResourceIssue):
         return OverrideEffect(data, (paths,))
@@ -119,7 +119,7 @@ def _check_pinned_digest(before: ImageReference, after: ImageReference, path: Da
 
 @dataclass(frozen=True)
 class ImageReference:
-    """The components of an image reference. A missing component is ""."""
+    """The parts of an image reference. A missing part is ""."""
 
     registry: str = ""
     repository: str = ""
@@ -132,12 +132,12 @@ class ImageReference:
         return f"{start}{self.repository}{tag}{digest}"
 
     def get_component(self, name: ImageComponent) -> str:
-        """Return the value of one component. Return "" if the component is missing."""
+        """Return one part of the reference, e.g. the registry. Return "" if this part is missing."""
         value: str = getattr(self, name.lower())
         return value
 
     def with_component(self, name: ImageComponent, value: str) -> ImageReference:
-        """Return the reference after a change of one component. The new value is not validated."""
+        """Return the reference with a new value for one part, e.g. the registry. The new value is not validated."""
         return replace(self, **{name.lower(): value})
 
 

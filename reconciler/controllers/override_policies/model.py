@@ -31,7 +31,7 @@ OVERRIDERS: tuple[Overrider, ...] = (
 
 @dataclass(frozen=True)
 class ImageOperation:
-    """A change of one component of an image reference."""
+    """A change of one part of an image reference: the registry, the repository, the tag or the digest."""
 
     component: ImageComponent
     operator: ImageOperator
@@ -122,7 +122,9 @@ class OverrideRule:
     Attributes:
         overriders: The overriders in the order of OVERRIDERS. The items of each overrider have the order of the
             manifest.
-        template: The overriders as data if they contain variables. The variables have values for each cluster.
+        template: The overriders as data, if they contain cluster variables. Each cluster replaces the variables by its
+            own
+            values. None if there are no variables.
         text: The clusters and overriders of the rule as JSON. The state stores this text.
     """
 
@@ -148,7 +150,7 @@ def digest_rule_text(text: str) -> str:
 class ResourceSelector:
     """The resources that a policy selects: all versions of a group and kind, optionally by namespace, name or labels.
 
-    An unreadable selector may select any resource in its namespace. If `namespace` is "", it may select any resource.
+    A selector that cannot be read may select any resource in `namespace`, or any resource at all if `namespace` is "".
     """
 
     group: str = ""

@@ -44,10 +44,10 @@ from reconciler.packages.parsing import ParseFailure
 from reconciler.packages.write_back import replace_documents
 
 _MATCH_FAILURES = {code.name for code in (POLICY_DUPLICATE, POLICY_INVALID, POLICY_NAME_EMPTY, POLICY_NOT_FOUND)}
-# Use a cluster without a name for resources without policies, because their results do not depend on the cluster.
+# Resources without policies have the same result on every cluster. This cluster without a name is used for them.
 _ANY_CLUSTER = Cluster("")
 _APPLY_FAILURES = {IDENTITY_CHANGED.name}
-# The cache can contain all distinct results of the packages in progress, because clusters differ in few rules.
+# Maximum number of packages in the cache. It is enough, because most clusters have the same rules and share results.
 _MAX_CACHED_PACKAGES = 1024
 _MAX_CACHED_FILES = 4096
 
@@ -56,9 +56,9 @@ _MAX_CACHED_FILES = 4096
 class OverriddenPackage:
     """A package after the override policies are applied for a cluster.
 
-    If one of the findings is an error, `files` are unchanged and must not be used. The result depends on the candidate
-    policies, their rule texts, the cluster, and the selectors of all policies. If there are unreadable policies, the
-    result also depends on the unreadable files of the config.
+    If one of the findings is an error, `files` are unchanged and must not be used. The result must be computed again if
+    the candidate policies, their rule texts, the cluster, or the selectors of any policy change. If
+    `unreadable_policies` is not empty, a change of the unreadable config files is a reason too.
 
     Attributes:
         resources: The resources that have policies, in the order of their files.
@@ -77,7 +77,7 @@ class OverriddenPackage:
 
     @property
     def condition_reason(self) -> str:
-        """The reason of the status condition about overrides. It is "" if no resource has a policy."""
+        """The reason of the condition about applied overrides. It is "" if no resource has a policy."""
         failed = {finding.code for finding in select_errors(self.findings)}
         if not failed:
             return "OverridePolicyApplied" if self.resources else ""
@@ -101,7 +101,7 @@ class OverriddenPackage:
 
 @dataclass(frozen=True)
 class _AttachedResource:
-    """A resource with its policies. If it has no policies, `outcome` is the result for every cluster."""
+    """A resource with its policies. If it has no policies, `outcome` is its result on every cluster."""
 
     resource: PackageResource
     attached: AttachedPolicies
@@ -124,7 +124,7 @@ class _PackageContent:
 
 @dataclass(frozen=True)
 class _OverrideCase:
-    """A package with the rules that apply to it. It is the cache key of the result if no rule has variables."""
+    """A package with the rules that apply to it. Without variables, clusters with equal cases share one result."""
 
     files: FileTree
     rules: tuple[tuple[tuple[int, ...], tuple[tuple[RuleId, str | None], ...]], ...]
@@ -153,10 +153,10 @@ class PackageOverrider:
     ) -> OverriddenPackage:
         """Return a package after the policies are applied. The labels that name policies are removed.
 
-        Policies do not apply to the Kptfile, local config, policies, Lists, ignored files and unreadable files. A rule
-        with a rollout uses its text in `texts`. If `texts` does not contain the rule, the rule uses its current text. A
-        policy in `previous_policies` that may be in an unreadable file is an error, because it may still select a
-        resource.
+        Policies do not apply to the Kptfile, local config, policies, Lists, ignored files and unreadable files. If a
+        rule has a rollout and `texts` contains its id, the version in `texts` is applied. Otherwise, the current
+        version is applied. `previous_policies` applied to the package before. If one of them is missing and may be in
+        an unreadable file, this is an error, because the policy may still select a resource.
         """
         candidate_policies, policies = self._read_cached(files).candidate_policies, self._policies
         valid = [policies.valid[key] for key in candidate_policies if key in policies.valid]

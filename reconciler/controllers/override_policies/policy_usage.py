@@ -60,8 +60,8 @@ class PolicyUsage:
 def build_usage_data(overridden: Iterable[OverriddenResource]) -> UsageData:
     """Return data about the policies that one package on one cluster uses, by policy name. The state stores this data.
 
-    `resources` are the resources that name the policy or that it selects, by `group/kind`. `rules` are the indexes of
-    the rules that select the cluster. `failed` are the resources to which the policy could not be applied.
+    `resources` are the resources with this policy, by `group/kind`. `rules` are the indexes of the rules that apply to
+    the cluster. `failed` are the resources to which the policy could not be applied.
     """
     usage: dict[str, dict[str, Any]] = {}
     for overridden_resource in overridden:
@@ -122,7 +122,8 @@ def _build_usage(key: ObjectKey, rules: int, entries: list[tuple[str, str, Mappi
     kinds = Counter(tuple(kind.rsplit("/", 1)) for _, kind, _ in resources)
     clusters: list[set[str]] = [set() for _ in range(rules)]
     for cluster, _, usage in entries:
-        # Ignore numbers of missing rules, because the policy may have had more rules when the package was rendered.
+        # Ignore rule numbers that are too high, because the policy may have had more rules when the package was
+        # rendered.
         for number in usage["rules"]:
             if number < rules:
                 clusters[number].add(cluster)
@@ -134,9 +135,9 @@ def _build_usage(key: ObjectKey, rules: int, entries: list[tuple[str, str, Mappi
 def lint_policies(policies: Iterable[OverridePolicy], clusters: Mapping[str, Cluster]) -> Iterator[Finding]:
     """Yield a warning for each rule that later rules overwrite completely on all clusters of the rule.
 
-    A rule is checked only if its effect does not depend on the resource. Such a rule sets labels, annotations,
-    environment variables, `args`, `command` or components of images. Rules with a rollout are skipped, because clusters
-    may use different versions of them.
+    A rule is checked only if it writes the same fields in every resource. Such a rule sets labels, annotations,
+    environment variables, `args`, `command`, or parts of image references. Rules with a rollout are skipped, because
+    clusters may use different versions of them.
     """
     for policy in policies:
         reached = [
@@ -178,7 +179,7 @@ def _find_overwriting_rule(
     for later in range(number + 1, len(rules)):
         later_written = _find_written_fields(rules[later])
         if later_written is None:
-            # Stop here, because the effect of this later rule may depend on the result of the earlier rule.
+            # Report no overwritten rule, because this later rule may need the result of the earlier rule.
             return None
         if reached[number] <= reached[later] and written_fields <= later_written:
             return later
@@ -186,7 +187,7 @@ def _find_overwriting_rule(
 
 
 def _find_written_fields(rule: OverrideRule) -> WrittenFields | None:
-    """Return all fields that a rule writes. Return None if the fields depend on the resource or on the cluster."""
+    """Return all fields that a rule writes. Return None if they differ between resources or clusters."""
     if rule.template is not None or rule.rollout:
         return None
     written_fields: set[tuple[str, ...]] = set()
@@ -228,8 +229,8 @@ def check_rule_clusters(
 ) -> tuple[Finding, ...]:
     """Return a warning for every unknown cluster name, and for every rule or wave that selects no cluster.
 
-    `uncertain_clusters` are names of clusters that may exist and whose labels are unknown. If there are such clusters,
-    only unknown names are reported.
+    `uncertain_clusters` are names of clusters that may exist, but whose labels are unknown. If there are such clusters,
+    only unknown names are reported, because a rule or wave may select one of these clusters.
     """
     known = {cluster.name: cluster for cluster in clusters}
     findings = (finding for policy in policies for finding in _check_policy(policy, known, uncertain_clusters))

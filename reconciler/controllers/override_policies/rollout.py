@@ -1,4 +1,4 @@
-"""Rollouts: the clusters on which the current version of a rule is effective, given the progress of earlier waves.
+"""Rollouts: the module computes the clusters that use the current version of a rule, from the progress of the waves.
 
 The caller provides the published packages, their dates and the current time.
 """
@@ -143,9 +143,8 @@ class RolloutGate:
         next_opening_seconds: Time at which the next wave opens, in seconds since 1970. None if a person must publish a
             package first.
         wait_reasons: The reason why a wave is closed, by number of the wave.
-        undecided_clusters: Clusters of closed waves. A cluster that already has the current version of the rule keeps
-            it.
-            This set is empty if a package was reverted from the current version.
+        undecided_clusters: Clusters of closed waves that keep the current version of the rule if they already have it.
+            Empty if a package was reverted from the current version.
     """
 
     open_clusters: frozenset[str]
@@ -174,8 +173,8 @@ def evaluate_gate(
     """Return which waves of a rollout are open: the first wave, and each wave whose previous waves are complete.
 
     A wave is complete when all packages of its clusters have been published with the current version of the rule for
-    the soak time. Clusters that `targetClusters` excludes are included, because the rollout may remove the effect of an
-    earlier version there. If the rollout has no soak time, the dates of packages are ignored.
+    the soak time. Without a soak time, the publication alone completes the wave. Clusters that `targetClusters` does
+    not select must be complete too, because the new version may remove an effect of an earlier version there.
 
     Args:
         rule: The rule with the rollout.
@@ -239,7 +238,8 @@ def _find_wait(wave_progress: list[ClusterProgress], rollout: Rollout, now: int)
 def _describe_pending(cluster: str, progress: RolloutProgress) -> str:
     if not progress.package:
         return f"cluster {cluster}: the content of its packages is unknown"
-    # Use the same message for a package that this pass renders, so that the status does not change in the next pass.
+    # Use the same message for a package that this pass renders and for a drafted package. Otherwise, the status would
+    # change in the next pass.
     return f"cluster {cluster}: {progress.package} is not published with the current rule"
 
 

@@ -105,7 +105,7 @@ def _are_tables_of_equal_length(before: Any, after: Any) -> bool:
 def _apply_change(text_format: SectionedFormat, text: str, path: DataPath, value: Any, data: Any) -> str:
     lines = text.splitlines(keepends=True)
     entries = text_format.find_entries(lines)
-    # If a change is inside a value such as an inline table, replace the whole value.
+    # If the change is inside a value such as an inline table, write this whole value again.
     for depth in range(len(path), 0, -1):
         entry = next(
             (candidate for candidate in entries if not candidate.is_header and candidate.path == path[:depth]), None
@@ -265,7 +265,7 @@ def _convert_to_strings(data: Any) -> Any:
 
 
 class _DateTime(str):
-    """A date or time as a string. The editor can keep such a value, but a policy cannot set it."""
+    """A date or time in the text, as a string. An edit can keep this value, but a policy cannot set one."""
 
     __slots__ = ()
 

@@ -136,5 +136,5 @@ CODES = (
     ),
 )
 
-# Find the finding code of a condition by the condition's reason, because the reason is the name of the code.
+# Finding codes by name. The reason of a condition is the name of a finding code.
 BY_REASON = index_codes_by_name((*CODES, DELETION_HELD))

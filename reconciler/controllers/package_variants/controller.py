@@ -46,8 +46,8 @@ def generate_package_variants(
     for manifest in set_manifests:
         names = taken_names[manifest.key.namespace]
         results.append(result := process_set(manifest, catalog, inputs, upstreams, names, cache))
-        # Reserve the names that this set generates, because a later set can generate an equal name. Then the later set
-        # reports the conflict.
+        # Reserve the names of the PackageVariants that this set generates. If a later set generates one of these names,
+        # the later set reports the conflict.
         names |= {status.key.name for status in result.statuses if status.spec is not None}
     results += (process_variant(manifest, inputs, upstreams) for manifest in variant_manifests)
     warnings = chain.from_iterable(

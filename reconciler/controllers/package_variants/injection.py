@@ -26,7 +26,8 @@ from reconciler.packages.package import Package, parse_documents
 from reconciler.packages.parsing import ParseFailure, edit_document, format_json, parse_cached
 
 INJECTION_ANNOTATION = "kpt.dev/config-injection"
-# Write both annotations and read either one. Porch writes the second annotation, and published packages contain it.
+# The renderer writes both annotations. When it reads a package, one of them is enough, because packages that Porch
+# published contain only the second one.
 INJECTED_ANNOTATIONS = ("kpt.dev/injected-resource-name", "kpt.dev/injected-resource")
 CONDITION_PREFIX = "config.injection."
 _ANNOTATION_VALUES = ("required", "optional")
@@ -74,7 +75,7 @@ class InjectionPoint:
 class InjectionPoints:
     """The injection points of a package, in the order of its files.
 
-    If `error` is not empty, the package has an invalid injection point or file, and nothing is injected.
+    If an injection point or a file is invalid, `error` contains the error, and nothing is injected into the package.
     """
 
     points: tuple[InjectionPoint, ...] = ()
@@ -138,8 +139,7 @@ def _find_duplicates(points: Sequence[InjectionPoint]) -> Iterator[str]:
             file_by_type[point.condition_type] = point.file
             continue
         files = f"{file_by_type[point.condition_type]} and {point.file}"
-        # Compare a third point with the second one and not with the first one, because Porch reports duplicates in
-        # these pairs.
+        # If three points have the same type, report the pairs 1-2 and 2-3, as Porch does, and not the pair 1-3.
         file_by_type[point.condition_type] = point.file
         yield f'duplicate injection conditionType "{point.condition_type}" ({files})'
 
@@ -148,8 +148,8 @@ def _find_duplicates(points: Sequence[InjectionPoint]) -> Iterator[str]:
 class InjectionOutcome:
     """Result of one injection point: the injected object, or the reason why no object is injected.
 
-    `stale` is set if an earlier render filled the point and this render finds no object. It is the resource with the
-    earlier content.
+    `stale` is set if this render finds no object, but an earlier render injected an object here. It is the injection
+    point with the content from the earlier render.
     """
 
     point: InjectionPoint
@@ -189,9 +189,9 @@ def inject_config(
 ) -> MutationResult:
     """Fill the injection points of a package, and update the conditions and readiness gates in its Kptfile.
 
-    An injection point keeps the content of the previous render if no object matches it now. A readiness gate of the
-    previous render is kept if its injection point exists and the branch still contains the gate. A reviewer may need
-    it.
+    If no object matches an injection point now, the content of the previous render stays. A readiness gate of the
+    previous render stays while its injection point exists and nobody has deleted the gate on the branch, because a
+    reviewer may need the gate.
     """
     injection_points = find_injection_points(files)
     if injection_points.error:
@@ -284,9 +284,9 @@ def update_conditions_and_gates(
 ) -> Kptfile:
     """Return the Kptfile with the conditions of all injection points and the readiness gates of all required points.
 
-    An optional injection point keeps its readiness gate if the Kptfile or `earlier_gates` contains the gate. Conditions
-    and gates of injection points that no longer exist are removed, because such a gate would block the package forever.
-    All conditions and gates with other types are kept.
+    An optional injection point keeps its readiness gate if the Kptfile or `earlier_gates` contains the gate. If an
+    injection point no longer exists, its condition and its gate are removed, because nothing could meet the gate any
+    more. Conditions and gates that do not belong to injection points are kept.
     """
     new_conditions = {outcome.point.condition_type: outcome.condition for outcome in outcomes}
     required = {outcome.point.condition_type for outcome in outcomes if outcome.point.is_required}

@@ -90,9 +90,9 @@ class UpstreamResolver:
         return self._resolutions[key]
 
     def resolve_pin(self, namespace: str, upstream: UpstreamSpec) -> UpstreamResolution:
-        """Return the immutable revision that the tag of an upstream refers to, or the reason why it is unknown.
+        """Return the immutable revision that the tag of an upstream refers to now, or the reason why it is unknown.
 
-        The upstream has `tagMode: rewrite`. Its own field `revision` is ignored.
+        The upstream has `tagMode: rewrite`. The revision in its field `revision` may be older and is not used here.
         """
         resolution = self.resolve(namespace, upstream.with_followed_tag)
         if not isinstance(resolution, ResolvedRevision):

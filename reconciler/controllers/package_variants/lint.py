@@ -90,7 +90,7 @@ def _explain_empty_selection(
 def _find_repeated_targets(
     manifest: ConfigObject, spec: PackageVariantSetSpec, expansion: SetExpansion
 ) -> Iterator[Finding]:
-    """Yield a warning for each target that requests only packages that earlier targets already request."""
+    """Yield a warning for each target that adds no package, because earlier targets request all its packages."""
     first_indexes: dict[int, set[int]] = {}
     unique_indexes: set[int] = {target.index for target in expansion.skipped}
     for generated in expansion.variants:
@@ -111,9 +111,10 @@ def _find_repeated_targets(
 
 @dataclass(frozen=True)
 class _InjectorUse:
-    """An injector with the object and the path that contain it.
+    """An injector, with the object and the path in this object where a finding about the injector points to.
 
-    If several PackageVariants of a set have the same injector from the same target, they share one instance.
+    Several PackageVariants can get an injector from the same target. They share one instance, so that one finding lists
+    all their packages.
     """
 
     manifest: ConfigObject

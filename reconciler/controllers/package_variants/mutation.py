@@ -38,8 +38,8 @@ def prepend_functions(
 def is_variant_function(name: object, variant: str) -> bool:
     """Return whether the PackageVariant `variant` added the function with this name.
 
-    The name is parsed from the right, because the name of a PackageVariant can contain dots and the name of a function
-    cannot. Porch splits the name into four parts. Therefore it fails if a PackageVariant has a dot in its name.
+    The name has the format `PackageVariant.<variant>.<function>.<index>`. It is parsed from the right, because the name
+    of a PackageVariant can contain dots. Porch expects exactly four parts, and fails if the name contains more dots.
     """
     if not isinstance(name, str):
         return False
@@ -132,7 +132,7 @@ class VariantMutation:
     def __call__(self, files: FileTree, view: CatalogView, earlier: PreviousRender | None = None) -> MutationResult:
         """Return the package after all steps, with the findings of all steps.
 
-        If `earlier` is None, the result is that of a package which is rendered for the first time.
+        `earlier` is the previous render of the package. It is None for the first render.
         """
         outcome = MutationResult(files)
         for step in self.steps:

@@ -160,7 +160,7 @@ def _build_upstream(namespace: str, revision: ResolvedRevision, inputs: PackageV
 
 
 def _locate(owner: PackageOwner, manifest: ConfigObject, *fields: str) -> SourceLocation:
-    # Use the location of the whole set for a generated PackageVariant, because the set has no field at this path.
+    # The path exists only in a PackageVariant. If a set generated the PackageVariant, use the location of the set.
     return manifest.location_of(("spec", *fields)) if manifest.key == owner.key else manifest.location
 
 

@@ -87,16 +87,16 @@ def guard_deletions(
 ) -> SetDeletions:
     """Decide which existing PackageVariants of a set may be deleted.
 
-    The guard blocks the deletion of all PackageVariants of a set, and of more than `max_percent` of them. An annotation
-    of the set can allow such a deletion. PackageVariants of a skipped target are never deleted.
+    The guard blocks a deletion of all PackageVariants of a set, and of more than `max_percent` percent of them. An
+    annotation of the set can allow such a deletion. If a target of the set is skipped, its PackageVariants are not
+    deleted.
 
     Args:
         expansion: The PackageVariants that the set requests.
         existing: The PackageVariants that exist.
         annotations: The annotations of the set.
-        max_percent: The limit in percent of the existing PackageVariants. For example, one of two is 50 %.
-        blocked_counts: For each PackageVariant whose deletion was blocked in an earlier pass, the number that existed
-            at
+        max_percent: The limit in percent of the existing PackageVariants.
+        blocked_counts: For each PackageVariant whose deletion an earlier pass blocked, the number of PackageVariants at
             that time. The limit is calculated from this number, so that new PackageVariants do not raise the limit.
     """
     existing_keys = set(existing)
@@ -308,7 +308,7 @@ def _resolve_variants(manifest: ConfigObject, expansion: SetExpansion, view: _Se
 def _add_selected_source(
     variant: Variant | StalledVariant, generated: GeneratedVariant, manifest: ConfigObject, view: _SetView
 ) -> Variant | StalledVariant:
-    """Add the file of the selected object to the sources of a package variant, if a selector chose the Repository."""
+    """Add the file of the selected object to `sources`, if an object selector of the set selected the Repository."""
     targets = (generated.variant_set.spec.targets[index] for index in generated.target_indexes)
     kinds = {
         (selection.api_version, selection.kind)
@@ -327,7 +327,7 @@ def _add_selected_source(
 
 
 def _iterate_inputs(expansion: SetExpansion, view: _SetView) -> Iterator[Hashable]:
-    """Yield all inputs of a set's package variants that the expansion itself does not contain."""
+    """Yield all data that affects the package variants of a set and that is not in the set's expansion."""
     inputs, namespace = view.inputs, view.namespace
     yield inputs.engine
     yield inputs.now_seconds if any(upstream_spec.settle_seconds for upstream_spec in expansion.upstreams) else 0
@@ -418,9 +418,9 @@ class _SetView:
     upstreams: UpstreamResolver
 
     def get_basis(self, query: str) -> object | None:
-        """Return the object from which all results of a query are computed. Return None if there is no such object.
+        """Return the object from which the `SetSnapshot` method `query` computes its results, or None.
 
-        While this object is the same, the results of the query are unchanged.
+        While this object is the same, the results of the method are unchanged.
         """
         return self.inputs.repositories if query == "find_repository" else None
 

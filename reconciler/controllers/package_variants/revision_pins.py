@@ -1,6 +1,6 @@
 """Revision pins: `revision` fields that the daemon updates when a tag moves (`tagMode: rewrite`).
 
-For each update, the daemon proposes a change of the config, which a person reviews.
+The daemon commits each update to a branch of the config repository, which a person reviews and merges.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _iterate_rewritten_upstreams(
     manifest: ConfigObject, inputs: PackageVariantInputs
 ) -> Iterator[tuple[_Path, UpstreamSpec]]:
     paths = list(_iterate_upstream_paths(manifest.data))
-    # Look for the mode in the raw data first, because reading the whole object is slow and few objects have this mode.
+    # First search the raw data for `tagMode: rewrite`, because few objects have it, and reading a whole object is slow.
     if not any(_get_mapping(manifest.data, path).get("tagMode") == "rewrite" for path in paths):
         return
     for path, upstream in zip(paths, _read_upstreams(manifest, inputs), strict=False):

@@ -124,7 +124,7 @@ class GeneratedVariant:
 class SkippedTarget:
     """A target that failed in a PackageVariantSet with `errorPolicy: skipTarget`. Its PackageVariant stays unchanged.
 
-    `key` is None if the downstream of the target is unknown. Then no PackageVariant of the set may be deleted.
+    `key` is None if it is unknown which package the target requests. Then no PackageVariant of the set may be deleted.
     """
 
     index: int
@@ -204,7 +204,8 @@ def _describe_upstreams(spec: PackageVariantSetSpec, snapshot: SetSnapshot) -> l
     for upstream in upstreams:
         metadata = snapshot.describe_upstream(upstream)
         if isinstance(metadata, UnresolvedUpstream):
-            # With several upstreams, only the message shows which one failed.
+            # The path is always `spec.upstream`. If the set has several upstreams, the message contains the upstream
+            # that failed.
             return SetFailure(metadata.reason, metadata.message, ("spec", "upstream"))
         described.append((upstream, metadata))
     return described
@@ -315,10 +316,10 @@ class PackageVariantCache:
         get_basis: Callable[[str], object | None],
         expand: Callable[[SetSnapshot], SetExpansion | SetFailure],
     ) -> SetExpansion | SetFailure:
-        """Return the expansion of a set. Calculate it if the manifest, the limits or the result of a query has changed.
+        """Return the expansion of a set. Calculate it again if the manifest, the limits or its input data changed.
 
-        `get_basis` receives the name of a query and returns the object from which all its results are computed. If this
-        object is the same as in the previous pass, the query is not repeated.
+        `get_basis` receives the name of a `SetSnapshot` method, and returns the object from which the method computes
+        all its results. If this object is the same as in the previous pass, the method is not called again.
         """
         cached = self._expansions.get(manifest.key)
         if (

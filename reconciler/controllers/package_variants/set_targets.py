@@ -123,7 +123,7 @@ class ExpressionInputs:
 
 @cached(2)
 def _create_environment(limits: ExpressionLimits, can_use_repository: bool) -> CelEnvironment:
-    # Omit the variable `repository` for `repoExpr`, because the result of `repoExpr` determines the repository.
+    # The expression `repoExpr` determines the repository. Therefore, it cannot use the variable `repository`.
     repository_variable = {"repository"} if can_use_repository else set()
     return CelEnvironment(_VARIABLES_OF_REPOSITORY_EXPRESSION | repository_variable, limits=limits)
 
@@ -133,7 +133,8 @@ def find_nonstandard_expressions(spec: PackageVariantSetSpec, cel_limits: Expres
     for target_index, target in enumerate(spec.targets):
         path = f"spec.targets[{target_index}].template"
         expressions = [(path, expression) for expression in target.template.iterate_expressions()]
-        # A merged template contains the expressions of the target's template. Report these expressions only once.
+        # The template of an upstream is merged with the template of the target. Report an expression of the target's
+        # template only once, and not again for each merged template.
         known_texts = {expression.text for _, expression in expressions}
         for (merged_index, upstream_index), result in spec.merged_templates.items():
             if merged_index == target_index and result.model:
@@ -208,9 +209,10 @@ class SelectableObjects(Protocol):
 
 @dataclass(frozen=True)
 class TargetContext:
-    """One PackageVariant to create for a target.
+    """One PackageVariant that a target creates.
 
-    It contains the default Repository and package, the value of the CEL variable `target`, and the template.
+    The object contains the default Repository and package path, the value of the CEL variable `target`, and the
+    template.
     """
 
     index: int
@@ -240,9 +242,9 @@ class UnknownTargetKind:
 def expand_targets(
     spec: PackageVariantSetSpec, upstreams: Sequence[UpstreamSpec], objects: SelectableObjects, namespace: str
 ) -> tuple[TargetContext, ...] | UnknownTargetKind:
-    """Return the contexts of all PackageVariants that targets and upstreams request, in the order of the spec.
+    """Return one context for each PackageVariant that targets and upstreams request, in the order of the spec.
 
-    Objects that a selector selects are sorted by name. Return the failure if a target selects an unknown kind.
+    Objects that a selector selects are sorted by name. If a target selects an unknown kind, return `UnknownTargetKind`.
     """
     contexts: list[TargetContext] = []
     for index, target in enumerate(spec.targets):
@@ -360,7 +362,7 @@ def _load_repository(name: str, find_repository: _FindRepository, namespace: str
 
 
 def _render_rest(template: PackageVariantTemplate, inputs: ExpressionInputs) -> dict[str, Any]:
-    # The order decides which of several invalid expressions is reported.
+    # Do not change this order. If several expressions are invalid, the first one in this order is reported.
     labels = {**template.labels, **inputs.evaluate_map(template.label_exprs, ("labelExprs",))}
     annotations = {**template.annotations, **inputs.evaluate_map(template.annotation_exprs, ("annotationExprs",))}
     context = _render_context(template, inputs)

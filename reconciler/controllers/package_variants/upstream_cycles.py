@@ -25,8 +25,8 @@ BranchPath = tuple[str, str, str]
 class UpstreamLink:
     """A connection from an upstream package (`start`) to the package that is created from it (`end`).
 
-    Each end is given as URL, branch and path and not as a Repository, because several Repositories can have the same
-    URL.
+    `start` and `end` contain the URL, branch and path instead of the Repository name, because several Repositories can
+    have the same URL.
     """
 
     key: ObjectKey
@@ -157,7 +157,7 @@ def _stall(variant: Variant | StalledVariant, message: str, catalog: Catalog) ->
 
 
 def _locate(variant: Variant | StalledVariant, catalog: Catalog) -> SourceLocation:
-    # Use the location of the whole set for a generated PackageVariant, because the set has no field at this path.
+    # The path exists only in a PackageVariant. If a set generated the PackageVariant, use the location of the set.
     manifest = catalog.get(variant.owner.parent or variant.owner.key)
     assert manifest is not None, "the config contains every owner of a package variant"
     return manifest.location if variant.owner.parent else manifest.location_of(("spec", "upstream"))

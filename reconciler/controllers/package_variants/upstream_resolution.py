@@ -204,7 +204,7 @@ class UnresolvedUpstream:
 
 @dataclass(frozen=True)
 class _FoundRef:
-    """A tag or a branch head. If a channel file names the tag, `channel` is the commit and the path of this file."""
+    """A tag or a branch head. If a channel file names the tag, `channel` is the commit and path of this file."""
 
     name: str
     number: int
@@ -276,7 +276,9 @@ class _Lookup:
                 return self._find_channel_ref(name)
 
     def get_since_seconds(self, ref: _FoundRef) -> int:
-        """Return the date in Git since which a reference names its commit, in seconds since 1970."""
+        """Return the date since which a tag or branch has its current content, in seconds since 1970. The date is from
+        Git.
+        """
         if not ref.is_tag:
             # Use the last change of this package, because commits for other packages of the repository move the branch
             # too.
@@ -431,10 +433,11 @@ def _normalize_revision(revision: str) -> str:
 def find_revision(
     revision: ResolvedRevision, tag: str, repository: UpstreamRepository, refs: UpstreamRefs
 ) -> ResolvedRevision | UnresolvedUpstream:
-    """Return the immutable revision with the same commit or the same package tree as a resolved moving tag.
+    """Return the immutable revision that a moving tag names now. `revision` is the result of resolving the tag `tag`.
 
-    A channel file or `latest` names the revision itself. For a Git tag such as `stable`, search for a revision tag such
-    as `v3` with the same commit. If there is none, search for one with the same tree.
+    A channel file and the name `latest` refer to a revision such as `v3`. In this case, return `revision`. A Git tag
+    such as `stable` refers to a commit. In this case, search for a revision tag with the same commit or, if there is
+    none, with the same content of the package.
     """
     if revision.suffix != tag and is_immutable_name(revision.suffix):
         return revision

@@ -56,8 +56,8 @@ class _Placement:
 def place_resources(catalog: Catalog, inventory: ClusterInventory, inputs: PlacementInputs) -> ControllerResult:
     """Return one package for each namespace and cluster with placed resources, with findings and policy statuses.
 
-    If the placement of a resource is uncertain, its existing files on clusters are kept. If the files of a package
-    cannot be read, all packages of the namespace are kept.
+    If it is unknown on which clusters a resource belongs, its files on clusters are kept. If the current files of a
+    package cannot be read, no package of the namespace is deleted.
     """
     propagations = read_propagation_policies(catalog)
     clusters_by_policy = select_policy_clusters(propagations, inventory)

@@ -65,7 +65,9 @@ class RetentionDecider:
         """Return the files of a namespace's packages that must be kept. `resources` are its resources in the config.
 
         - A resource whose clusters are unknown is kept on its current clusters, with its new content.
-        - A resource is kept with its earlier content if it is ambiguous, or if its placement names an unknown cluster.
+        - A resource is kept with its earlier content if it is ambiguous (defined twice, or with the file name of
+          another
+          resource), or if its placement names an unknown cluster.
         - If a file of the config is unreadable, all files of the packages are kept.
         """
         undecided = {resource.key: resource.file for resource in resources if resource.clusters is None}
@@ -143,8 +145,8 @@ def guard_packages(
 ) -> PlacementGuardResult:
     """Return which packages of a namespace may be deleted from clusters that no longer request the package.
 
-    One of the policies must acknowledge a deletion of many packages with a hash. A policy for several namespaces may
-    contain several hashes, separated by commas.
+    A deletion of many packages requires an annotation with its hash on one of the policies. If a policy places
+    resources of several namespaces, its annotation may contain several hashes, separated by commas.
     """
     package = build_package_path(namespace)
     deletions = [(cluster, package) for cluster in current_clusters if cluster not in requested_clusters]

@@ -75,11 +75,12 @@ class PlacementResource:
 
     Attributes:
         namespace: The namespace of the package that contains the resource.
-        clusters: The clusters of the placement. It is None if they cannot be determined. Then the resource is kept on
-            its current clusters.
-        policy: The policy that the resource names, or None. If `clusters` is known, the policy is valid.
-        unknown_clusters: Names in the placement for which no cluster exists. A name may be a wrong spelling of a
-            cluster
+        clusters: The clusters of the placement. None if they cannot be determined. Then the resource is kept on its
+            current clusters.
+        policy: The propagation policy that a label of the resource names, or None. If `clusters` is known, the policy
+            is
+            valid.
+        unknown_clusters: Names in the placement for which no cluster exists. Each may be a misspelled name of a cluster
             that has the resource now.
     """
 
@@ -100,8 +101,8 @@ class PlacementResource:
 class PlacementResources:
     """The resources of the config that are placed on clusters, sorted by key, and findings about all resources.
 
-    `ambiguous` are the keys of objects that are defined twice or would share a file. Their existing files are kept.
-    `named_policies` are all policies that at least one resource names.
+    `ambiguous` are the keys of objects that are defined twice, or that would be written to the same file. Their files
+    on clusters are kept. `named_policies` are all propagation policies that at least one resource names.
     """
 
     resources: tuple[PlacementResource, ...] = ()

@@ -47,7 +47,7 @@ class RecordDependencies:
 def build_dependency_recorder(resources: Iterable[PlacementResource]) -> RecordDependencies:
     """Return the mutation that records the given resources as dependencies.
 
-    Objects without a namespace are looked up in the default namespace, because a catalog view finds them there.
+    A catalog view finds objects without a namespace in the default namespace. Therefore, they are looked up there.
     """
     keys = ((resource.config_object.api_version, resource.key) for resource in resources)
     references = ((api_version, key.kind, key.namespace or DEFAULT_NAMESPACE, key.name) for api_version, key in keys)
@@ -63,7 +63,7 @@ def build_packages(
 ) -> list[Variant]:
     """Return one package of a namespace for each cluster. Omit clusters whose package is kept unchanged."""
     resources_by_cluster: dict[str, list[PlacementResource]] = {cluster: [] for cluster in retained.files}
-    # Collect the resources that can be kept on clusters outside of their placement.
+    # Resources that may be on more clusters than their placement selects, because the placement is uncertain.
     uncertain = [resource for resource in resources if resource.clusters is None or resource.unknown_clusters]
     for resource in resources:
         for cluster in resource.clusters or ():
@@ -76,8 +76,8 @@ def build_packages(
         target = PackageTarget(inventory.target_keys[cluster].namespace, cluster, build_package_path(namespace))
         content = (*map(id, cluster_resources), *((key, file.id) for key, file in retained_files.items()))
         if content not in packages_by_content:
-            # Include resources whose file is kept because of an uncertain placement, because the package depends on
-            # them.
+            # Include resources whose files are kept although their placement is uncertain, because the package depends
+            # on them.
             inputs = [
                 *cluster_resources,
                 *(

@@ -225,7 +225,7 @@ def _resolve_placement(
     propagations: PropagationPolicies,
     clusters_by_policy: Mapping[ObjectKey, frozenset[str]],
 ) -> tuple[PlacementResource, tuple[Finding, ...]]:
-    """Return the resource with its clusters, from its annotation and its policy.
+    """Return the resource with its clusters, which its annotation and its propagation policy select.
 
     If the annotation or the policy is invalid, the clusters are unknown.
     """

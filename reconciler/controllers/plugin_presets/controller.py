@@ -224,7 +224,7 @@ class _PresetPass:
         return builder.build(request, definition)
 
     def keep_uncertain_packages(self) -> None:
-        """Prevent the deletion of Plugins on clusters whose config is incomplete."""
+        """Prevent the deletion of Plugins on a cluster if an object that defines it is invalid or defined twice."""
         requested_locations = {outcome.request.location for outcome in self.outcomes}
         for location, owner in sorted(self.targets.owners.items()):
             cluster, package = location
@@ -303,7 +303,7 @@ class _PresetPass:
 
 
 def _find_cluster_change(request: PluginRequest, targets: PluginTargets) -> Finding | None:
-    """Return an error if a request would move a published Plugin to another cluster. Return None otherwise."""
+    """Return an error if a Plugin in the config does not name the cluster on which it is published."""
     if request.preset:
         return None
     published_clusters = [

@@ -27,7 +27,7 @@ def is_retained(preset: Preset | None, cluster: ConfigObject | None) -> bool:
 def find_orphans(
     preset: Preset, known_locations: Collection[PackageLocation], targets: PluginTargets, catalog: Catalog
 ) -> tuple[PackageLocation, ...]:
-    """Return the locations of published Plugins that have a preset's label, but no owner now or after this pass.
+    """Return the locations of orphans: published Plugins with the label of a preset that have no owner after this pass.
 
     Args:
         preset: The preset that the label names.
@@ -54,6 +54,8 @@ class GuardedPlugins:
         guard: The deletion guard.
         blocked: The locations of Plugins whose deletion is blocked.
         is_guarded: Whether all deletions are blocked, because they exceed the limit or the preset prevents deletions.
+            If
+            False, only suspended Plugins are blocked.
     """
 
     guard: DeletionGuard

@@ -99,14 +99,14 @@ def build_values(entries: Iterable[tuple[str, Any]]) -> HelmValues:
 
 
 def is_free(values: Mapping[str, Any], steps: Sequence[PathStep]) -> bool:
-    """Return whether a value at the path `steps` remains after Helm or Flux merges `values` over it.
+    """Return whether Helm or Flux keeps a value at the path `steps` when it merges `values` over this value.
 
     Helm and Flux merge only maps. Any other value in `values` replaces everything at its path.
     """
     container: Any = values
     for step in steps:
         if isinstance(step, int) or not isinstance(container, dict):
-            # The value at the path is replaced and not merged, because at least one of the two sides is not a map.
+            # The value is lost, because `values` contains a list or a scalar on the path, and only maps are merged.
             return False
         if step not in container:
             return True
@@ -165,8 +165,8 @@ class _Tree:
 def _get_item(container: Any, step: Any) -> Any:
     if isinstance(container, dict):
         return container.get(step, _MISSING)
-    # Treat a null in a list as a missing item, as Helm does. A null in a map is a value that other options cannot
-    # extend.
+    # Treat a null in a list as a missing item, as Helm does. A null in a map is a value, and a longer path that
+    # continues below it is an error.
     return _MISSING if step >= len(container) or container[step] is None else container[step]
 
 

@@ -18,7 +18,7 @@ from reconciler.controllers.results import PackageOwner
 from reconciler.krm.objects import ObjectKey
 
 _Result = TypeVar("_Result")
-# Changes of these fields do not clear the cache, because no cached Plugin depends on these fields.
+# Fields of `PluginPresetInputs` that can change without clearing the cache, because no cached Plugin depends on them.
 _PER_PASS_FIELDS = ("previous", "blocked_counts", "max_delete_percent")
 
 
@@ -105,5 +105,5 @@ class PluginPresetCache:
         return self._clusters.get_or_create((cluster.name, *cluster.labels.items()), lambda: cluster)
 
     def intern_published(self, data: Mapping[str, Any]) -> PublishedPlugin:
-        """Return the published Plugin with this data. Return the same object again if `data` is the same object."""
+        """Return the published Plugin with this data. For the same `data` object, return the same Plugin object."""
         return self._published_plugins.get_or_create(IdentityKey(data), lambda: PublishedPlugin(data))

@@ -236,8 +236,9 @@ class DefinitionNameFilter:
 class PluginOverride:
     """A PluginOverride, which may have errors.
 
-    An invalid override applies to no Plugin, and Plugins that it may select stay unchanged. If a selector is invalid,
-    `clusters` and `definitions` are empty, so that they select all Plugins.
+    An invalid override applies to no Plugin, and Plugins that it may select stay unchanged. If one of its selectors is
+    invalid, `clusters` and `definitions` are empty. The override then matches all Plugins, so that all of them stay
+    unchanged.
     """
 
     manifest: ConfigObject

@@ -168,8 +168,7 @@ def _format_number(value: float) -> str:
 
 
 def _assemble(text: str, results: Mapping[str, _Result], limits: ExpressionLimits) -> EvaluatedExpression:
-    # Check the size, because the CEL limits include each result once, although the text can insert a result several
-    # times.
+    # Check the size again. The limits of CEL count each result once, but the text can insert one result several times.
     size = sum(len(results[placeholder].text) for placeholder in _split(text)[1::2])
     if size > limits.bytes:
         return EvaluatedExpression(None, (f"the expression produces more than {limits.bytes} bytes of text",))
@@ -214,10 +213,10 @@ def _is_json(value: Any) -> bool:
 
 
 def _find_retyped(text: str, texts: Mapping[str, str], strings: Mapping[str, str], value: Any) -> tuple[str, ...]:
-    """Return messages about inserted strings that form a whole YAML value and that YAML reads as another type.
+    """Return messages about inserted strings that YAML reads as another type, e.g. the string "1.0" as a number.
 
-    To find these values, each candidate is replaced by a unique string, and the text is parsed a second time. The
-    position of the unique string in the parsed data is the position of the inserted value.
+    To find them, each string that looks like a number, boolean or null is replaced by a unique marker, and the text is
+    parsed again. The path of the marker in the parsed data is the path of the inserted string.
     """
     candidates = (name for name, result in strings.items() if not isinstance(resolve_core_scalar(result.strip()), str))
     placeholders = {f"placeholder-{number}": name for number, name in enumerate(candidates)}
@@ -226,7 +225,7 @@ def _find_retyped(text: str, texts: Mapping[str, str], strings: Mapping[str, str
     try:
         marked = read_core_yaml(_fill(text, {**texts, **{name: marker for marker, name in placeholders.items()}}))
     except YamlError:
-        return ()  # Report nothing, because a YAML tag such as !!int requests the other type.
+        return ()  # Report nothing: the marker is invalid here, because a YAML tag such as !!int requests another type.
     retyped = {
         placeholders[marker]: item
         for marker, item in _pair_strings(marked, value)

@@ -108,7 +108,8 @@ class OptionAssignment:
 class LayerOptions:
     """The options that one config object sets on one layer.
 
-    `priority` and `created` determine the order of config objects on the same layer.
+    If several config objects set options on the same layer, `priority` and then `created` determine which value is
+    used.
     """
 
     layer: str

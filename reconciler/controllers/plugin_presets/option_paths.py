@@ -29,7 +29,7 @@ from reconciler.memory import cached
 
 @dataclass(frozen=True)
 class _SharedList:
-    """Option names whose paths use the same container: `item_names` require a list, `map_names` require a map."""
+    """Option names that lead into one container: `item_names` require a list there, and `map_names` require a map."""
 
     item_names: tuple[str, ...]
     map_names: tuple[str, ...]
@@ -39,8 +39,8 @@ class _SharedList:
 class _PathRelations:
     """Relations between the paths of option names.
 
-    `pairs` are pairs of names. Their paths are equal, or the first path is a parent of the second path. `lists`
-    contains the names whose paths lead into the same list.
+    `pairs` are pairs of names whose paths are equal, or in which the first path is a parent of the second path. `lists`
+    contains one entry for each list in the Helm values that several options write to, with the names of these options.
     """
 
     pairs: tuple[tuple[str, str], ...] = ()
@@ -73,8 +73,9 @@ def list_effective_secrets(
 ) -> list[tuple[ResolvedOption, SecretRef]]:
     """Return the options from Secrets that the literal values in `values` do not replace, in the order of `options`.
 
-    Flux uses either the literal value or the secret if both have the same path, depending on the depth of the path.
-    Therefore the secret is omitted in this case. If two secrets have the same path, the later secret is used.
+    If a literal value and a secret have the same path, Flux uses the literal value or the secret, depending on the
+    depth of the path. To avoid this, such a secret is omitted. If two secrets have the same path, the later secret is
+    used.
     """
     secrets_by_path: dict[tuple[PathStep, ...], tuple[ResolvedOption, SecretRef]] = {}
     for option in options:
@@ -136,7 +137,7 @@ def _iterate_secret_overlaps(
             yield below, above
     for shared in relations.lists:
         literals = [name for name in shared.item_names if name not in secrets]
-        # Report only one other option, so that the message about a long list is short.
+        # Name only one of the other options, because a long list would make the message too long.
         other_names = (*literals, *shared.map_names)[:1]
         yield from ((name, other) for name in shared.item_names if name in secrets for other in other_names)
         yield from ((name, other) for name in shared.map_names if name in secrets for other in literals[:1])
@@ -149,7 +150,7 @@ def _relate_paths(names: tuple[str, ...]) -> _PathRelations:
     for name in names:
         names_by_path.setdefault(parse_option_name(name), []).append(name)
     pairs: list[tuple[str, str]] = []
-    # For each container path, collect the names that require a map there and the names that require a list there.
+    # For each path of a container, collect the options that need a map there, and the options that need a list there.
     required_kinds: dict[tuple[PathStep, ...], tuple[list[str], list[str]]] = {}
     for steps, same_path in names_by_path.items():
         pairs += [(same_path[0], other) for other in same_path[1:]]

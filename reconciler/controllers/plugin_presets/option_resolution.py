@@ -242,8 +242,7 @@ class _Resolution:
 
     def _validate(self, declared: OptionDeclaration, value: Any, winner: OptionAssignment) -> Iterator[Finding]:
         if declared.type == "secret" and winner.layer == DEFAULTS_LAYER:
-            # Do not check the default of a secret. The definition allows only the empty string, which means that no
-            # value is set.
+            # Do not check the default of a secret, because a definition can only have the empty string as the default.
             return
         code = SECRET_LITERAL if declared.type == "secret" else OPTION_TYPE_MISMATCH
         error = check_type(declared.type, value)
@@ -271,7 +270,8 @@ class _Resolution:
             f"{winner.field} sets {quote_value(name)}, which {self.subject.definition.manifest.key} does not declare"
         )
         finding = UNDECLARED_OPTION.finding(message, winner.location)
-        # Report only an info for layers that apply to all Plugins, because their options cannot match every definition.
+        # An option of a layer for all Plugins is undeclared in many definitions. Therefore, the finding is only an
+        # info.
         return finding if winner.layer in DEFINITION_AWARE_LAYERS else replace(finding, severity=Severity.INFO)
 
 

@@ -78,7 +78,8 @@ class BuiltPlugin:
 class FailedPlugin:
     """The outcome of a request whose Plugin has errors. The published package stays unchanged.
 
-    `codes` are the codes of the errors. `findings` does not contain errors that another object already reports.
+    `codes` are the codes of all errors. `findings` omits errors that are already reported for another object, such as
+    the object that sets the invalid options.
     """
 
     request: PluginRequest

@@ -69,9 +69,10 @@ def check_plugin_conflicts(outcomes: Sequence[PluginOutcome]) -> list[PluginOutc
 
 
 def _find_shared_releases(plugins: Iterable[BuiltPlugin]) -> Mapping[int, Finding]:
-    """Return an error for each Plugin whose Helm release another Plugin uses, by the Python `id` of the Plugin.
+    """Return errors for Plugins that have the Helm release of another Plugin, by the Python `id` of the Plugin.
 
-    A published Plugin keeps the release. If several Plugins are published, or none, the first Plugin by name keeps it.
+    The first of these Plugins keeps the release and gets no error. Published Plugins come first, then the order is by
+    name.
     """
     plugins_by_release: dict[tuple[str, str, str], list[BuiltPlugin]] = {}
     for plugin in plugins:
@@ -161,9 +162,9 @@ class _SecretEntries:
     entries: dict[SourceLocation, _SecretEntry] = field(default_factory=dict)
 
     def add(self, lists: Iterable[_SharedOptions], definition: ObjectKey, names: Collection[str]) -> None:
-        """Add the entries of `lists` that set one of the secret options `names` of a definition.
+        """Add the entries in `lists` that set one of the options `names`, which `definition` declares as secrets.
 
-        If several definitions declare the option as a secret, the definition with the lowest key is stored.
+        If several definitions declare the option as a secret, the finding names the definition with the lowest key.
         """
         for shared in lists:
             for location, entry in shared.iterate_entries_for(definition, names):
@@ -171,14 +172,13 @@ class _SecretEntries:
                 self.entries[location] = min(known_entry, entry, key=lambda candidate: candidate.definition)
 
     def contains_any(self, assignments: Collection[OptionAssignment]) -> bool:
-        """Return whether one of the assignments sets a secret option to a literal value."""
+        """Return whether an assignment is a stored entry, i.e. whether it sets a secret option to a literal value."""
         return any(assignment.location in self.entries for assignment in assignments)
 
     def create_finding(self, location: SourceLocation) -> Finding:
         """Return the error about the entry at a location."""
         entry = self.entries[location]
-        # Use the same message as for Plugins whose definition declares the secret, so that an entry is reported only
-        # once.
+        # Use the message of the check of single Plugins, so that both checks of one entry result in only one finding.
         subject = f"{entry.field} sets {quote_value(entry.option)}, which {entry.definition} declares as secret"
         message = f"{subject}: the value {check_type('secret', None)}"
         return SECRET_LITERAL.finding(message, location)
@@ -192,9 +192,10 @@ def check_literal_secrets(
 ) -> list[PluginOutcome]:
     """Return the outcomes. Replace a built Plugin with a failure if it uses a literal secret from shared options.
 
-    A value is a secret if the definition of any Plugin with the same shared options declares the option as a secret. If
-    another layer replaces the value, the Plugin does not fail, but the value is hidden in all output. `kept_owners` are
-    presets and Plugins with incomplete config. Their definitions are treated as if all clusters used these definitions.
+    Shared options apply to Plugins of several definitions. If one of these definitions declares an option as a secret,
+    the value is a secret for all these Plugins. If another layer replaces the value, the Plugin does not fail, but the
+    value is hidden in all output. `kept_owners` are presets and Plugins that cannot be processed. Their clusters are
+    unknown, so that their definitions are checked with the shared options of all clusters.
     """
     shared_options = [shared for shared in _iterate_shared_options(snapshot) if shared.literals]
     if not shared_options:
@@ -241,7 +242,7 @@ def _list_uses(
 class _SharedOptions:
     """The options that an Organization, a Cluster or a PluginOverride sets for several Plugins.
 
-    `definitions` limits the options to Plugins of some definitions. If it is (), the options apply to all definitions.
+    If `definitions` is not empty, the options apply only to Plugins of these definitions.
     """
 
     organization: str

@@ -218,8 +218,8 @@ class OwnedObject:
 class PluginMutation:
     """Mutation that restores the specs of a Plugin's objects, and removes obsolete labels and annotations.
 
-    Local changes of a spec are overwritten. Other labels and annotations that users added are kept. `values` is the
-    content of `values.yaml`. It is None if the package does not contain this file.
+    Local changes of a spec are overwritten. Labels and annotations that users added are kept. `values` is the content
+    of `values.yaml`. It is None if the package does not contain this file.
     """
 
     name: str
@@ -248,8 +248,7 @@ def _restore(content: bytes, owned: OwnedObject, name: str) -> bytes:
 
 
 def _is_object(data: Any, kind: str, name: str) -> bool:
-    # Do not check whether `metadata` exists, because planning restores missing and unreadable files before the
-    # mutation.
+    # The key `metadata` always exists, because planning restores missing and unreadable files before this mutation.
     return isinstance(data, dict) and data.get("kind") == kind and data["metadata"].get("name") == name
 
 

@@ -157,8 +157,8 @@ class PluginBuilder:
     def _find_uncertainty(self, request: PluginRequest, overrides: list[OverrideLayer]) -> FailedPlugin | None:
         """Return a failure if an invalid or unreadable object may affect the Plugin. The Plugin then stays unchanged.
 
-        A single invalid override is ignored if the published Plugin does not use the override. If the Plugin uses it,
-        the failure prevents that the values of the override are removed from the Plugin.
+        An invalid PluginOverride causes a failure only if the last render of the Plugin used it. Without the failure,
+        the Plugin would lose the values of this PluginOverride.
         """
         if reason := self._snapshot.explain_unknown_overrides(request.key.namespace, request.cluster_name):
             return FailedPlugin(request, (PLUGIN_OVERRIDES_INVALID.name,), f"the Plugin stays unchanged: {reason}")
@@ -230,9 +230,9 @@ class PluginBuilder:
         )  # fmt: skip
 
     def _get_deletion_policy(self, request: PluginRequest) -> DeletionPolicy:
-        """Return the deletion policy of the Plugin's package.
+        """Return the deletion policy of the Plugin's package, which depends on the preset and the Cluster object.
 
-        The policy is recorded while the Cluster object exists. It also applies after the Cluster object is deleted.
+        The state stores the result, so that it also applies after the Cluster object is deleted.
         """
         return "orphan" if is_retained(request.preset, self._find_cluster(request)) else "delete"
 

@@ -57,7 +57,9 @@ class PluginTargets:
 
     @cached_property
     def locations_by_owner(self) -> Mapping[ObjectKey, Sequence[PackageLocation]]:
-        """The package locations of each Plugin, and of all Plugins of each preset."""
+        """The package locations by owner: one location for each Plugin, and the locations of all its Plugins for each
+        preset.
+        """
         locations: dict[ObjectKey, list[PackageLocation]] = {}
         for location, owner in self.owners.items():
             for key in filter(None, (owner.key, owner.parent)):
@@ -66,7 +68,10 @@ class PluginTargets:
 
     @cached_property
     def labelled_locations(self) -> Mapping[ObjectKey, Sequence[PackageLocation]]:
-        """The locations of published Plugins that have the label of a preset in their organization, by preset."""
+        """The locations of published Plugins that have the label of a preset, by this preset.
+
+        Only clusters of the preset's organization are searched.
+        """
         locations: dict[ObjectKey, list[PackageLocation]] = {}
         for namespace, clusters in self.clusters.by_organization.items():
             for cluster in clusters:
@@ -156,7 +161,11 @@ def resolve_name_conflicts(
     plugin_requests: Mapping[ObjectKey, PluginRequest],
     targets: PluginTargets,
 ) -> Iterator[PluginRequest | SkippedPlugin | SuspendedPlugin]:
-    """Yield each accepted request, and a skipped or suspended Plugin for each other request, sorted by Plugin name."""
+    """Yield the accepted requests, and a skipped or suspended Plugin for each other request, sorted by Plugin name.
+
+    If several requests have the same Plugin name, at most one is accepted, and the others are skipped. A Plugin in the
+    config has precedence over the presets.
+    """
     for key in sorted({*preset_requests, *plugin_requests}):
         candidates = _sort_by_precedence(preset_requests.get(key, ()), targets)
         if key in plugin_requests:

@@ -72,9 +72,9 @@ def build_preset_status(
     removed: RemovedPlugins,
     owner_label: Condition | None,
 ) -> ConfigStatus:
-    """Return the status of a preset before its Plugins are rendered.
+    """Return the status of a preset before its Plugins are rendered. The states of most Plugins are still unknown.
 
-    `complete_status` adds the results of planning.
+    After planning, `complete_status` adds these states.
     """
     rows = [*(_build_row(outcome) for outcome in outcomes), *_iterate_removed_rows(removed)]
     fields: dict[str, Any] = {
@@ -102,8 +102,8 @@ def complete_status(
 ) -> ConfigStatus:
     """Return the status of a preset after planning has determined the state of each Plugin.
 
-    If the state of a Plugin is unknown, the condition AllPluginsReady is Unknown. Ready is also Unknown, unless a
-    Plugin has failed or no cluster matches.
+    If the state of a Plugin is unknown, the condition AllPluginsReady is Unknown. The condition Ready is then Unknown
+    too, unless it is False because a Plugin has failed or no cluster matches.
 
     Args:
         status: The status from `build_preset_status`.
@@ -114,8 +114,8 @@ def complete_status(
     if not isinstance(rows, list):
         return status
     new_rows = [
-        # Keep the state of a skipped Plugin, because `states` can contain a Plugin with the same name on another
-        # cluster.
+        # A row that already has a state, e.g. Skipped, keeps it. `states` may contain a Plugin with the same name on
+        # another cluster.
         {**row, "state": row["state"] or states.get(create_plugin_key(status.key.namespace, row["pluginName"]), "")}
         for row in _merge_removed_rows(rows, deletions or {})
     ]
@@ -205,7 +205,7 @@ def _build_removed_row(location: PackageLocation, state: PluginState) -> dict[st
 def _merge_removed_rows(
     rows: Sequence[dict[str, Any]], deletions: Mapping[PackageLocation, PluginState]
 ) -> list[dict[str, Any]]:
-    """Return all rows, sorted. A row about a deletion replaces any other row about the same Plugin."""
+    """Return the sorted rows of `pluginStatuses`. The row about a deletion replaces the other row of the Plugin."""
     deleted_rows = [_build_removed_row(location, state) for location, state in deletions.items()]
     deleted_names = {_get_sort_key(row) for row in deleted_rows}
     return sorted([*(row for row in rows if _get_sort_key(row) not in deleted_names), *deleted_rows], key=_get_sort_key)

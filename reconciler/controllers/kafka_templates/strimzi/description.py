@@ -113,7 +113,7 @@ def _check_roles(resource: PackageResource) -> Iterator[TemplateRemark]:
 
 
 def _find_idle_properties(pool: NodePool) -> Mapping[str, str]:
-    """Return the template properties that have no effect on this pool, each with the condition that is not met."""
+    """Return the template properties that have no effect on this pool, each with what the pool must have to use it."""
     types = {listener.type for listener in pool.listeners} if pool.is_broker else set()
     needs = {
         "perPodService": (bool(types), "the role broker and an external listener"),
@@ -235,9 +235,10 @@ def _as_list(value: Any) -> list[Any]:
 def _describe_per_pod_objects(
     pool: NodePool, template: Mapping[str, Any], name: str, kind: str, listener: Listener
 ) -> Iterator[OperatorObjects]:
-    """Yield the objects for one listener: one entry for each node with its own settings, and one for all other nodes.
+    """Yield the objects for one listener.
 
-    If the IDs of the nodes are unknown, every broker in the listener's configuration may be a node of the pool.
+    Nodes with their own settings in the listener have one result each. All other nodes share one result. If the IDs of
+    the pool's nodes are unknown, every broker in the listener's configuration is treated as a node of the pool.
     """
     listener_suffix = "" if listener.has_legacy_name else f"-{listener.name}"
     individual_ids = [node_id for node_id in listener.brokers if not pool.node_ids or node_id in pool.node_ids]

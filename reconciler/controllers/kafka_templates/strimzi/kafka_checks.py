@@ -52,7 +52,7 @@ def check_pool_families(
 def _check_kafka(kafka: PackageResource, pools: list[PackageResource]) -> Iterator[ResourceIssue]:
     usable = [pool for pool in pools if _has_replicas(pool)]
     if not usable:
-        # Report no error for a v1beta2 Kafka with `replicas` and without pools, because it has nodes without a pool.
+        # A v1beta2 Kafka with `replicas` needs no KafkaNodePools. Therefore, report no error if it has none.
         if pools or not _has_own_nodes(kafka):
             yield ResourceIssue(
                 NO_USABLE_POOL,

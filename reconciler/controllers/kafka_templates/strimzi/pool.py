@@ -19,13 +19,14 @@ ROLES = (BROKER, CONTROLLER)
 NODE_ID_PLACEHOLDER = "{nodeId}"
 # Types of listeners for which the operator creates a Service for each broker.
 _EXTERNAL_TYPES = frozenset({"nodeport", "loadbalancer", "ingress", "route", "cluster-ip", "tlsroute"})
-# Omit the name of this listener from the names of its objects, as Strimzi does for compatibility with old versions.
+# Name and port of the listener whose objects do not contain the listener's name in their names. Strimzi keeps this
+# exception for compatibility with old versions.
 _LEGACY_NAME, _LEGACY_PORT = "external", 9094
 
 
 @dataclass(frozen=True)
 class Listener:
-    """An external listener. `brokers` contains labels and annotations for objects of single brokers, by broker ID."""
+    """An external listener. `brokers` contains labels and annotations for the objects of a broker, by broker ID."""
 
     name: str
     port: int
