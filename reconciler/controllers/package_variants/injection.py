@@ -190,7 +190,7 @@ def inject_config(
     """Fill the injection points of a package, and update the conditions and readiness gates in its Kptfile.
 
     If no object matches an injection point now, the content of the previous render stays. A readiness gate of the
-    previous render stays while its injection point exists and nobody has deleted the gate on the branch, because a
+    previous render stays while its injection point exists and no contributor has deleted the gate on the branch. A
     reviewer may need the gate.
     """
     injection_points = find_injection_points(files)
