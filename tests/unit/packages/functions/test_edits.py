@@ -31,7 +31,7 @@ def test_comment_that_cannot_be_written_has_an_error() -> None:
 def test_all_required_comments_are_written_or_none() -> None:
     item = parse_items("apiVersion: v1\nl: [a, b]\n")[0]
 
-    with pytest.raises(EditError, match="not the last one on its line"):
+    with pytest.raises(EditError, match="other text follows on its line"):
         require_line_comments(item, {("apiVersion",): "# y", ("l", 0): "# x"}, FunctionBudget())
 
 
