@@ -28,7 +28,7 @@ NAMES = {
     "first": "first",
     "restart": "no change, a new service",
     "no change": "no change",
-    "beside": "an object that no component reads",
+    "unrelated": "an object that no component reads",
     "no-op": "a comment in an addon of all",
     "override": "an override of one environment",
     "build": "a build of one component",

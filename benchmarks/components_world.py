@@ -70,7 +70,7 @@ def binding(name: str, environment: str) -> str:
 
 
 def _changes() -> Iterator[tuple[str, tuple[str, str, str]]]:
-    yield "beside", ("notes.yaml", "value: 1", "value: 2")
+    yield "unrelated", ("notes.yaml", "value: 1", "value: 2")
     yield "no-op", ("guard.yaml", "spec:", "# what everybody has\nspec:")
     yield "override", ("service-003-production.yaml", "replicas: 6", "replicas: 7")
     yield "build", ("service-003.yaml", ":1.0", ":1.1")

@@ -29,7 +29,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 Remembers = Callable[[Settings], CompletedPassStore | None]
 NEW = ("restart", "again")
 """The names of passes that are those of a new service."""
-FLOOR = "beside"
+FLOOR = "unrelated"
 """The name of the pass that must look, for the config is another one, and finds nothing to do."""
 
 

@@ -28,7 +28,7 @@ NAMES = {
     "first": "first",
     "restart": "no change, a new service",
     "no change": "no change",
-    "beside": "an object that no preset reads",
+    "unrelated": "an object that no preset reads",
     "no-op": "a comment in an override for all",
     "cluster": "an override for one cluster of a preset",
     "tier": "an override for a tier of {edge} clusters",

@@ -75,7 +75,7 @@ def preset(sizes: Sizes, index: int) -> str:
 
 
 def _changes() -> Iterator[tuple[str, tuple[str, str, str]]]:
-    yield "beside", ("notes.yaml", "value: 1", "value: 2")
+    yield "unrelated", ("notes.yaml", "value: 1", "value: 2")
     yield "cluster", ("preset-03.yaml", "value: 32}", "value: 48}")
     yield "tier", ("edge.yaml", "value: zfs", "value: btrfs")
     yield "default", ("definition-3.yaml", "default: none", "default: some")

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import ErrorDetails
 
 from reconciler.forge.port import ACCEPT_CONFLICTS
-from reconciler.krm.isolation import ExpectedError
+from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.json_pointer import PointerError, parse_pointer
 from reconciler.krm.names import validate_dns_subdomain, validate_ref_name
 from reconciler.krm.yaml import Document, YamlError, parse_yaml

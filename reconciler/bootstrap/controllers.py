@@ -74,7 +74,7 @@ from reconciler.git.source import RepositoryOrFolder, resolve_repository
 from reconciler.git.url import check_url_allowed, parse_url
 from reconciler.krm.findings import Finding, create_internal_error_finding
 from reconciler.krm.git_formats import normalize_repository_url
-from reconciler.krm.isolation import ScopeFailedError
+from reconciler.krm.internal_errors import ScopeFailedError
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import Condition, ObjectKey
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile

@@ -12,7 +12,7 @@ from reconciler.bootstrap.options import INITIAL_BACKOFF_SECONDS, build_git_opti
 from reconciler.catalog.files import EXECUTABLE_MODE, FILE_MODE
 from reconciler.git.mirror import Mirror
 from reconciler.git.url import check_url_allowed, parse_url
-from reconciler.krm.isolation import ExpectedError
+from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.yaml import YamlError, parse_yaml
 from reconciler.output.commits import format_status_message
 from reconciler.output.status.status_branch import StatusCache, build_status_files

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reconciler.krm.isolation import ExpectedError
+from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.names import validate_name_segment
 from reconciler.krm.objects import split_api_version
 from reconciler.krm.schema.kubernetes_apis import KubernetesRelease, parse_kubernetes_release

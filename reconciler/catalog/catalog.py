@@ -15,7 +15,7 @@ from reconciler.catalog.known_kinds import PORCH_GROUP, suggest_kind
 from reconciler.catalog.manifests import DEFAULT_NAMESPACE, Manifest, is_local_config, list_manifests
 from reconciler.krm.findings import CODES as SHARED_CODES
 from reconciler.krm.findings import Finding, SourceLocation, create_internal_error_finding, index_codes_by_name
-from reconciler.krm.isolation import ScopeFailedError, isolation_boundary
+from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import ObjectKey, split_api_version
 from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, DataPath, Document, YamlError, YamlLimits, parse_yaml

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.krm.findings import Finding, create_internal_error_finding
-from reconciler.krm.isolation import InternalFailure, ScopeFailedError, isolation_boundary
+from reconciler.krm.internal_errors import InternalFailure, ScopeFailedError, isolation_boundary
 from reconciler.krm.objects import ObjectKey
 
 _T = TypeVar("_T")

@@ -28,7 +28,7 @@ from reconciler.cli.options import (
     show_progress,
 )
 from reconciler.git.local_repository import parse_identity, read_user_identity
-from reconciler.inspect.past import PastReader
+from reconciler.inspect.committed_packages import PastReader
 from reconciler.inspect.verify import CommitResolver
 from reconciler.krm.selectors import LabelQueryError, matches_label_query
 from reconciler.output.explain.model import ValueNotFoundError

@@ -21,7 +21,7 @@ from reconciler.executors.serialization import (
     unpack_with_files,
     unpack_with_trees,
 )
-from reconciler.krm.isolation import ScopeFailedError, isolation_boundary
+from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
 from reconciler.output.changes.package_changes import compare_packages
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.model.sources import RenderInputs

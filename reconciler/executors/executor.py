@@ -15,7 +15,7 @@ from reconciler.catalog.files import FileTree, TreeId
 from reconciler.controllers.kafka_templates.model import TemplateMergeRule, TemplateOptions
 from reconciler.controllers.results import Variant
 from reconciler.krm.findings import Finding
-from reconciler.krm.isolation import ExpectedError, ScopeFailedError
+from reconciler.krm.internal_errors import ExpectedError, ScopeFailedError
 from reconciler.output.changes.package_changes import PackageChanges
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.model.cluster_overrides import ClusterOverrides

@@ -36,7 +36,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar, Literal
 
-from reconciler.krm.isolation import ExpectedError, InternalFailure
+from reconciler.krm.internal_errors import ExpectedError, InternalFailure
 
 NextStep = Literal["retry", "wait", "human"]
 

@@ -10,7 +10,14 @@ from dataclasses import dataclass, replace
 
 from reconciler.controllers.results import ControllerResult, PackageTarget, Variant
 from reconciler.git.errors import RepositoryMissingError
-from reconciler.inspect.past import CommittedPackage, CurrentConfig, PastConfig, PastReader, ReRenderFailure, read_files
+from reconciler.inspect.committed_packages import (
+    CommittedPackage,
+    CurrentConfig,
+    PastConfig,
+    PastReader,
+    ReRenderFailure,
+    read_files,
+)
 from reconciler.inspect.verify import CommitResolver
 from reconciler.krm.findings import select_errors
 from reconciler.krm.objects import Condition

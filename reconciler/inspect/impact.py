@@ -13,8 +13,8 @@ from reconciler.catalog.files import FileTree, TreeId
 from reconciler.git.errors import ObjectMissingError
 from reconciler.krm.findings import Finding
 from reconciler.output.commits import DryCommit
-from reconciler.output.data import read_mappings
 from reconciler.output.impact.overview import FleetImpact
+from reconciler.output.json_data import read_mappings
 from reconciler.output.status.package_sections import read_text
 from reconciler.planning.attribution.impact import (
     ConflictLocation,

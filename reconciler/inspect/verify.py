@@ -9,7 +9,7 @@ from functools import cached_property
 from reconciler.catalog.files import CommitId, FileTree
 from reconciler.git.mirror import Mirror
 from reconciler.git.object_reader import Commit
-from reconciler.inspect.past import (
+from reconciler.inspect.committed_packages import (
     TEXTS_UNKNOWN_NOTE,
     CommittedPackage,
     CurrentConfig,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from reconciler.catalog.files import CommitId, FileTree, TreeId
 from reconciler.git.errors import GitError
-from reconciler.inspect.past import (
+from reconciler.inspect.committed_packages import (
     CommittedPackage,
     CurrentConfig,
     PastConfig,

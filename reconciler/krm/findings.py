@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from reconciler.krm.isolation import InternalFailure
+from reconciler.krm.internal_errors import InternalFailure
 from reconciler.redaction import redact_urls
 
 MAX_EXAMPLES = 5

@@ -12,8 +12,8 @@ from reconciler.krm.findings import Finding
 from reconciler.krm.merge3.rules import Conflict
 from reconciler.output.changes.diffs import format_file_diffs
 from reconciler.output.changes.package_changes import build_changes_data, compare_packages
-from reconciler.output.data import drop_empty
 from reconciler.output.findings.formats import build_findings_data, format_findings
+from reconciler.output.json_data import drop_empty
 from reconciler.output.text import format_count, format_value, to_one_line
 from reconciler.packages.pipeline import PipelineStep
 from reconciler.planning.model.sources import serialize_conflict

@@ -9,7 +9,7 @@ from typing import Any, Literal, NoReturn, Protocol
 
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, SourceLocation
-from reconciler.krm.isolation import isolation_boundary
+from reconciler.krm.internal_errors import isolation_boundary
 from reconciler.krm.yaml import Document
 from reconciler.memory import cached
 from reconciler.packages.codes import KPTFILE_INVALID

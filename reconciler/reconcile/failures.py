@@ -29,7 +29,7 @@ from reconciler.krm.findings import (
     SourceLocation,
     create_internal_error_finding,
 )
-from reconciler.krm.isolation import InternalFailure, ScopeFailedError, isolation_boundary
+from reconciler.krm.internal_errors import InternalFailure, ScopeFailedError, isolation_boundary
 from reconciler.packages import codes as packages
 from reconciler.planning.model import codes as planning
 from reconciler.reconcile.event_log import log

@@ -21,7 +21,7 @@ from reconciler.controllers.results import ControllerResult, Variant
 from reconciler.executors.executor import RenderContext
 from reconciler.git.errors import GitError, InternalGitError
 from reconciler.krm.findings import Finding, create_internal_error_finding
-from reconciler.krm.isolation import InternalFailure
+from reconciler.krm.internal_errors import InternalFailure
 from reconciler.krm.objects import ObjectKey
 from reconciler.output.commits import format_hydrator_metadata
 from reconciler.packages.functions.registry import is_function_trace_key

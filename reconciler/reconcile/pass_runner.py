@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from reconciler.catalog.files import CommitId
 from reconciler.git.push_outcomes import PushDone, PushOutcome
 from reconciler.krm.findings import Finding, Severity, create_internal_error_finding
-from reconciler.krm.isolation import ScopeFailedError, isolation_boundary
+from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
 from reconciler.memory import release_pass_memory
 from reconciler.output.findings.grouping import FindingGroup, group_findings
 from reconciler.reconcile.event_log import log

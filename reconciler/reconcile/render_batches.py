@@ -20,7 +20,7 @@ from reconciler.executors.executor import (
     PendingRenders,
     RenderContext,
 )
-from reconciler.krm.isolation import ScopeFailedError, isolation_boundary
+from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
 from reconciler.output.changes.package_changes import cache_changes
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.decide.fleet_plan import TargetPlan

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.bootstrap import build_folder_publisher, build_push_publisher, build_services
-from reconciler.inspect.past import PastReader
+from reconciler.inspect.committed_packages import PastReader
 from reconciler.inspect.verify import VerifyOptions, verify
 from reconciler.krm.yaml import parse_yaml
 from reconciler.output.explain.verification import VerificationResult

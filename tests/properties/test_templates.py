@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.catalog.files import File, FileTree
+from reconciler.controllers.kafka_templates.effective_templates import find_template_changes
 from reconciler.controllers.kafka_templates.merge import build_effective_template, find_hidden_settings, merge_templates
 from reconciler.controllers.kafka_templates.model import MATERIALISED_ANNOTATION, TemplateOptions
 from reconciler.controllers.kafka_templates.package_templates import TemplatedPackage, apply_templates
 from reconciler.controllers.kafka_templates.pairing import find_pairs
 from reconciler.controllers.kafka_templates.read_merge_rules import load_built_in_rule
-from reconciler.controllers.kafka_templates.template_effects import find_template_changes
 from reconciler.krm.findings import select_errors
 from reconciler.krm.json_pointer import parse_pointer
 from reconciler.krm.merge3.rules import ABSENT

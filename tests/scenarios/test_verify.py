@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.inspect.past import PastReader
+from reconciler.inspect.committed_packages import PastReader
 from tests.support.command_line import CommandResult, run_in
 from tests.support.git_repositories import git, read_refs
 from tests.support.history_world import HistoryWorld, history_published, rollout_history, templates_history

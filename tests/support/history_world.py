@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from reconciler.bootstrap import build_services
-from reconciler.inspect.past import PastReader
+from reconciler.inspect.committed_packages import PastReader
 from tests.support.git_repositories import commit_files, git, make_bare, read_file
 from tests.support.policies import RINGS, labelled_package, policy, publish, rollout_rule, rollout_world
 from tests.support.templates import bundle, kafka, template_world

@@ -16,6 +16,7 @@ from reconciler.controllers.kafka_templates.codes import (
     TEMPLATE_VERSION_UNKNOWN,
     UNKNOWN_TEMPLATE_PROPERTY,
 )
+from reconciler.controllers.kafka_templates.effective_templates import TemplateEffect, build_template_effect
 from reconciler.controllers.kafka_templates.merge import TemplateProperty, build_effective_template
 from reconciler.controllers.kafka_templates.model import (
     MATERIALISED_ANNOTATION,
@@ -28,7 +29,6 @@ from reconciler.controllers.kafka_templates.model import (
     TemplateResource,
 )
 from reconciler.controllers.kafka_templates.pairing import Roles, TemplatePairs, build_parent_key, find_roles
-from reconciler.controllers.kafka_templates.template_effects import TemplateEffect, build_template_effect
 from reconciler.controllers.nested_values import copy_with_value, copy_without_value, get_value
 from reconciler.controllers.provenance import ProvenanceStep, compute_steps, format_steps
 from reconciler.controllers.resource_findings import ResourceIssue, create_finding

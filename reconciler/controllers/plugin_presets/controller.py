@@ -26,7 +26,9 @@ from reconciler.controllers.plugin_presets.inputs import PluginPresetCache, Plug
 from reconciler.controllers.plugin_presets.lint import check_catalogs, check_owner_label
 from reconciler.controllers.plugin_presets.model import GROUP, PLUGIN, PRESET, PRESET_LABEL, Preset, StandalonePlugin
 from reconciler.controllers.plugin_presets.option_layers import get_override_layer
-from reconciler.controllers.plugin_presets.outcome import (
+from reconciler.controllers.plugin_presets.outcome_checks import check_literal_secrets, check_plugin_conflicts
+from reconciler.controllers.plugin_presets.plugin_builder import PluginBuilder
+from reconciler.controllers.plugin_presets.plugin_outcomes import (
     BuiltPlugin,
     FailedPlugin,
     PluginOutcome,
@@ -35,8 +37,6 @@ from reconciler.controllers.plugin_presets.outcome import (
     SuspendedPlugin,
     create_failure,
 )
-from reconciler.controllers.plugin_presets.outcome_checks import check_literal_secrets, check_plugin_conflicts
-from reconciler.controllers.plugin_presets.plugin_builder import PluginBuilder
 from reconciler.controllers.plugin_presets.plugin_requests import (
     PluginTargets,
     create_plugin_request,

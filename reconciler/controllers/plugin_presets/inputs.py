@@ -12,8 +12,8 @@ from reconciler.controllers.clusters.selection import Cluster
 from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.keyed_cache import IdentityKey, KeyedCache
 from reconciler.controllers.plugin_presets.option_layers import LayerOptions
-from reconciler.controllers.plugin_presets.outcome import BuiltPlugin, FailedPlugin
 from reconciler.controllers.plugin_presets.plugin import PublishedPlugin
+from reconciler.controllers.plugin_presets.plugin_outcomes import BuiltPlugin, FailedPlugin
 from reconciler.controllers.results import PackageOwner
 from reconciler.krm.objects import ObjectKey
 

@@ -32,7 +32,7 @@ from reconciler.controllers.plugin_presets.model import (
 )
 from reconciler.controllers.plugin_presets.option_layers import LayerOptions, OptionAssignment, ResolvedOption
 from reconciler.controllers.plugin_presets.option_types import VAULT_PREFIX, check_type
-from reconciler.controllers.plugin_presets.outcome import (
+from reconciler.controllers.plugin_presets.plugin_outcomes import (
     BuiltPlugin,
     FailedPlugin,
     PluginOutcome,

@@ -26,8 +26,8 @@ from reconciler.controllers.plugin_presets.option_paths import (
     list_effective_secrets,
     list_literal_values,
 )
-from reconciler.controllers.plugin_presets.outcome import PluginRequest
 from reconciler.controllers.plugin_presets.plugin import PluginRelease
+from reconciler.controllers.plugin_presets.plugin_outcomes import PluginRequest
 from reconciler.controllers.results import MutationResult, PreviousRender
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding

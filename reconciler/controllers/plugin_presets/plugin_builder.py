@@ -36,7 +36,6 @@ from reconciler.controllers.plugin_presets.option_resolution import (
     OptionResolver,
     ResolutionSubject,
 )
-from reconciler.controllers.plugin_presets.outcome import BuiltPlugin, FailedPlugin, PluginRequest, create_failure
 from reconciler.controllers.plugin_presets.package_files import (
     PLUGIN_FILE,
     OutputFiles,
@@ -54,6 +53,12 @@ from reconciler.controllers.plugin_presets.plugin import (
     build_standalone_plugin,
     resolve_release,
     select_propagated_metadata,
+)
+from reconciler.controllers.plugin_presets.plugin_outcomes import (
+    BuiltPlugin,
+    FailedPlugin,
+    PluginRequest,
+    create_failure,
 )
 from reconciler.controllers.plugin_presets.provenance import PluginProvenance
 from reconciler.controllers.plugin_presets.snapshot import (

@@ -23,14 +23,14 @@ from reconciler.controllers.plugin_presets.model import (
     create_plugin_key,
     format_plugin_name,
 )
-from reconciler.controllers.plugin_presets.outcome import (
+from reconciler.controllers.plugin_presets.plugin import SUSPEND_ANNOTATION, PublishedPlugin
+from reconciler.controllers.plugin_presets.plugin_outcomes import (
     FailedPlugin,
     PluginRequest,
     SkippedPlugin,
     SuspendedPlugin,
     create_failure,
 )
-from reconciler.controllers.plugin_presets.plugin import SUSPEND_ANNOTATION, PublishedPlugin
 from reconciler.controllers.plugin_presets.snapshot import OrganizationClusters
 from reconciler.controllers.results import PackageOwner, PackageTarget
 from reconciler.krm.findings import Finding

@@ -10,7 +10,7 @@ from reconciler.catalog.catalog import ConfigObject
 from reconciler.controllers.codes import DELETION_HELD
 from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.plugin_presets.model import Preset, create_plugin_key
-from reconciler.controllers.plugin_presets.outcome import (
+from reconciler.controllers.plugin_presets.plugin_outcomes import (
     BuiltPlugin,
     FailedPlugin,
     PluginOutcome,

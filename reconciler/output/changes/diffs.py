@@ -9,7 +9,7 @@ from typing import Any
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.yaml import Document, emit
 from reconciler.output.changes.objects import FileObject
-from reconciler.output.data import mask_secrets
+from reconciler.output.json_data import mask_secrets
 from reconciler.packages.package import is_krm_file, join_path, parse_documents
 from reconciler.packages.parsing import ParseFailure
 from reconciler.redaction import contains_secret, is_secret_manifest_text, redact_urls

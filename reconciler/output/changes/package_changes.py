@@ -18,7 +18,7 @@ from reconciler.output.changes.objects import (
     is_kptfile,
     join_field_changes,
 )
-from reconciler.output.data import drop_empty, read_mapping, to_json_data
+from reconciler.output.json_data import drop_empty, read_mapping, to_json_data
 from reconciler.output.text import format_count, to_one_line
 from reconciler.packages.package import parse_documents
 from reconciler.packages.parsing import ParseFailure

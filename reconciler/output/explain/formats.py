@@ -9,7 +9,6 @@ from typing import Any
 from reconciler.controllers.plugin_presets.option_layers import INJECTED_LAYER, OptionLayer
 from reconciler.controllers.results import UpstreamPackage, Variant
 from reconciler.krm.merge3.rules import ABSENT
-from reconciler.output.data import drop_empty
 from reconciler.output.explain.model import (
     RESOURCE_LAYER,
     SOURCE_LAYERS,
@@ -22,6 +21,7 @@ from reconciler.output.explain.model import (
     ValueStep,
 )
 from reconciler.output.findings.formats import build_findings_data, format_findings
+from reconciler.output.json_data import drop_empty
 from reconciler.output.status.package_sections import format_children, format_settings_to_repeat
 from reconciler.output.status.package_status import build_injected_data, build_inputs_data
 from reconciler.output.text import format_both_values, format_value, shorten_id, to_one_line

@@ -13,7 +13,7 @@ from reconciler.catalog.catalog import ConfigObject
 from reconciler.controllers.plugin_presets.option_layers import OptionLayer
 from reconciler.controllers.results import PackageOwner, Variant
 from reconciler.krm.findings import Finding
-from reconciler.krm.isolation import ExpectedError
+from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.objects import ObjectKey
 from reconciler.planning.attribution.re_render import RemovableLayer

@@ -18,9 +18,9 @@ from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.times import format_rfc3339
 from reconciler.output.changes import fields
 from reconciler.output.changes.diffs import format_file_diffs
-from reconciler.output.data import drop_empty, mask_secrets, mask_trace
 from reconciler.output.explain.builder import explain
 from reconciler.output.explain.model import ExplainedPackage, ValueNotFoundError
+from reconciler.output.json_data import drop_empty, mask_secrets, mask_trace
 from reconciler.output.text import format_count, shorten, shorten_id, to_one_line
 from reconciler.packages.package import Package, PackageResource
 from reconciler.planning.attribution.re_render import ReRenderedPackage

@@ -18,7 +18,6 @@ from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml.compare import is_equal_data
 from reconciler.memory import cached
 from reconciler.output.changes import fields
-from reconciler.output.data import drop_empty, mask_secrets
 from reconciler.output.explain.builder import format_closest_names
 from reconciler.output.explain.model import ValueNotFoundError
 from reconciler.output.explain.verification import (
@@ -28,6 +27,7 @@ from reconciler.output.explain.verification import (
     format_commit,
     get_value,
 )
+from reconciler.output.json_data import drop_empty, mask_secrets
 from reconciler.output.status.package_status import list_object_dependencies
 from reconciler.output.text import format_count, format_value, to_one_line
 from reconciler.packages.package import Package, PackageResource

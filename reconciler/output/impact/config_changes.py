@@ -12,7 +12,7 @@ from reconciler.catalog.manifests import DEFAULT_NAMESPACE
 from reconciler.controllers.results import Variant
 from reconciler.krm.objects import ObjectKey, split_api_version
 from reconciler.output.changes.package_changes import PackageChanges
-from reconciler.output.data import drop_empty
+from reconciler.output.json_data import drop_empty
 from reconciler.output.text import format_object, to_one_line
 from reconciler.planning.attribution.impact import PackageImpact
 from reconciler.planning.model.outcomes import Draft, PackageOutcome

@@ -9,10 +9,10 @@ from typing import Any
 from reconciler.krm.findings import Finding
 from reconciler.output.changes.diffs import format_file_diffs
 from reconciler.output.changes.package_changes import build_changes_data
-from reconciler.output.data import drop_empty
 from reconciler.output.findings.formats import build_findings_data, format_findings
 from reconciler.output.impact.consequences import CONSEQUENCE_LEVELS, Consequence, ConsequenceLevel
 from reconciler.output.impact.overview import AffectedPackage, FleetClusters, ImpactGroup, ImpactKind, ImpactOverview
+from reconciler.output.json_data import drop_empty
 from reconciler.output.status.package_sections import format_children
 from reconciler.output.text import format_code, format_count, format_folded_diffs, format_names, shorten, to_one_line
 

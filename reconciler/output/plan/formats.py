@@ -7,8 +7,8 @@ from typing import Any
 
 from reconciler.output.changes.diffs import MAX_DIFF_LINES, format_file_diffs
 from reconciler.output.changes.package_changes import build_changes_data
-from reconciler.output.data import drop_empty, to_json_data
 from reconciler.output.findings.formats import build_cause_data, build_findings_data, group_root_causes
+from reconciler.output.json_data import drop_empty, to_json_data
 from reconciler.output.plan.overview import BlockedItem, DraftOverview, PlanOverview, build_plan_overview
 from reconciler.output.status.package_sections import format_children, format_folded_settings, format_settings_to_repeat
 from reconciler.output.text import (

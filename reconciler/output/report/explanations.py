@@ -12,7 +12,7 @@ from shlex import quote
 from typing import Any
 
 from reconciler.krm.json_text import compute_digest
-from reconciler.output.data import mask_secrets, read_mappings
+from reconciler.output.json_data import mask_secrets, read_mappings
 from reconciler.output.report.model import (
     ReportedExplanation,
     ReportedStep,

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.times import format_rfc3339
-from reconciler.output.data import drop_empty
+from reconciler.output.json_data import drop_empty
 from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES, PackageState, TargetPackage
 from reconciler.planning.model.targets import Target

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from reconciler.output.data import drop_empty
+from reconciler.output.json_data import drop_empty
 from reconciler.output.status.package_sections import format_recorded_conflicts
 from reconciler.output.text import format_count, to_one_line
 from reconciler.planning.lifecycle.open_drafts import BlockingReason, DraftedPackage

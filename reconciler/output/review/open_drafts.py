@@ -11,7 +11,7 @@ from reconciler.catalog.files import FileTree
 from reconciler.krm.times import format_rfc3339
 from reconciler.output.changes.diffs import format_file_diffs
 from reconciler.output.changes.package_changes import PackageChanges, build_changes_data, compare_packages
-from reconciler.output.data import drop_empty
+from reconciler.output.json_data import drop_empty
 from reconciler.output.review.action_results import build_reasons_data
 from reconciler.output.status.package_sections import (
     format_children,

@@ -22,7 +22,7 @@ from reconciler.controllers.plugin_presets.model import GROUP, PLUGIN, PRESET
 from reconciler.controllers.plugin_presets.status import PluginState, complete_status
 from reconciler.controllers.results import ConfigStatus, Variant
 from reconciler.krm.objects import Condition, ObjectKey
-from reconciler.output.data import drop_empty
+from reconciler.output.json_data import drop_empty
 from reconciler.output.text import format_count
 from reconciler.planning.decide.fleet_plan import FleetPlan
 from reconciler.planning.model.outcomes import Blocked, Draft, PackageOutcome, Unchanged

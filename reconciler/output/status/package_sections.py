@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from reconciler.controllers.kafka_templates.template_effects import TemplateChange, TemplateEffect
+from reconciler.controllers.kafka_templates.effective_templates import TemplateChange, TemplateEffect
 from reconciler.krm.merge3.rules import Conflict
 from reconciler.output.changes.package_changes import limit_lines, shorten_ref
-from reconciler.output.data import mask_secrets, read_mappings
+from reconciler.output.json_data import mask_secrets, read_mappings
 from reconciler.output.text import (
     format_both_values,
     format_count,

@@ -18,7 +18,7 @@ from reconciler.krm.schema import find_kind_scope
 from reconciler.krm.yaml import emit
 from reconciler.memory import cached
 from reconciler.output.changes.package_changes import read_upstream_lock
-from reconciler.output.data import drop_empty, mask_trace
+from reconciler.output.json_data import drop_empty, mask_trace
 from reconciler.output.status.package_sections import build_children_data
 from reconciler.planning.model.outcomes import Draft, PackageRender
 from reconciler.planning.model.sources import serialize_conflict

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.output.data import drop_empty
+from reconciler.output.json_data import drop_empty
 from reconciler.output.text import format_object, to_one_line
 from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
 from reconciler.planning.model.outcomes import RemovalOutcome

@@ -15,12 +15,12 @@ from typing import Any
 
 from reconciler.catalog.files import FALLBACK_COMMIT_SECONDS
 from reconciler.krm.findings import INTERNAL_ERROR, Finding, SourceLocation, create_internal_error_finding
-from reconciler.krm.isolation import InternalFailure, ScopeFailedError, isolation_boundary
+from reconciler.krm.internal_errors import InternalFailure, ScopeFailedError, isolation_boundary
 from reconciler.krm.objects import Condition, ObjectKey, upsert_conditions
 from reconciler.krm.times import format_rfc3339
 from reconciler.krm.yaml import YamlError, emit, parse_yaml
 from reconciler.memory import cached
-from reconciler.output.data import read_mapping, read_mappings
+from reconciler.output.json_data import read_mapping, read_mappings
 from reconciler.output.status.config_statuses import ConfigStatuses, get_object_path
 from reconciler.output.status.owner_statuses import FleetStatuses, OwnerStatusCache, build_owner_statuses
 from reconciler.output.status.summary import SUMMARY_FILE, SummaryEntries, build_summary_entries, build_summary_file

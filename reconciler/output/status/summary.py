@@ -9,8 +9,8 @@ from typing import Any
 
 from reconciler.krm.findings import Severity
 from reconciler.krm.yaml import emit
-from reconciler.output.data import drop_empty, read_mapping, read_mappings
 from reconciler.output.findings.formats import build_findings_data, format_location
+from reconciler.output.json_data import drop_empty, read_mapping, read_mappings
 from reconciler.output.status.package_sections import read_text
 from reconciler.output.status.removals import build_pending_removals_data
 from reconciler.output.status.target_statuses import PACKAGE_OUTCOMES

@@ -11,9 +11,9 @@ from typing import Any
 from reconciler.catalog.trace import ABSENT_FINGERPRINT
 from reconciler.controllers.results import ConfigStatus, Variant
 from reconciler.krm.findings import INTERNAL_ERROR, select_errors
-from reconciler.krm.isolation import InternalFailure, ScopeFailedError, isolation_boundary
+from reconciler.krm.internal_errors import InternalFailure, ScopeFailedError, isolation_boundary
 from reconciler.krm.objects import Condition, ObjectKey, upsert_conditions
-from reconciler.output.data import drop_empty
+from reconciler.output.json_data import drop_empty
 from reconciler.output.status.config_statuses import ConfigStatuses
 from reconciler.output.status.package_status import list_object_dependencies
 from reconciler.output.status.removals import build_pending_removals_data, list_pending_removals

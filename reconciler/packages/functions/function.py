@@ -12,7 +12,7 @@ from functools import cached_property, wraps
 from typing import Any, Literal, Protocol
 
 from reconciler.krm.field_text import format_path
-from reconciler.krm.isolation import ExpectedError
+from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.yaml import DataPath, Document
 from reconciler.memory import cached
 from reconciler.packages.functions.limits import (

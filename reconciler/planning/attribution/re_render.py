@@ -41,7 +41,7 @@ from reconciler.planning.decide.target_inputs import (
     resolve_claims,
 )
 from reconciler.planning.decide.target_plan import DecidedTarget, decide_requested_packages
-from reconciler.planning.decide.template_round import decide_packages
+from reconciler.planning.decide.template_packages import decide_packages
 from reconciler.planning.model.cluster_overrides import PreviousOverrides
 from reconciler.planning.model.outcomes import PackageOutcome, PackageRender
 from reconciler.planning.model.sources import BranchPackage, PackageSource, RenderInputs

@@ -31,7 +31,7 @@ from reconciler.krm.findings import (
     create_internal_error_finding,
     select_errors,
 )
-from reconciler.krm.isolation import InternalFailure, ScopeFailedError, isolation_boundary
+from reconciler.krm.internal_errors import InternalFailure, ScopeFailedError, isolation_boundary
 from reconciler.krm.objects import Condition
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.packages.functions.registry import is_function_trace_key

@@ -21,7 +21,7 @@ from reconciler.controllers.override_policies.rollout import (
     evaluate_gate,
 )
 from reconciler.controllers.results import Variant
-from reconciler.krm.isolation import InternalFailure, ScopeFailedError, isolation_boundary
+from reconciler.krm.internal_errors import InternalFailure, ScopeFailedError, isolation_boundary
 from reconciler.planning.decide.package_decision import is_render_current
 from reconciler.planning.decide.target_inputs import (
     PreparedTarget,

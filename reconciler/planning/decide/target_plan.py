@@ -9,7 +9,7 @@ from typing import Any
 from reconciler.catalog.files import CommitId, FileTree, TreeId, compute_blob_id
 from reconciler.controllers.results import ConfigSources, Variant
 from reconciler.krm.findings import Finding
-from reconciler.krm.isolation import ScopeFailedError, isolation_boundary
+from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
 from reconciler.krm.objects import Condition, ObjectKey
 from reconciler.planning.decide.drafts import DraftTexts, list_closed_draft_heads, plan_draft_branches
 from reconciler.planning.decide.fleet_plan import TargetPlan
@@ -36,7 +36,7 @@ from reconciler.planning.decide.target_inputs import (
     build_decision_input,
     resolve_claims,
 )
-from reconciler.planning.decide.template_round import decide_packages
+from reconciler.planning.decide.template_packages import decide_packages
 from reconciler.planning.layout.refs import BranchAction, DeleteBranch, PushCommits
 from reconciler.planning.model.outcomes import (
     Blocked,

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from reconciler.catalog.files import FileTree, TreeId
 from reconciler.catalog.trace import Trace
+from reconciler.controllers.kafka_templates.effective_templates import TemplateChange
 from reconciler.controllers.kafka_templates.package_templates import TemplatedPackage
-from reconciler.controllers.kafka_templates.template_effects import TemplateChange
 from reconciler.controllers.override_policies.resource_overrides import OverriddenResource
 from reconciler.controllers.override_policies.rollout import RuleId
 from reconciler.controllers.results import ConfigInjection, PackageOwner, Variant

@@ -15,7 +15,7 @@ from reconciler.catalog.files import CommitId, FileTree, SpecialEntry, TreeId
 from reconciler.controllers.override_policies.policy_usage import parse_policy_name
 from reconciler.controllers.results import GeneratedSource, PreviousRender, UpstreamPackage
 from reconciler.krm.findings import Finding, select_errors
-from reconciler.krm.isolation import ExpectedError
+from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.json_pointer import PointerError, parse_pointer, resolve_pointer
 from reconciler.krm.json_text import encode_canonical_json
 from reconciler.krm.merge3.rules import ABSENT, Conflict

@@ -21,7 +21,7 @@ from reconciler.api.porch import DeletionPolicy
 from reconciler.catalog.files import BlobId, CommitId, TreeId
 from reconciler.controllers.override_policies.rollout import RuleId, parse_rule_id
 from reconciler.controllers.results import ConfigSources, PackageOwner, parse_object_id
-from reconciler.krm.isolation import ExpectedError
+from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.json_text import compute_digest, encode_indented_json
 from reconciler.krm.objects import ObjectKey
 from reconciler.memory import cached

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, field, replace
 
 from reconciler.catalog.files import FileTree, TreeId
 from reconciler.catalog.trace import ABSENT_FINGERPRINT, CatalogView, Trace, format_dependency
+from reconciler.controllers.kafka_templates.effective_templates import find_template_changes
 from reconciler.controllers.kafka_templates.model import TemplateMergeRule, TemplateOptions
 from reconciler.controllers.kafka_templates.package_templates import apply_templates
 from reconciler.controllers.kafka_templates.pairing import TemplatePairs, find_pairs, find_roles
 from reconciler.controllers.kafka_templates.read_merge_rules import load_built_in_rule
-from reconciler.controllers.kafka_templates.template_effects import find_template_changes
 from reconciler.controllers.keyed_cache import KeyedCache
 from reconciler.controllers.results import Variant
 from reconciler.krm.findings import select_errors, set_package_location, set_source_locations

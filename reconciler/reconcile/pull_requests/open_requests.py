@@ -14,7 +14,7 @@ from reconciler.catalog.files import CommitId
 from reconciler.forge.errors import ForgeError, ForgeMissingError, InternalForgeError
 from reconciler.forge.port import ACCEPT_CONFLICTS, Forge, PullRequest
 from reconciler.git.errors import GitError, InternalGitError
-from reconciler.krm.isolation import InternalFailure
+from reconciler.krm.internal_errors import InternalFailure
 from reconciler.krm.json_text import compute_digest
 from reconciler.output.review.pull_request import CommitPageUrl, PullRequestText, build_pull_request_text
 from reconciler.planning.lifecycle.open_drafts import OpenDraft, list_blocking_errors

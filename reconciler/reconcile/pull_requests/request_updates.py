@@ -19,7 +19,7 @@ from reconciler.forge.errors import (
 )
 from reconciler.forge.port import ACCEPT_CONFLICTS, Forge, MergeMethod, NewRequest, PullRequest, Verdict
 from reconciler.git.errors import GitError
-from reconciler.krm.isolation import InternalFailure
+from reconciler.krm.internal_errors import InternalFailure
 from reconciler.krm.json_text import compute_digest
 from reconciler.output.review.pull_request import PullRequestText, has_generated_block, replace_generated_block
 from reconciler.planning.model.state import PullRequestRecord

@@ -15,7 +15,7 @@ from reconciler.catalog.files import EMPTY_TREE, FALLBACK_COMMIT_SECONDS, Commit
 from reconciler.git.errors import GitError, InternalGitError
 from reconciler.git.object_reader import Commit
 from reconciler.krm.findings import Finding, create_internal_error_finding
-from reconciler.krm.isolation import ExpectedError
+from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.selectors import matches_label_query
 from reconciler.output.commits import PACKAGE_TRAILER, format_sync_message, parse_causes, parse_reason, parse_templates
 from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails, Rejection

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.object_isolation import FaultyObjectSearch
-from reconciler.krm.isolation import ScopeFailedError
+from reconciler.krm.internal_errors import ScopeFailedError
 from reconciler.krm.objects import ObjectKey
 from tests.support.catalogs import catalog_of
 

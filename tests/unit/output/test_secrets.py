@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.output.data import mask_secrets, mask_trace
+from reconciler.output.json_data import mask_secrets, mask_trace
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.catalog.catalog import read_catalog
+from reconciler.controllers.kafka_templates.effective_templates import find_template_changes
 from reconciler.controllers.kafka_templates.model import TemplateMergeRule
 from reconciler.controllers.kafka_templates.pairing import find_pairs
 from reconciler.controllers.kafka_templates.read_merge_rules import (
@@ -14,7 +15,6 @@ from reconciler.controllers.kafka_templates.read_merge_rules import (
     load_built_in_rule,
     read_merge_rules,
 )
-from reconciler.controllers.kafka_templates.template_effects import find_template_changes
 from reconciler.krm.yaml import emit
 from reconciler.krm.yaml.compare import is_equal_data
 from tests.unit.controllers.kafka_templates.template_builders import (

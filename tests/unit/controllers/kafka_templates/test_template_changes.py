@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from reconciler.controllers.kafka_templates.effective_templates import find_template_changes
 from reconciler.controllers.kafka_templates.pairing import TemplatePairs, find_pairs
-from reconciler.controllers.kafka_templates.template_effects import find_template_changes
 from tests.unit.controllers.kafka_templates.template_builders import MISSING, PACKAGE, kafka, key, merge, pool, tree
 
 HIGH, LOW = {"priorityClassName": "high"}, {"priorityClassName": "low"}

@@ -10,9 +10,9 @@ import pytest
 
 from reconciler.catalog.catalog import read_catalog
 from reconciler.catalog.files import FileTree
+from reconciler.controllers.kafka_templates.effective_templates import TemplateChange, find_template_changes
 from reconciler.controllers.kafka_templates.model import TemplateOptions
 from reconciler.controllers.kafka_templates.pairing import find_pairs
-from reconciler.controllers.kafka_templates.template_effects import TemplateChange, find_template_changes
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import parse_yaml
 from reconciler.output.changes.package_changes import compare_packages

@@ -14,7 +14,7 @@ from reconciler.controllers.results import GeneratedSource, Variant
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.decide.package_decision import DecisionInput, decide_package
 from reconciler.planning.decide.target_inputs import PlanningContext, TargetClaims
-from reconciler.planning.decide.template_round import PackageDecisions, decide_packages
+from reconciler.planning.decide.template_packages import PackageDecisions, decide_packages
 from reconciler.planning.model.cluster_overrides import ClusterOverrides
 from reconciler.planning.model.outcomes import Blocked, Draft, PackageOutcome, PackageRender
 from reconciler.planning.model.sources import RenderInputs

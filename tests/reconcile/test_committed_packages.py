@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.inspect.past import CommittedPackage, ReRenderFailure
+from reconciler.inspect.committed_packages import CommittedPackage, ReRenderFailure
 from reconciler.planning.attribution.re_render import ReRenderedPackage
 from tests.support.git_repositories import git
 from tests.support.history_world import HistoryWorld, history_published

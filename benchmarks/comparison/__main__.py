@@ -1,8 +1,8 @@
 """The same packages on the same clusters: the service, and scripts around kustomize and kpt, in one run.
 
-    python -m benchmarks beside                          20 clusters with ten packages each; about eight minutes
-    python -m benchmarks beside --clusters 50 --runs 3   a larger fleet, medians of three runs
-    python -m benchmarks beside --kustomize PATH --kpt PATH --set-labels PATH
+    python -m benchmarks comparison                          20 clusters with ten packages each; about eight minutes
+    python -m benchmarks comparison --clusters 50 --runs 3   a larger fleet, medians of three runs
+    python -m benchmarks comparison --kustomize PATH --kpt PATH --set-labels PATH
 
 Each program runs twice: a first run, and a run after a change of the object of one region in ten.
 """
@@ -27,10 +27,10 @@ from structlog.testing import capture_logs
 PROJECT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PROJECT))
 
-from benchmarks.beside.fleet import Cost, Place, Script, cost_of, costs_of  # noqa: E402
-from benchmarks.beside.kpt import Kpt  # noqa: E402
-from benchmarks.beside.kustomize import Kustomize  # noqa: E402
-from benchmarks.beside.outputs import Outputs, outputs_of  # noqa: E402
+from benchmarks.comparison.fleet import Cost, Place, Script, cost_of, costs_of  # noqa: E402
+from benchmarks.comparison.kpt import Kpt  # noqa: E402
+from benchmarks.comparison.kustomize import Kustomize  # noqa: E402
+from benchmarks.comparison.outputs import Outputs, outputs_of  # noqa: E402
 from benchmarks.passes import build_service, run_script  # noqa: E402
 from benchmarks.processes import cpu_seconds  # noqa: E402
 from benchmarks.scale.world import PACKAGES_FOLDER, Sizes, build_world, change_objects  # noqa: E402
@@ -40,7 +40,7 @@ OURS = "reconciler"
 HOW_TO_GET = {
     "kustomize": "go install sigs.k8s.io/kustomize/kustomize/v5@v5.8.2",
     "kpt": "see https://kpt.dev/installation",
-    "set-labels": "cd benchmarks/beside/set_labels && go build -o ~/go/bin/set-labels .",
+    "set-labels": "cd benchmarks/comparison/set_labels && go build -o ~/go/bin/set-labels .",
 }
 AT_ONCE = (1, 2)
 NOTES = """\
@@ -131,7 +131,7 @@ def _run(sizes: Sizes, scripts: Mapping[str, tuple[str, Script]]) -> Iterator[Ro
 
 @contextmanager
 def _place(sizes: Sizes) -> Iterator[Place]:
-    with tempfile.TemporaryDirectory(prefix="beside-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="comparison-") as temporary:
         place = Place(Path(temporary).resolve(), sizes)
         build_world(place.world, sizes)
         yield place

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.catalog.files import compute_tree_id
 from reconciler.krm.findings import SourceLocation, create_internal_error_finding
-from reconciler.krm.isolation import ExpectedError, InternalFailure, ScopeFailedError, isolation_boundary
+from reconciler.krm.internal_errors import ExpectedError, InternalFailure, ScopeFailedError, isolation_boundary
 
 
 class TypedError(ExpectedError):

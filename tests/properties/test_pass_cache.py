@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reconciler.planning.decide import template_round as together
+from reconciler.planning.decide import template_packages
 from reconciler.reconcile import pass_context as desk
 from tests.properties.review_world import TEMPLATES, ReviewWorld
 from tests.properties.test_review_machine import CLUSTER, CONFIG, DRAFT, EDIT, MERGE, UPSTREAM, Happening, happening
@@ -58,9 +58,9 @@ def test_only_what_moved_is_looked_at(
     survey = desk.prepare_target
     monkeypatch.setattr(desk, "prepare_target", lambda *items: values.append(items[0].name) or survey(*items))
     packages = []
-    decide = together.decide_package
+    decide = template_packages.decide_package
     monkeypatch.setattr(
-        together, "decide_package", lambda *items: packages.append(items[0].variant.target) or decide(*items)
+        template_packages, "decide_package", lambda *items: packages.append(items[0].variant.target) or decide(*items)
     )
 
     world.happens(what)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import yaml
 
-from benchmarks.beside.fleet import LABEL, Cluster, Place
-from benchmarks.beside.outputs import CONTEXT, is_deployed
+from benchmarks.comparison.fleet import LABEL, Cluster, Place
+from benchmarks.comparison.outputs import CONTEXT, is_deployed
 from benchmarks.scale.world import INJECTED, PACKAGES
 
 _NAMESPACES = {"ghost": "ghost", "guestbook": "default", "tenant": "tenant-name"}
