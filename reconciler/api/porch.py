@@ -1,4 +1,4 @@
-"""Kinds of Porch: PackageVariant and PackageVariantSet, and the PackageRevisionSet of this project.
+"""Kinds of Porch: PackageVariant and PackageVariantSet.
 
 The message texts are those of Porch, where Porch has one.
 """
@@ -795,12 +795,6 @@ def _merge_mappings(below: Any, above: Any) -> Any:
     return {**below, **{name: _merge_mappings(below.get(name), value) for name, value in above.items()}}
 
 
-class PackageRevisionSetSpec(ApiModel):
-    """The upstreams."""
-
-    upstreams: Annotated[tuple[UpstreamSpec, ...], *NOT_EMPTY] = Field(description="Packages and their revisions.")
-
-
 class PorchMetadata(Metadata):
     """Metadata of the object. Kubernetes defines its other fields."""
 
@@ -815,7 +809,9 @@ class PorchMetadata(Metadata):
             yield FieldIssue(f"{{path}} is invalid: {validate_dns_subdomain('')}", ("name",))
 
 
-class _PorchManifest(Manifest):
+class PorchManifest(Manifest):
+    """An object of Porch. Its name must be a DNS subdomain."""
+
     metadata: PorchMetadata = PorchMetadata()
 
     @classmethod
@@ -824,7 +820,7 @@ class _PorchManifest(Manifest):
         return {"metadata": {}, "spec": {}, **data}
 
 
-class PackageVariant(_PorchManifest):
+class PackageVariant(PorchManifest):
     """One upstream package on one target cluster."""
 
     api_versions: ClassVar = (PORCH_API_VERSION,)
@@ -833,7 +829,7 @@ class PackageVariant(_PorchManifest):
     spec: PackageVariantSpec
 
 
-class PackageVariantSet(_PorchManifest):
+class PackageVariantSet(PorchManifest):
     """Creates a PackageVariant for each target."""
 
     api_versions: ClassVar = ("config.porch.kpt.dev/v1alpha2",)
@@ -849,12 +845,3 @@ class PackageVariantSet(_PorchManifest):
     templates: ClassVar = SET_TEMPLATES
 
     spec: PackageVariantSetSpec
-
-
-class PackageRevisionSet(_PorchManifest):
-    """Upstreams for several PackageVariantSets."""
-
-    api_versions: ClassVar = ("reconciler.dev/v1alpha1",)
-    templates: ClassVar = SET_TEMPLATES
-
-    spec: PackageRevisionSetSpec

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconciler.api.manifest import read_manifest
-from reconciler.api.porch import PackageRevisionSet, PackageVariant
+from reconciler.api.porch import PackageVariant
+from reconciler.api.reconciler import PackageRevisionSet
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.catalog.manifests import is_namespaced

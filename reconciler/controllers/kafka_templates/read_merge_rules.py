@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from reconciler.api import strimzi
+from reconciler.api import reconciler as api
 from reconciler.api.manifest import read_manifest
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.kafka_templates.codes import TEMPLATE_RULE_INVALID
@@ -75,7 +75,7 @@ def read_merge_rules(catalog: Catalog) -> TemplateMergeRules:
 
 def read_merge_rule(rule_object: ConfigObject) -> tuple[TemplateMergeRule | None, tuple[Finding, ...]]:
     """Return a valid rule. Return None and all errors if the rule is invalid."""
-    result = read_manifest(strimzi.TemplateMergeRule, rule_object.data)
+    result = read_manifest(api.TemplateMergeRule, rule_object.data)
     if result.model is None:
         return None, create_field_findings(rule_object, result.errors, TEMPLATE_RULE_INVALID)
     spec = result.model.spec
@@ -86,7 +86,7 @@ def read_merge_rule(rule_object: ConfigObject) -> tuple[TemplateMergeRule | None
     return rule, ()
 
 
-def _create_side(side: strimzi.MergeRuleParent) -> RuleSide:
+def _create_side(side: api.MergeRuleParent) -> RuleSide:
     return RuleSide(side.api_group, side.kind, side.steps, side.called or side.kind.lower(), side.versions)
 
 

@@ -10,10 +10,10 @@ from reconciler.api.base import ReadResult
 from reconciler.api.porch import (
     PORCH_API_VERSION,
     ObjectSelection,
-    PackageRevisionSet,
     PackageVariantSetSpec,
     UpstreamSpec,
 )
+from reconciler.api.reconciler import PackageRevisionSet
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.cel import ExpressionLimits

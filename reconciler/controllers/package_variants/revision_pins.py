@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from reconciler.api.manifest import read_manifest
-from reconciler.api.porch import PackageRevisionSet, PackageVariant, UpstreamSpec
+from reconciler.api.porch import PackageVariant, UpstreamSpec
+from reconciler.api.reconciler import PackageRevisionSet
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.catalog.manifests import DEFAULT_NAMESPACE

@@ -16,12 +16,12 @@ from reconciler.api.manifest import read_manifest
 from reconciler.api.porch import (
     PORCH_API_VERSION,
     PORCH_TEMPLATES,
-    PackageRevisionSet,
     PackageVariantSet,
     PackageVariantSetSpec,
     PackageVariantSpec,
     UpstreamSpec,
 )
+from reconciler.api.reconciler import PackageRevisionSet
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.keyed_cache import IdentityCache, KeyedCache

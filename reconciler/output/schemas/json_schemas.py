@@ -32,8 +32,9 @@ from reconciler.api.kubeadmiral import (
     PropagationPolicy,
 )
 from reconciler.api.manifest import Manifest
-from reconciler.api.porch import PackageRevisionSet, PackageVariant, PackageVariantSet
-from reconciler.api.strimzi import Kafka, KafkaNodePool, TemplateMergeRule
+from reconciler.api.porch import PackageVariant, PackageVariantSet
+from reconciler.api.reconciler import PackageRevisionSet, TemplateMergeRule
+from reconciler.api.strimzi import Kafka, KafkaNodePool
 from reconciler.controllers.components.model import API_VERSION
 from reconciler.krm.objects import split_api_version
 from reconciler.krm.yaml import parse_yaml

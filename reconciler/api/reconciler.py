@@ -1,0 +1,135 @@
+"""Kinds of this project: PackageRevisionSet and TemplateMergeRule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, Field
+
+from reconciler.api.base import ApiModel, FieldIssue, issue
+from reconciler.api.field_types import NOT_EMPTY, NonEmptyText
+from reconciler.api.manifest import Manifest
+from reconciler.api.messages import MessageTemplates
+from reconciler.api.porch import SET_TEMPLATES, PorchManifest, UpstreamSpec
+from reconciler.krm.field_text import quote_value
+from reconciler.krm.yaml import DataPath
+
+RECONCILER_API_VERSION = "reconciler.dev/v1alpha1"
+
+
+class PackageRevisionSetSpec(ApiModel):
+    """The upstreams."""
+
+    upstreams: Annotated[tuple[UpstreamSpec, ...], *NOT_EMPTY] = Field(description="Packages and their revisions.")
+
+
+class PackageRevisionSet(PorchManifest):
+    """Upstreams for several PackageVariantSets."""
+
+    api_versions: ClassVar = (RECONCILER_API_VERSION,)
+    templates: ClassVar = SET_TEMPLATES
+
+    spec: PackageRevisionSetSpec
+
+
+_IDENTITY_FIELDS = ("apiVersion", "kind", "metadata")
+
+
+def _check_template_path(value: str) -> str:
+    steps = value.split(".")
+    if not all(steps) or steps[0] in _IDENTITY_FIELDS:
+        text = "must be the path of the template, such as spec.template, outside of apiVersion, kind and metadata"
+        raise issue(f"{{path}} {text}, not {quote_value(value)}")
+    return value
+
+
+class MergeRuleParent(ApiModel):
+    """The kind that contains the template for its children."""
+
+    api_group: str = Field("", description="API group of the kind. An empty value is the core group.")
+    kind: NonEmptyText = Field(description="The kind.")
+    versions: tuple[str, ...] = Field((), description="Versions of the kind. The default is all versions.")
+    path: Annotated[NonEmptyText, AfterValidator(_check_template_path)] = Field(
+        description="Field path of the template.", examples=["spec.template"]
+    )
+    called: str = Field("", description="Name in reports. The default is the kind in lower case.")
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue for Secrets, because status files, plans and explanations show the result of a merge."""
+        if data.get("kind") == "Secret" and not data.get("apiGroup"):
+            yield FieldIssue("{path} must not be Secret, because its values must not be shown", ("kind",))
+
+    @property
+    def steps(self) -> DataPath:
+        """The field path of the template."""
+        return tuple(self.path.split("."))
+
+
+class MergeRuleChild(MergeRuleParent):
+    """The kind that inherits the template."""
+
+    parent_label: NonEmptyText = Field(description="Label of a child that contains the name of its parent.")
+
+
+def _check_unique(names: tuple[str, ...]) -> tuple[str, ...]:
+    duplicates = sorted({name for name in names if names.count(name) > 1})
+    if duplicates:
+        raise issue(f"{{path}} must not contain {quote_value(duplicates[0])} twice")
+    return names
+
+
+_PropertyNames = Annotated[
+    tuple[str, ...], AfterValidator(_check_unique), Field(json_schema_extra={"uniqueItems": True})
+]
+
+
+class TemplateMergeRuleSpec(ApiModel):
+    """The two kinds and the inherited properties."""
+
+    blank_fields: ClassVar = ("nullMeans", "emptyMeans")
+
+    parent: MergeRuleParent
+    child: MergeRuleChild
+    properties: Annotated[_PropertyNames, *NOT_EMPTY] = Field(
+        description="Properties of the template that both kinds have."
+    )
+    parent_only: _PropertyNames = Field((), description="Properties of the template that only the parent has.")
+    null_means: Literal["inherit"] = Field("inherit", description="Meaning of null in a child.")
+    empty_means: Literal["reset"] = Field("reset", description="Meaning of {} in a child.")
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue for a kind that is its own parent, and for a shared property that only the parent has."""
+        parent, child = data.get("parent"), data.get("child")
+        if isinstance(parent, Mapping) and isinstance(child, Mapping):
+            kinds = [(side.get("apiGroup") or "", side.get("kind")) for side in (parent, child)]
+            if kinds[0] == kinds[1] and kinds[0][1]:
+                text = f"{{path}} must differ from the parent's kind {quote_value(kinds[0][1])}"
+                yield FieldIssue(text, ("child", "kind"))
+        shared, parent_only = _get_names(data, "properties"), _get_names(data, "parentOnly")
+        for name in sorted(shared & parent_only):
+            yield FieldIssue(
+                f"{{path}} must not contain {quote_value(name)}, which is also in properties", ("parentOnly",)
+            )
+
+
+def _get_names(data: Mapping[str, Any], field: str) -> set[str]:
+    names = data.get(field)
+    return {name for name in names if isinstance(name, str)} if isinstance(names, list) else set()
+
+
+class TemplateMergeRule(Manifest):
+    """Defines that a kind inherits the template of another kind, property by property."""
+
+    api_versions: ClassVar = (RECONCILER_API_VERSION,)
+    templates: ClassVar = MessageTemplates(
+        by_field={
+            (error_type, "properties"): "{path} must contain the properties that parent and child share"
+            for error_type in ("missing", "too_short")
+        }
+    )
+    scope: ClassVar = "cluster"
+
+    spec: TemplateMergeRuleSpec
