@@ -10,13 +10,13 @@ from reconciler.api.base import ReadResult
 from reconciler.api.manifest import read_manifest
 from reconciler.api.porch import (
     ObjectSelection,
-    PackageRevisionSet,
     PackageVariantSet,
     PackageVariantSetSpec,
     RepositoryEntry,
     RepositoryList,
     UpstreamSpec,
 )
+from reconciler.api.reconciler import PackageRevisionSet
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.package_variants.read_set import read_package_variant_set
 from reconciler.krm.names import validate_package_path
