@@ -19,7 +19,7 @@ import click
 
 from reconciler.cli.entry import commands
 from reconciler.output.findings.formats import format_findings_page
-from reconciler.reconcile.failures import ALL_CODES
+from reconciler.reconcile.codes import ALL_CODES
 from reconciler.settings import Settings
 
 PROJECT = Path(__file__).resolve().parents[1]

@@ -28,7 +28,7 @@ from reconciler.controllers.clusters.inventory import (
     read_inventory,
     read_known_clusters,
 )
-from reconciler.controllers.codes import NAME_NOT_USABLE, NO_DESTINATION
+from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.components.component_types import GeneratedKind
 from reconciler.controllers.components.component_types import list_generated_kinds as list_component_kinds
 from reconciler.controllers.components.controller import ComponentCache, ComponentControllerInputs, reconcile_components
@@ -90,7 +90,7 @@ from reconciler.planning.model.state import TargetState
 from reconciler.planning.model.targets import ReservedBranches, Target, find_conflicting_targets, find_target_conflicts
 from reconciler.planning.render.renderer import PackageRenderer
 from reconciler.planning.render.templates import TemplateMerger
-from reconciler.reconcile.failures import URL_REFUSED
+from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.remotes.ports import (
     FetchedUpstreams,
     OwnedPackages,
@@ -519,7 +519,7 @@ class CatalogServices:
                 urls[name] = resolve(repository.url)
             except GitError as error:
                 message = f"Repository {repository.key.name}: {error.message}"
-                refused.append(URL_REFUSED.finding(message, repository.location))
+                refused.append(PassCodes.URL_REFUSED.finding(message, repository.location))
         usable = {name: repository for name, repository in repositories.items() if name in urls}
         inventory = read_inventory(catalog, usable)
         fleet_clusters = [name for name, key in inventory.target_keys.items() if (key.group, key.kind) != _REPOSITORY]
@@ -642,7 +642,7 @@ def _remove_targetless_variants(result: ControllerResult, fleet: _FleetConfig, c
 
 def _create_missing_target_finding(cluster: ConfigObject, name: str) -> Finding:
     message = f"cluster {name} has no target for its packages: create a Repository for the cluster, or set `fleet.url`"
-    return NO_DESTINATION.finding(message, cluster.location)
+    return ControllerCodes.NO_DESTINATION.finding(message, cluster.location)
 
 
 def _build_fleet_target(cluster: ConfigObject, url: str, normalized_url: str) -> Target:
@@ -658,7 +658,7 @@ def _create_reserved_branch_finding(config_object: ConfigObject, branch: str, us
     message = (
         f'spec.git.branch "{branch}" is reserved: {use}; use another branch, such as clusters/{config_object.key.name}'
     )
-    return NAME_NOT_USABLE.finding(message, config_object.location_of(("spec", "git", "branch")))
+    return ControllerCodes.NAME_NOT_USABLE.finding(message, config_object.location_of(("spec", "git", "branch")))
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,16 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from reconciler.catalog.codes import DUPLICATE_OBJECT, FILE_UNREADABLE, NAME_MISSING, UNKNOWN_KIND
+from reconciler.catalog.codes import CatalogCodes
 from reconciler.catalog.files import BlobId, File, FileTree, parse_ignore_file
 from reconciler.catalog.known_kinds import PORCH_GROUP, suggest_kind
 from reconciler.catalog.manifests import DEFAULT_NAMESPACE, Manifest, is_local_config, list_manifests
-from reconciler.krm.findings import CODES as SHARED_CODES
-from reconciler.krm.findings import Finding, SourceLocation, create_internal_error_finding, index_codes_by_name
+from reconciler.krm.findings import CommonCodes, Finding, SourceLocation, create_internal_error_finding
 from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import ObjectKey, split_api_version
 from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, DataPath, Document, YamlError, YamlLimits, parse_yaml
 
-_YAML_CODES = index_codes_by_name(SHARED_CODES)
 # The reconciler reads every object of these API groups. An object of any other group is read only if it has a label
 # or annotation with a prefix of `_OWN_PREFIXES`.
 _CONFIG_GROUPS = frozenset({PORCH_GROUP, "core.kubeadmiral.io", "greenhouse.sap", "platform", "reconciler.dev"})
@@ -178,7 +176,7 @@ class Catalog:
 
         If not, an absent object is not considered deleted, because an unreadable file may contain the object.
         """
-        has_unnamed = any(finding.code == NAME_MISSING.name for finding in self.findings)
+        has_unnamed = any(finding.code == CatalogCodes.NAME_MISSING.name for finding in self.findings)
         return not (self.unreadable or self.unproven_deletions or has_unnamed)
 
     def contains(self, key: ObjectKey) -> bool:
@@ -259,7 +257,7 @@ class Catalog:
         findings = (
             finding
             for finding in self.findings
-            if not (finding.code == DUPLICATE_OBJECT.name and finding.location in resolved_locations)
+            if not (finding.code == CatalogCodes.DUPLICATE_OBJECT.name and finding.location in resolved_locations)
         )
         return replace(
             self,
@@ -307,7 +305,7 @@ def read_catalog(
     """
     cache = {} if cache is None else cache
     unreadable = [
-        UnreadableFile(path, FILE_UNREADABLE.finding(f"{path}: {reason}", SourceLocation(path)))
+        UnreadableFile(path, CatalogCodes.FILE_UNREADABLE.finding(f"{path}: {reason}", SourceLocation(path)))
         for path, reason in sorted((unreadable_paths or {}).items())
         if is_config_path(path) or _is_folder(path)
     ]
@@ -334,7 +332,7 @@ def _read_config_file(
                 return previous if previous and is_unchanged else _read_file(path, file.id, parsed, previous)
     except ScopeFailedError as error:
         return UnreadableFile(path, create_internal_error_finding(error.failure, SourceLocation(path)))
-    finding = _YAML_CODES[parsed.code].finding(
+    finding = CommonCodes.by_name[parsed.code].finding(
         f"{path}:{parsed.line}: {parsed.message}", SourceLocation(path, parsed.line)
     )
     return UnreadableFile(path, finding)
@@ -466,7 +464,7 @@ def _check_version(path: str, document: Document) -> Finding | None:
         return None
     reason = f"must be a string, not {data['apiVersion']!r}" if "apiVersion" in data else "is missing"
     message = f"the document of kind {data['kind']} is ignored, because apiVersion {reason}; did you mean {suggestion}?"
-    return UNKNOWN_KIND.finding(message, SourceLocation(path, document.line, data["kind"]))
+    return CatalogCodes.UNKNOWN_KIND.finding(message, SourceLocation(path, document.line, data["kind"]))
 
 
 def _would_have_effect(group: str, metadata: object) -> bool:
@@ -487,14 +485,14 @@ def _create_nameless_finding(path: str, document: Document, manifest: Manifest) 
     name = metadata.get("name") if isinstance(metadata, dict) else None
     actual = "but the field is missing" if name is None else f"not {name!r}"
     location = SourceLocation(path, line, manifest.kind or "", "/metadata/name")
-    return NAME_MISSING.finding(f"metadata.name must be a non-empty string, {actual}", location)
+    return CatalogCodes.NAME_MISSING.finding(f"metadata.name must be a non-empty string, {actual}", location)
 
 
 def _create_duplicate_finding(config_object: ConfigObject, copies: list[ConfigObject]) -> Finding:
     other_locations = ", ".join(f"{copy.file}:{copy.line}" for copy in copies if copy is not config_object)
     rule = f"{config_object.key} must be defined only once"
     message = f"{rule}; it is also defined at {other_locations}, and no definition has an effect"
-    return DUPLICATE_OBJECT.finding(message, config_object.location)
+    return CatalogCodes.DUPLICATE_OBJECT.finding(message, config_object.location)
 
 
 def _group_by_kind(objects: Mapping[ObjectKey, ConfigObject]) -> dict[tuple[str, str], tuple[ConfigObject, ...]]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.catalog.catalog import Catalog, ConfigObject, ConflictResolution, ParseCache, read_catalog
-from reconciler.catalog.codes import CLAIM_CONFLICT
+from reconciler.catalog.codes import CatalogCodes
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding
 from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, YamlLimits
@@ -90,7 +90,7 @@ class DefinitionConflict:
             f"{claim.key} is rejected: {holder.key} at {holder.file}:{holder.line} {self.reason}, was defined first,"
             f" and stays in effect; {_HAND_OVER_STEP}"
         )
-        return CLAIM_CONFLICT.finding(message, claim.location)
+        return CatalogCodes.CLAIM_CONFLICT.finding(message, claim.location)
 
 
 def find_duplicates(catalog: Catalog) -> Sequence[DefinitionConflict]:

@@ -6,15 +6,15 @@ library and the RE2 library are imported at the first use, because these imports
 
 from reconciler.cel.budget import ExpressionBudget, ExpressionLimits
 from reconciler.cel.environment import CelEnvironment, CelProgram, evaluate_string, load_parser
-from reconciler.cel.errors import CODES, BudgetExceededError, ExpressionError
+from reconciler.cel.errors import BudgetExceededError, CelCodes, ExpressionError
 from reconciler.cel.timestamps import Duration, Timestamp
 from reconciler.cel.values import EMPTY_OPTIONAL, OMIT, CelOptional, CelType, Uint
 
 __all__ = [
-    "CODES",
     "EMPTY_OPTIONAL",
     "OMIT",
     "BudgetExceededError",
+    "CelCodes",
     "CelEnvironment",
     "CelOptional",
     "CelProgram",

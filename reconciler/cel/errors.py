@@ -2,116 +2,40 @@
 
 from __future__ import annotations
 
-from reconciler.krm.findings import FindingCode, FindingScope, Severity
+from reconciler.krm.findings import CodeTable, error
 
-CODES = (
-    CEL_ARGUMENT := FindingCode(
-        "CelArgument",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "An argument in an expression has an invalid value.",
-    ),
-    CEL_ARITHMETIC := FindingCode(
-        "CelArithmetic",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "An expression divides by zero, or a number is outside of the range of its type.",
-    ),
-    CEL_ARROW_FUNCTION := FindingCode(
-        "CelArrowFunction",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "An expression contains an arrow function, which CEL does not support.",
-    ),
-    CEL_BUDGET := FindingCode(
-        "CelBudget",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "The evaluation of an expression needs more steps or bytes than allowed.",
-    ),
-    CEL_CONVERSION := FindingCode(
-        "CelConversion", Severity.ERROR, FindingScope.OBJECT, "A value in an expression cannot be converted."
-    ),
-    CEL_DUPLICATE_KEY := FindingCode(
-        "CelDuplicateKey", Severity.ERROR, FindingScope.OBJECT, "A map in an expression contains a key twice."
-    ),
-    CEL_INDEX := FindingCode(
-        "CelIndex",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "An index in an expression is outside of the list or string.",
-    ),
-    CEL_NESTING := FindingCode(
-        "CelNesting",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "Comprehensions in an expression are nested more deeply than allowed.",
-    ),
-    CEL_NO_OVERLOAD := FindingCode(
-        "CelNoOverload",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "An operator or function in an expression does not accept values of these types.",
-    ),
-    CEL_NO_SUCH_KEY := FindingCode(
-        "CelNoSuchKey", Severity.ERROR, FindingScope.OBJECT, "An expression reads a map key that does not exist."
-    ),
-    CEL_NONE := FindingCode(
-        "CelNone",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "An expression reads the value of an empty optional.",
-    ),
-    CEL_NOT_STRING := FindingCode(
-        "CelNotString",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "The result of an expression must be a string, but has another type.",
-    ),
-    CEL_REGEX := FindingCode(
-        "CelRegex", Severity.ERROR, FindingScope.OBJECT, "A pattern in an expression is not an RE2 regular expression."
-    ),
-    CEL_SYNTAX := FindingCode(
-        "CelSyntax", Severity.ERROR, FindingScope.OBJECT, "The text of an expression is not CEL."
-    ),
-    CEL_TOO_DEEP := FindingCode(
-        "CelTooDeep",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "An expression, or a value that it uses, is nested too deeply.",
-    ),
-    CEL_TOO_LONG := FindingCode(
-        "CelTooLong",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "An expression has more characters than allowed.",
-    ),
-    CEL_UNDECLARED := FindingCode(
-        "CelUndeclared",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "An expression uses a variable that is not declared.",
-    ),
-    CEL_UNDEFINED_FIELD := FindingCode(
-        "CelUndefinedField",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "An expression reads a field that is not declared.",
-    ),
-    CEL_UNKNOWN_FUNCTION := FindingCode(
-        "CelUnknownFunction",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "An expression calls a function that does not exist, or calls a function with a wrong number of arguments.",
-    ),
-)
+
+class CelCodes(CodeTable):
+    """Finding codes of errors in CEL expressions."""
+
+    CEL_ARGUMENT = error("An argument in an expression has an invalid value.")
+    CEL_ARITHMETIC = error("An expression divides by zero, or a number is outside of the range of its type.")
+    CEL_ARROW_FUNCTION = error("An expression contains an arrow function, which CEL does not support.")
+    CEL_BUDGET = error("The evaluation of an expression needs more steps or bytes than allowed.")
+    CEL_CONVERSION = error("A value in an expression cannot be converted.")
+    CEL_DUPLICATE_KEY = error("A map in an expression contains a key twice.")
+    CEL_INDEX = error("An index in an expression is outside of the list or string.")
+    CEL_NESTING = error("Comprehensions in an expression are nested more deeply than allowed.")
+    CEL_NONE = error("An expression reads the value of an empty optional.")
+    CEL_NOT_STRING = error("The result of an expression must be a string, but has another type.")
+    CEL_NO_OVERLOAD = error("An operator or function in an expression does not accept values of these types.")
+    CEL_NO_SUCH_KEY = error("An expression reads a map key that does not exist.")
+    CEL_REGEX = error("A pattern in an expression is not an RE2 regular expression.")
+    CEL_SYNTAX = error("The text of an expression is not CEL.")
+    CEL_TOO_DEEP = error("An expression, or a value that it uses, is nested too deeply.")
+    CEL_TOO_LONG = error("An expression has more characters than allowed.")
+    CEL_UNDECLARED = error("An expression uses a variable that is not declared.")
+    CEL_UNDEFINED_FIELD = error("An expression reads a field that is not declared.")
+    CEL_UNKNOWN_FUNCTION = error(
+        "An expression calls a function that does not exist, or calls a function with a wrong number of arguments."
+    )
 
 
 class ExpressionError(ValueError):
     """An expression that cannot be compiled or evaluated.
 
     Attributes:
-        code: Name of a finding code in `CODES`.
+        code: Name of a finding code in `CelCodes`.
         message: The message without the position.
         expression: The whole text of the expression.
         line: Line number of the error in the expression, from 1.

@@ -14,7 +14,7 @@ import click
 
 from reconciler.catalog.files import FileTree
 from reconciler.cli.exit_codes import CannotRunError
-from reconciler.controllers.package_variants.codes import LINK_SKIPPED
+from reconciler.controllers.package_variants.codes import VariantCodes
 from reconciler.git.upstream_packages import UpstreamPackages
 from reconciler.git.url import parse_url
 from reconciler.krm.findings import Finding, SourceLocation
@@ -48,7 +48,7 @@ def print_fetching(url: str) -> None:
 def find_skipped_paths(upstreams: UpstreamPackages) -> tuple[Finding, ...]:
     """Return a finding for each symbolic link and submodule of the upstream packages, because they are not copied."""
     message = "symbolic links and submodules are not copied; the package does not contain this path"
-    return tuple(LINK_SKIPPED.finding(message, SourceLocation(path)) for path in upstreams.skipped_paths)
+    return tuple(VariantCodes.LINK_SKIPPED.finding(message, SourceLocation(path)) for path in upstreams.skipped_paths)
 
 
 _REPOSITORY_END = re.compile(r"\.git(?=/|@|$)")

@@ -33,7 +33,7 @@ from reconciler.output.findings.code_scanning import (
     format_located_findings,
     locate_findings,
 )
-from reconciler.reconcile.failures import ALL_CODES
+from reconciler.reconcile.codes import ALL_CODES
 
 _FORMATS = ["text", "json", "sarif", "gitlab"]
 

@@ -14,11 +14,11 @@ from posixpath import dirname
 from typing import Any, TypeVar
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
-from reconciler.catalog.codes import UNKNOWN_KIND
+from reconciler.catalog.codes import CatalogCodes
 from reconciler.catalog.definition_conflicts import DefinitionConflict, get_claimed_git_location, group_duplicate_names
 from reconciler.catalog.known_kinds import KNOWN_KINDS, PORCH_GROUP, find_known_group, suggest_kind
 from reconciler.controllers.clusters.inventory import CLUSTER_KINDS
-from reconciler.controllers.codes import KAFKA_NOT_PLACED
+from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.components.model import BINDING
 from reconciler.controllers.components.model import GROUP as COMPONENTS
 from reconciler.controllers.components.readers import read_binding
@@ -166,7 +166,7 @@ def _create_unknown_kind_finding(group: str, kind: str, objects: Sequence[Config
         f"kind {kind} of {group} is unknown, and no object places or injects {first.key}"
         f"{hint}{known_kinds}{other_locations}"
     )
-    return UNKNOWN_KIND.finding(message, first.location_of(("kind",)))
+    return CatalogCodes.UNKNOWN_KIND.finding(message, first.location_of(("kind",)))
 
 
 def _create_placement_finding(manifest: ConfigObject) -> Finding:
@@ -174,7 +174,7 @@ def _create_placement_finding(manifest: ConfigObject) -> Finding:
         f"{manifest.key} is placed on no cluster; name clusters in metadata.annotations.{CLUSTERS_ANNOTATION}, or a"
         " propagation policy in a label"
     )
-    return KAFKA_NOT_PLACED.finding(message, manifest.location)
+    return ControllerCodes.KAFKA_NOT_PLACED.finding(message, manifest.location)
 
 
 def _create_usage_test(catalog: Catalog) -> _IsUsed:

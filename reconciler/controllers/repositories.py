@@ -8,8 +8,8 @@ from typing import Any
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
-from reconciler.controllers.codes import NAME_NOT_USABLE, REPOSITORY_INVALID
-from reconciler.krm.findings import CREDENTIAL_IN_URL, Finding, FindingCode, SourceLocation
+from reconciler.controllers.codes import ControllerCodes
+from reconciler.krm.findings import CommonCodes, Finding, FindingCode, SourceLocation
 from reconciler.krm.names import validate_ref_name
 from reconciler.krm.objects import ObjectKey
 from reconciler.redaction import has_credentials, redact_url
@@ -83,14 +83,14 @@ def read_repository(manifest: ConfigObject) -> Repository | list[Finding]:
     branch = git.get("branch") or (f"clusters/{manifest.key.name}" if deployment else "main")
     if error := validate_ref_name(branch):
         message = f'spec.git.branch "{branch}" is invalid: {error}'
-        return [_create_finding(manifest, ("spec", "git", "branch"), message, NAME_NOT_USABLE)]
+        return [_create_finding(manifest, ("spec", "git", "branch"), message, ControllerCodes.NAME_NOT_USABLE)]
     directory = (git.get("directory") or "").strip("/")
     tag_prefix = git.get("tagPrefix")
     prefix = (f"{manifest.key.name}/" if deployment else "") if tag_prefix is None else tag_prefix
     # A tag starts with the prefix, and continues with a package path and a revision. "x" represents this second part.
     if error := validate_ref_name(f"{prefix}x"):
         message = f'spec.git.tagPrefix "{prefix}" is invalid: {error}'
-        return [_create_finding(manifest, ("spec", "git", "tagPrefix"), message, NAME_NOT_USABLE)]
+        return [_create_finding(manifest, ("spec", "git", "tagPrefix"), message, ControllerCodes.NAME_NOT_USABLE)]
     return Repository(
         manifest.key,
         git["repo"],
@@ -126,7 +126,7 @@ def _find_text_errors(manifest: ConfigObject, git: Mapping[str, Any]) -> list[Fi
             f'spec.git.repo must not contain a user name, password or token. Write "{redact_url(repo)}";'
             " put the credentials into the file of the setting `git.credentials_file`. In a path, write @ as %40"
         )
-        errors.append(_create_finding(manifest, ("spec", "git", "repo"), message, CREDENTIAL_IN_URL))
+        errors.append(_create_finding(manifest, ("spec", "git", "repo"), message, CommonCodes.CREDENTIAL_IN_URL))
     directory = git.get("directory")
     if isinstance(directory, str) and ".." in directory.split("/"):
         message = f'spec.git.directory must not contain "..", and is "{directory}"'
@@ -156,6 +156,6 @@ def _find_spec_errors(manifest: ConfigObject, spec: Mapping[str, Any]) -> list[F
 
 
 def _create_finding(
-    manifest: ConfigObject, path: tuple[str, ...], message: str, code: FindingCode = REPOSITORY_INVALID
+    manifest: ConfigObject, path: tuple[str, ...], message: str, code: FindingCode = ControllerCodes.REPOSITORY_INVALID
 ) -> Finding:
     return code.finding(message, manifest.location_of(path))

@@ -11,7 +11,7 @@ from posixpath import basename
 from typing import Any
 
 from reconciler.catalog.files import FileTree
-from reconciler.controllers.codes import SECRET_IN_BRANCH
+from reconciler.controllers.codes import ControllerCodes
 from reconciler.krm.findings import Finding, FindingCode, Severity, SourceLocation, upgrade_to_error
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
@@ -97,7 +97,7 @@ def _find_secrets_in_resource(resource: PackageResource, path: DataPath, item: K
             f"{' and '.join(fields)} of a Secret must be empty:"
             " everyone with read access to the branch can read the values"
         )
-        yield SECRET_IN_BRANCH.finding(message, _locate(resource, item.key, field_path))
+        yield ControllerCodes.SECRET_IN_BRANCH.finding(message, _locate(resource, item.key, field_path))
 
 
 def _has_values(field: object) -> bool:

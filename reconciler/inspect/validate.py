@@ -36,13 +36,8 @@ from reconciler.planning.decide.target_plan import DecidedTarget
 from reconciler.planning.model.outcomes import Blocked, Draft, PackageOutcome, PackageRender
 from reconciler.planning.model.state import TargetState
 from reconciler.planning.model.targets import Target
-from reconciler.reconcile.failures import (
-    REPOSITORY_UNREACHABLE,
-    URL_REFUSED,
-    IsolatedSteps,
-    error_finding,
-    log_failures,
-)
+from reconciler.reconcile.codes import PassCodes
+from reconciler.reconcile.failures import IsolatedSteps, error_finding, log_failures
 from reconciler.reconcile.pass_context import find_unread_targets
 from reconciler.reconcile.reconcile_pass import plan_config_proposal, plan_fleet
 from reconciler.reconcile.remotes.remotes import Remotes
@@ -198,14 +193,14 @@ def check_settings_repositories(remotes: Remotes, services: PassServices) -> tup
 
 def _check_settings_repository(setting: str, url: str | GitError, remotes: Remotes) -> Finding | None:
     if isinstance(url, GitError):
-        return URL_REFUSED.finding(
+        return PassCodes.URL_REFUSED.finding(
             f"the repository of the setting `{setting}` cannot be used: {url.full_message}",
             SourceLocation(pointer=setting),
         )
     error = remotes.failures.get(url)
     if error is None:
         return None
-    return REPOSITORY_UNREACHABLE.finding(
+    return PassCodes.REPOSITORY_UNREACHABLE.finding(
         f"the repository of the setting `{setting}` cannot be read: {error.full_message}",
         SourceLocation(pointer=setting),
     )
@@ -242,7 +237,11 @@ def _check_target(target: Target, remotes: Remotes, services: PassServices) -> t
     error = remotes.failures.get(target.url)
     if error is None or target.url in services.list_settings_urls().values():
         return ()
-    return (error_finding(error, REPOSITORY_UNREACHABLE, f"{target.title}: {error.full_message}", target.location),)
+    return (
+        error_finding(
+            error, PassCodes.REPOSITORY_UNREACHABLE, f"{target.title}: {error.full_message}", target.location
+        ),
+    )
 
 
 def _run_lint(findings: Sequence[Finding], lint: Callable[[], tuple[Finding, ...]]) -> tuple[Finding, ...]:

@@ -35,7 +35,7 @@ from reconciler.output.explain.verification import (
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.planning.attribution.re_render import ReRenderedPackage
-from reconciler.planning.model.codes import FUNCTION_UNAVAILABLE
+from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.targets import Target
 from reconciler.planning.render.renderer import RENDERED_CONDITION
 from reconciler.reconcile.remotes.repository import Remote
@@ -355,7 +355,9 @@ def _find_unknowable_reason(package: CommittedPackage, re_rendered: ReRenderedPa
     """
     if errors := select_errors(re_rendered.rendered.findings):
         return f"a re-render with the recorded config fails: {errors[0].message}"
-    unavailable = [finding for finding in re_rendered.rendered.findings if finding.code == FUNCTION_UNAVAILABLE.name]
+    unavailable = [
+        finding for finding in re_rendered.rendered.findings if finding.code == PlanningCodes.FUNCTION_UNAVAILABLE.name
+    ]
     if unavailable and package.recorded.conditions.get(RENDERED_CONDITION) == "True":
         return unavailable[0].message
     if TEXTS_UNKNOWN_NOTE in re_rendered.notes:

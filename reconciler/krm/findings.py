@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import ClassVar
 
 from reconciler.krm.internal_errors import InternalFailure
 from reconciler.redaction import redact_urls
@@ -119,6 +120,42 @@ class FindingCode:
         return Finding(self.name, truncate_message(redact_urls(message)), location, self.severity)
 
 
+def index_codes_by_name(codes: Iterable[FindingCode]) -> Mapping[str, FindingCode]:
+    """Return a mapping from the name of each finding code to the finding code."""
+    return {code.name: code for code in codes}
+
+
+def error(description: str, scope: FindingScope = FindingScope.OBJECT) -> FindingCode:
+    """Return a finding code with severity error. Its `CodeTable` sets the name."""
+    return FindingCode("", Severity.ERROR, scope, description)
+
+
+def warning(description: str, scope: FindingScope = FindingScope.OBJECT) -> FindingCode:
+    """Return a finding code with severity warning. Its `CodeTable` sets the name."""
+    return FindingCode("", Severity.WARNING, scope, description)
+
+
+def info(description: str, scope: FindingScope = FindingScope.OBJECT) -> FindingCode:
+    """Return a finding code with severity info. Its `CodeTable` sets the name."""
+    return FindingCode("", Severity.INFO, scope, description)
+
+
+class CodeTable:
+    """Base of the tables of finding codes. A table is a class, and its attributes are the finding codes.
+
+    The name of a finding code is the name of its attribute in CamelCase: `ADDON_EMPTY` has the name `AddonEmpty`.
+    """
+
+    by_name: ClassVar[Mapping[str, FindingCode]] = {}
+    """The finding codes of the table, by name."""
+
+    def __init_subclass__(cls) -> None:
+        codes = {name: code for name, code in vars(cls).items() if isinstance(code, FindingCode)}
+        for attribute, code in codes.items():
+            setattr(cls, attribute, replace(code, name=attribute.title().replace("_", "")))
+        cls.by_name = index_codes_by_name(getattr(cls, attribute) for attribute in codes)
+
+
 def downgrade_to_warning(finding: Finding) -> Finding:
     """Return a copy of an error with severity warning. Return a warning or an info unchanged."""
     return replace(finding, severity=Severity.WARNING) if finding.severity is Severity.ERROR else finding
@@ -127,11 +164,6 @@ def downgrade_to_warning(finding: Finding) -> Finding:
 def upgrade_to_error(finding: Finding) -> Finding:
     """Return a copy of any finding with severity error."""
     return replace(finding, severity=Severity.ERROR)
-
-
-def index_codes_by_name(codes: Iterable[FindingCode]) -> Mapping[str, FindingCode]:
-    """Return a mapping from the name of each finding code to the finding code."""
-    return {code.name: code for code in codes}
 
 
 def select_errors(findings: tuple[Finding, ...] | list[Finding]) -> tuple[Finding, ...]:
@@ -161,63 +193,27 @@ def set_package_location(findings: Iterable[Finding], package: str, owner: str) 
     )
 
 
-CODES = (
-    CREDENTIAL_IN_URL := FindingCode(
-        "CredentialInUrl",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "The URL of a repository contains a user name, a password or a token. The message does not contain these "
-        "credentials.",
-    ),
-    INTERNAL_ERROR := FindingCode(
-        "InternalError",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "An unexpected exception stopped the processing of one file, object, package, target or remote. Its "
-        "published content and its drafts stay unchanged. All other processing continues. The log contains "
-        "the traceback.",
-    ),
-    YAML_ALIASES := FindingCode(
-        "YamlAliases",
-        Severity.ERROR,
-        FindingScope.FILE,
-        "An alias has no anchor, contains itself, or expands to more nodes than the limit allows.",
-    ),
-    YAML_DOCUMENTS := FindingCode(
-        "YamlDocuments", Severity.ERROR, FindingScope.FILE, "A file contains more documents than the limit allows."
-    ),
-    YAML_DUPLICATE_KEY := FindingCode(
-        "YamlDuplicateKey", Severity.ERROR, FindingScope.FILE, "A mapping contains a key twice."
-    ),
-    YAML_ENCODING := FindingCode("YamlEncoding", Severity.ERROR, FindingScope.FILE, "A file is not UTF-8 text."),
-    YAML_KEY := FindingCode("YamlKey", Severity.ERROR, FindingScope.FILE, "A key of a mapping is not a string."),
-    YAML_MERGE := FindingCode(
-        "YamlMerge",
-        Severity.ERROR,
-        FindingScope.FILE,
-        "The value of a merge key `<<` is not a mapping or a list of mappings.",
-    ),
-    YAML_SYNTAX := FindingCode(
-        "YamlSyntax",
-        Severity.ERROR,
-        FindingScope.FILE,
-        "A file is not valid YAML, or a `.json` file is not valid JSON.",
-    ),
-    YAML_TAG := FindingCode(
-        "YamlTag",
-        Severity.ERROR,
-        FindingScope.FILE,
-        "A tag is not supported, or its value does not have the type of the tag.",
-    ),
-    YAML_TOO_DEEP := FindingCode(
-        "YamlTooDeep", Severity.ERROR, FindingScope.FILE, "A file is nested more deeply than the limit allows."
-    ),
-    YAML_TOO_LARGE := FindingCode(
-        "YamlTooLarge", Severity.ERROR, FindingScope.FILE, "A file is larger than the limit allows."
-    ),
-)
+class CommonCodes(CodeTable):
+    """Finding codes that all parts of the program use."""
+
+    CREDENTIAL_IN_URL = error("The URL of a repository contains a user name, a password or a token.")
+    INTERNAL_ERROR = error(
+        "An unexpected exception stopped one file, object, package, target or remote. The log has the traceback."
+    )
+    YAML_ALIASES = error(
+        "An alias has no anchor, contains itself, or expands to more nodes than the limit allows.", FindingScope.FILE
+    )
+    YAML_DOCUMENTS = error("A file contains more documents than the limit allows.", FindingScope.FILE)
+    YAML_DUPLICATE_KEY = error("A mapping contains a key twice.", FindingScope.FILE)
+    YAML_ENCODING = error("A file is not UTF-8 text.", FindingScope.FILE)
+    YAML_KEY = error("A key of a mapping is not a string.", FindingScope.FILE)
+    YAML_MERGE = error("The value of a merge key `<<` is not a mapping or a list of mappings.", FindingScope.FILE)
+    YAML_SYNTAX = error("A file is not valid YAML, or a `.json` file is not valid JSON.", FindingScope.FILE)
+    YAML_TAG = error("A tag is not supported, or its value does not have the type of the tag.", FindingScope.FILE)
+    YAML_TOO_DEEP = error("A file is nested more deeply than the limit allows.", FindingScope.FILE)
+    YAML_TOO_LARGE = error("A file is larger than the limit allows.", FindingScope.FILE)
 
 
 def create_internal_error_finding(failure: InternalFailure, location: SourceLocation | None = None) -> Finding:
     """Create the finding for an unexpected exception that stopped the processing of one scope, e.g. one object."""
-    return replace(INTERNAL_ERROR.finding(failure.message, location or SourceLocation()), failure=failure)
+    return replace(CommonCodes.INTERNAL_ERROR.finding(failure.message, location or SourceLocation()), failure=failure)

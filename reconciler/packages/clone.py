@@ -13,7 +13,7 @@ from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.yaml import Document, FormattingSource, YamlError, parse_yaml
 from reconciler.krm.yaml.emit import format_scalar
 from reconciler.memory import cached
-from reconciler.packages.codes import MERGE_COMMENTS_SKIPPED
+from reconciler.packages.codes import PackageCodes
 from reconciler.packages.kptfile import KPTFILE, Kptfile, KptfileUpstream, Profile, create_kptfile
 from reconciler.packages.package import Package, PackageResource
 from reconciler.packages.parsing import ParseFailure, parse_cached
@@ -100,7 +100,7 @@ def _set_identifier(document: Document, resource: PackageResource) -> Document:
 
 def _create_skipped_file_finding(path: str, reason: ParseFailure) -> Finding:
     text = f"no merge comments are added to this file, because it cannot be parsed: {reason.message}"
-    return MERGE_COMMENTS_SKIPPED.finding(text, SourceLocation(path, reason.line))
+    return PackageCodes.MERGE_COMMENTS_SKIPPED.finding(text, SourceLocation(path, reason.line))
 
 
 # Maximum number of cached clones. Clones are cached, because most clusters use the same clone of an upstream package.

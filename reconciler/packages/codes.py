@@ -2,75 +2,28 @@
 
 from __future__ import annotations
 
-from reconciler.krm.findings import FindingCode, FindingScope, Severity
+from reconciler.krm.findings import CodeTable, FindingScope, error, warning
 
-CODES = (
-    DUPLICATE_RESOURCE := FindingCode(
-        "DuplicateResource",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "A file contains the same resource twice. Its resources cannot be merged.",
-    ),
-    FAST_FORWARD_LOCAL_CHANGES := FindingCode(
-        "FastForwardLocalChanges",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "A package with the update strategy fast-forward has local changes.",
-    ),
-    KPTFILE_DEPRECATED := FindingCode(
-        "KptfileDeprecated", Severity.ERROR, FindingScope.PACKAGE, "A Kptfile has an old schema version."
-    ),
-    KPTFILE_INVALID := FindingCode(
-        "KptfileInvalid", Severity.ERROR, FindingScope.PACKAGE, "A field of a Kptfile has an invalid value."
-    ),
-    KPTFILE_MISSING := FindingCode("KptfileMissing", Severity.ERROR, FindingScope.PACKAGE, "A package has no Kptfile."),
-    KPTFILE_SYNTAX := FindingCode(
-        "KptfileSyntax",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "A Kptfile is not valid YAML, or does not contain exactly one mapping.",
-    ),
-    KPTFILE_UNKNOWN := FindingCode(
-        "KptfileUnknown",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "A file with the name Kptfile contains another kind of object.",
-    ),
-    MERGE_COMMENTS_SKIPPED := FindingCode(
-        "MergeCommentsSkipped",
-        Severity.WARNING,
-        FindingScope.PACKAGE,
-        "A file has no merge comments, because it cannot be parsed.",
-    ),
-    MERGE_IMPOSSIBLE := FindingCode(
-        "MergeImpossible", Severity.ERROR, FindingScope.PACKAGE, "A resource cannot be merged."
-    ),
-    NO_ORIGIN := FindingCode(
-        "NoOrigin",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "A subpackage cannot be merged, because the upstream package did not contain its files when the package was "
-        "cloned.",
-    ),
-    PACKAGE_CONTEXT := FindingCode(
-        "PackageContext", Severity.ERROR, FindingScope.PACKAGE, "The package context is missing or invalid."
-    ),
-    SUBPACKAGE_ADDED_TWICE := FindingCode(
-        "SubpackageAddedTwice",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "A subpackage was added both upstream and locally, with different content.",
-    ),
-    SUBPACKAGE_DEPTH := FindingCode(
-        "SubpackageDepth",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "Subpackages with their own upstreams are nested too deeply.",
-    ),
-    UPSTREAM_MISSING := FindingCode(
-        "UpstreamMissing",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "A package cannot be updated, because its Kptfile has no upstream.",
-    ),
-)
+PACKAGE = FindingScope.PACKAGE
+
+
+class PackageCodes(CodeTable):
+    """Finding codes for errors and warnings about the content of one package."""
+
+    DUPLICATE_RESOURCE = error("A file contains the same resource twice. Its resources cannot be merged.", PACKAGE)
+    FAST_FORWARD_LOCAL_CHANGES = error("A package with the update strategy fast-forward has local changes.", PACKAGE)
+    KPTFILE_DEPRECATED = error("A Kptfile has an old schema version.", PACKAGE)
+    KPTFILE_INVALID = error("A field of a Kptfile has an invalid value.", PACKAGE)
+    KPTFILE_MISSING = error("A package has no Kptfile.", PACKAGE)
+    KPTFILE_SYNTAX = error("A Kptfile is not valid YAML, or does not contain exactly one mapping.", PACKAGE)
+    KPTFILE_UNKNOWN = error("A file with the name Kptfile contains another kind of object.", PACKAGE)
+    MERGE_COMMENTS_SKIPPED = warning("A file has no merge comments, because it cannot be parsed.", PACKAGE)
+    MERGE_IMPOSSIBLE = error("A resource cannot be merged.", PACKAGE)
+    NO_ORIGIN = error(
+        "A subpackage cannot be merged, because upstream did not contain its files when the package was cloned.",
+        PACKAGE,
+    )
+    PACKAGE_CONTEXT = error("The package context is missing or invalid.", PACKAGE)
+    SUBPACKAGE_ADDED_TWICE = error("A subpackage was added both upstream and locally, with different content.", PACKAGE)
+    SUBPACKAGE_DEPTH = error("Subpackages with their own upstreams are nested too deeply.", PACKAGE)
+    UPSTREAM_MISSING = error("A package cannot be updated, because its Kptfile has no upstream.", PACKAGE)

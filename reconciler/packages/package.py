@@ -13,10 +13,10 @@ from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Any
 
 from reconciler.catalog.files import FileTree, parse_ignore_file
-from reconciler.krm.findings import YAML_SYNTAX, Finding, SourceLocation
+from reconciler.krm.findings import CommonCodes, Finding, SourceLocation
 from reconciler.krm.yaml import Document, YamlFile
 from reconciler.memory import cached
-from reconciler.packages.codes import KPTFILE_MISSING
+from reconciler.packages.codes import PackageCodes
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.packages.parsing import ParseFailure, parse_cached, parse_json_cached
 from reconciler.packages.resource import KrmResource
@@ -157,7 +157,7 @@ class Package:
         """
         path = join_path(package, KPTFILE)
         if path not in self.files:
-            return (KPTFILE_MISSING.finding(f"a package must have a {KPTFILE}", SourceLocation(path)),)
+            return (PackageCodes.KPTFILE_MISSING.finding(f"a package must have a {KPTFILE}", SourceLocation(path)),)
         return read_kptfile(self.files[path].data, path)
 
     @cached_property
@@ -197,7 +197,7 @@ class Package:
             parsed = parse_resources(package, path, content)
             if isinstance(parsed, ParseFailure):
                 message = f"the file must be {'JSON' if path.endswith('.json') else 'YAML'}: {parsed.message}"
-                findings.append(YAML_SYNTAX.finding(message, SourceLocation(path, parsed.line)))
+                findings.append(CommonCodes.YAML_SYNTAX.finding(message, SourceLocation(path, parsed.line)))
             else:
                 resources += parsed
         return tuple(resources), tuple(findings)

@@ -10,7 +10,7 @@ from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.yaml import Document, YamlFile, emit
 from reconciler.memory import cached
-from reconciler.packages.codes import PACKAGE_CONTEXT
+from reconciler.packages.codes import PackageCodes
 from reconciler.packages.kptfile import Profile
 from reconciler.packages.parsing import ParseFailure, edit_document, parse_cached
 from reconciler.packages.resource import LOCAL_CONFIG
@@ -145,4 +145,4 @@ def _replace_data(files: FileTree, context: _ContextDocument, data: Mapping[str,
 
 
 def _create_finding(message: str, line: int = 0) -> Finding:
-    return PACKAGE_CONTEXT.finding(message, SourceLocation(PACKAGE_CONTEXT_FILE, line))
+    return PackageCodes.PACKAGE_CONTEXT.finding(message, SourceLocation(PACKAGE_CONTEXT_FILE, line))

@@ -12,7 +12,7 @@ from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.internal_errors import isolation_boundary
 from reconciler.krm.yaml import Document
 from reconciler.memory import cached
-from reconciler.packages.codes import KPTFILE_INVALID
+from reconciler.packages.codes import PackageCodes
 from reconciler.packages.functions.function import (
     FunctionConfig,
     FunctionContext,
@@ -509,7 +509,7 @@ def _find_config_path_findings(package: Package, path: str, kptfile: Kptfile) ->
                 pointer = f"pipeline.{stage}[{index}].configPath"
                 line = kptfile.document.find_line(("pipeline", stage, index, "configPath"))
                 location = SourceLocation(join_path(path, "Kptfile"), line, pointer=pointer)
-                yield KPTFILE_INVALID.finding(f"{pointer}: {error}", location)
+                yield PackageCodes.KPTFILE_INVALID.finding(f"{pointer}: {error}", location)
 
 
 def _find_config_path_error(package: Package, path: str, config_path: str) -> str:

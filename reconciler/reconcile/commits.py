@@ -42,8 +42,8 @@ from reconciler.planning.layout.refs import (
 from reconciler.planning.model.outcomes import Draft
 from reconciler.planning.model.state import DraftBranch, TargetState, serialize_state, serialize_state_changes
 from reconciler.planning.model.targets import Target
+from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.event_log import log
-from reconciler.reconcile.failures import TAG_FAILED, TAG_REFUSED, TAG_TAKEN
 from reconciler.reconcile.remotes.repository import Remote
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, kept_ref, proposed_ref
@@ -420,9 +420,11 @@ class RevisionTagger:
             statuses = self._create_tags(remote, requests)
             has_recorded = self._record_tags(remote, requests, statuses)
         except GitError as error:
-            failure = _TagFailure(TAG_FAILED, error.full_message)
+            failure = _TagFailure(PassCodes.REVISION_TAG_FAILED, error.full_message)
             return TagResult(tuple(_build_findings(requests, [failure] * len(requests))), has_failed=True)
-        has_failed = any(isinstance(status, _TagFailure) and status.code == TAG_FAILED for status in statuses)
+        has_failed = any(
+            isinstance(status, _TagFailure) and status.code == PassCodes.REVISION_TAG_FAILED for status in statuses
+        )
         return TagResult(tuple(_build_findings(requests, statuses)), has_recorded or None in statuses, has_failed)
 
     def _create_tags(self, remote: Remote, requests: Sequence[_TagRequest]) -> list[_TagStatus]:
@@ -439,13 +441,13 @@ class RevisionTagger:
     def _find_tag(self, remote: Remote, request: _TagRequest) -> _TagStatus:
         """Return the existing tag, or the reason why the tag cannot be created. Return None if it can be created."""
         if not is_ref_name(request.ref):
-            return _TagFailure(TAG_REFUSED, "Git does not allow this tag name")
+            return _TagFailure(PassCodes.REVISION_TAG_REFUSED, "Git does not allow this tag name")
         existing = remote.refs.get(request.ref)
         if existing is not None:
             has_commit = remote.mirror.peel_ref(request.ref) == request.tag.revision.commit
-            return ObjectId(existing) if has_commit else _TagFailure(TAG_TAKEN, "")
+            return ObjectId(existing) if has_commit else _TagFailure(PassCodes.REVISION_TAG_TAKEN, "")
         if not _has_commit(remote, request.tag.revision.commit):
-            return _TagFailure(TAG_REFUSED, "the commit of the revision does not exist any more")
+            return _TagFailure(PassCodes.REVISION_TAG_REFUSED, "the commit of the revision does not exist any more")
         key = _format_key(remote, request)
         return self._failures.get(key) if self._backoff.is_waiting(key) else None
 
@@ -456,10 +458,10 @@ class RevisionTagger:
                 log.info("revision_tagged", target=request.target.name, tag=request.tag.name)
                 self._backoff.record_success(key)
             case PushRefused(message):
-                self._failures[key] = _TagFailure(TAG_REFUSED, message)
+                self._failures[key] = _TagFailure(PassCodes.REVISION_TAG_REFUSED, message)
                 self._backoff.record_failure(key)
             case PushFailed(error):
-                self._failures[key] = _TagFailure(TAG_FAILED, error.full_message)
+                self._failures[key] = _TagFailure(PassCodes.REVISION_TAG_FAILED, error.full_message)
                 self._backoff.record_failure(key)
             case PushStale():
                 log.info("race_lost", targets=[request.target.name])
@@ -514,6 +516,6 @@ def _build_findings(requests: Sequence[_TagRequest], statuses: Sequence[_TagStat
 def _format_failure(failure: _TagFailure, names: Sequence[str]) -> str:
     more = f" and {len(names) - _MAX_TAGS_IN_MESSAGE} more" if len(names) > _MAX_TAGS_IN_MESSAGE else ""
     tags = f"{'tag' if len(names) == 1 else 'tags'} {', '.join(names[:_MAX_TAGS_IN_MESSAGE])}{more}"
-    if failure.code == TAG_TAKEN:
+    if failure.code == PassCodes.REVISION_TAG_TAKEN:
         return f"{tags} could not be created: tags with the same name exist on other commits and are not changed"
     return f"{tags} could not be created: {failure.message}"

@@ -38,17 +38,9 @@ from reconciler.planning.layout.config_proposal import (
 )
 from reconciler.planning.model.state import EngineTooOldError, StateUnreadableError
 from reconciler.planning.model.targets import are_paths_nested
+from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.commits import describe_push_outcome
 from reconciler.reconcile.config_source import ConfigSnapshot
-from reconciler.reconcile.failures import (
-    ENGINE_TOO_OLD,
-    PROPOSAL_BRANCH_TAKEN,
-    PROPOSAL_FAILED,
-    PROPOSAL_LOST,
-    PROPOSAL_POSTPONED,
-    PROPOSAL_REFUSED,
-    STATE_UNREADABLE,
-)
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX
 
 # The name of the state of config proposals. Because of the underscore, no Repository object can have the same name.
@@ -154,7 +146,7 @@ class RepositoryConfigProposals:
         names = {self._config_branch, *taken_branches.get(self._repository, ())}
         if nested := sorted(name for name in names if are_paths_nested(name, self._branch)):
             return _propose_nothing(
-                PROPOSAL_BRANCH_TAKEN,
+                PassCodes.PROPOSAL_BRANCH_TAKEN,
                 f"the branch {self._branch} cannot be created, because the branch {nested[0]} exists;"
                 " set `drafts.config_branch` to another name",
             )
@@ -162,14 +154,16 @@ class RepositoryConfigProposals:
             with self._mirror.open_reader() as reader:
                 return self._plan(pins, config, is_complete, reader)
         except EngineTooOldError as error:
-            return _propose_nothing(ENGINE_TOO_OLD, f"config proposals: {error}; the proposal branch is not changed")
+            return _propose_nothing(
+                PassCodes.ENGINE_TOO_OLD, f"config proposals: {error}; the proposal branch is not changed"
+            )
         except StateUnreadableError as error:
             return _propose_nothing(
-                STATE_UNREADABLE,
+                PassCodes.STATE_UNREADABLE,
                 f"config proposals: {error}; delete the ref {self._state_ref}, so that the next pass creates it again",
             )
         except GitError as error:
-            return _propose_nothing(PROPOSAL_FAILED, error.full_message)
+            return _propose_nothing(PassCodes.PROPOSAL_FAILED, error.full_message)
 
     def _plan(
         self, pins: Sequence[RevisionPin], config: ConfigSnapshot, is_complete: bool, reader: ObjectReader
@@ -273,10 +267,10 @@ def create_proposal_findings(proposal: ConfigProposal, outcome: PushOutcome) -> 
     if isinstance(outcome, PushDone):
         return ()
     codes = {
-        PushStale: PROPOSAL_LOST,
-        PushRefused: PROPOSAL_REFUSED,
-        PushFailed: PROPOSAL_FAILED,
-        PushPostponed: PROPOSAL_POSTPONED,
+        PushStale: PassCodes.PROPOSAL_LOST,
+        PushRefused: PassCodes.PROPOSAL_REFUSED,
+        PushFailed: PassCodes.PROPOSAL_FAILED,
+        PushPostponed: PassCodes.PROPOSAL_POSTPONED,
     }
     code = codes[type(outcome)]
     location = proposal.edits[0].pin.location if proposal.edits else SourceLocation()

@@ -64,16 +64,17 @@ from reconciler.planning.decide.target_plan import (
 )
 from reconciler.planning.layout.refs import BranchAction, find_missing_tags, format_tag_prefix
 from reconciler.planning.model.cluster_overrides import ClusterOverrides
-from reconciler.planning.model.codes import CONFIG_HISTORY_REPLACED
+from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.outcomes import PackageRender
 from reconciler.planning.model.sources import RenderInputs
 from reconciler.planning.model.state import TargetState
 from reconciler.planning.model.targets import Target
 from reconciler.planning.observe.target_snapshot import TargetHeads
 from reconciler.planning.render.renderer import PackageRenderer
+from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.commits import WrittenPlan
 from reconciler.reconcile.config_source import ConfigSnapshot
-from reconciler.reconcile.failures import REPOSITORY_UNREACHABLE, repository_boundary
+from reconciler.reconcile.failures import repository_boundary
 from reconciler.reconcile.pass_cache import CachedTarget, PassCache
 from reconciler.reconcile.pull_requests.open_requests import TargetRequests
 from reconciler.reconcile.remotes.ports import TargetContents
@@ -533,7 +534,9 @@ class PassContext:
         root_commits = self.config.root_commits
         # If the history of the config was replaced, and no person has acknowledged this, use no root commit.
         # States then keep the recorded one.
-        is_replaced = any(finding.code == CONFIG_HISTORY_REPLACED.name for finding in self._catalog.unproven_deletions)
+        is_replaced = any(
+            finding.code == PlanningCodes.CONFIG_HISTORY_REPLACED.name for finding in self._catalog.unproven_deletions
+        )
         return ConfigOrigin(self.config.directory, "" if is_replaced or root_commits is None else root_commits.first)
 
     @cached_property
@@ -690,7 +693,7 @@ def _create_read_error(target: Target, error: GitError | None, suffix: str = "")
     if isinstance(error, InternalGitError):
         return create_internal_error_finding(error.failure, target.location)
     message = error.full_message if error else "the repository was not fetched"
-    return REPOSITORY_UNREACHABLE.finding(f"{target.title}: {message}{suffix}", target.location)
+    return PassCodes.REPOSITORY_UNREACHABLE.finding(f"{target.title}: {message}{suffix}", target.location)
 
 
 def find_unread_targets(plan: FleetPlan, remotes: Remotes) -> tuple[Finding, ...]:

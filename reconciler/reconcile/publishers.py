@@ -37,8 +37,9 @@ from reconciler.output.status.summary import SUMMARY_FILE, is_status_branch
 from reconciler.planning.decide.fleet_plan import FleetPlan
 from reconciler.planning.layout.config_proposal import ConfigProposal
 from reconciler.planning.layout.refs import DeleteBranch, PushCommits, ResetBranch
-from reconciler.planning.model.codes import REPOSITORY_RESET
+from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.targets import Target
+from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.commits import (
     PushOptionsAnnouncer,
     RevisionTagger,
@@ -50,7 +51,6 @@ from reconciler.reconcile.commits import (
 from reconciler.reconcile.config_proposals import ConfigProposals
 from reconciler.reconcile.config_source import ConfigSnapshot
 from reconciler.reconcile.event_log import log
-from reconciler.reconcile.failures import PUSH_FAILED, STATUS_BRANCH_UNUSABLE
 from reconciler.reconcile.pass_cache import FirstSeenTimes, KnownHeads
 from reconciler.reconcile.pull_requests.synchronizer import PullRequests, PullRequestSummary
 from reconciler.reconcile.remotes.remotes import Remotes
@@ -175,7 +175,7 @@ class PushPublisher:
                 break
             remotes.fetch((), (self._status_url,))
         if isinstance(self.status_outcome, PushFailed) and isinstance(self.status_outcome.error, StatusBranchError):
-            self.status_findings = (STATUS_BRANCH_UNUSABLE.finding(self.status_outcome.error.full_message),)
+            self.status_findings = (PassCodes.STATUS_BRANCH_UNUSABLE.finding(self.status_outcome.error.full_message),)
         if self.status_error:
             log.error("status_push_failed", message=self.status_error)
         return self.status_outcome
@@ -255,7 +255,7 @@ def _is_reset(plan: FleetPlan, url: str) -> bool:
     reset_targets = (
         target_plan.target
         for target_plan in plan.targets
-        if any(finding.code == REPOSITORY_RESET.name for finding in target_plan.findings)
+        if any(finding.code == PlanningCodes.REPOSITORY_RESET.name for finding in target_plan.findings)
     )
     status_repository = parse_url(url).identity
     return any(target.repository_id == status_repository for target in reset_targets)
@@ -359,7 +359,7 @@ class FolderPublisher(_LocalPublisher):
                 _write_file(self._out / "status" / path, data)
         except OSError as error:
             unwritable = self._create_error(error)
-            self.status_findings += (PUSH_FAILED.finding(f"the status: {unwritable.full_message}"),)
+            self.status_findings += (PassCodes.PUSH_FAILED.finding(f"the status: {unwritable.full_message}"),)
             return PushFailed(unwritable)
         return PushDone()
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 from reconciler.controllers.results import ControllerResult
 from reconciler.git.errors import CacheUnusableError, GitError, GitTimeoutError, MirrorBusyError
 from reconciler.git.push_outcomes import PushDone, PushFailed, PushOutcome, PushPostponed, PushRefused, PushStale
-from reconciler.krm.findings import INTERNAL_ERROR, Finding, FindingCode, create_internal_error_finding
+from reconciler.krm.findings import CommonCodes, Finding, FindingCode, create_internal_error_finding
 from reconciler.krm.objects import Condition, ObjectKey
 from reconciler.output.status.removals import list_pending_removals
 from reconciler.output.status.target_statuses import find_blocked_objects
@@ -26,19 +26,11 @@ from reconciler.planning.layout.config_proposal import ConfigProposal
 from reconciler.planning.lifecycle.transitions import list_approval_findings
 from reconciler.planning.model.outcomes import Blocked, Draft
 from reconciler.planning.model.targets import Target
+from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.commits import TagResult, WrittenPlan, describe_push_outcome, merge_tag_results, write_plans
 from reconciler.reconcile.config_proposals import create_proposal_findings
 from reconciler.reconcile.event_log import log
-from reconciler.reconcile.failures import (
-    PUSH_FAILED,
-    PUSH_POSTPONED,
-    PUSH_REFUSED,
-    REPOSITORY_UNREACHABLE,
-    IsolatedSteps,
-    error_finding,
-    log_failures,
-    repository_boundary,
-)
+from reconciler.reconcile.failures import IsolatedSteps, error_finding, log_failures, repository_boundary
 from reconciler.reconcile.pass_cache import PassCache
 from reconciler.reconcile.pass_context import PassContext
 from reconciler.reconcile.pull_requests.synchronizer import PullRequestSummary
@@ -159,7 +151,8 @@ class PassReport:
     def is_clean(self) -> bool:
         """Whether every fetch, push and function call succeeded. Findings about the config have no effect."""
         return (
-            not self._codes & {code.name for code in (REPOSITORY_UNREACHABLE, PUSH_FAILED, PUSH_REFUSED)}
+            not self._codes
+            & {code.name for code in (PassCodes.REPOSITORY_UNREACHABLE, PassCodes.PUSH_FAILED, PassCodes.PUSH_REFUSED)}
             and not self.has_internal_errors
             and not self.is_waiting
             and not self.is_postponed
@@ -168,7 +161,7 @@ class PassReport:
     @property
     def is_final(self) -> bool:
         """Whether another pass with the same refs would change nothing. A refused push counts as final."""
-        return PUSH_FAILED.name not in self._codes and not isinstance(self.proposal_outcome, PushStale)
+        return PassCodes.PUSH_FAILED.name not in self._codes and not isinstance(self.proposal_outcome, PushStale)
 
     @property
     def is_waiting(self) -> bool:
@@ -178,7 +171,7 @@ class PassReport:
     @property
     def has_internal_errors(self) -> bool:
         """Whether an unexpected exception ended a part of the work, so that another pass must repeat it."""
-        return any(finding.code == INTERNAL_ERROR.name for finding in self.plan.list_findings())
+        return any(finding.code == CommonCodes.INTERNAL_ERROR.name for finding in self.plan.list_findings())
 
     @property
     def _codes(self) -> set[str]:
@@ -449,11 +442,11 @@ def push_failure_code(outcome: PushOutcome) -> FindingCode:
     """Return the finding code for a push that did not succeed."""
     match outcome:
         case PushRefused():
-            return PUSH_REFUSED
+            return PassCodes.PUSH_REFUSED
         case PushPostponed():
-            return PUSH_POSTPONED
+            return PassCodes.PUSH_POSTPONED
         case _:
-            return PUSH_FAILED
+            return PassCodes.PUSH_FAILED
 
 
 def _with_outcome(plan: TargetPlan, outcome: PushOutcome) -> TargetPlan:

@@ -50,9 +50,10 @@ from reconciler.planning.lifecycle.transitions import (
 )
 from reconciler.planning.model.targets import Target
 from reconciler.planning.observe.target_snapshot import TargetHeads, TargetSnapshot
+from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.commits import WrittenPlan, describe_push_outcome
 from reconciler.reconcile.event_log import log
-from reconciler.reconcile.failures import APPROVAL_FAILED, APPROVAL_HELD, APPROVAL_REFUSED, repository_boundary
+from reconciler.reconcile.failures import repository_boundary
 from reconciler.reconcile.pass_cache import FirstSeenTimes
 from reconciler.reconcile.remotes.repository import Remote, TargetRepository
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, find_rejection, proposed_ref, rejection_ref
@@ -430,7 +431,7 @@ def _create_conflict_finding(name: str, package: DraftedPackage, policy: Approva
         f" annotation ({policy.summary}); review it: reconciler show {name}/{package.package}, then reconciler approve"
         f" {name}/{package.package} --propose --accept-conflicts"
     )
-    return APPROVAL_HELD.finding(message, SourceLocation(object=str(package.record.owner.key)))
+    return PassCodes.APPROVAL_HELD.finding(message, SourceLocation(object=str(package.record.owner.key)))
 
 
 def _with_first_expected(earlier: RefUpdate | None, update: RefUpdate) -> RefUpdate:
@@ -465,7 +466,7 @@ def _build_outcome_result(approvals: _TargetApprovals, outcome: PushOutcome | No
             due_at = retry_at if approvals.due_at is None else min(approvals.due_at, retry_at)
             return ApprovalResult(has_changed_refs=True, due_at=due_at)
         case PushRefused() | PushFailed():
-            code = APPROVAL_REFUSED if isinstance(outcome, PushRefused) else APPROVAL_FAILED
+            code = PassCodes.APPROVAL_REFUSED if isinstance(outcome, PushRefused) else PassCodes.APPROVAL_FAILED
             finding = code.finding(f"{target.title}: {describe_push_outcome(outcome)}", target.location)
             return ApprovalResult(
                 findings=(finding,), has_failed=isinstance(outcome, PushFailed), due_at=approvals.due_at

@@ -33,7 +33,7 @@ from reconciler.planning.decide.target_inputs import (
     PreparedTarget,
 )
 from reconciler.planning.decide.target_plan import DecidedTarget, decide_target
-from reconciler.planning.model.codes import CONFIG_DIRECTORY_MISSING, CONFIG_EMPTY, CONFIG_HISTORY_REPLACED
+from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.shard import Shard
 from reconciler.planning.model.state import TargetState
 from reconciler.planning.model.targets import Target
@@ -84,14 +84,14 @@ def find_unproven_config_deletions(
 def check_config_is_not_empty(catalog: Catalog, config: ConfigSnapshot, has_targets: bool) -> Iterator[Finding]:
     """Yield an error if the config directory is missing, or if the config has no targets."""
     if not config.has_directory:
-        yield CONFIG_DIRECTORY_MISSING.finding(
+        yield PlanningCodes.CONFIG_DIRECTORY_MISSING.finding(
             f'the config repository has no directory "{config.directory}": nothing is removed. Set `config.directory`'
             " to an existing directory",
             SourceLocation(config.directory),
         )
     elif not has_targets and not any(key.group == COMPONENTS for key in catalog.objects):
         # A config without clusters is allowed if it has component types, whose schemas are published with the status.
-        yield CONFIG_EMPTY.finding(
+        yield PlanningCodes.CONFIG_EMPTY.finding(
             f"the config has no Repository and no cluster, {_describe_content(catalog, config)}: nothing is reconciled"
             " or removed. Correct the config branch, `config.directory` or .krmignore. To remove all packages, keep the"
             " Repository objects and delete the files of all other objects",
@@ -119,7 +119,7 @@ def _check_history(
     }
     for root in recorded:
         if not root_commits.contains(root) and format_reset_token(root) not in acknowledged:
-            yield CONFIG_HISTORY_REPLACED.finding(
+            yield PlanningCodes.CONFIG_HISTORY_REPLACED.finding(
                 f"the config branch began with commit {root} in earlier passes, and its history does not contain that"
                 " commit any more: nothing is removed. Restore the branch; or merge the earlier history with 'git merge"
                 " --allow-unrelated-histories --strategy=ours'; or, to accept the new history, annotate any Repository"

@@ -15,7 +15,7 @@ from reconciler.controllers.components.patching.targets import TARGET_FIELDS
 from reconciler.controllers.components.schema import read_component_schema
 from reconciler.controllers.components.templates import PATCH_VARIABLES
 from reconciler.krm.yaml import parse_yaml
-from reconciler.reconcile.failures import ALL_CODES
+from reconciler.reconcile.codes import ALL_CODES
 from reconciler.settings import RuleSettings
 from tests.cases.case_world import Case, CaseWorld
 

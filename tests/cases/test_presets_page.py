@@ -10,7 +10,7 @@ from typing import Any
 
 from reconciler.controllers.plugin_presets.option_layers import LAYERS
 from reconciler.krm.yaml import parse_yaml
-from reconciler.reconcile.failures import ALL_CODES
+from reconciler.reconcile.codes import ALL_CODES
 from reconciler.settings import RuleSettings
 from tests.cases.case_world import Case, CaseWorld
 

@@ -13,7 +13,7 @@ from reconciler.controllers.kafka_templates.read_merge_rules import load_built_i
 from reconciler.krm.findings import select_errors
 from reconciler.krm.yaml import parse_yaml
 from reconciler.output.status.package_sections import format_children
-from reconciler.reconcile.failures import ALL_CODES
+from reconciler.reconcile.codes import ALL_CODES
 from reconciler.settings import RuleSettings
 from tests.cases.case_world import Case, CaseWorld
 from tests.unit.controllers.kafka_templates.template_builders import tree

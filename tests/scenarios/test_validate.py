@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.bootstrap import build_services
-from reconciler.controllers.codes import SELECTOR_MATCHES_NOTHING, UNUSED
-from reconciler.controllers.components.codes import BUILD_UNUSED
-from reconciler.controllers.plugin_presets.codes import EXPRESSION_UNUSABLE
+from reconciler.controllers.codes import ControllerCodes
+from reconciler.controllers.components.codes import ComponentCodes
+from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.inspect.validate import validate
 from reconciler.krm.findings import Finding
 from reconciler.settings import Settings
@@ -21,7 +21,15 @@ from tests.support.presets import option, preset, preset_world
 from tests.support.world import World, catalog, package, repository, variant
 
 # Only `validate` reports these codes.
-OF_LINT = {finding_code.name for finding_code in (SELECTOR_MATCHES_NOTHING, UNUSED, EXPRESSION_UNUSABLE, BUILD_UNUSED)}
+OF_LINT = {
+    finding_code.name
+    for finding_code in (
+        ControllerCodes.SELECTOR_MATCHES_NOTHING,
+        ControllerCodes.UNUSED,
+        PluginCodes.EXPRESSION_UNUSABLE,
+        ComponentCodes.BUILD_UNUSED,
+    )
+}
 MADE = [
     case for case in find_cases() if case.name.startswith(("composition/", "presets/")) and "before" not in case.data
 ]

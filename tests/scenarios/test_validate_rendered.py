@@ -21,7 +21,7 @@ from reconciler.output.findings.code_scanning import (
     format_located_findings,
     locate_findings,
 )
-from reconciler.reconcile.failures import ALL_CODES
+from reconciler.reconcile.codes import ALL_CODES
 from reconciler.settings import Settings
 from tests.support.policies import ATTACHED, PLACED_ON, labelled, policy, replicas
 from tests.support.world import World, catalog, deployment, package, repository, variant

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.git.errors import CredentialInUrlError
 from reconciler.git.url import parse_url
-from reconciler.krm.findings import CREDENTIAL_IN_URL
+from reconciler.krm.findings import CommonCodes
 from reconciler.redaction import has_credentials, redact, redact_url, redact_urls, register_secret
 
 SECRET = "sesame"
@@ -76,7 +76,7 @@ def test_credentials_are_removed_from_running_text(url: str, frame: str) -> None
 
 @pytest.mark.parametrize("url", WITH_CREDENTIALS)
 def test_finding_contains_no_credentials(url: str) -> None:
-    assert PART not in CREDENTIAL_IN_URL.finding(f"must not be {url!r}").message
+    assert PART not in CommonCodes.CREDENTIAL_IN_URL.finding(f"must not be {url!r}").message
 
 
 @pytest.mark.parametrize(

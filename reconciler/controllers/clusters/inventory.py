@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.controllers.clusters.selection import Cluster
-from reconciler.controllers.codes import DESTINATION_CONFLICT, KUBERNETES_VERSION_INVALID, NAME_NOT_USABLE
+from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.repositories import Repositories
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding, SourceLocation
@@ -66,7 +66,9 @@ def read_inventory(catalog: Catalog, repositories: Repositories) -> ClusterInven
     for manifest in _list_cluster_objects(catalog, repositories):
         if error := validate_name_segment(manifest.key.name):
             message = f"metadata.name must be a valid cluster name: {error}"
-            findings[manifest.key] = NAME_NOT_USABLE.finding(message, manifest.location_of(("metadata", "name")))
+            findings[manifest.key] = ControllerCodes.NAME_NOT_USABLE.finding(
+                message, manifest.location_of(("metadata", "name"))
+            )
         else:
             objects_by_name.setdefault(manifest.key.name, []).append(manifest)
     uncertain = _find_uncertain_repositories(catalog, repositories)
@@ -144,7 +146,7 @@ def _find_conflict(name: str, objects: Sequence[ConfigObject]) -> Finding | None
                 f"{manifest.key} at {manifest.file}:{manifest.document.line}" for manifest in duplicates
             )
             message = f'the cluster "{name}" must be defined by one {kind[1]}, not by {len(duplicates)}: {locations}'
-            return DESTINATION_CONFLICT.finding(message, duplicates[0].location)
+            return ControllerCodes.DESTINATION_CONFLICT.finding(message, duplicates[0].location)
     return None
 
 
@@ -196,5 +198,5 @@ def read_cluster_versions(catalog: Catalog, inventory: ClusterInventory) -> Clus
                     f' "1.31", not {quote_value(text)}'
                 )
                 location = manifest.location_of(("metadata", "annotations", VERSION_ANNOTATION))
-                findings.append(KUBERNETES_VERSION_INVALID.finding(message, location))
+                findings.append(ControllerCodes.KUBERNETES_VERSION_INVALID.finding(message, location))
     return ClusterVersions(versions, tuple(findings))

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from reconciler.controllers.components.codes import ADDON_ORDER_CYCLE, LOAD_ORDER_UNSATISFIABLE
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding, build_field_finding
 from reconciler.controllers.components.model import AddonInstance
 from reconciler.krm.yaml import DataPath
@@ -72,7 +72,8 @@ def find_unsatisfiable_order(
     ]
     rule = "must not contradict the rule that platform addons run before developer addons"
     return tuple(
-        build_field_finding(LOAD_ORDER_UNSATISFIABLE, path, f"{rule}: {text}") for text in dict.fromkeys(declared)
+        build_field_finding(ComponentCodes.LOAD_ORDER_UNSATISFIABLE, path, f"{rule}: {text}")
+        for text in dict.fromkeys(declared)
     )
 
 
@@ -126,7 +127,7 @@ def _build_cycle_finding(cycle: list[_Edge], path: DataPath) -> FieldFinding:
     names = " → ".join([*(edge.first for edge in cycle), cycle[0].first])
     declared = ", ".join(edge.declared for edge in cycle)
     return build_field_finding(
-        ADDON_ORDER_CYCLE, path, f"must not declare a cycle in the order of addons: {names} ({declared})"
+        ComponentCodes.ADDON_ORDER_CYCLE, path, f"must not declare a cycle in the order of addons: {names} ({declared})"
     )
 
 

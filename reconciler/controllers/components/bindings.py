@@ -8,15 +8,8 @@ from functools import cached_property
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.clusters.inventory import ClusterInventory
-from reconciler.controllers.codes import UNKNOWN_CLUSTER
-from reconciler.controllers.components.codes import (
-    COMPONENT_NAME_CONFLICT,
-    COMPONENT_TYPE_NOT_FOUND,
-    ENV_BINDING_DUPLICATE,
-    ENV_BINDING_OWNER_GUESSED,
-    ENV_BINDING_OWNER_UNRESOLVED,
-    ENVIRONMENT_NOT_FOUND,
-)
+from reconciler.controllers.codes import ControllerCodes
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.definitions import build_unreported_duplicate_findings, group_by_name
 from reconciler.controllers.components.inputs import ComponentCache
 from reconciler.controllers.components.model import (
@@ -84,7 +77,12 @@ def read_components(catalog: Catalog, kinds: Collection[str], cache: ComponentCa
             keys = format_list([str(manifest.key) for manifest in objects], " and ")
             unusable[name] = f"the name is not unique: {keys} have this name"
             rejected += (
-                (manifest, COMPONENT_NAME_CONFLICT.finding(f"{manifest.key}: {unusable[name]}", manifest.location))
+                (
+                    manifest,
+                    ComponentCodes.COMPONENT_NAME_CONFLICT.finding(
+                        f"{manifest.key}: {unusable[name]}", manifest.location
+                    ),
+                )
                 for manifest in objects
             )
             continue
@@ -116,7 +114,7 @@ def _describe_kinds(kind: str, kinds: Collection[str]) -> str:
 
 def _build_unknown_kind_finding(manifest: ConfigObject, hint: str) -> Finding:
     message = f"{manifest.key}: no ComponentType generates the kind {manifest.key.kind}; {hint}"
-    return COMPONENT_TYPE_NOT_FOUND.finding(message, manifest.location_of(("kind",)))
+    return ComponentCodes.COMPONENT_TYPE_NOT_FOUND.finding(message, manifest.location_of(("kind",)))
 
 
 @dataclass(frozen=True)
@@ -176,7 +174,9 @@ def _check_cluster_names(environment: ComponentEnvironment, inventory: ClusterIn
     for index, name in enumerate(environment.clusters):
         if name not in inventory.clusters and name not in inventory.uncertain_names:
             message = f"spec.clusters[{index}]: no cluster has the name {name}"
-            yield UNKNOWN_CLUSTER.finding(message, environment.manifest.location_of(("spec", "clusters", index)))
+            yield ControllerCodes.UNKNOWN_CLUSTER.finding(
+                message, environment.manifest.location_of(("spec", "clusters", index))
+            )
 
 
 _OWNER = ("spec", "owner", "componentName")
@@ -291,7 +291,7 @@ def _find_component_name(binding: EnvBinding, components: Components) -> tuple[C
         f'spec.owner.componentName is missing; assuming "{matches[0]}", because {binding.key} begins with this name'
     )
     return (binding.namespace, matches[0]), (
-        ENV_BINDING_OWNER_GUESSED.finding(message, binding.manifest.location_of(_OWNER)),
+        ComponentCodes.ENV_BINDING_OWNER_GUESSED.finding(message, binding.manifest.location_of(_OWNER)),
     )
 
 
@@ -302,16 +302,16 @@ def _build_unresolved_finding(binding: EnvBinding, components: Components) -> Fi
             "spec.owner.componentName is missing, and it cannot be derived: the name"
             f" {binding.key.name} must begin with the name of exactly one component in namespace {binding.namespace}"
         )
-        return ENV_BINDING_OWNER_UNRESOLVED.finding(message, location)
+        return ComponentCodes.ENV_BINDING_OWNER_UNRESOLVED.finding(message, location)
     if other := components.objects_of_unknown_kind.get((binding.namespace, binding.component)):
         message = f"{binding.key} names {other.key}, but no ComponentType generates the kind {other.key.kind}"
-        return COMPONENT_TYPE_NOT_FOUND.finding(message, location)
+        return ComponentCodes.COMPONENT_TYPE_NOT_FOUND.finding(message, location)
     names = format_list(sorted(components.names_by_namespace.get(binding.namespace, ()))) or "none"
     message = (
         f'spec.owner.componentName must name a component of namespace {binding.namespace}, not "{binding.component}";'
         f" existing: {names}"
     )
-    return ENV_BINDING_OWNER_UNRESOLVED.finding(message, location)
+    return ComponentCodes.ENV_BINDING_OWNER_UNRESOLVED.finding(message, location)
 
 
 def _is_component_missing(binding: EnvBinding, components: Components) -> bool:
@@ -323,7 +323,9 @@ def _reject_duplicates(bindings: Iterable[EnvBinding]) -> list[UnresolvedBinding
     names = " and ".join(str(binding.key) for binding in duplicates)
     message = f"only one EnvBinding may bind a component to the environment {duplicates[0].environment}, not {names}"
     return [
-        UnresolvedBinding(binding.manifest, (ENV_BINDING_DUPLICATE.finding(message, binding.manifest.location),))
+        UnresolvedBinding(
+            binding.manifest, (ComponentCodes.ENV_BINDING_DUPLICATE.finding(message, binding.manifest.location),)
+        )
         for binding in duplicates
     ]
 
@@ -334,7 +336,8 @@ def _resolve_binding(
     if name in components.unusable_reasons:
         message = f"the component of {binding.key} is not usable: {components.unusable_reasons[name]}"
         return UnresolvedBinding(
-            binding.manifest, (ENV_BINDING_OWNER_UNRESOLVED.finding(message, binding.manifest.location_of(_OWNER)),)
+            binding.manifest,
+            (ComponentCodes.ENV_BINDING_OWNER_UNRESOLVED.finding(message, binding.manifest.location_of(_OWNER)),),
         )
     environment = environments.by_name.get(binding.environment)
     clusters = environments.clusters_by_name.get(binding.environment, ())
@@ -346,5 +349,5 @@ def _resolve_binding(
         )
         message = f"spec.environment must name an environment that has clusters: {reason}"
         location = binding.manifest.location_of(("spec", "environment"))
-        return UnresolvedBinding(binding.manifest, (ENVIRONMENT_NOT_FOUND.finding(message, location),))
+        return UnresolvedBinding(binding.manifest, (ComponentCodes.ENVIRONMENT_NOT_FOUND.finding(message, location),))
     return ResolvedBinding(binding, components.by_name[name], environment, clusters)

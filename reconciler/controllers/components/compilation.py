@@ -16,19 +16,7 @@ from reconciler.controllers.components.addon_order import (
     find_unsatisfiable_order,
     order_instances,
 )
-from reconciler.controllers.components.codes import (
-    ADDON_CONFLICT,
-    ADDON_INCOMPATIBLE,
-    ADDON_KEY_INVALID,
-    ADDON_NOT_ALLOWED,
-    ADDON_NOT_FOUND,
-    ADDON_REQUIREMENT_MISSING,
-    DEFINITION_NOT_FOUND,
-    DEFINITION_VERSION_MISMATCH,
-    INSTANCE_ID_DUPLICATE,
-    INSTANCE_ID_IMPLICIT,
-    INSTANCE_ID_MISSING,
-)
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.component_plan import AddonUse, ComponentPlan
 from reconciler.controllers.components.definitions import Addon, ComponentDefinition, DefinitionIndex
 from reconciler.controllers.components.effective_values import ValueLayer, check_static_values
@@ -142,7 +130,7 @@ class _TypeCompiler:
         path = ("spec", "componentDefinitionRef")
         if definition is None:
             self._add(
-                DEFINITION_NOT_FOUND.finding(
+                ComponentCodes.DEFINITION_NOT_FOUND.finding(
                     definitions.explain_absence(name), self.manifest.location_of((*path, "name"))
                 )
             )
@@ -151,14 +139,18 @@ class _TypeCompiler:
                 "spec.componentDefinitionRef.version must be the version of the definition,"
                 f" {quote_value(definition.version)}, not {quote_value(self.component_type.version)}"
             )
-            self._add(DEFINITION_VERSION_MISMATCH.finding(message, self.manifest.location_of((*path, "version"))))
+            self._add(
+                ComponentCodes.DEFINITION_VERSION_MISMATCH.finding(
+                    message, self.manifest.location_of((*path, "version"))
+                )
+            )
         return definition
 
     def _check_addons_exist(self) -> None:
         for name, path in self._list_addon_names():
             if name not in self.index.addons.by_name:
                 reason = self.index.addons.explain_absence(name)
-                self._add(ADDON_NOT_FOUND.finding(reason, self.manifest.location_of((*path, "name"))))
+                self._add(ComponentCodes.ADDON_NOT_FOUND.finding(reason, self.manifest.location_of((*path, "name"))))
 
     def _list_addon_names(self) -> Iterator[tuple[str, DataPath]]:
         yield from ((addon.instance.addon, addon.path) for addon in self.component_type.platform_addons)
@@ -180,7 +172,9 @@ class _TypeCompiler:
             if derive_addon_key(addon.name) is None:
                 key = quote_value(to_camel_case(addon.name))
                 message = f"the key {key} of the addon {addon.name} is not a valid field name"
-                self._add(ADDON_KEY_INVALID.finding(message, self.manifest.location_of((*addon.path, "name"))))
+                self._add(
+                    ComponentCodes.ADDON_KEY_INVALID.finding(message, self.manifest.location_of((*addon.path, "name")))
+                )
 
     def _build_platform_use(self, declaration: PlatformAddon, scope: TemplateScope) -> AddonUse:
         addon, name = self._get_addon(declaration.instance.addon), declaration.instance.addon
@@ -298,7 +292,7 @@ def check_permission(addon: Addon, role: AddonRole, manifest: ConfigObject, path
         return None
     group = {"platform": "platform engineers", "developer": "developers"}[role]
     message = f"the label allowedFor of {addon.manifest.key} does not allow {group} to use this addon"
-    return ADDON_NOT_ALLOWED.finding(message, manifest.location_of((*path, "name")))
+    return ComponentCodes.ADDON_NOT_ALLOWED.finding(message, manifest.location_of((*path, "name")))
 
 
 def check_instance_ids(
@@ -310,9 +304,9 @@ def check_instance_ids(
     for instance, has_id, path in declarations:
         if counts[instance.addon] > 1 and not has_id:
             message = f"{instance.addon} has {counts[instance.addon]} instances, so each of them must set instanceId"
-            yield INSTANCE_ID_MISSING.finding(message, manifest.location_of(path))
+            yield ComponentCodes.INSTANCE_ID_MISSING.finding(message, manifest.location_of(path))
         elif instance in checked_instances:
-            yield INSTANCE_ID_DUPLICATE.finding(
+            yield ComponentCodes.INSTANCE_ID_DUPLICATE.finding(
                 f"{instance} is declared twice; instanceId must be unique for each addon",
                 manifest.location_of((*path, "instanceId")),
             )
@@ -321,7 +315,7 @@ def check_instance_ids(
                 f'{instance.addon} has no instanceId, so its id is "{instance.id}"; set instanceId so that names do not'
                 " change when a second instance is added"
             )
-            yield INSTANCE_ID_IMPLICIT.finding(message, manifest.location_of(path))
+            yield ComponentCodes.INSTANCE_ID_IMPLICIT.finding(message, manifest.location_of(path))
         checked_instances.add(instance)
 
 
@@ -343,7 +337,7 @@ def check_compatibility(
                 f"{use.addon.manifest.key} is not compatible: its spec.targets match no resource in"
                 f" {definition.manifest.key}{creations}"
             )
-            yield ADDON_INCOMPATIBLE.finding(message, manifest.location_of(use.path))
+            yield ComponentCodes.ADDON_INCOMPATIBLE.finding(message, manifest.location_of(use.path))
 
 
 def find_missing_requirements(uses: Sequence[AddonUse], present: set[str]) -> Iterator[Finding]:
@@ -356,7 +350,7 @@ def find_missing_requirements(uses: Sequence[AddonUse], present: set[str]) -> It
             if reference.addon not in present:
                 reason = f" ({reference.reason})" if reference.reason else ""
                 message = f"{use.instance.addon} requires {reference.addon}, which is not in use{reason}"
-                yield ADDON_REQUIREMENT_MISSING.finding(message, use.declared_by.location_of(use.path))
+                yield ComponentCodes.ADDON_REQUIREMENT_MISSING.finding(message, use.declared_by.location_of(use.path))
 
 
 def find_addon_conflicts(uses: Sequence[AddonUse], others: Sequence[AddonUse]) -> Iterator[Finding]:
@@ -371,7 +365,7 @@ def find_addon_conflicts(uses: Sequence[AddonUse], others: Sequence[AddonUse]) -
                     reported.add(names)
                     reason = f" ({reference.reason})" if reference.reason else ""
                     message = f"{use.instance.addon} excludes {reference.addon}, but both are in use{reason}"
-                    yield ADDON_CONFLICT.finding(message, use.declared_by.location_of(use.path))
+                    yield ComponentCodes.ADDON_CONFLICT.finding(message, use.declared_by.location_of(use.path))
 
 
 _LISTED_ADDONS_PATH: DataPath = ("spec", "addons")
@@ -405,16 +399,16 @@ def _check_references(component: Component, index: DefinitionIndex) -> Iterator[
     manifest = component.manifest
     if component.definition not in index.definitions.by_name:
         reason = index.definitions.explain_absence(component.definition)
-        yield DEFINITION_NOT_FOUND.finding(reason, manifest.location_of(("spec", "componentDefinition")))
+        yield ComponentCodes.DEFINITION_NOT_FOUND.finding(reason, manifest.location_of(("spec", "componentDefinition")))
     for declaration in component.addons or ():
         name, location = declaration.instance.addon, manifest.location_of((*declaration.path, "name"))
         addon = index.addons.by_name.get(name)
         if addon is None:
-            yield ADDON_NOT_FOUND.finding(index.addons.explain_absence(name), location)
+            yield ComponentCodes.ADDON_NOT_FOUND.finding(index.addons.explain_absence(name), location)
         elif finding := check_permission(addon, "developer", manifest, declaration.path):
             yield finding
         elif derive_addon_key(name) is None:
-            yield ADDON_KEY_INVALID.finding(
+            yield ComponentCodes.ADDON_KEY_INVALID.finding(
                 f"the key {quote_value(to_camel_case(name))} of the addon {name} is not a valid field name", location
             )
 

@@ -12,14 +12,9 @@ from typing import Any
 
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.cel import ExpressionBudget, ExpressionLimits
-from reconciler.controllers.codes import OVERRIDE_UNUSED
+from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.components.addon_order import is_order_declared
-from reconciler.controllers.components.codes import (
-    NAMESPACE_NOT_ALLOWED,
-    OBJECT_DUPLICATE,
-    RENDERED_OBJECT_INVALID,
-    SCHEMA_VALIDATION,
-)
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.compilation import find_addon_conflicts, find_missing_requirements, sort_uses
 from reconciler.controllers.components.component_plan import AddonUse, ComponentPlan
 from reconciler.controllers.components.effective_values import (
@@ -215,7 +210,9 @@ class _ComponentRender:
                     f" not {describe_value(value)}"
                 )
                 self.findings.append(
-                    SCHEMA_VALIDATION.finding(message, self.component.manifest.location_of(("spec", key)))
+                    ComponentCodes.SCHEMA_VALIDATION.finding(
+                        message, self.component.manifest.location_of(("spec", key))
+                    )
                 )
 
     def _compute_addon_values(self, use: AddonUse, override: ValueLayer | None) -> EffectiveValues:
@@ -314,7 +311,9 @@ class _ComponentRender:
             layer = self.overrides.get(use.instance)
             if layer and use.role == "developer" and use.instance not in active_instances:
                 message = f"{format_path(layer.path)} has no effect: the condition of {use.instance} is false"
-                self.add_findings([OVERRIDE_UNUSED.finding(message, layer.manifest.location_of(layer.path))])
+                self.add_findings(
+                    [ControllerCodes.OVERRIDE_UNUSED.finding(message, layer.manifest.location_of(layer.path))]
+                )
 
     def _check_relations(self, platform_uses: Sequence[AddonUse], developer_uses: Sequence[AddonUse]) -> None:
         """Report active addons that require an inactive addon, or that exclude another active addon."""
@@ -337,7 +336,7 @@ def _check_resources(resources: Sequence[RenderedResource], component: Component
             message = (
                 f"{format_path(creation.path)} must render a Kubernetes resource: {error}{_describe_changes(resource)}"
             )
-            yield RENDERED_OBJECT_INVALID.finding(message, location)
+            yield ComponentCodes.RENDERED_OBJECT_INVALID.finding(message, location)
             continue
         valid.append(resource)
         namespace = resource.data["metadata"].get("namespace")
@@ -346,7 +345,7 @@ def _check_resources(resources: Sequence[RenderedResource], component: Component
                 f"{format_path(creation.path)} renders {resource.key}; the namespace must be that of the component,"
                 f" {component.key.namespace}, not {quote_value(namespace)}{_describe_changes(resource)}"
             )
-            yield NAMESPACE_NOT_ALLOWED.finding(
+            yield ComponentCodes.NAMESPACE_NOT_ALLOWED.finding(
                 message, creation.manifest.location_of((*creation.path, "metadata", "namespace"))
             )
         for note in check_duplicate_list_keys(resource.data, resource.write_tracker):
@@ -372,7 +371,7 @@ def _find_duplicates(resources: Sequence[RenderedResource]) -> Iterator[Finding]
             message = (
                 f"{resource.key} must be rendered only once, but it is rendered by {describe_creators(other, resource)}"
             )
-            yield OBJECT_DUPLICATE.finding(
+            yield ComponentCodes.OBJECT_DUPLICATE.finding(
                 f"{format_path(creation.path)}: {message}", creation.manifest.location_of(creation.path)
             )
 

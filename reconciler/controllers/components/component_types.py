@@ -9,11 +9,7 @@ from functools import partial
 from typing import Any
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
-from reconciler.controllers.components.codes import (
-    COMPONENT_TYPE_INVALID,
-    GENERATED_KIND_COLLISION,
-    GENERATED_KIND_RESERVED,
-)
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.compilation import CompilationResult, compile_component_type
 from reconciler.controllers.components.component_plan import AddonUse, ComponentPlan
 from reconciler.controllers.components.definition_readers import read_addon, read_component_definition
@@ -173,13 +169,15 @@ def _check_kind(
             "metadata.name must form a kind of at most 63 letters and digits that begins with a letter,"
             f" not {manifest.key.name}"
         )
-        return COMPONENT_TYPE_INVALID.finding(message, location)
+        return ComponentCodes.COMPONENT_TYPE_INVALID.finding(message, location)
     if kind in KINDS or kind in inputs.reserved_kinds:
         message = f"metadata.name generates the kind {kind}, which is reserved; choose another name"
-        return GENERATED_KIND_RESERVED.finding(message, location)
+        return ComponentCodes.GENERATED_KIND_RESERVED.finding(message, location)
     if len({other.key.name for other in objects}) > 1:
         names = " and ".join(sorted({str(other.key) for other in objects}))
-        return GENERATED_KIND_COLLISION.finding(f"{names} generate the same kind {kind}; choose other names", location)
+        return ComponentCodes.GENERATED_KIND_COLLISION.finding(
+            f"{names} generate the same kind {kind}; choose other names", location
+        )
     return None
 
 

@@ -11,7 +11,7 @@ from functools import cached_property, partial
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.clusters.inventory import ClusterInventory
-from reconciler.controllers.codes import DELETION_HELD
+from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.components.bindings import (
     ComponentBindings,
     Components,
@@ -23,7 +23,7 @@ from reconciler.controllers.components.bindings import (
     read_environments,
     resolve_bindings,
 )
-from reconciler.controllers.components.codes import COMPONENT_TYPE_NOT_READY, RUNTIME_COMPOSITION_DISABLED
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.compilation import CompilationResult, compile_untyped_component
 from reconciler.controllers.components.component_renderer import (
     InjectedValues,
@@ -252,7 +252,7 @@ class _ComponentPass:
         if not self.inputs.runtime_composition:
             message = f"{component.key} has no component type, but the setting `rules.runtime_composition` is false"
             return CompilationResult(
-                None, (RUNTIME_COMPOSITION_DISABLED.finding(message, component.manifest.location),)
+                None, (ComponentCodes.RUNTIME_COMPOSITION_DISABLED.finding(message, component.manifest.location),)
             )
         return self.cache.get_untyped_plan(
             component,
@@ -266,7 +266,7 @@ class _ComponentPass:
         component_type = self._types_by_kind[resolved.component.key.kind]
         reason = component_type.not_ready_reason
         message = f"{resolved.component.key} uses {component_type.manifest.key}, which is not ready: {reason}"
-        return (COMPONENT_TYPE_NOT_READY.finding(message, resolved.component.manifest.location),)
+        return (ComponentCodes.COMPONENT_TYPE_NOT_READY.finding(message, resolved.component.manifest.location),)
 
     def _explain_uncertainty(self, resolved: ResolvedBinding, build: Build | None) -> str:
         """Return the reason why it is unknown which Build the component uses. Return "" if the Build is known.
@@ -390,7 +390,7 @@ class _ComponentPass:
         """Yield a finding for each EnvBinding whose deletions wait for a confirmation."""
         for key, guard in guards.items():
             if guard.reason:
-                yield DELETION_HELD.finding(guard.reason, self.snapshot.catalog.objects[key].location)
+                yield ControllerCodes.DELETION_HELD.finding(guard.reason, self.snapshot.catalog.objects[key].location)
 
     def build_statuses(self) -> Iterator[ConfigStatus]:
         """Yield the statuses of definitions, addons, environments, components, component types and EnvBindings."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.cel import ExpressionLimits
-from reconciler.controllers.components.codes import ADDON_EMPTY, ADDON_INVALID, COMPONENT_DEFINITION_INVALID
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.definitions import (
     ROLES_BY_LABEL,
     Addon,
@@ -63,11 +63,11 @@ def read_component_definition(
     manifest: ConfigObject, limits: ExpressionLimits
 ) -> tuple[ComponentDefinition | None, tuple[Finding, ...]]:
     """Read and compile a component definition. Return None and the findings if the definition has errors."""
-    spec, findings = open_spec(manifest, COMPONENT_DEFINITION_INVALID, API_VERSION, _DEFINITION_FIELDS)
+    spec, findings = open_spec(manifest, ComponentCodes.COMPONENT_DEFINITION_INVALID, API_VERSION, _DEFINITION_FIELDS)
     schema = _read_schema(spec, findings, manifest)
     scope = _build_scope(COMPONENT_VARIABLES, schema, limits)
     resources = tuple(
-        _read_wrapped_object(entry, "template", scope, COMPONENT_DEFINITION_INVALID)
+        _read_wrapped_object(entry, "template", scope, ComponentCodes.COMPONENT_DEFINITION_INVALID)
         for entry in spec.iterate_mappings("resources", _RESOURCE_FIELDS)
     )
     if spec.data.get("resources") in (None, []):
@@ -84,7 +84,7 @@ def read_component_definition(
 
 def read_addon(manifest: ConfigObject, limits: ExpressionLimits) -> tuple[Addon | None, tuple[Finding, ...]]:
     """Read and compile an addon. Return None and the findings if the addon has errors."""
-    spec, findings = open_spec(manifest, ADDON_INVALID, API_VERSION, _ADDON_FIELDS)
+    spec, findings = open_spec(manifest, ComponentCodes.ADDON_INVALID, API_VERSION, _ADDON_FIELDS)
     spec.reject_unsupported("outputs")
     for name in ("displayName", "icon"):
         spec.read_text(name)
@@ -105,7 +105,7 @@ def read_addon(manifest: ConfigObject, limits: ExpressionLimits) -> tuple[Addon 
     order = dependencies.read_mapping("loadOrder", ("after", "before"))
     if not creates and not patches and not findings.findings:
         message = f"{manifest.key} neither creates nor patches a resource"
-        findings.non_errors.append(ADDON_EMPTY.finding(message, manifest.location))
+        findings.non_errors.append(ComponentCodes.ADDON_EMPTY.finding(message, manifest.location))
     addon = Addon(
         manifest,
         read_label_text(manifest, VERSION),
@@ -173,7 +173,7 @@ def _read_creations(spec: Spec, scope: TemplateScope) -> Iterator[ObjectTemplate
                     f"must be a resource, or contain a resource in `resource`, not both: it has {', '.join(mixed)}"
                 )
                 entry.faults.add(entry.path, message)
-            yield _compile_object(entry, "", None, entry.data, entry.path, scope, ADDON_INVALID)
+            yield _compile_object(entry, "", None, entry.data, entry.path, scope, ComponentCodes.ADDON_INVALID)
             continue
         wrapper = Spec(entry.data, entry.path, entry.faults, _WRAPPER_FIELDS)
         if wrapper.has_value("resource") == wrapper.has_value("template"):
@@ -183,7 +183,10 @@ def _read_creations(spec: Spec, scope: TemplateScope) -> Iterator[ObjectTemplate
             )
         else:
             yield _read_wrapped_object(
-                wrapper, "resource" if wrapper.has_value("resource") else "template", scope, ADDON_INVALID
+                wrapper,
+                "resource" if wrapper.has_value("resource") else "template",
+                scope,
+                ComponentCodes.ADDON_INVALID,
             )
 
 

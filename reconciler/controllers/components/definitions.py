@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
-from reconciler.catalog.codes import DUPLICATE_OBJECT
+from reconciler.catalog.codes import CatalogCodes
 from reconciler.controllers.components.addon_order import AddonOrderConstraints
 from reconciler.controllers.components.field_findings import FieldFinding
 from reconciler.controllers.components.model import ADDON, DEFINITION, GROUP, AddonRole
@@ -242,7 +242,7 @@ def build_duplicate_findings(objects: Sequence[ConfigObject]) -> list[Finding]:
     message = (
         f"{key.kind} {key.name} must be declared once across all namespaces, not {len(objects)} times: {locations}"
     )
-    return [DUPLICATE_OBJECT.finding(message, manifest.location) for manifest in objects]
+    return [CatalogCodes.DUPLICATE_OBJECT.finding(message, manifest.location) for manifest in objects]
 
 
 def build_unreported_duplicate_findings(objects: Sequence[ConfigObject]) -> list[Finding]:

@@ -12,7 +12,7 @@ from itertools import chain, islice
 from typing import Any
 
 from reconciler.catalog.catalog import ConfigObject
-from reconciler.controllers.components.codes import CONFIG_EXPRESSION_NOT_ALLOWED, NOT_OVERRIDABLE, UNKNOWN_FIELD
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import MAX_FINDINGS_PER_OBJECT, FieldFinding, build_field_finding
 from reconciler.controllers.components.model import Values
 from reconciler.controllers.components.schema import (
@@ -106,16 +106,16 @@ def check_overrides(layer: ValueLayer, schema: ComponentSchema) -> Iterator[Find
     """Yield the errors in the overrides of an EnvBinding. Overrides can only set fields of `envOverrides`."""
     for finding in validate_value(layer.data, schema.env_overrides, (), required=False)[:MAX_FINDINGS_PER_OBJECT]:
         location = layer.manifest.location_of((*layer.path, *finding.path))
-        if finding.code is UNKNOWN_FIELD and is_declared(schema.parameters, finding.path):
+        if finding.code is ComponentCodes.UNKNOWN_FIELD and is_declared(schema.parameters, finding.path):
             field = format_path((*layer.path, *finding.path))
             message = f"{field} is declared in parameters, so environments cannot override it"
-            yield NOT_OVERRIDABLE.finding(message, location)
+            yield ComponentCodes.NOT_OVERRIDABLE.finding(message, location)
         else:
             yield finding.code.finding(f"{format_path(layer.path)}.{finding.message}", location)
     for path in _find_removed_mappings(layer.data, schema, ()):
         field = format_path((*layer.path, *path))
         message = f"{field} contains fields that are declared in parameters, so it must not be null"
-        yield NOT_OVERRIDABLE.finding(message, layer.manifest.location_of((*layer.path, *path)))
+        yield ComponentCodes.NOT_OVERRIDABLE.finding(message, layer.manifest.location_of((*layer.path, *path)))
 
 
 def _find_removed_mappings(data: Values, schema: ComponentSchema, path: DataPath) -> Iterator[DataPath]:
@@ -143,7 +143,9 @@ def _find_expressions(value: Any, path: DataPath) -> Iterator[FieldFinding]:
     match value:
         case str() if EXPRESSION_START in value:
             yield build_field_finding(
-                CONFIG_EXPRESSION_NOT_ALLOWED, path, "must be a plain value; only templates can contain expressions"
+                ComponentCodes.CONFIG_EXPRESSION_NOT_ALLOWED,
+                path,
+                "must be a plain value; only templates can contain expressions",
             )
         case list():
             for index, item in enumerate(value):

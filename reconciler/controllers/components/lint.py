@@ -7,9 +7,9 @@ from typing import Any
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.clusters.inventory import ClusterInventory
-from reconciler.controllers.codes import SELECTOR_MATCHES_NOTHING, UNUSED
+from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.components.bindings import Components
-from reconciler.controllers.components.codes import BUILD_UNUSED
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.controller import ComponentSnapshot, read_component_snapshot
 from reconciler.controllers.components.definitions import NameIndex
 from reconciler.controllers.components.inputs import ComponentCache, ComponentControllerInputs
@@ -41,7 +41,7 @@ def _lint_environments(snapshot: ComponentSnapshot, inventory: ClusterInventory)
             reason = explain_no_match(list_requirements(selector), label_sets, "cluster")
             message = f"spec.clusterSelector matches no cluster: {reason}"
             location = environment.manifest.location_of(("spec", "clusterSelector"))
-            yield SELECTOR_MATCHES_NOTHING.finding(message, location)
+            yield ControllerCodes.SELECTOR_MATCHES_NOTHING.finding(message, location)
         elif (
             name not in used_names and snapshot.environments.clusters_by_name[name] and not snapshot.bindings.unresolved
         ):
@@ -102,7 +102,7 @@ def _lint_builds(snapshot: ComponentSnapshot) -> Iterator[Finding]:
         )
     for (namespace, name), build in snapshot.builds.items():
         if reason := _explain_unused_build(namespace, name, snapshot.components, environments):
-            yield BUILD_UNUSED.finding(
+            yield ComponentCodes.BUILD_UNUSED.finding(
                 f"{build.manifest.key} is not used: {reason}", build.manifest.location_of(("metadata", "name"))
             )
 
@@ -131,4 +131,4 @@ def _explain_unused_build(
 
 
 def _build_unused_finding(manifest: ConfigObject, reason: str) -> Finding:
-    return UNUSED.finding(f"{manifest.key} is not used: {reason}", manifest.location)
+    return ControllerCodes.UNUSED.finding(f"{manifest.key} is not used: {reason}", manifest.location)

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reconciler.controllers.codes import OVERRIDE_UNUSED
-from reconciler.controllers.components.codes import OVERRIDE_KEY_AMBIGUOUS, OVERRIDE_TARGET_UNKNOWN, SCHEMA_VALIDATION
+from reconciler.controllers.codes import ControllerCodes
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.component_plan import AddonUse, ComponentPlan
 from reconciler.controllers.components.effective_values import ValueLayer
 from reconciler.controllers.components.model import AddonInstance, EnvBinding
@@ -46,7 +46,9 @@ def resolve_addon_overrides(
             field_name = f"spec.{DEVELOPER_OVERRIDES_FIELD}.{key}"
             message = f"{field_name} has no effect: {binding.component} does not use {uses[0].instance.addon}"
             overrides.findings.append(
-                OVERRIDE_UNUSED.finding(message, binding.manifest.location_of(("spec", DEVELOPER_OVERRIDES_FIELD, key)))
+                ControllerCodes.OVERRIDE_UNUSED.finding(
+                    message, binding.manifest.location_of(("spec", DEVELOPER_OVERRIDES_FIELD, key))
+                )
             )
         else:
             overrides.layers[uses[0].instance] = ValueLayer(
@@ -67,11 +69,11 @@ def _build_key_finding(binding: EnvBinding, key: str, uses: Sequence[AddonUse], 
     location = binding.manifest.location_of(("spec", DEVELOPER_OVERRIDES_FIELD, key))
     if uses:
         both = " and ".join(str(use.instance) for use in uses)
-        return OVERRIDE_KEY_AMBIGUOUS.finding(
+        return ComponentCodes.OVERRIDE_KEY_AMBIGUOUS.finding(
             f"spec.{DEVELOPER_OVERRIDES_FIELD}.{key} matches several addons: {both}", location
         )
     known = [*plan.allowed_uses, *(use.override_key for use in plan.listed_uses)]
-    return OVERRIDE_TARGET_UNKNOWN.finding(
+    return ComponentCodes.OVERRIDE_TARGET_UNKNOWN.finding(
         _describe_unknown(f"spec.{DEVELOPER_OVERRIDES_FIELD}.{key}", key, known), location
     )
 
@@ -102,7 +104,7 @@ def _resolve_platform_overrides(binding: EnvBinding, plan: ComponentPlan, overri
             both = " and ".join(f"spec.{PLATFORM_OVERRIDES_FIELD}.{key}" for key in keys)
             location = binding.manifest.location_of(("spec", PLATFORM_OVERRIDES_FIELD, keys[1]))
             overrides.findings.append(
-                OVERRIDE_KEY_AMBIGUOUS.finding(f"{both} both override {addon}; use one key", location)
+                ComponentCodes.OVERRIDE_KEY_AMBIGUOUS.finding(f"{both} both override {addon}; use one key", location)
             )
             continue
         for use, path, data in _split_by_instance(instances[addon], keys[0], binding, overrides):
@@ -117,11 +119,11 @@ def _build_platform_key_finding(binding: EnvBinding, key: str, addons: Sequence[
         f"spec.{PLATFORM_OVERRIDES_FIELD}.{key}",
     )
     if addons:
-        return OVERRIDE_KEY_AMBIGUOUS.finding(
+        return ComponentCodes.OVERRIDE_KEY_AMBIGUOUS.finding(
             f"{field_name} matches several addons: {' and '.join(addons)}; use the name of the addon", location
         )
     known = list(dict.fromkeys(use.key for use in plan.platform_uses))
-    return OVERRIDE_TARGET_UNKNOWN.finding(_describe_unknown(field_name, key, known), location)
+    return ComponentCodes.OVERRIDE_TARGET_UNKNOWN.finding(_describe_unknown(field_name, key, known), location)
 
 
 def _split_by_instance(
@@ -142,12 +144,14 @@ def _split_by_instance(
             message = f"spec.{PLATFORM_OVERRIDES_FIELD}.{key}.{name} is not an instance of {uses[0].instance.addon}"
             allowed = f"; allowed: {format_list(sorted(by_id))}{suggest_name(name, sorted(by_id))}"
             overrides.findings.append(
-                OVERRIDE_TARGET_UNKNOWN.finding(message + allowed, binding.manifest.location_of(path))
+                ComponentCodes.OVERRIDE_TARGET_UNKNOWN.finding(message + allowed, binding.manifest.location_of(path))
             )
         elif fields is not None and not isinstance(fields, Mapping):
             field_name = f"spec.{PLATFORM_OVERRIDES_FIELD}.{key}.{name}"
             message = f"{field_name} must be a mapping of fields, not {describe_value(fields)}"
-            overrides.findings.append(SCHEMA_VALIDATION.finding(message, binding.manifest.location_of(path)))
+            overrides.findings.append(
+                ComponentCodes.SCHEMA_VALIDATION.finding(message, binding.manifest.location_of(path))
+            )
         else:
             yield by_id[name], (key, name), fields or {}
 

@@ -8,16 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.catalog.catalog import ConfigObject
-from reconciler.controllers.codes import SELECTOR_INVALID
-from reconciler.controllers.components.codes import (
-    BUILD_INVALID,
-    COMPONENT_INVALID,
-    COMPONENT_TYPE_INVALID,
-    ENV_BINDING_INVALID,
-    ENVIRONMENT_INVALID,
-    FEATURE_NOT_SUPPORTED,
-    UNKNOWN_FIELD,
-)
+from reconciler.controllers.codes import ControllerCodes
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import MAX_FINDINGS_PER_OBJECT, FieldFinding
 from reconciler.controllers.components.model import (
     API_VERSION,
@@ -83,7 +75,9 @@ class Spec(FieldReader):
         for name in map(str, self.data):
             if name not in known and not name.startswith(EXTENSION_PREFIX):
                 self.add_finding(
-                    name, f"is unknown; allowed are {', '.join(known)}{suggest_name(name, known)}", UNKNOWN_FIELD
+                    name,
+                    f"is unknown; allowed are {', '.join(known)}{suggest_name(name, known)}",
+                    ComponentCodes.UNKNOWN_FIELD,
                 )
 
     def read_values(self, name: str) -> Values:
@@ -101,7 +95,7 @@ class Spec(FieldReader):
     def reject_unsupported(self, name: str) -> None:
         """Add an error if the field is set, because the reconciler does not support its feature."""
         if self.has_value(name):
-            self.add_finding(name, "is not supported; remove the field", FEATURE_NOT_SUPPORTED)
+            self.add_finding(name, "is not supported; remove the field", ComponentCodes.FEATURE_NOT_SUPPORTED)
 
 
 def open_spec(
@@ -115,7 +109,9 @@ def open_spec(
     findings = ManifestFindings(manifest.location_of, code)
     for name in manifest.data:
         if name not in _OBJECT_FIELDS:
-            findings.add((str(name),), f"is unknown; allowed are {', '.join(_OBJECT_FIELDS)}", UNKNOWN_FIELD)
+            findings.add(
+                (str(name),), f"is unknown; allowed are {', '.join(_OBJECT_FIELDS)}", ComponentCodes.UNKNOWN_FIELD
+            )
     if manifest.api_version != api_version:
         findings.add(("apiVersion",), f"must be {api_version}, not {quote_value(manifest.api_version)}")
     if error := check_name(manifest.key.name):
@@ -171,7 +167,7 @@ _ALLOWED_ADDON_FIELDS = ("name", "description", "defaults", "presets")
 
 def read_component_type(manifest: ConfigObject) -> tuple[ComponentType | None, tuple[Finding, ...]]:
     """Read a component type. Return None and the findings if the component type has errors."""
-    spec, findings = open_spec(manifest, COMPONENT_TYPE_INVALID, API_VERSION, _TYPE_FIELDS)
+    spec, findings = open_spec(manifest, ComponentCodes.COMPONENT_TYPE_INVALID, API_VERSION, _TYPE_FIELDS)
     reference = spec.read_mapping("componentDefinitionRef", ("name", "version"))
     definition = reference.read_text("name", required=True)
     platform_addons = tuple(_read_platform_addons(spec))
@@ -224,10 +220,12 @@ def read_component(manifest: ConfigObject) -> tuple[Component | None, tuple[Find
     For a generated kind, the fields of the spec are not checked here, because they depend on the component type.
     """
     if manifest.key.kind != COMPONENT:
-        spec, findings = open_spec(manifest, COMPONENT_INVALID, API_VERSION, None, validate_name_segment)
+        spec, findings = open_spec(manifest, ComponentCodes.COMPONENT_INVALID, API_VERSION, None, validate_name_segment)
         check_namespace(manifest, findings)
         return (None if findings.findings else Component(manifest, spec.data)), findings.all_findings
-    spec, findings = open_spec(manifest, COMPONENT_INVALID, API_VERSION, _COMPONENT_FIELDS, validate_name_segment)
+    spec, findings = open_spec(
+        manifest, ComponentCodes.COMPONENT_INVALID, API_VERSION, _COMPONENT_FIELDS, validate_name_segment
+    )
     check_namespace(manifest, findings)
     definition, addons = spec.read_text("componentDefinition", required=True), tuple(_read_listed_addons(spec))
     model = Component(manifest, spec.read_values("parameters"), definition, addons)
@@ -242,7 +240,7 @@ def _read_listed_addons(spec: Spec) -> Iterator[ListedAddon]:
 
 def read_binding(manifest: ConfigObject) -> tuple[EnvBinding | None, tuple[Finding, ...]]:
     """Read an EnvBinding. Return None and the findings if the EnvBinding has errors."""
-    spec, findings = open_spec(manifest, ENV_BINDING_INVALID, API_VERSION, _BINDING_FIELDS)
+    spec, findings = open_spec(manifest, ComponentCodes.ENV_BINDING_INVALID, API_VERSION, _BINDING_FIELDS)
     check_namespace(manifest, findings)
     owner = spec.read_mapping("owner", ("componentName", "namespace"))
     environment = spec.read_text("environment", required=True)
@@ -285,7 +283,9 @@ _ENVIRONMENT_FIELDS = ("clusters", "clusterSelector", "context")
 
 def read_environment(manifest: ConfigObject) -> tuple[ComponentEnvironment | None, tuple[Finding, ...]]:
     """Read an Environment. Return None and the findings if the Environment has errors."""
-    spec, findings = open_spec(manifest, ENVIRONMENT_INVALID, RECONCILER_API_VERSION, _ENVIRONMENT_FIELDS)
+    spec, findings = open_spec(
+        manifest, ComponentCodes.ENVIRONMENT_INVALID, RECONCILER_API_VERSION, _ENVIRONMENT_FIELDS
+    )
     names, selector = spec.read_texts("clusters"), _read_selector(spec)
     model = ComponentEnvironment(manifest, names, selector, spec.read_values("context"))
     return (None if findings.findings else model), findings.all_findings
@@ -296,13 +296,13 @@ def _read_selector(spec: Spec) -> LabelSelector | None:
         return None
     selector, errors = read_label_selector(spec.data["clusterSelector"])
     for error in errors:
-        spec.add_finding("clusterSelector", error, SELECTOR_INVALID)
+        spec.add_finding("clusterSelector", error, ControllerCodes.SELECTOR_INVALID)
     return selector
 
 
 def read_build(manifest: ConfigObject) -> tuple[Build | None, tuple[Finding, ...]]:
     """Read a Build, whose spec can contain any fields. Return None and the findings if the Build has errors."""
-    spec, findings = open_spec(manifest, BUILD_INVALID, RECONCILER_API_VERSION, None)
+    spec, findings = open_spec(manifest, ComponentCodes.BUILD_INVALID, RECONCILER_API_VERSION, None)
     check_namespace(manifest, findings)
     if spec.has_value("workload"):
         spec.read_mapping("workload", None)

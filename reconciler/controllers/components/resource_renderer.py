@@ -10,7 +10,7 @@ from typing import Any
 
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.cel import OMIT, ExpressionBudget
-from reconciler.controllers.components.codes import OBJECT_DUPLICATE, PATCH_TARGET_NOT_FOUND
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.component_plan import AddonUse, ComponentPlan
 from reconciler.controllers.components.definitions import AddonPatch, CompiledOperation, ObjectTemplate
 from reconciler.controllers.components.effective_values import EffectiveValues
@@ -194,7 +194,7 @@ class ResourceRenderer:
             # Compare the keys again, because a patch can have renamed the other resource after its creation.
             if other and other.key == resource.key:
                 message = f"must not create {resource.key} twice: it is created by {describe_creators(other, resource)}"
-                raise FieldFindingError(build_field_finding(OBJECT_DUPLICATE, entry.path, message))
+                raise FieldFindingError(build_field_finding(ComponentCodes.OBJECT_DUPLICATE, entry.path, message))
             self._resources_by_key[resource.key] = resource
             self.resources.append(resource)
 
@@ -214,7 +214,9 @@ class ResourceRenderer:
                     self._write(operation, patch, resource, loop_bindings, manifest, instance)
         if iterations and not has_match:
             message = f"{instance} patches nothing: no resource matches {format_path(patch.target.path)}"
-            self.findings.append(PATCH_TARGET_NOT_FOUND.finding(message, manifest.location_of((*patch.path, "target"))))
+            self.findings.append(
+                ComponentCodes.PATCH_TARGET_NOT_FOUND.finding(message, manifest.location_of((*patch.path, "target")))
+            )
 
     def _select_resources(self, target: PatchTarget, field_path: DataPath) -> list[RenderedResource]:
         self.patch_budget.charge_reads(

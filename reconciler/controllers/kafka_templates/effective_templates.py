@@ -7,12 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from reconciler.controllers.kafka_templates.codes import (
-    NULL_TEMPLATE_PROPERTY,
-    REDUNDANT_OVERRIDE,
-    SHADOWED_TEMPLATE_FIELDS,
-    UNKNOWN_TEMPLATE_PROPERTY,
-)
+from reconciler.controllers.kafka_templates.codes import TemplateCodes
 from reconciler.controllers.kafka_templates.merge import (
     HiddenSettings,
     TemplateProperty,
@@ -109,7 +104,7 @@ class TemplateEffect:
         }
         if self.mode == "report":
             data["template"] = dict(self.template)
-        if any(issue.code is SHADOWED_TEMPLATE_FIELDS for issue in self.issues):
+        if any(issue.code is TemplateCodes.SHADOWED_TEMPLATE_FIELDS for issue in self.issues):
             data["toRepeat"] = self.full_template_yaml
         return {name: value for name, value in data.items() if value or name == "template"}
 
@@ -165,7 +160,7 @@ def _check_unknown_properties(child: TemplateResource) -> Iterator[ResourceIssue
             message = f"{format_path(path)} is ignored: {name} can only be set in the {rule.parent.kind} object"
         else:
             message = f"{format_path(path)} is ignored; allowed properties are {', '.join(rule.properties)}"
-        yield ResourceIssue(UNKNOWN_TEMPLATE_PROPERTY, message, path)
+        yield ResourceIssue(TemplateCodes.UNKNOWN_TEMPLATE_PROPERTY, message, path)
 
 
 def _check_properties(
@@ -175,19 +170,19 @@ def _check_properties(
         path = (*rule.child.path, template_property.name)
         if template_property.is_null:
             message = f"{format_path(path)} is null and is treated as absent; use {{}} to reset an inherited value"
-            yield ResourceIssue(NULL_TEMPLATE_PROPERTY, message, path)
+            yield ResourceIssue(TemplateCodes.NULL_TEMPLATE_PROPERTY, message, path)
         if template_property.own is ABSENT or template_property.inherited is ABSENT:
             continue
         if is_equal_data(template_property.own, template_property.inherited):
             message = f"{format_path(path)} equals the value of {parent}, and does not change if that value changes"
-            yield ResourceIssue(REDUNDANT_OVERRIDE, message, path)
+            yield ResourceIssue(TemplateCodes.REDUNDANT_OVERRIDE, message, path)
         shadowed = find_settings_hidden_by(template_property).shadowed if template_property.source == "child" else ()
         if shadowed:
             message = (
                 f"{format_path(path)} replaces the whole value of {parent}; these inherited settings have no effect:"
                 f" {', '.join(shadowed)}"
             )
-            yield ResourceIssue(SHADOWED_TEMPLATE_FIELDS, message, path)
+            yield ResourceIssue(TemplateCodes.SHADOWED_TEMPLATE_FIELDS, message, path)
 
 
 @dataclass(frozen=True)

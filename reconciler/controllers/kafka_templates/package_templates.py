@@ -8,14 +8,7 @@ from functools import cached_property
 from typing import Any, cast, get_args
 
 from reconciler.catalog.files import FileTree
-from reconciler.controllers.kafka_templates.codes import (
-    INVALID_TEMPLATE_TYPE,
-    MATERIALISED_INPUT,
-    TEMPLATE_MODE_INVALID,
-    TEMPLATE_RESULT_UNWRITABLE,
-    TEMPLATE_VERSION_UNKNOWN,
-    UNKNOWN_TEMPLATE_PROPERTY,
-)
+from reconciler.controllers.kafka_templates.codes import TemplateCodes
 from reconciler.controllers.kafka_templates.effective_templates import TemplateEffect, build_template_effect
 from reconciler.controllers.kafka_templates.merge import TemplateProperty, build_effective_template
 from reconciler.controllers.kafka_templates.model import (
@@ -149,7 +142,7 @@ def _upgrade_strict_findings(resource: TemplatedResource, strict: frozenset[str]
 
 def _report_unknown_version(resource: PackageResource, side: RuleSide) -> TemplatedResource:
     message = f"apiVersion must be {' or '.join(side.versions)}, not {resource.version}: the template is not merged"
-    issue = ResourceIssue(TEMPLATE_VERSION_UNKNOWN, message, ("apiVersion",))
+    issue = ResourceIssue(TemplateCodes.TEMPLATE_VERSION_UNKNOWN, message, ("apiVersion",))
     return TemplatedResource(resource, resource.document, (create_finding(resource, issue),))
 
 
@@ -166,7 +159,7 @@ def _check_parent(resource: PackageResource, rules: list[TemplateMergeRule], pai
                 message = (
                     f"{format_path((*path, name))} is unknown; allowed properties are {', '.join(sorted(known_names))}"
                 )
-                findings.add([ResourceIssue(UNKNOWN_TEMPLATE_PROPERTY, message, (*path, name))])
+                findings.add([ResourceIssue(TemplateCodes.UNKNOWN_TEMPLATE_PROPERTY, message, (*path, name))])
     return TemplatedResource(resource, resource.document, tuple(findings.findings), (), (resource.key,))
 
 
@@ -182,7 +175,7 @@ def _merge_child(child: TemplateResource, pairs: TemplatePairs, options: Templat
         return TemplatedResource(resource, resource.document, tuple(findings.findings), (), dependencies)
     findings.add(_check_template(resource, rule.child, rule.properties))
     findings.add(_check_inherited_template(child, parent))
-    if any(finding.code == INVALID_TEMPLATE_TYPE.name for finding in findings.findings):
+    if any(finding.code == TemplateCodes.INVALID_TEMPLATE_TYPE.name for finding in findings.findings):
         return TemplatedResource(resource, resource.document, tuple(findings.findings), (), dependencies)
     effect = build_template_effect(child, parent, options.operator, mode)
     findings.add(effect.issues)
@@ -197,7 +190,9 @@ def _read_mode(findings: _DocumentFindings, mode: TemplateMode) -> TemplateMode:
     if written_mode in _MODES:
         return cast("TemplateMode", written_mode)
     message = f"{MODE_ANNOTATION} must be {' or '.join(_MODES)}, not {quote_value(written_mode)}"
-    findings.add([ResourceIssue(TEMPLATE_MODE_INVALID, message, ("metadata", "annotations", MODE_ANNOTATION))])
+    findings.add(
+        [ResourceIssue(TemplateCodes.TEMPLATE_MODE_INVALID, message, ("metadata", "annotations", MODE_ANNOTATION))]
+    )
     return mode
 
 
@@ -211,7 +206,9 @@ def _check_not_merged(resource: PackageResource) -> Iterator[ResourceIssue]:
             f"{resource.key} must not have the annotation {MATERIALISED_ANNOTATION}, which marks a merged template;"
             " remove the annotation and the inherited values"
         )
-        yield ResourceIssue(MATERIALISED_INPUT, message, ("metadata", "annotations", MATERIALISED_ANNOTATION))
+        yield ResourceIssue(
+            TemplateCodes.MATERIALISED_INPUT, message, ("metadata", "annotations", MATERIALISED_ANNOTATION)
+        )
 
 
 def _check_template(resource: PackageResource, side: RuleSide, properties: tuple[str, ...]) -> Iterator[ResourceIssue]:
@@ -221,14 +218,16 @@ def _check_template(resource: PackageResource, side: RuleSide, properties: tuple
         return
     if not isinstance(template, dict):
         message = f"{format_path(side.path)} must be a mapping, not {quote_value(template)}"
-        yield ResourceIssue(INVALID_TEMPLATE_TYPE, message, side.path)
+        yield ResourceIssue(TemplateCodes.INVALID_TEMPLATE_TYPE, message, side.path)
         return
     for name in properties:
         value = template.get(name)
         if value is not None and not isinstance(value, dict):
             path = (*side.path, name)
             yield ResourceIssue(
-                INVALID_TEMPLATE_TYPE, f"{format_path(path)} must be a mapping, not {quote_value(value)}", path
+                TemplateCodes.INVALID_TEMPLATE_TYPE,
+                f"{format_path(path)} must be a mapping, not {quote_value(value)}",
+                path,
             )
 
 
@@ -265,7 +264,13 @@ def _write_child(
         try:
             document = _build_document(child, data)
         except YamlError as error:
-            findings.add([ResourceIssue(TEMPLATE_RESULT_UNWRITABLE, f"the result cannot be written as YAML: {error}")])
+            findings.add(
+                [
+                    ResourceIssue(
+                        TemplateCodes.TEMPLATE_RESULT_UNWRITABLE, f"the result cannot be written as YAML: {error}"
+                    )
+                ]
+            )
         steps = build_template_steps(child, effect.parent, effect.properties, data)
     return TemplatedResource(resource, document, tuple(findings.findings), steps, dependencies, effect)
 

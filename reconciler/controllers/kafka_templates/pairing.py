@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.catalog.codes import DUPLICATE_OBJECT
+from reconciler.catalog.codes import CatalogCodes
 from reconciler.catalog.files import FileTree
-from reconciler.controllers.kafka_templates.codes import ORPHAN_POOL, POOL_WITHOUT_CLUSTER
+from reconciler.controllers.kafka_templates.codes import TemplateCodes
 from reconciler.controllers.kafka_templates.merge import TemplateProperty, build_effective_template, merge_templates
 from reconciler.controllers.kafka_templates.model import (
     RuleSide,
@@ -201,7 +201,10 @@ def _check_duplicates(
     for key, members in members_by_key.items():
         if len(members) > 1:
             files = ", ".join(sorted(f"{member.package}/{member.resource.file}" for member in members))
-            yield key, ResourceIssue(DUPLICATE_OBJECT, f"{key} must be unique on a cluster; it is in {files}")
+            yield (
+                key,
+                ResourceIssue(CatalogCodes.DUPLICATE_OBJECT, f"{key} must be unique on a cluster; it is in {files}"),
+            )
 
 
 def _check_unpaired(
@@ -218,20 +221,24 @@ def _check_unpaired(
             yield (
                 key,
                 ResourceIssue(
-                    POOL_WITHOUT_CLUSTER, f"{label} must name a {child.rule.parent.kind}{quoted_value}", path
+                    TemplateCodes.POOL_WITHOUT_CLUSTER,
+                    f"{label} must name a {child.rule.parent.kind}{quoted_value}",
+                    path,
                 ),
             )
         elif len(members_by_key.get(wanted_key, ())) > 1:
             yield (
                 key,
                 ResourceIssue(
-                    DUPLICATE_OBJECT, f"{label} names {wanted_key}, which exists twice on this cluster", path
+                    CatalogCodes.DUPLICATE_OBJECT,
+                    f"{label} names {wanted_key}, which exists twice on this cluster",
+                    path,
                 ),
             )
         elif wanted_key not in parents:
             hint = _describe_other_parents(wanted_key, parents)
             message = f"{label} names {wanted_key}, which is not on this cluster{hint}"
-            yield key, ResourceIssue(ORPHAN_POOL, message, path)
+            yield key, ResourceIssue(TemplateCodes.ORPHAN_POOL, message, path)
 
 
 def _describe_other_parents(wanted_key: ObjectKey, parents: Iterable[ObjectKey]) -> str:

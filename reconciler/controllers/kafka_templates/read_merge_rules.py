@@ -10,7 +10,7 @@ from importlib import resources
 from reconciler.api import reconciler as api
 from reconciler.api.manifest import read_manifest
 from reconciler.catalog.catalog import Catalog, ConfigObject
-from reconciler.controllers.kafka_templates.codes import TEMPLATE_RULE_INVALID
+from reconciler.controllers.kafka_templates.codes import TemplateCodes
 from reconciler.controllers.kafka_templates.model import (
     TEMPLATE_RULE_API_VERSION,
     TEMPLATE_RULE_GROUP,
@@ -77,7 +77,7 @@ def read_merge_rule(rule_object: ConfigObject) -> tuple[TemplateMergeRule | None
     """Return a valid rule. Return None and all errors if the rule is invalid."""
     result = read_manifest(api.TemplateMergeRule, rule_object.data)
     if result.model is None:
-        return None, create_field_findings(rule_object, result.errors, TEMPLATE_RULE_INVALID)
+        return None, create_field_findings(rule_object, result.errors, TemplateCodes.TEMPLATE_RULE_INVALID)
     spec = result.model.spec
     parent, child = _create_side(spec.parent), _create_side(spec.child)
     rule = TemplateMergeRule(
@@ -108,4 +108,4 @@ def _find_contradictions(
                 f"spec.{conflicting_side}.kind must not be {quote_value(kind)}, which has another role in the rule"
                 f" {other.name}"
             )
-            yield TEMPLATE_RULE_INVALID.finding(message, objects_by_name[rule.name].location_of(path))
+            yield TemplateCodes.TEMPLATE_RULE_INVALID.finding(message, objects_by_name[rule.name].location_of(path))

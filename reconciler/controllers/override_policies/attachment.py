@@ -7,14 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from reconciler.controllers.nested_values import copy_without_value, get_value
-from reconciler.controllers.override_policies.codes import (
-    MAP_MALFORMED,
-    POLICY_DUPLICATE,
-    POLICY_INVALID,
-    POLICY_LABEL_IGNORED,
-    POLICY_NAME_EMPTY,
-    POLICY_NOT_FOUND,
-)
+from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.model import (
     CLUSTER_OVERRIDE_POLICY_KIND,
     OVERRIDE_POLICY_KIND,
@@ -93,7 +86,7 @@ def find_attached_policies(
         policy = _find_policy(candidate, policies)
         if isinstance(policy, OverridePolicy):
             attached.append(policy)
-        elif not (policy.code is POLICY_NOT_FOUND and on_missing == "ignore" and policies.is_complete):
+        elif not (policy.code is PolicyCodes.POLICY_NOT_FOUND and on_missing == "ignore" and policies.is_complete):
             issues = (*issues, policy)
     failed = any(issue.is_error for issue in issues)
     return AttachedPolicies(() if failed else tuple(attached), tuple(candidate.key for candidate in candidates), issues)
@@ -158,12 +151,16 @@ def _read_labels(resource: KrmResource) -> tuple[tuple[_Candidate, ...], tuple[R
         value, namespace = resource.labels[label], get_stated_namespace(resource)
         if kind == OVERRIDE_POLICY_KIND and not namespace:
             issues.append(
-                _create_issue(POLICY_LABEL_IGNORED, f"{label} is ignored, because the resource has no namespace", label)
+                _create_issue(
+                    PolicyCodes.OVERRIDE_POLICY_LABEL_IGNORED,
+                    f"{label} is ignored, because the resource has no namespace",
+                    label,
+                )
             )
         elif not isinstance(value, str):
-            issues.append(_create_issue(MAP_MALFORMED, f"{label} must be a string", label))
+            issues.append(_create_issue(PolicyCodes.MAP_MALFORMED, f"{label} must be a string", label))
         elif not value:
-            issues.append(_create_issue(POLICY_NAME_EMPTY, f"{label} must name a {kind}", label))
+            issues.append(_create_issue(PolicyCodes.POLICY_NAME_EMPTY, f"{label} must name a {kind}", label))
         else:
             key = build_override_policy_key(kind, namespace, value)
             named.append(_Candidate(key, f"{label} names {key}", ("metadata", "labels", label)))
@@ -175,11 +172,13 @@ def _find_policy(candidate: _Candidate, policies: OverridePolicies) -> OverrideP
     if key in policies.valid:
         return policies.valid[key]
     if key in policies.duplicates:
-        return ResourceIssue(POLICY_DUPLICATE, f"{how}, which is defined twice in the config", candidate.path)
+        return ResourceIssue(
+            PolicyCodes.POLICY_DUPLICATE, f"{how}, which is defined twice in the config", candidate.path
+        )
     if key in policies.invalid:
-        return ResourceIssue(POLICY_INVALID, f"{how}, which is invalid", candidate.path)
+        return ResourceIssue(PolicyCodes.POLICY_INVALID, f"{how}, which is invalid", candidate.path)
     unread = "" if policies.is_complete else ", unless it is in an unreadable file"
-    return ResourceIssue(POLICY_NOT_FOUND, f"{how}, which does not exist{unread}", candidate.path)
+    return ResourceIssue(PolicyCodes.POLICY_NOT_FOUND, f"{how}, which does not exist{unread}", candidate.path)
 
 
 def _create_issue(code: FindingCode, message: str, label: str) -> ResourceIssue:
@@ -197,4 +196,4 @@ def check_list_labels(data: Any) -> Iterator[ResourceIssue]:
         labels = get_value(entry, ("metadata", "labels"))
         if isinstance(labels, dict) and has_override_policy_label(labels):
             message = "override policies do not apply to a List or to its items, so that these labels have no effect"
-            yield ResourceIssue(POLICY_LABEL_IGNORED, message, (*path, "metadata", "labels"))
+            yield ResourceIssue(PolicyCodes.OVERRIDE_POLICY_LABEL_IGNORED, message, (*path, "metadata", "labels"))

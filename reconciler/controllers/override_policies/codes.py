@@ -2,264 +2,106 @@
 
 from __future__ import annotations
 
-from reconciler.krm.findings import FindingCode, FindingScope, Severity
+from reconciler.krm.findings import CodeTable, FindingScope, Severity, error, warning
 
-CODES = (
-    ANNOTATIONS_TOO_LARGE := FindingCode(
-        "AnnotationsTooLarge",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "After the overrides, the annotations of a resource exceed the size limit of Kubernetes.",
-    ),
-    COMPONENT_PRESENT := FindingCode(
-        "ComponentPresent",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "An image already has the component that a policy adds with addIfAbsent.",
-    ),
-    CONTAINER_NOT_FOUND := FindingCode(
-        "ContainerNotFound",
-        Severity.WARNING,
-        FindingScope.PACKAGE,
-        "A policy names a container that the resource does not have; the policy item has no effect.",
-    ),
-    DIGEST_INVALID := FindingCode(
-        "DigestInvalid", Severity.ERROR, FindingScope.OBJECT, "A policy sets a value that is not a valid image digest."
-    ),
-    DIGEST_PINNED := FindingCode(
-        "DigestPinned",
-        Severity.WARNING,
-        FindingScope.PACKAGE,
+PACKAGE = FindingScope.PACKAGE
+
+
+class PolicyCodes(CodeTable):
+    """Finding codes about override policies and about their effect on packages."""
+
+    ANNOTATIONS_TOO_LARGE = error(
+        "After the overrides, the annotations of a resource exceed the size limit of Kubernetes.", PACKAGE
+    )
+    CLUSTER_VARIABLE_UNRESOLVED = error(
+        "A variable of an override policy has no value for a cluster, or an invalid value.", PACKAGE
+    )
+    COMPONENT_PRESENT = error("An image already has the component that a policy adds with addIfAbsent.", PACKAGE)
+    CONTAINER_NOT_FOUND = warning(
+        "A policy names a container that the resource does not have; the policy item has no effect.", PACKAGE
+    )
+    DIGEST_INVALID = error("A policy sets a value that is not a valid image digest.")
+    DIGEST_PINNED = warning(
         "A policy changes the repository or tag of an image but not its digest, which determines the pulled image.",
-    ),
-    FIELD_PATH_INVALID := FindingCode(
-        "FieldPathInvalid",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "The fieldPath of a policy is not a JSON pointer, or does not lead to a string in the resource.",
-    ),
-    FIELD_UNPARSABLE := FindingCode(
-        "FieldUnparsable",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
+        PACKAGE,
+    )
+    FIELD_PATH_INVALID = error(
+        "The fieldPath of a policy is not a JSON pointer, or does not lead to a string in the resource.", PACKAGE
+    )
+    FIELD_UNPARSABLE = error(
         "A string that a policy edits does not contain text in the format of the policy, or the text cannot be edited.",
-    ),
-    FORBIDDEN_PATH := FindingCode(
-        "ForbiddenPath",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "A policy patches the identity of a resource: its kind, name or namespace.",
-    ),
-    IDENTITY_CHANGED := FindingCode(
-        "IdentityChanged",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "Overrides change the kind, name or namespace of a resource, which is not allowed.",
-    ),
-    IMAGE_PATH_INVALID := FindingCode(
-        "ImagePathInvalid",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "The imagePath of a policy is not a JSON pointer, or does not lead to a string in the resource.",
-    ),
-    IMAGE_RESULT_INVALID := FindingCode(
-        "ImageResultInvalid",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "The image that results from a policy is not a valid image reference.",
-    ),
-    IMAGE_UNPARSABLE := FindingCode(
-        "ImageUnparsable",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "An image that a policy changes is not a valid image reference.",
-    ),
-    KEY_EXISTS := FindingCode(
-        "KeyExists",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "A resource already has the label, annotation or variable that a policy adds with addIfAbsent.",
-    ),
-    MAP_MALFORMED := FindingCode(
-        "MapMalformed",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "The labels or annotations of a resource are not strings. Policies cannot be attached or applied.",
-    ),
-    OPERATOR_UNSUPPORTED := FindingCode(
-        "OperatorUnsupported",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "A policy uses an operator that its overrider does not support.",
-    ),
-    POLICY_LABEL_IGNORED := FindingCode(
-        "OverridePolicyLabelIgnored",
-        Severity.WARNING,
-        FindingScope.PACKAGE,
-        "A resource without a namespace, or in a List, names an override policy; the label has no effect.",
-    ),
-    PATCH_DROPPED_KEYS := FindingCode(
-        "PatchDroppedKeys",
-        Severity.WARNING,
-        FindingScope.PACKAGE,
-        "A patch replaces a map and removes keys that the new map does not contain. Patches do not merge maps.",
-    ),
-    PATCH_FIELD_UNKNOWN := FindingCode(
-        "PatchFieldUnknown",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "A patch would create a field that the schema of a built-in Kubernetes kind does not have.",
-    ),
-    PATCH_INDEX_INVALID := FindingCode(
-        "PatchIndexInvalid",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "The last step of a patch's path is not a valid index of the list.",
-    ),
-    PATCH_PARENT_MISSING := FindingCode(
-        "PatchParentMissing",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "A parent field on the path of a patch does not exist.",
-    ),
-    PATCH_PATH_INVALID := FindingCode(
-        "PatchPathInvalid",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "The path of a patch is not a JSON pointer, or refers to the whole document.",
-    ),
-    PATCH_TARGET_MISSING := FindingCode(
-        "PatchTargetMissing",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "A patch removes a field or item that does not exist.",
-    ),
-    PATCH_VALUE_MISSING := FindingCode(
-        "PatchValueMissing",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "A patch with add, replace or set has no value; null must be written explicitly.",
-    ),
-    POD_SPEC_MALFORMED := FindingCode(
-        "PodSpecMalformed",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "The pod template of a resource has an invalid structure.",
-    ),
-    POD_SPEC_MISSING := FindingCode(
-        "PodSpecMissing",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "A resource has no pod template, although its kind requires one.",
-    ),
-    POD_SPEC_UNKNOWN_KIND := FindingCode(
-        "PodSpecUnknownKind",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "A policy changes containers of a kind for which the location of the pod template is unknown.",
-    ),
-    POLICY_DUPLICATE := FindingCode(
-        "PolicyDuplicate",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "A resource uses an override policy that is defined twice in the config. Neither definition applies.",
-    ),
-    POLICY_INVALID := FindingCode(
-        "PolicyInvalid",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "A field of an override policy is invalid, or a resource uses an invalid policy.",
-    ),
-    POLICY_NAME_EMPTY := FindingCode(
-        "PolicyNameEmpty",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "The label of a resource that names its override policy is empty.",
-    ),
-    POLICY_NO_EFFECT := FindingCode(
-        "PolicyNoEffect",
-        Severity.WARNING,
-        FindingScope.PACKAGE,
-        "The override rules for a resource apply to a cluster, but do not change the resource.",
-    ),
-    POLICY_NOT_FOUND := FindingCode(
-        "PolicyNotFound",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "A resource names an override policy that does not exist.",
-    ),
-    POLICY_UNUSED := FindingCode(
-        "PolicyUnused",
-        Severity.WARNING,
-        FindingScope.OBJECT,
-        "No rendered resource uses an override policy.",
-    ),
-    REPLACE_CREATED_MEMBER := FindingCode(
-        "ReplaceCreatedMember",
-        Severity.WARNING,
-        FindingScope.PACKAGE,
-        "A patch with the operator replace adds a field that did not exist.",
-    ),
-    RESULT_UNWRITABLE := FindingCode(
-        "OverrideResultUnwritable",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "The overridden resource cannot be written as YAML.",
-    ),
-    RULE_MATCHES_NO_CLUSTER := FindingCode(
-        "RuleMatchesNoCluster",
-        Severity.WARNING,
-        FindingScope.OBJECT,
-        "A rule of an override policy selects no existing cluster.",
-    ),
-    RULE_OVERWRITTEN := FindingCode(
-        "RuleOverwritten",
-        Severity.WARNING,
-        FindingScope.OBJECT,
-        "A rule has no effect, because a later rule of the policy sets the same fields on all clusters of the rule.",
-    ),
-    RULE_TEXT_UNKNOWN := FindingCode(
-        "RuleTextUnknown",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "The recorded state is missing, so that the earlier version of a rule is unknown. The package stays unchanged "
-        "until the rollout reaches its cluster.",
-    ),
-    RULE_UNREACHED := FindingCode(
-        "RuleUnreached",
-        Severity.WARNING,
-        FindingScope.OBJECT,
-        "A rule of an override policy selects only clusters that have no resource with this policy.",
-    ),
-    RULE_TEXT_UNREADABLE := FindingCode(
-        "RuleTextUnreadable",
-        Severity.WARNING,
-        FindingScope.PACKAGE,
+        PACKAGE,
+    )
+    FORBIDDEN_PATH = error("A policy patches the identity of a resource: its kind, name or namespace.")
+    IDENTITY_CHANGED = error(
+        "Overrides change the kind, name or namespace of a resource, which is not allowed.", PACKAGE
+    )
+    IMAGE_PATH_INVALID = error(
+        "The imagePath of a policy is not a JSON pointer, or does not lead to a string in the resource.", PACKAGE
+    )
+    IMAGE_RESULT_INVALID = error("The image that results from a policy is not a valid image reference.", PACKAGE)
+    IMAGE_UNPARSABLE = error("An image that a policy changes is not a valid image reference.", PACKAGE)
+    KEY_EXISTS = error(
+        "A resource already has the label, annotation or variable that a policy adds with addIfAbsent.", PACKAGE
+    )
+    MAP_MALFORMED = error(
+        "The labels or annotations of a resource are not strings. Policies cannot be attached or applied.", PACKAGE
+    )
+    OPERATOR_UNSUPPORTED = error("A policy uses an operator that its overrider does not support.")
+    OVERRIDE_POLICY_LABEL_IGNORED = warning(
+        "A resource without a namespace, or in a List, names an override policy; the label has no effect.", PACKAGE
+    )
+    OVERRIDE_RESULT_UNWRITABLE = error("The overridden resource cannot be written as YAML.", PACKAGE)
+    PATCH_DROPPED_KEYS = warning(
+        "A patch replaces a map and removes keys that the new map does not contain. Patches do not merge maps.", PACKAGE
+    )
+    PATCH_FIELD_UNKNOWN = error(
+        "A patch would create a field that the schema of a built-in Kubernetes kind does not have.", PACKAGE
+    )
+    PATCH_INDEX_INVALID = error("The last step of a patch's path is not a valid index of the list.", PACKAGE)
+    PATCH_PARENT_MISSING = error("A parent field on the path of a patch does not exist.", PACKAGE)
+    PATCH_PATH_INVALID = error("The path of a patch is not a JSON pointer, or refers to the whole document.")
+    PATCH_TARGET_MISSING = error("A patch removes a field or item that does not exist.", PACKAGE)
+    PATCH_VALUE_MISSING = error("A patch with add, replace or set has no value; null must be written explicitly.")
+    POD_SPEC_MALFORMED = error("The pod template of a resource has an invalid structure.", PACKAGE)
+    POD_SPEC_MISSING = error("A resource has no pod template, although its kind requires one.", PACKAGE)
+    POD_SPEC_UNKNOWN_KIND = error(
+        "A policy changes containers of a kind for which the location of the pod template is unknown.", PACKAGE
+    )
+    POLICY_DUPLICATE = error(
+        "A resource uses an override policy that is defined twice in the config. Neither definition applies.", PACKAGE
+    )
+    POLICY_INVALID = error("A field of an override policy is invalid, or a resource uses an invalid policy.")
+    POLICY_NAME_EMPTY = error("The label of a resource that names its override policy is empty.", PACKAGE)
+    POLICY_NOT_FOUND = error("A resource names an override policy that does not exist.", PACKAGE)
+    POLICY_NO_EFFECT = warning(
+        "The override rules for a resource apply to a cluster, but do not change the resource.", PACKAGE
+    )
+    POLICY_UNUSED = warning("No rendered resource uses an override policy.")
+    REPLACE_CREATED_MEMBER = warning("A patch with the operator replace adds a field that did not exist.", PACKAGE)
+    RULE_MATCHES_NO_CLUSTER = warning("A rule of an override policy selects no existing cluster.")
+    RULE_OVERWRITTEN = warning(
+        "A rule has no effect, because a later rule of the policy sets the same fields on all clusters of the rule."
+    )
+    RULE_TEXT_UNKNOWN = error(
+        "The state is missing, so the earlier version of a rule is unknown until the rollout reaches the cluster.",
+        PACKAGE,
+    )
+    RULE_TEXT_UNREADABLE = warning(
         "In a closed wave, the earlier version of a rule cannot be read any more. The rule has no effect there.",
-    ),
-    TAG_INVALID := FindingCode(
-        "TagInvalid", Severity.ERROR, FindingScope.OBJECT, "A policy sets a value that is not a valid image tag."
-    ),
-    VARIABLE_UNRESOLVED := FindingCode(
-        "ClusterVariableUnresolved",
-        Severity.ERROR,
-        FindingScope.PACKAGE,
-        "A variable of an override policy has no value for a cluster, or an invalid value.",
-    ),
-    VALUE_REQUIRED := FindingCode(
-        "ValueRequired",
-        Severity.ERROR,
-        FindingScope.OBJECT,
-        "An operator of an override policy requires a value, but the value is missing.",
-    ),
-    WAVE_MATCHES_NO_CLUSTER := FindingCode(
-        "WaveMatchesNoCluster",
-        Severity.WARNING,
-        FindingScope.OBJECT,
-        "A wave of a rollout selects no cluster, or only clusters of earlier waves.",
-    ),
-)
+        PACKAGE,
+    )
+    RULE_UNREACHED = warning(
+        "A rule of an override policy selects only clusters that have no resource with this policy."
+    )
+    TAG_INVALID = error("A policy sets a value that is not a valid image tag.")
+    VALUE_REQUIRED = error("An operator of an override policy requires a value, but the value is missing.")
+    WAVE_MATCHES_NO_CLUSTER = warning("A wave of a rollout selects no cluster, or only clusters of earlier waves.")
+
+
 # The codes of warnings about the overrides of one package on one cluster.
 WARNINGS = frozenset(
-    code.name for code in CODES if code.severity is Severity.WARNING and code.scope is FindingScope.PACKAGE
+    code.name
+    for code in PolicyCodes.by_name.values()
+    if code.severity is Severity.WARNING and code.scope is FindingScope.PACKAGE
 )

@@ -11,13 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from reconciler.controllers.nested_values import copy_with_value, copy_without_value, get_value
-from reconciler.controllers.override_policies.codes import (
-    CONTAINER_NOT_FOUND,
-    KEY_EXISTS,
-    POD_SPEC_MALFORMED,
-    POD_SPEC_MISSING,
-    POD_SPEC_UNKNOWN_KIND,
-)
+from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.model import EnvItem, ListItem, OverrideEffect
 from reconciler.controllers.resource_findings import ResourceIssue
 from reconciler.krm.json_pointer import parse_pointer
@@ -70,15 +64,17 @@ class PodTemplate:
             known = ", ".join(sorted(f"{group}/{kind}".lstrip("/") for group, kind in self.paths))
             name = f"{self.group}/{self.kind}".lstrip("/")
             message = f"the location of the pod template is unknown for the kind {name}; known kinds are {known}"
-            return ResourceIssue(POD_SPEC_UNKNOWN_KIND, message, ("kind",))
+            return ResourceIssue(PolicyCodes.POD_SPEC_UNKNOWN_KIND, message, ("kind",))
         spec = get_value(data, path)
         if spec is ABSENT or spec is None:
-            return ResourceIssue(POD_SPEC_MISSING, "the pod template must exist", path)
+            return ResourceIssue(PolicyCodes.POD_SPEC_MISSING, "the pod template must exist", path)
         if not isinstance(spec, dict):
-            return ResourceIssue(POD_SPEC_MALFORMED, "the pod template must be a mapping", path)
+            return ResourceIssue(PolicyCodes.POD_SPEC_MALFORMED, "the pod template must be a mapping", path)
         for name in _CONTAINER_LISTS:
             if not _is_list_of_mappings(spec.get(name)):
-                return ResourceIssue(POD_SPEC_MALFORMED, f"{name} must be a list of mappings", (*path, name))
+                return ResourceIssue(
+                    PolicyCodes.POD_SPEC_MALFORMED, f"{name} must be a list of mappings", (*path, name)
+                )
         return tuple(_list_containers(spec, path))
 
 
@@ -115,7 +111,9 @@ def apply_list(data: Any, item: ListItem, template: PodTemplate, field: Literal[
         return OverrideEffect(data, (container,))
     path, items = (*container.path, field), container.data.get(field)
     if items is not None and not (isinstance(items, list) and all(isinstance(text, str) for text in items)):
-        return OverrideEffect(data, (ResourceIssue(POD_SPEC_MALFORMED, f"{field} must be a list of strings", path),))
+        return OverrideEffect(
+            data, (ResourceIssue(PolicyCodes.POD_SPEC_MALFORMED, f"{field} must be a list of strings", path),)
+        )
     match item.operator:
         case "append":
             return OverrideEffect(copy_with_value(data, path, [*(items or ()), *item.value]))
@@ -132,7 +130,7 @@ def find_container(data: Any, name: str, template: PodTemplate) -> Container | R
     if isinstance(containers, ResourceIssue):
         return containers
     container = next((candidate for candidate in containers if candidate.name == name), None)
-    return container or ResourceIssue(CONTAINER_NOT_FOUND, f"there is no container with the name {name}")
+    return container or ResourceIssue(PolicyCodes.CONTAINER_NOT_FOUND, f"there is no container with the name {name}")
 
 
 def _replace_items(data: Any, path: tuple[str | int, ...], items: Sequence[Any], remaining: list[Any]) -> Any:
@@ -151,7 +149,9 @@ def apply_envs(data: Any, item: EnvItem, template: PodTemplate) -> OverrideEffec
         return OverrideEffect(data, (container,))
     path, old = (*container.path, "env"), container.data.get("env")
     if old is not None and not (isinstance(old, list) and all(isinstance(variable, dict) for variable in old)):
-        return OverrideEffect(data, (ResourceIssue(POD_SPEC_MALFORMED, "env must be a list of mappings", path),))
+        return OverrideEffect(
+            data, (ResourceIssue(PolicyCodes.POD_SPEC_MALFORMED, "env must be a list of mappings", path),)
+        )
     match item.operator:
         case "addIfAbsent":
             return _add_variables(data, item, path, old or [])
@@ -174,6 +174,6 @@ def _add_variables(data: Any, item: EnvItem, path: DataPath, variables: list[Any
     for entry in item.value:
         if entry["name"] in names:
             message = f"addIfAbsent cannot add the variable {entry['name']}, because the variable already exists"
-            return OverrideEffect(data, (ResourceIssue(KEY_EXISTS, message, path),))
+            return OverrideEffect(data, (ResourceIssue(PolicyCodes.KEY_EXISTS, message, path),))
         names.add(entry["name"])
     return OverrideEffect(copy_with_value(data, path, [*variables, *item.value]))

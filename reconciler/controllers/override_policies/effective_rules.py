@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reconciler.controllers.clusters.selection import Cluster, is_cluster_selected
-from reconciler.controllers.override_policies.codes import RULE_TEXT_UNREADABLE
+from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.model import OverridePolicy, OverrideRule
 from reconciler.controllers.override_policies.read_policies import OverridePolicies
 from reconciler.controllers.override_policies.read_rules import read_rule_text
@@ -86,7 +86,9 @@ def find_effective_rules(
         elif text is not None and (earlier := read_rule_text(text)):
             rules.append(EffectiveRule(number, earlier, is_earlier=True))
         elif text is not None:
-            issues.append(ResourceIssue(RULE_TEXT_UNREADABLE, f"{policy.label}: {_format_unreadable_text(number)}"))
+            issues.append(
+                ResourceIssue(PolicyCodes.RULE_TEXT_UNREADABLE, f"{policy.label}: {_format_unreadable_text(number)}")
+            )
     return tuple(rules), tuple(issues)
 
 

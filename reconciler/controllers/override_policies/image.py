@@ -9,14 +9,7 @@ from typing import Any
 
 from reconciler.api.kubeadmiral import ImageComponent
 from reconciler.controllers.nested_values import copy_with_value, get_value
-from reconciler.controllers.override_policies.codes import (
-    COMPONENT_PRESENT,
-    CONTAINER_NOT_FOUND,
-    DIGEST_PINNED,
-    IMAGE_PATH_INVALID,
-    IMAGE_RESULT_INVALID,
-    IMAGE_UNPARSABLE,
-)
+from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.containers import PodTemplate
 from reconciler.controllers.override_policies.json_patch import MissingPath, resolve_path
 from reconciler.controllers.override_policies.model import ImageItem, ImageOperation, OverrideEffect
@@ -47,7 +40,7 @@ def apply_image(data: Any, item: ImageItem, template: PodTemplate) -> OverrideEf
         effect = effect.and_then(partial(_change_image, path=path, item=item))
     if not paths and item.names:
         message = f"there is no container with the name {' or '.join(item.names)}"
-        return OverrideEffect(data, (ResourceIssue(CONTAINER_NOT_FOUND, message),))
+        return OverrideEffect(data, (ResourceIssue(PolicyCodes.CONTAINER_NOT_FOUND, message),))
     return OverrideEffect(data, effect.issues) if effect.has_errors else effect
 
 
@@ -67,10 +60,12 @@ def _find_image_paths(data: Any, item: ImageItem, template: PodTemplate) -> tupl
 def _resolve_image_path(data: Any, path: tuple[str, ...]) -> DataPath | ResourceIssue:
     resolved = resolve_path(data, path)
     if isinstance(resolved, MissingPath):
-        return ResourceIssue(IMAGE_PATH_INVALID, f"imagePath must lead to a string: {resolved.reason}", resolved.path)
+        return ResourceIssue(
+            PolicyCodes.IMAGE_PATH_INVALID, f"imagePath must lead to a string: {resolved.reason}", resolved.path
+        )
     if not isinstance(get_value(data, resolved), str):
         return ResourceIssue(
-            IMAGE_PATH_INVALID,
+            PolicyCodes.IMAGE_PATH_INVALID,
             f"imagePath must lead to a string, and {format_pointer(resolved)} is not a string",
             resolved,
         )
@@ -83,17 +78,22 @@ def _change_image(data: Any, path: DataPath, item: ImageItem) -> OverrideEffect:
     if before is None:
         shown = "" if image is ABSENT or image is None else image
         return OverrideEffect(
-            data, (ResourceIssue(IMAGE_UNPARSABLE, "the image must be an image reference", path, shown),)
+            data, (ResourceIssue(PolicyCodes.IMAGE_UNPARSABLE, "the image must be an image reference", path, shown),)
         )
     after = before
     for operation in item.operations:
         if operation.operator == "addIfAbsent" and after.get_component(operation.component):
             message = f"addIfAbsent cannot add {operation.component}, because the image already has this component"
-            return OverrideEffect(data, (ResourceIssue(COMPONENT_PRESENT, message, path, str(after)),))
+            return OverrideEffect(data, (ResourceIssue(PolicyCodes.COMPONENT_PRESENT, message, path, str(after)),))
         after = _change_component(after, operation)
     if parse_reference(str(after)) is None:
         return OverrideEffect(
-            data, (ResourceIssue(IMAGE_RESULT_INVALID, "the new image must be an image reference", path, str(after)),)
+            data,
+            (
+                ResourceIssue(
+                    PolicyCodes.IMAGE_RESULT_INVALID, "the new image must be an image reference", path, str(after)
+                ),
+            ),
         )
     changed = copy_with_value(data, path, str(after)) if str(after) != image else data
     return OverrideEffect(changed, _check_pinned_digest(before, after, path))
@@ -110,7 +110,7 @@ def _check_pinned_digest(before: ImageReference, after: ImageReference, path: Da
         return ()
     return (
         ResourceIssue(
-            DIGEST_PINNED,
+            PolicyCodes.DIGEST_PINNED,
             "the digest is unchanged and determines the pulled image, regardless of repository and tag",
             path,
         ),

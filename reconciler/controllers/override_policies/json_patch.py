@@ -14,14 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconciler.controllers.nested_values import copy_with_item, copy_with_value, copy_without_value, get_value
-from reconciler.controllers.override_policies.codes import (
-    PATCH_DROPPED_KEYS,
-    PATCH_FIELD_UNKNOWN,
-    PATCH_INDEX_INVALID,
-    PATCH_PARENT_MISSING,
-    PATCH_TARGET_MISSING,
-    REPLACE_CREATED_MEMBER,
-)
+from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.model import OverrideEffect, PatchItem
 from reconciler.controllers.resource_findings import ResourceIssue
 from reconciler.krm.field_text import format_list, suggest_name
@@ -90,7 +83,7 @@ def _find_unknown_field(data: Any, item: PatchItem) -> ResourceIssue | None:
     name, path = item.path[unknown.step_index], item.path[: unknown.step_index + 1]
     hint = suggest_name(name, unknown.allowed_fields) or f"; allowed are {format_list(unknown.allowed_fields)}"
     message = f'{format_pointer(path)}: {api_version} {kind} has no field "{name}" there{hint}'
-    return ResourceIssue(PATCH_FIELD_UNKNOWN, message, path)
+    return ResourceIssue(PolicyCodes.PATCH_FIELD_UNKNOWN, message, path)
 
 
 def _add_finalizers(data: Any, path: tuple[str, ...]) -> Any:
@@ -122,12 +115,14 @@ def _resolve_parent(data: Any, path: tuple[str, ...]) -> DataPath | ResourceIssu
     resolved = resolve_path(data, path[:-1])
     if isinstance(resolved, MissingPath):
         return ResourceIssue(
-            PATCH_PARENT_MISSING, f"{resolved.reason}{_MISSING_PARENT_HINTS.get(resolved.path, '')}", resolved.path
+            PolicyCodes.PATCH_PARENT_MISSING,
+            f"{resolved.reason}{_MISSING_PARENT_HINTS.get(resolved.path, '')}",
+            resolved.path,
         )
     if not isinstance(get_value(data, resolved), dict | list):
         hint = _MISSING_PARENT_HINTS.get(resolved, "")
         return ResourceIssue(
-            PATCH_PARENT_MISSING, f"{format_pointer(resolved)} must be a mapping or a list{hint}", resolved
+            PolicyCodes.PATCH_PARENT_MISSING, f"{format_pointer(resolved)} must be a mapping or a list{hint}", resolved
         )
     return resolved
 
@@ -137,12 +132,16 @@ def _apply_to_mapping(data: Any, path: DataPath, item: PatchItem) -> OverrideEff
     if item.operator == "remove":
         if old is ABSENT:
             return OverrideEffect(
-                data, (ResourceIssue(PATCH_TARGET_MISSING, "remove requires an existing field", path),)
+                data, (ResourceIssue(PolicyCodes.PATCH_TARGET_MISSING, "remove requires an existing field", path),)
             )
         return OverrideEffect(copy_without_value(data, path))
     created = item.operator == "replace" and old is ABSENT
     issues = (
-        (ResourceIssue(REPLACE_CREATED_MEMBER, "replace has added the field, because the field did not exist", path),)
+        (
+            ResourceIssue(
+                PolicyCodes.REPLACE_CREATED_MEMBER, "replace has added the field, because the field did not exist", path
+            ),
+        )
         if created
         else ()
     )
@@ -174,13 +173,17 @@ def _describe_missing_item(items: list[Any], path: DataPath, item: PatchItem) ->
     step = item.path[-1]
     if is_filter(step) and item.operator != "add":
         if count := count_matches(items, step):
-            return ResourceIssue(PATCH_INDEX_INVALID, f"the filter {step} must match one item, not {count}", path)
-        return ResourceIssue(PATCH_TARGET_MISSING, f"{item.operator} requires an item that matches {step}", path)
+            return ResourceIssue(
+                PolicyCodes.PATCH_INDEX_INVALID, f"the filter {step} must match one item, not {count}", path
+            )
+        return ResourceIssue(
+            PolicyCodes.PATCH_TARGET_MISSING, f"{item.operator} requires an item that matches {step}", path
+        )
     last = len(items) - (item.operator in ("remove", "replace"))
     message = f'the last step must be an index up to {last}, not "{step}"'
     if last < 0:
         message = f'the last step is "{step}", but the list is empty'
-    return ResourceIssue(PATCH_INDEX_INVALID, message, path)
+    return ResourceIssue(PolicyCodes.PATCH_INDEX_INVALID, message, path)
 
 
 def _check_dropped_keys(old: Any, new: Any, path: DataPath) -> tuple[ResourceIssue, ...]:
@@ -188,7 +191,7 @@ def _check_dropped_keys(old: Any, new: Any, path: DataPath) -> tuple[ResourceIss
         return ()
     dropped_keys = [key for key in old if key not in new]
     message = f"the patch removes {', '.join(dropped_keys)}, because a patch replaces a mapping and does not merge"
-    return (ResourceIssue(PATCH_DROPPED_KEYS, message, path),) if dropped_keys else ()
+    return (ResourceIssue(PolicyCodes.PATCH_DROPPED_KEYS, message, path),) if dropped_keys else ()
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from reconciler.controllers.nested_values import copy_with_value, copy_without_value, get_value
-from reconciler.controllers.override_policies.codes import KEY_EXISTS, MAP_MALFORMED
+from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.model import MapItem, OverrideEffect
 from reconciler.controllers.resource_findings import ResourceIssue
 from reconciler.krm.merge3.rules import ABSENT
@@ -17,16 +17,18 @@ def apply_map(data: Any, item: MapItem, field: Literal["annotations", "labels"])
     path = ("metadata", field)
     metadata, old = get_value(data, path[:1]), get_value(data, path)
     if not isinstance(metadata, dict):
-        return OverrideEffect(data, (ResourceIssue(MAP_MALFORMED, "metadata must be a mapping", path[:1]),))
+        return OverrideEffect(data, (ResourceIssue(PolicyCodes.MAP_MALFORMED, "metadata must be a mapping", path[:1]),))
     if old is not ABSENT and old is not None and not _is_string_map(old):
-        return OverrideEffect(data, (ResourceIssue(MAP_MALFORMED, f"{field} must map strings to strings", path),))
+        return OverrideEffect(
+            data, (ResourceIssue(PolicyCodes.MAP_MALFORMED, f"{field} must map strings to strings", path),)
+        )
     known: Mapping[str, str] = old if isinstance(old, dict) else {}
     if item.operator == "addIfAbsent" and (present := next((key for key in item.value if key in known), None)):
         return OverrideEffect(
             data,
             (
                 ResourceIssue(
-                    KEY_EXISTS,
+                    PolicyCodes.KEY_EXISTS,
                     f"addIfAbsent cannot add the key to {field}, because the key already exists",
                     (*path, present),
                 ),

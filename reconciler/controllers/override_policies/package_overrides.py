@@ -15,13 +15,7 @@ from reconciler.controllers.override_policies.attachment import (
     check_list_labels,
     find_attached_policies,
 )
-from reconciler.controllers.override_policies.codes import (
-    IDENTITY_CHANGED,
-    POLICY_DUPLICATE,
-    POLICY_INVALID,
-    POLICY_NAME_EMPTY,
-    POLICY_NOT_FOUND,
-)
+from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.effective_rules import RuleTexts, find_effective_texts
 from reconciler.controllers.override_policies.model import KUBEADMIRAL_GROUP
 from reconciler.controllers.override_policies.policy_usage import UsageData, build_usage_data
@@ -43,10 +37,18 @@ from reconciler.packages.package import Package, PackageResource, parse_resource
 from reconciler.packages.parsing import ParseFailure
 from reconciler.packages.write_back import replace_documents
 
-_MATCH_FAILURES = {code.name for code in (POLICY_DUPLICATE, POLICY_INVALID, POLICY_NAME_EMPTY, POLICY_NOT_FOUND)}
+_MATCH_FAILURES = {
+    code.name
+    for code in (
+        PolicyCodes.POLICY_DUPLICATE,
+        PolicyCodes.POLICY_INVALID,
+        PolicyCodes.POLICY_NAME_EMPTY,
+        PolicyCodes.POLICY_NOT_FOUND,
+    )
+}
 # Resources without policies have the same result on every cluster. This cluster without a name is used for them.
 _ANY_CLUSTER = Cluster("")
-_APPLY_FAILURES = {IDENTITY_CHANGED.name}
+_APPLY_FAILURES = {PolicyCodes.IDENTITY_CHANGED.name}
 # Maximum number of packages in the cache. It is enough, because most clusters have the same rules and share results.
 _MAX_CACHED_PACKAGES = 1024
 _MAX_CACHED_FILES = 4096
@@ -231,7 +233,7 @@ class PackageOverrider:
 
 def _build_lost_policy_finding(key: ObjectKey) -> Finding:
     message = f"{key}, which applied to this package before, does not exist, unless it is in an unreadable file"
-    return POLICY_NOT_FOUND.finding(message, SourceLocation(object=str(key)))
+    return PolicyCodes.POLICY_NOT_FOUND.finding(message, SourceLocation(object=str(key)))
 
 
 def can_have_policies(resource: PackageResource) -> bool:

@@ -8,14 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconciler.controllers.clusters.selection import Cluster, ClusterSelection, explain_no_cluster, is_cluster_selected
-from reconciler.controllers.codes import UNKNOWN_CLUSTER
-from reconciler.controllers.override_policies.codes import (
-    POLICY_UNUSED,
-    RULE_MATCHES_NO_CLUSTER,
-    RULE_OVERWRITTEN,
-    RULE_UNREACHED,
-    WAVE_MATCHES_NO_CLUSTER,
-)
+from reconciler.controllers.codes import ControllerCodes
+from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.model import (
     CLUSTER_OVERRIDE_POLICY_KIND,
     KUBEADMIRAL_GROUP,
@@ -104,7 +98,7 @@ def check_unused_policies(usages: Iterable[PolicyUsage], policies: OverridePolic
     """Return a warning for every valid policy that no rendered resource uses."""
     unused = [(usage.policy, policies.valid[usage.policy]) for usage in usages if not usage.kinds]
     return tuple(
-        POLICY_UNUSED.finding(
+        PolicyCodes.POLICY_UNUSED.finding(
             f"{key} has no effect, because no rendered resource uses it",
             SourceLocation(usage.file, usage.line, str(key)),
         )
@@ -151,7 +145,7 @@ def lint_policies(policies: Iterable[OverridePolicy], clusters: Mapping[str, Clu
                     f"spec.overrideRules[{number}] has no effect: on all of its clusters, spec.overrideRules[{later}]"
                     " applies later and sets the same fields; rules apply in the order of the list"
                 )
-                yield RULE_OVERWRITTEN.finding(message, _get_rule_location(policy, number))
+                yield PolicyCodes.RULE_OVERWRITTEN.finding(message, _get_rule_location(policy, number))
 
 
 def check_unreached_rules(
@@ -167,7 +161,7 @@ def check_unreached_rules(
                     f"spec.overrideRules[{number}] never applies, because the clusters that it selects"
                     f" ({_format_names(selected)}) have no resource with {policy.label}"
                 )
-                yield RULE_UNREACHED.finding(message, _get_rule_location(policy, number))
+                yield PolicyCodes.RULE_UNREACHED.finding(message, _get_rule_location(policy, number))
 
 
 def _find_overwriting_rule(
@@ -234,7 +228,11 @@ def check_rule_clusters(
     """
     known = {cluster.name: cluster for cluster in clusters}
     findings = (finding for policy in policies for finding in _check_policy(policy, known, uncertain_clusters))
-    return tuple(finding for finding in findings if not uncertain_clusters or finding.code == UNKNOWN_CLUSTER.name)
+    return tuple(
+        finding
+        for finding in findings
+        if not uncertain_clusters or finding.code == ControllerCodes.UNKNOWN_CLUSTER.name
+    )
 
 
 def _check_policy(
@@ -248,7 +246,7 @@ def _check_policy(
         yield from _check_cluster_names(rule.targets, {*known, *uncertain_clusters}, field, location)
         if not any(is_cluster_selected(rule.targets, cluster) for cluster in known.values()):
             reason = explain_no_cluster(rule.targets, known)
-            yield RULE_MATCHES_NO_CLUSTER.finding(
+            yield PolicyCodes.RULE_MATCHES_NO_CLUSTER.finding(
                 f"{field} selects no cluster, so that the rule has no effect; {reason}", location
             )
         if rule.rollout:
@@ -270,7 +268,7 @@ def _check_waves(
         yield from _check_cluster_names(wave, {*known, *uncertain_clusters}, field, location)
         if number not in in_use:
             message = f"{field} is skipped, because it selects no cluster, or only clusters of earlier waves"
-            yield WAVE_MATCHES_NO_CLUSTER.finding(message, location)
+            yield PolicyCodes.WAVE_MATCHES_NO_CLUSTER.finding(message, location)
 
 
 def _check_cluster_names(
@@ -278,6 +276,6 @@ def _check_cluster_names(
 ) -> Iterator[Finding]:
     for name in dict.fromkeys((*targets.clusters, *targets.excluded_clusters)):
         if name not in known:
-            yield UNKNOWN_CLUSTER.finding(
+            yield ControllerCodes.UNKNOWN_CLUSTER.finding(
                 f'{field} contains "{name}", but there is no cluster with this name', location
             )

@@ -12,7 +12,7 @@ from reconciler.api.kubeadmiral import OverridePolicyManifest, PolicySelectors, 
 from reconciler.api.manifest import read_manifest
 from reconciler.api.messages import DEFAULT_TEMPLATES
 from reconciler.catalog.catalog import Catalog, ConfigObject
-from reconciler.controllers.override_policies.codes import POLICY_INVALID
+from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.model import (
     CLUSTER_OVERRIDE_POLICY_KIND,
     KUBEADMIRAL_GROUP,
@@ -128,7 +128,7 @@ def read_override_policy(policy_object: ConfigObject) -> tuple[OverridePolicy | 
     result = read_manifest(_KINDS[policy_object.key.kind], data)
     errors = (*result.errors, *variable_errors)
     if result.model is None or errors:
-        return None, create_field_findings(policy_object, errors, POLICY_INVALID, READING_CODES)
+        return None, create_field_findings(policy_object, errors, PolicyCodes.POLICY_INVALID, READING_CODES)
     rules = create_override_rules(result.model.spec, policy_object.data["spec"])
     return OverridePolicy(
         policy_object.key, policy_object.file, policy_object.document.line, policy_object.digest, rules

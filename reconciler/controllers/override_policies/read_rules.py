@@ -26,24 +26,13 @@ from reconciler.api.kubeadmiral import (
 )
 from reconciler.api.messages import DEFAULT_TEMPLATES
 from reconciler.controllers.clusters.selection import Cluster, create_cluster_selection
-from reconciler.controllers.codes import SELECTOR_INVALID
+from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.override_policies.cluster_variables import (
     fill_with_samples,
     has_variables,
     resolve_variables,
 )
-from reconciler.controllers.override_policies.codes import (
-    DIGEST_INVALID,
-    FIELD_PATH_INVALID,
-    FORBIDDEN_PATH,
-    IMAGE_PATH_INVALID,
-    OPERATOR_UNSUPPORTED,
-    PATCH_PATH_INVALID,
-    PATCH_VALUE_MISSING,
-    TAG_INVALID,
-    VALUE_REQUIRED,
-    VARIABLE_UNRESOLVED,
-)
+from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.model import (
     EnvItem,
     FieldItem,
@@ -60,18 +49,12 @@ from reconciler.controllers.override_policies.model import (
 )
 from reconciler.controllers.resource_findings import ResourceIssue
 from reconciler.krm.field_text import format_path
-from reconciler.krm.findings import index_codes_by_name
 from reconciler.krm.json_pointer import parse_pointer
 from reconciler.krm.yaml import DataPath
 from reconciler.memory import cached
 
-READING_CODES = index_codes_by_name(
-    (
-        DIGEST_INVALID, FIELD_PATH_INVALID, FORBIDDEN_PATH, IMAGE_PATH_INVALID, OPERATOR_UNSUPPORTED,
-        PATCH_PATH_INVALID, PATCH_VALUE_MISSING, SELECTOR_INVALID, TAG_INVALID, VALUE_REQUIRED,
-    )
-)  # fmt: skip
-"""The finding codes of invalid fields of a policy, by name. Other invalid fields have the code of the policy."""
+READING_CODES = {**PolicyCodes.by_name, "SelectorInvalid": ControllerCodes.SELECTOR_INVALID}
+"""The finding codes that the models of policies name."""
 _TEXT_FIELDS = ("targetClusters", "overriders")
 # Every resource of a package uses the same few texts.
 _MAX_CACHED_TEXTS = 1024
@@ -156,12 +139,17 @@ def resolve_rule(rule: OverrideRule, number: int, cluster: Cluster) -> OverrideR
     data, unresolved = resolve_variables(rule.template, cluster)
     if unresolved:
         return tuple(
-            ResourceIssue(VARIABLE_UNRESOLVED, f"{format_path((*path, *variable.path))} {variable.message}")
+            ResourceIssue(
+                PolicyCodes.CLUSTER_VARIABLE_UNRESOLVED, f"{format_path((*path, *variable.path))} {variable.message}"
+            )
             for variable in unresolved
         )
     result = read_model(Overriders, data, DEFAULT_TEMPLATES, path)
     if result.model is None:
-        return tuple(ResourceIssue(VARIABLE_UNRESOLVED, f"on {cluster.name}, {text}") for text in result.error_texts)
+        return tuple(
+            ResourceIssue(PolicyCodes.CLUSTER_VARIABLE_UNRESOLVED, f"on {cluster.name}, {text}")
+            for text in result.error_texts
+        )
     return replace(rule, overriders=_create_items(result.model))
 
 

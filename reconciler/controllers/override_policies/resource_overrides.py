@@ -14,12 +14,7 @@ from reconciler.controllers.override_policies.attachment import (
     MissingPolicyMode,
     strip_control_metadata,
 )
-from reconciler.controllers.override_policies.codes import (
-    ANNOTATIONS_TOO_LARGE,
-    IDENTITY_CHANGED,
-    POLICY_NO_EFFECT,
-    RESULT_UNWRITABLE,
-)
+from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.containers import POD_SPEC_PATHS, PodTemplate, apply_envs, apply_list
 from reconciler.controllers.override_policies.effective_rules import EffectiveRule, RuleTexts, find_effective_rules
 from reconciler.controllers.override_policies.image import apply_image
@@ -259,7 +254,9 @@ class _Evaluation:
         try:
             self.document = edit_document(self.resource.document, self.data)
         except YamlError as error:
-            self._add_issue(ResourceIssue(RESULT_UNWRITABLE, f"the result cannot be written as YAML: {error}"))
+            self._add_issue(
+                ResourceIssue(PolicyCodes.OVERRIDE_RESULT_UNWRITABLE, f"the result cannot be written as YAML: {error}")
+            )
 
     def _set_data(self, effect: OverrideEffect, source_name: str, source_item: str) -> None:
         if effect.inside:
@@ -288,11 +285,13 @@ class _Evaluation:
             and _compute_annotations_size(annotations) > MAX_ANNOTATIONS_BYTES
         ):
             message = f"keys and values of all annotations must have at most {MAX_ANNOTATIONS_BYTES} bytes"
-            self._add_issue(ResourceIssue(ANNOTATIONS_TOO_LARGE, message, ("metadata", "annotations")))
+            self._add_issue(ResourceIssue(PolicyCodes.ANNOTATIONS_TOO_LARGE, message, ("metadata", "annotations")))
         if applications and is_equal_data(self.original_data, self.data):
             names = " and ".join(dict.fromkeys(application.policy.label for application in applications))
             self._add_issue(
-                ResourceIssue(POLICY_NO_EFFECT, f"the rules of {names} apply, but do not change the resource")
+                ResourceIssue(
+                    PolicyCodes.POLICY_NO_EFFECT, f"the rules of {names} apply, but do not change the resource"
+                )
             )
 
     def _describe_identity_change(self, path: DataPath) -> ResourceIssue:
@@ -302,7 +301,7 @@ class _Evaluation:
             f"{last_step.source_name} {last_step.source_item}: an override must not change {format_pointer(path)}"
             f" from {original} to {changed}"
         )
-        return ResourceIssue(IDENTITY_CHANGED, message, path)
+        return ResourceIssue(PolicyCodes.IDENTITY_CHANGED, message, path)
 
     def _add_issue(self, issue: ResourceIssue) -> None:
         self.findings.append(create_finding(self.resource, issue))

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from reconciler.controllers.nested_values import copy_with_value, get_value
-from reconciler.controllers.override_policies.codes import FIELD_PATH_INVALID, FIELD_UNPARSABLE
+from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.json_patch import MissingPath, apply_patch_operation, resolve_path
 from reconciler.controllers.override_policies.model import FieldItem, OverrideEffect, TextFormat
 from reconciler.controllers.override_policies.text_formats import IniEditor, TextFormatError, TomlEditor
@@ -119,12 +119,17 @@ def apply_field(data: Any, item: FieldItem) -> OverrideEffect:
     path = resolve_path(data, item.path)
     if isinstance(path, MissingPath):
         return OverrideEffect(
-            data, (ResourceIssue(FIELD_PATH_INVALID, f"fieldPath must lead to a string: {path.reason}", path.path),)
+            data,
+            (
+                ResourceIssue(
+                    PolicyCodes.FIELD_PATH_INVALID, f"fieldPath must lead to a string: {path.reason}", path.path
+                ),
+            ),
         )
     text = get_value(data, path)
     if not isinstance(text, str):
         message = f"fieldPath must lead to a string, and {format_pointer(path)} is not a string"
-        return OverrideEffect(data, (ResourceIssue(FIELD_PATH_INVALID, message, path),))
+        return OverrideEffect(data, (ResourceIssue(PolicyCodes.FIELD_PATH_INVALID, message, path),))
     is_encoded = is_secret(data) and path[0] == "data"
     try:
         return _edit_text(data, path, _decode_base64(text) if is_encoded else text, item, is_encoded=is_encoded)
@@ -132,7 +137,12 @@ def apply_field(data: Any, item: FieldItem) -> OverrideEffect:
         # Hide the message of the parser for a Secret, because the message can quote the text.
         reason = "" if is_secret(data) else f": {error}"
         return OverrideEffect(
-            data, (ResourceIssue(FIELD_UNPARSABLE, f"the text must be one valid {item.format} document{reason}", path),)
+            data,
+            (
+                ResourceIssue(
+                    PolicyCodes.FIELD_UNPARSABLE, f"the text must be one valid {item.format} document{reason}", path
+                ),
+            ),
         )
 
 

@@ -9,7 +9,7 @@ from itertools import chain
 from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.controllers.keyed_cache import are_identical
-from reconciler.controllers.package_variants.codes import UPSTREAM_WARNING
+from reconciler.controllers.package_variants.codes import VariantCodes
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UpstreamRepositories, UpstreamResolver
 from reconciler.controllers.package_variants.package_variant import process_variant
 from reconciler.controllers.package_variants.package_variant_set import process_set
@@ -73,4 +73,4 @@ def _list_reference_warnings(result: ControllerResult) -> tuple[Finding, ...]:
     They are reported in every pass, because the record of a package contains only the findings of its last render.
     """
     findings = chain.from_iterable(variant.findings for variant in result.variants)
-    return tuple(finding for finding in findings if finding.code == UPSTREAM_WARNING.name)
+    return tuple(finding for finding in findings if finding.code == VariantCodes.UPSTREAM_WARNING.name)

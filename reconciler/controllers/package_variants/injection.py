@@ -10,11 +10,7 @@ from reconciler.api.porch import Injector
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import FileTree
 from reconciler.catalog.trace import CatalogView
-from reconciler.controllers.package_variants.codes import (
-    INJECTION_GATE_KEPT,
-    INJECTION_MISSING,
-    INJECTION_POINT_INVALID,
-)
+from reconciler.controllers.package_variants.codes import VariantCodes
 from reconciler.controllers.results import ConfigInjection, MutationResult, PreviousRender
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.json_pointer import format_pointer
@@ -195,7 +191,7 @@ def inject_config(
     """
     injection_points = find_injection_points(files)
     if injection_points.error:
-        return MutationResult(files, findings=(INJECTION_POINT_INVALID.finding(injection_points.error),))
+        return MutationResult(files, findings=(VariantCodes.INJECTION_POINT_INVALID.finding(injection_points.error),))
     filled_before = _index_filled_points(earlier.rendered if earlier else None)
     outcomes = [_fill_point(point, injectors, namespace, view, filled_before) for point in injection_points.points]
     new_files = _write_points(files, outcomes)
@@ -330,7 +326,7 @@ def _build_injections(outcomes: Iterable[InjectionOutcome]) -> tuple[ConfigInjec
 def _create_missing_findings(outcomes: Iterable[InjectionOutcome]) -> tuple[Finding, ...]:
     """Return a warning for each required injection point for which no object was found."""
     return tuple(
-        INJECTION_MISSING.finding(
+        VariantCodes.INJECTION_MISSING.finding(
             f"required injection point {point.kind}/{point.name}: {outcome.condition.message};"
             f' the gate "{point.condition_type}" keeps the draft from being published.'
             " Add the object to the config, name it in spec.injectors,"
@@ -344,7 +340,7 @@ def _create_missing_findings(outcomes: Iterable[InjectionOutcome]) -> tuple[Find
 
 def _create_gate_findings(gates: set[str], outcomes: Iterable[InjectionOutcome]) -> tuple[Finding, ...]:
     return tuple(
-        INJECTION_GATE_KEPT.finding(
+        VariantCodes.INJECTION_GATE_KEPT.finding(
             f'the readiness gate "{point.condition_type}" is kept, although the injection point is optional;'
             " remove it from info.readinessGates of the published Kptfile if no reviewer needs it",
             SourceLocation(point.file, object=f"{point.kind}/{point.name}"),

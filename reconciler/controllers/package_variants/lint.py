@@ -16,8 +16,8 @@ from reconciler.api.porch import (
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.catalog.manifests import DEFAULT_NAMESPACE
-from reconciler.controllers.codes import SELECTOR_MATCHES_NOTHING
-from reconciler.controllers.package_variants.codes import INJECTOR_MATCHES_NOTHING, NO_MATCHING_TARGETS, TARGET_REPEATED
+from reconciler.controllers.codes import ControllerCodes
+from reconciler.controllers.package_variants.codes import VariantCodes
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UpstreamResolver
 from reconciler.controllers.package_variants.package_variant_set import expand_valid_set
 from reconciler.controllers.package_variants.read_set import read_package_variant_set
@@ -49,7 +49,7 @@ def lint_variants(catalog: Catalog, inputs: PackageVariantInputs) -> Iterator[Fi
                 yield from _find_repeated_targets(manifest, spec, expansion)
                 injector_check.add_set(manifest, expansion)
             # Skip targets of a kind that does not exist, because another finding already reports the kind.
-            if isinstance(expansion, SetExpansion) or expansion.reason != NO_MATCHING_TARGETS.name:
+            if isinstance(expansion, SetExpansion) or expansion.reason != VariantCodes.NO_MATCHING_TARGETS.name:
                 yield from _find_idle_targets(manifest, spec, catalog)
     yield from injector_check.iterate_findings()
 
@@ -65,7 +65,9 @@ def _find_idle_targets(manifest: ConfigObject, spec: PackageVariantSetSpec, cata
             field = _get_selector_field(manifest, index)
             reason = _explain_empty_selection(selection, candidates, named_candidates, manifest.key.namespace)
             message = f"spec.targets[{index}].{field} matches no object: {reason}"
-            yield SELECTOR_MATCHES_NOTHING.finding(message, manifest.location_of(("spec", "targets", index, field)))
+            yield ControllerCodes.SELECTOR_MATCHES_NOTHING.finding(
+                message, manifest.location_of(("spec", "targets", index, field))
+            )
 
 
 def _get_selector_field(manifest: ConfigObject, index: int) -> str:
@@ -106,7 +108,7 @@ def _find_repeated_targets(
             f"all packages of spec.targets[{index}] are also requested by {earlier}, with the same spec;"
             " remove one of these targets"
         )
-        yield TARGET_REPEATED.finding(message, manifest.location_of(("spec", "targets", index)))
+        yield VariantCodes.TARGET_REPEATED.finding(message, manifest.location_of(("spec", "targets", index)))
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ class _InjectorCheck:
         for use, packages in self._unmatched.items():
             subject = f" generates an injector for {_format_examples(packages)} that" if any(packages) else ""
             message = f'{format_path(use.path)}{subject} names "{use.injector.name}", but {self._explain(use)}'
-            yield INJECTOR_MATCHES_NOTHING.finding(message, use.manifest.location_of(use.path))
+            yield VariantCodes.INJECTOR_MATCHES_NOTHING.finding(message, use.manifest.location_of(use.path))
 
     def _explain(self, use: _InjectorUse) -> str:
         namespace, injector = use.manifest.key.namespace, use.injector

@@ -11,16 +11,9 @@ from typing import Any, Literal
 from reconciler.api.manifest import read_manifest
 from reconciler.api.porch import PackageVariant, PackageVariantSpec
 from reconciler.catalog.catalog import ConfigObject
-from reconciler.controllers.codes import DEPRECATED
+from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.package_variants import status
-from reconciler.controllers.package_variants.codes import (
-    BY_REASON,
-    DOWNSTREAM_NOT_FOUND,
-    LINK_SKIPPED,
-    UPSTREAM_UNREACHABLE,
-    UPSTREAM_WARNING,
-    VALIDATION_ERROR,
-)
+from reconciler.controllers.package_variants.codes import BY_REASON, VariantCodes
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UnreachableUpstream, UpstreamResolver
 from reconciler.controllers.package_variants.mutation import build_mutation
 from reconciler.controllers.package_variants.upstream_resolution import (
@@ -58,14 +51,14 @@ def process_variant(
     """Return the package variant of a PackageVariant in the config, or the reason why the PackageVariant is stalled."""
     owner = PackageOwner(manifest.key, manifest.api_version)
     result = read_manifest(PackageVariant, manifest.data)
-    deprecations = create_field_findings(manifest, result.warnings, DEPRECATED)
+    deprecations = create_field_findings(manifest, result.warnings, ControllerCodes.DEPRECATED)
     statuses = (
         (ConfigStatus(manifest.key, manifest.api_version, status.build_deprecated_conditions(result.warning_texts)),)
         if result.warnings
         else ()
     )
     if result.model is None:
-        findings = create_field_findings(manifest, result.errors, VALIDATION_ERROR)
+        findings = create_field_findings(manifest, result.errors, VariantCodes.VALIDATION_ERROR)
         conditions = status.build_invalid_conditions(result.error_texts)
         variant: Variant | StalledVariant = StalledVariant(owner, conditions, findings, _find_written_target(manifest))
     else:
@@ -90,10 +83,10 @@ def resolve_variant(
     namespace = owner.key.namespace
     if (namespace, spec.downstream.repo) not in inputs.repositories:
         message = explain_missing_repository(inputs.repositories, namespace, spec.downstream.repo)
-        conditions = status.build_stalled_conditions(DOWNSTREAM_NOT_FOUND.name, message)
+        conditions = status.build_stalled_conditions(VariantCodes.DOWNSTREAM_NOT_FOUND.name, message)
         location = _locate(owner, manifest, "downstream", "repo")
         return StalledVariant(
-            owner, conditions, (DOWNSTREAM_NOT_FOUND.finding(message, location),), _get_target(owner, spec)
+            owner, conditions, (VariantCodes.DOWNSTREAM_NOT_FOUND.finding(message, location),), _get_target(owner, spec)
         )
     location = _locate(owner, manifest, "upstream")
     revision = upstreams.resolve(namespace, spec.upstream)
@@ -103,7 +96,7 @@ def resolve_variant(
             finding = BY_REASON[reason].finding(message, location)
         case UnreachableUpstream(message):
             conditions = status.build_failed_conditions(message)
-            finding = UPSTREAM_UNREACHABLE.finding(message, location)
+            finding = VariantCodes.UPSTREAM_UNREACHABLE.finding(message, location)
         case ResolvedRevision():
             return _build_variant(owner, spec, manifest, revision, inputs)
     upstream_target = PackageTarget(namespace, spec.upstream.repo, spec.upstream.package)
@@ -136,12 +129,14 @@ def _build_variant(
 
 
 def _create_warnings(revision: ResolvedRevision, location: SourceLocation) -> tuple[Finding, ...]:
-    findings = [UPSTREAM_WARNING.finding(text, location) for text in revision.warnings]
+    findings = [VariantCodes.UPSTREAM_WARNING.finding(text, location) for text in revision.warnings]
     if revision.skipped:
         more = ", …" if len(revision.skipped) > _MAX_LISTED else ""
         paths = ", ".join(revision.skipped[:_MAX_LISTED]) + more
         findings.append(
-            LINK_SKIPPED.finding(f"links and submodules of {revision.package} are not copied: {paths}", location)
+            VariantCodes.LINK_SKIPPED.finding(
+                f"links and submodules of {revision.package} are not copied: {paths}", location
+            )
         )
     return tuple(findings)
 

@@ -17,7 +17,7 @@ from reconciler.api.reconciler import PackageRevisionSet
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.cel import ExpressionLimits
-from reconciler.controllers.codes import DEPRECATED
+from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.deletion_guards import (
     ACK_DELETIONS,
     compute_deletion_hash,
@@ -27,7 +27,7 @@ from reconciler.controllers.deletion_guards import (
 )
 from reconciler.controllers.keyed_cache import IdentityKey
 from reconciler.controllers.package_variants import status
-from reconciler.controllers.package_variants.codes import BY_REASON, NO_MATCH, NOT_PORTABLE, VALIDATION_ERROR
+from reconciler.controllers.package_variants.codes import BY_REASON, VariantCodes
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UpstreamResolver
 from reconciler.controllers.package_variants.package_variant import resolve_variant
 from reconciler.controllers.package_variants.read_set import read_package_variant_set
@@ -164,7 +164,7 @@ def process_set(
         result = _build_failed_result(
             manifest,
             status.build_invalid_set_conditions(read.error_texts),
-            create_field_findings(manifest, read.errors, VALIDATION_ERROR),
+            create_field_findings(manifest, read.errors, VariantCodes.VALIDATION_ERROR),
         )
     else:
         spec = read.model.spec
@@ -172,7 +172,7 @@ def process_set(
             manifest, spec, _SetView(manifest.key.namespace, catalog, inputs, upstreams), taken_names, cache
         )
         portability_findings = create_field_findings(
-            manifest, find_nonstandard_expressions(spec, inputs.cel_limits), NOT_PORTABLE
+            manifest, find_nonstandard_expressions(spec, inputs.cel_limits), VariantCodes.NOT_PORTABLE
         )
         result = replace(result, findings=(*result.findings, *portability_findings))
     return _add_deprecation_warnings(result, manifest, read) if read.warnings else result
@@ -204,7 +204,7 @@ def _add_deprecation_warnings(
     set_status = replace(
         set_status, conditions=(*set_status.conditions, *status.build_deprecated_conditions(read.warning_texts))
     )
-    findings = (*create_field_findings(manifest, read.warnings, DEPRECATED), *result.findings)
+    findings = (*create_field_findings(manifest, read.warnings, ControllerCodes.DEPRECATED), *result.findings)
     return replace(result, statuses=(*children, set_status), findings=findings)
 
 
@@ -367,7 +367,7 @@ def _create_findings(
         return (*target_findings, BY_REASON[failure.reason].finding(failure.message, manifest.location))
     if expansion.variants or target_findings:
         return target_findings
-    return (NO_MATCH.finding(f"no target of {manifest.key} matches an object", manifest.location),)
+    return (VariantCodes.NO_MATCH.finding(f"no target of {manifest.key} matches an object", manifest.location),)
 
 
 def _build_variant_key(generated: GeneratedVariant) -> ObjectKey:

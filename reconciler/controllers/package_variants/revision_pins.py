@@ -14,7 +14,7 @@ from reconciler.api.reconciler import PackageRevisionSet
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.catalog.manifests import DEFAULT_NAMESPACE
-from reconciler.controllers.package_variants.codes import BY_REASON, UPSTREAM_SETTLING
+from reconciler.controllers.package_variants.codes import BY_REASON, VariantCodes
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UnreachableUpstream, UpstreamResolver
 from reconciler.controllers.package_variants.read_set import read_package_variant_set
 from reconciler.controllers.package_variants.upstream_resolution import (
@@ -142,7 +142,7 @@ def _create_pin(
 
 
 def _create_settling_findings(settling: SettlingReference, location: SourceLocation) -> Iterable[Finding]:
-    yield UPSTREAM_SETTLING.finding(settling.message, location)
+    yield VariantCodes.UPSTREAM_SETTLING.finding(settling.message, location)
 
 
 def _format_like(written_revision: object, revision: ResolvedRevision) -> str | int:

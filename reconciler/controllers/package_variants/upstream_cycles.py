@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from reconciler.catalog.catalog import Catalog
 from reconciler.controllers.package_variants import status
-from reconciler.controllers.package_variants.codes import UPSTREAM_CYCLE
+from reconciler.controllers.package_variants.codes import VariantCodes
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs
 from reconciler.controllers.package_variants.upstream_resolution import join_path
 from reconciler.controllers.repositories import format_kptfile_url
@@ -151,8 +151,8 @@ def _get_upstream_target(variant: Variant | StalledVariant) -> PackageTarget | N
 
 
 def _stall(variant: Variant | StalledVariant, message: str, catalog: Catalog) -> StalledVariant:
-    conditions = status.build_stalled_conditions(UPSTREAM_CYCLE.name, message)
-    finding = UPSTREAM_CYCLE.finding(message, _locate(variant, catalog))
+    conditions = status.build_stalled_conditions(VariantCodes.UPSTREAM_CYCLE.name, message)
+    finding = VariantCodes.UPSTREAM_CYCLE.finding(message, _locate(variant, catalog))
     return StalledVariant(variant.owner, conditions, (finding,), variant.target, _get_upstream_target(variant))
 
 

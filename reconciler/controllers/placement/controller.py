@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.clusters.inventory import ClusterInventory
-from reconciler.controllers.codes import DELETION_HELD
-from reconciler.controllers.placement.codes import PLACEMENT_INCONCLUSIVE
+from reconciler.controllers.codes import ControllerCodes
+from reconciler.controllers.placement.codes import PlacementCodes
 from reconciler.controllers.placement.deletion_protection import (
     PlacementGuardResult,
     RetainedFiles,
@@ -143,7 +143,7 @@ def _check_unknown_clusters(resources: Sequence[PlacementResource], retained: Re
                 f"{resource.key} stays on {', '.join(clusters)}: its placement contains {names}, but there is no"
                 " cluster with this name; correct the name, or remove it from the placement"
             )
-            yield PLACEMENT_INCONCLUSIVE.finding(message, resource.config_object.location)
+            yield PlacementCodes.PLACEMENT_INCONCLUSIVE.finding(message, resource.config_object.location)
 
 
 def _group_held_deletions(guard_results: Collection[PlacementGuardResult]) -> Mapping[ObjectKey, list[str]]:
@@ -160,7 +160,7 @@ def _create_held_findings(
 ) -> Iterator[Finding]:
     for key in sorted(held_messages):
         for message in held_messages[key]:
-            yield DELETION_HELD.finding(message, propagations.valid[key].config_object.location)
+            yield ControllerCodes.DELETION_HELD.finding(message, propagations.valid[key].config_object.location)
 
 
 def _build_statuses(
@@ -196,5 +196,5 @@ def build_policy_status(
     message = f"places {resources} resource(s) on {len(clusters)} cluster(s)"
     ready = Condition("Ready", "True", "Placed", message)
     if held_messages:
-        ready = Condition("Ready", "False", DELETION_HELD.name, join_messages(held_messages))
+        ready = Condition("Ready", "False", ControllerCodes.DELETION_HELD.name, join_messages(held_messages))
     return ConfigStatus(config_object.key, config_object.api_version, (ready,), fields)

@@ -13,14 +13,9 @@ from reconciler.api.manifest import read_manifest
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.clusters.inventory import ClusterInventory
 from reconciler.controllers.clusters.selection import create_cluster_selection, explain_no_cluster, is_cluster_selected
-from reconciler.controllers.codes import SELECTOR_INVALID, UNKNOWN_CLUSTER
+from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.deletion_guards import ACK_DELETIONS
-from reconciler.controllers.placement.codes import (
-    NOT_IN_EFFECT,
-    PROPAGATION_POLICY_INVALID,
-    PROPAGATION_POLICY_MATCHES_NO_CLUSTER,
-    PROPAGATION_POLICY_UNUSED,
-)
+from reconciler.controllers.placement.codes import PlacementCodes
 from reconciler.controllers.placement.model import (
     CLUSTER_PROPAGATION_POLICY_KIND,
     KUBEADMIRAL_GROUP,
@@ -84,8 +79,10 @@ def read_propagation_policy(config_object: ConfigObject) -> tuple[PropagationPol
     """Return a valid policy with its warnings. Return None and all errors if the policy is invalid."""
     result = read_manifest(_KINDS[config_object.key.kind], config_object.data)
     if result.model is None:
-        codes = {SELECTOR_INVALID.name: SELECTOR_INVALID}
-        return None, create_field_findings(config_object, result.errors, PROPAGATION_POLICY_INVALID, codes)
+        codes = {ControllerCodes.SELECTOR_INVALID.name: ControllerCodes.SELECTOR_INVALID}
+        return None, create_field_findings(
+            config_object, result.errors, PlacementCodes.PROPAGATION_POLICY_INVALID, codes
+        )
     spec = result.model.spec
     names = tuple(placement.cluster for placement in spec.placement)
     targets = TargetClusters(
@@ -113,7 +110,7 @@ def _check_ineffective_fields(config_object: ConfigObject, spec: PropagationPoli
         message = (
             f"{format_path(path)} is {quote_value(fields[name])} and has no effect, because only KubeAdmiral uses it"
         )
-        yield NOT_IN_EFFECT.finding(message, config_object.location_of(path))
+        yield PlacementCodes.NOT_IN_EFFECT.finding(message, config_object.location_of(path))
 
 
 def select_policy_clusters(propagations: PropagationPolicies, inventory: ClusterInventory) -> SelectedClusters:
@@ -141,9 +138,11 @@ def check_propagation_policies(
         if not selected[key]:
             reason = explain_no_cluster(policy.targets, inventory.clusters)
             message = f"spec selects no cluster, so that the policy has no effect; {reason}"
-            yield PROPAGATION_POLICY_MATCHES_NO_CLUSTER.finding(message, policy.config_object.location_of(("spec",)))
+            yield PlacementCodes.PROPAGATION_POLICY_MATCHES_NO_CLUSTER.finding(
+                message, policy.config_object.location_of(("spec",))
+            )
         if key not in named_policies:
-            yield PROPAGATION_POLICY_UNUSED.finding(
+            yield PlacementCodes.PROPAGATION_POLICY_UNUSED.finding(
                 f"{key} has no effect, because no resource names it", policy.config_object.location
             )
 
@@ -152,6 +151,6 @@ def _check_cluster_names(policy: PropagationPolicy, inventory: ClusterInventory)
     for number, name in enumerate(policy.targets.clusters):
         if name not in inventory.clusters and name not in inventory.uncertain_names:
             message = f'spec.placement[{number}].cluster is "{name}", but there is no cluster with this name'
-            yield UNKNOWN_CLUSTER.finding(
+            yield ControllerCodes.UNKNOWN_CLUSTER.finding(
                 message, policy.config_object.location_of(("spec", "placement", number, "cluster"))
             )

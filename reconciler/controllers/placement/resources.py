@@ -10,16 +10,9 @@ from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.files import File
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.controllers.clusters.inventory import ClusterInventory
-from reconciler.controllers.codes import UNKNOWN_CLUSTER
+from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.file_names import MAX_FILE_NAME_LENGTH, format_full_file_name
-from reconciler.controllers.placement.codes import (
-    NOT_PLACED,
-    PLACEMENT_INVALID,
-    PROPAGATION_LABEL_IGNORED,
-    PROPAGATION_POLICY_NOT_FOUND,
-    PROPAGATION_POLICY_UNUSABLE,
-    RESOURCE_PATH_NOT_USABLE,
-)
+from reconciler.controllers.placement.codes import PlacementCodes
 from reconciler.controllers.placement.model import (
     CLUSTER_PROPAGATION_POLICY_KIND,
     CLUSTER_SCOPED_NAMESPACE,
@@ -79,7 +72,7 @@ def check_placeable(config_object: ConfigObject) -> Finding | None:
     field, key = next(
         (field, key) for field, key in _PLACEMENT_METADATA if key in _get_metadata_entries(config_object, field)
     )
-    return NOT_PLACED.finding(
+    return PlacementCodes.NOT_PLACED.finding(
         f"metadata.{field}.{key} has no effect: {reason}", config_object.location_of(("metadata", field, key))
     )
 
@@ -129,7 +122,9 @@ def _read_policy_label(config_object: ConfigObject) -> tuple[ObjectKey | None, t
     findings = []
     if ignored_label in _get_metadata_entries(config_object, "labels"):
         findings.append(
-            _create_label_finding(config_object, PROPAGATION_LABEL_IGNORED, ignored_label, f"is ignored: {reason}")
+            _create_label_finding(
+                config_object, PlacementCodes.PROPAGATION_LABEL_IGNORED, ignored_label, f"is ignored: {reason}"
+            )
         )
     name = _get_metadata_entries(config_object, "labels").get(effective_label, "")
     if effective_label not in _get_metadata_entries(config_object, "labels"):
@@ -138,7 +133,7 @@ def _read_policy_label(config_object: ConfigObject) -> tuple[ObjectKey | None, t
         findings.append(
             _create_label_finding(
                 config_object,
-                PLACEMENT_INVALID,
+                PlacementCodes.PLACEMENT_INVALID,
                 effective_label,
                 f"must be the name of a {kind}, not {quote_value(name)}",
             )
@@ -160,7 +155,7 @@ def _read_clusters_annotation(config_object: ConfigObject) -> tuple[tuple[str, .
         f' "{ALL_CLUSTERS}" for all, not {quote_value(value)}; to place the resource on no cluster, omit the annotation'
     )
     location = config_object.location_of(("metadata", "annotations", CLUSTERS_ANNOTATION))
-    return (), (PLACEMENT_INVALID.finding(message, location),)
+    return (), (PlacementCodes.PLACEMENT_INVALID.finding(message, location),)
 
 
 def _create_label_finding(config_object: ConfigObject, code: FindingCode, label: str, message: str) -> Finding:
@@ -255,10 +250,12 @@ def _check_path(config_object: ConfigObject) -> Finding | None:
     namespace = get_package_namespace(config_object.key)
     if namespace != CLUSTER_SCOPED_NAMESPACE and (error := validate_name_segment(namespace)):
         message = f"metadata.namespace must be valid as the name of a folder on a branch: {error}"
-        return RESOURCE_PATH_NOT_USABLE.finding(message, config_object.location_of(("metadata", "namespace")))
+        return PlacementCodes.RESOURCE_PATH_NOT_USABLE.finding(
+            message, config_object.location_of(("metadata", "namespace"))
+        )
     if len(name := format_full_file_name(config_object.key)) > MAX_FILE_NAME_LENGTH:
         message = f"metadata.name is too long: the file name {name} must have at most {MAX_FILE_NAME_LENGTH} characters"
-        return RESOURCE_PATH_NOT_USABLE.finding(message, config_object.location_of(("metadata", "name")))
+        return PlacementCodes.RESOURCE_PATH_NOT_USABLE.finding(message, config_object.location_of(("metadata", "name")))
     return None
 
 
@@ -271,7 +268,7 @@ def _check_cluster_names(
             message = (
                 f'metadata.annotations.{CLUSTERS_ANNOTATION} contains "{name}", but there is no cluster with this name'
             )
-            yield UNKNOWN_CLUSTER.finding(message, config_object.location_of(field))
+            yield ControllerCodes.UNKNOWN_CLUSTER.finding(message, config_object.location_of(field))
 
 
 def _check_policy(resource: PlacementResource, propagations: PropagationPolicies) -> Iterator[Finding]:
@@ -284,13 +281,15 @@ def _check_policy(resource: PlacementResource, propagations: PropagationPolicies
     )
     start, location = f"metadata.labels.{label} names {key}", config_object.location_of(("metadata", "labels", label))
     if key in propagations.duplicates:
-        yield PROPAGATION_POLICY_UNUSABLE.finding(f"{start}, which is defined twice in the config", location)
+        yield PlacementCodes.PROPAGATION_POLICY_UNUSABLE.finding(
+            f"{start}, which is defined twice in the config", location
+        )
     elif key in propagations.invalid:
-        yield PROPAGATION_POLICY_UNUSABLE.finding(f"{start}, which is invalid", location)
+        yield PlacementCodes.PROPAGATION_POLICY_UNUSABLE.finding(f"{start}, which is invalid", location)
     else:
         unread = "" if propagations.is_complete else ", unless it is in an unreadable file"
         message = f"{start}, which does not exist{unread}{_list_existing_policies(key, propagations)}"
-        yield PROPAGATION_POLICY_NOT_FOUND.finding(message, location)
+        yield PlacementCodes.PROPAGATION_POLICY_NOT_FOUND.finding(message, location)
 
 
 def _list_existing_policies(key: ObjectKey, propagations: PropagationPolicies) -> str:
@@ -314,5 +313,8 @@ def _find_shared_files(resources: Sequence[PlacementResource]) -> tuple[frozense
             f"{member.key} at {member.config_object.file}:{member.config_object.document.line}" for member in sharing
         )
         message = f"only one resource can have the file {name}, not {others}"
-        findings += (RESOURCE_PATH_NOT_USABLE.finding(message, member.config_object.location) for member in sharing)
+        findings += (
+            PlacementCodes.RESOURCE_PATH_NOT_USABLE.finding(message, member.config_object.location)
+            for member in sharing
+        )
     return frozenset(member.key for sharing in shared.values() for member in sharing), findings

@@ -7,14 +7,9 @@ from dataclasses import replace
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.clusters.inventory import ClusterInventory
-from reconciler.controllers.codes import DELETION_HELD, SELECTOR_INVALID
+from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.deletion_guards import PackageLocation
-from reconciler.controllers.plugin_presets.codes import (
-    DEFINITION_INVALID,
-    IMMUTABLE_FIELD_CHANGED,
-    PLUGIN_DEFINITION_NOT_FOUND,
-    SELECTOR_EMPTY,
-)
+from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.deletions import (
     GuardedPlugins,
     find_orphans,
@@ -72,7 +67,7 @@ from reconciler.krm.objects import Condition, ObjectKey
 
 __all__ = ["PluginPresetCache", "PluginPresetInputs", "PreviousPlugins", "generate_plugins"]
 
-_SELECTOR_CODES = (SELECTOR_EMPTY.name, SELECTOR_INVALID.name)
+_SELECTOR_CODES = (PluginCodes.SELECTOR_EMPTY.name, ControllerCodes.SELECTOR_INVALID.name)
 
 
 def generate_plugins(
@@ -171,7 +166,11 @@ class _PresetPass:
 
     def _create_definition_finding(self, requester: Preset | StandalonePlugin) -> Finding:
         key = requester.spec.definition.build_key(requester.manifest.key.namespace)
-        code = DEFINITION_INVALID if key in self.snapshot.definition_keys else PLUGIN_DEFINITION_NOT_FOUND
+        code = (
+            PluginCodes.DEFINITION_INVALID
+            if key in self.snapshot.definition_keys
+            else PluginCodes.PLUGIN_DEFINITION_NOT_FOUND
+        )
         path = (
             ("spec", "plugin", "pluginDefinitionRef")
             if isinstance(requester, Preset)
@@ -296,7 +295,7 @@ class _PresetPass:
         """Yield findings about blocked deletions of Plugins, and about PluginOverrides that match no Plugin."""
         for preset, guarded in guards:
             if guarded.is_guarded:
-                finding = DELETION_HELD.finding(guarded.guard.reason, preset.manifest.location)
+                finding = ControllerCodes.DELETION_HELD.finding(guarded.guard.reason, preset.manifest.location)
                 yield downgrade_to_warning(finding) if is_deletion_prevented(preset) else finding
         if self.snapshot.catalog.is_complete and not self.kept_owners:
             yield from self.override_matcher.find_unused(self._iterate_overrides())
@@ -317,7 +316,7 @@ def _find_cluster_change(request: PluginRequest, targets: PluginTargets) -> Find
         f'spec.clusterName must be "{published_clusters[0]}", because the Plugin is published on this cluster, not'
         f' "{request.target.repository}"'
     )
-    return IMMUTABLE_FIELD_CHANGED.finding(message, request.manifest.location_of(("spec", "clusterName")))
+    return PluginCodes.IMMUTABLE_FIELD_CHANGED.finding(message, request.manifest.location_of(("spec", "clusterName")))
 
 
 def _remove_repeated_findings(stalled: Iterable[StalledVariant]) -> Iterator[StalledVariant]:

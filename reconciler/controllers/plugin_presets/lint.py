@@ -12,14 +12,8 @@ from typing import Any
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.clusters.inventory import ClusterInventory
-from reconciler.controllers.codes import DEPRECATED, SELECTOR_MATCHES_NOTHING
-from reconciler.controllers.plugin_presets.codes import (
-    CATALOG_IGNORED,
-    EXPRESSION_UNUSABLE,
-    OWNER_LABEL_MISSING,
-    OWNER_LABEL_NOT_EXISTING_TEAM,
-    OWNER_LABEL_NOT_SUPPORT_GROUP,
-)
+from reconciler.controllers.codes import ControllerCodes
+from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.injected_options import OWNED_BY_LABEL
 from reconciler.controllers.plugin_presets.inputs import PluginPresetCache
 from reconciler.controllers.plugin_presets.model import (
@@ -79,7 +73,9 @@ def _find_idle_presets(snapshot: PresetSnapshot) -> Iterator[Finding]:
         label_sets = [cluster.labels for cluster in snapshot.clusters.get_clusters(namespace).values()]
         reason = explain_no_match(list_requirements(preset.selector), label_sets, f"Cluster of {namespace}")
         message = f"spec.clusterSelector matches no cluster, so that no Plugin is created: {reason}"
-        yield SELECTOR_MATCHES_NOTHING.finding(message, manifest.location_of(("spec", "clusterSelector")))
+        yield ControllerCodes.SELECTOR_MATCHES_NOTHING.finding(
+            message, manifest.location_of(("spec", "clusterSelector"))
+        )
 
 
 def _find_idle_overrides(snapshot: PresetSnapshot) -> Iterator[Finding]:
@@ -101,7 +97,9 @@ def _find_idle_selectors(override: PluginOverride, snapshot: PresetSnapshot) -> 
         if selector is not None and not any(selector.matches(labels) for labels in label_sets):
             reason = explain_no_match(list_requirements(selector), label_sets, f"Cluster of {namespace}")
             message = f"spec.clusterSelector has a labelSelector that matches no cluster: {reason}"
-            yield SELECTOR_MATCHES_NOTHING.finding(message, override.manifest.location_of(("spec", "clusterSelector")))
+            yield ControllerCodes.SELECTOR_MATCHES_NOTHING.finding(
+                message, override.manifest.location_of(("spec", "clusterSelector"))
+            )
 
 
 def _find_unusable_expressions(snapshot: PresetSnapshot, limits: ExpressionLimits) -> Iterator[Finding]:
@@ -119,7 +117,7 @@ def _find_unusable_expressions(snapshot: PresetSnapshot, limits: ExpressionLimit
                 reason = "the error is not shown, because it may contain a secret" if is_hidden else "; ".join(errors)
                 assignment = OptionAssignment("", manifest, source, entry.path)
                 message = f"the expression in {assignment.field} fails for every Plugin: {reason}"
-                yield EXPRESSION_UNUSABLE.finding(message, assignment.location)
+                yield PluginCodes.EXPRESSION_UNUSABLE.finding(message, assignment.location)
 
 
 def _iterate_option_lists(snapshot: PresetSnapshot) -> Iterator[tuple[ConfigObject, OptionList]]:
@@ -141,7 +139,7 @@ def _find_deprecated_fields(manifest: ConfigObject) -> Iterator[Finding]:
     spec = manifest.data.get("spec")
     if isinstance(spec, dict) and spec.get(_DEPRECATED_DOCS_FIELD) is not None:
         message = f"spec.{_DEPRECATED_DOCS_FIELD} is deprecated; use spec.{_DOCS_FIELD}"
-        yield DEPRECATED.finding(message, manifest.location_of(("spec", _DEPRECATED_DOCS_FIELD)))
+        yield ControllerCodes.DEPRECATED.finding(message, manifest.location_of(("spec", _DEPRECATED_DOCS_FIELD)))
 
 
 def check_owner_label(manifest: ConfigObject, catalog: Catalog) -> tuple[Condition | None, tuple[Finding, ...]]:
@@ -163,13 +161,16 @@ def check_owner_label(manifest: ConfigObject, catalog: Catalog) -> tuple[Conditi
 def _find_owner_label_error(manifest: ConfigObject, catalog: Catalog) -> tuple[FindingCode, str] | None:
     name = manifest.labels.get(OWNED_BY_LABEL, "")
     if not name:
-        return OWNER_LABEL_MISSING, "must name the Team that owns this object"
+        return PluginCodes.OWNER_LABEL_MISSING, "must name the Team that owns this object"
     team = catalog.get(ObjectKey(GROUP, TEAM, manifest.key.namespace, name))
     if team is None:
-        return OWNER_LABEL_NOT_EXISTING_TEAM, f'must name a Team of {manifest.key.namespace}; "{name}" does not exist'
+        return (
+            PluginCodes.OWNER_LABEL_NOT_EXISTING_TEAM,
+            f'must name a Team of {manifest.key.namespace}; "{name}" does not exist',
+        )
     if team.labels.get(SUPPORT_GROUP) != "true":
         return (
-            OWNER_LABEL_NOT_SUPPORT_GROUP,
+            PluginCodes.OWNER_LABEL_SET_TO_NON_SUPPORT_GROUP_TEAM,
             f'must name a support group; the Team "{name}" has no label {SUPPORT_GROUP}: "true"',
         )
     return None
@@ -183,7 +184,9 @@ def check_catalogs(catalog: Catalog) -> Iterator[Finding]:
         for index, source in enumerate(sources if isinstance(sources, list) else ()):
             if _has_overrides(source):
                 message = f"spec.sources[{index}].overrides has no effect; use a PluginOverride with mode Default"
-                yield CATALOG_IGNORED.finding(message, manifest.location_of(("spec", "sources", index, "overrides")))
+                yield PluginCodes.CATALOG_IGNORED.finding(
+                    message, manifest.location_of(("spec", "sources", index, "overrides"))
+                )
 
 
 def _has_overrides(source: Any) -> bool:

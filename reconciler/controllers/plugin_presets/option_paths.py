@@ -9,11 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.controllers.plugin_presets.codes import (
-    CONFLICTING_OPTION_PATHS,
-    OVERLAPPING_OPTION_PATHS,
-    SECRET_PATH_SHADOWED,
-)
+from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.helm_values import (
     PathConflict,
     PathStep,
@@ -93,7 +89,7 @@ def create_conflict_findings(options: Iterable[ResolvedOption], conflicts: Itera
         option, other = options_by_name[conflict.name], options_by_name.get(conflict.conflicting_name)
         suffix = f", and {other.winner} sets {other.name}" if other else ""
         message = f"{option.winner} sets {option.name}{suffix}: {option.name} {conflict.message}"
-        yield CONFLICTING_OPTION_PATHS.finding(message, option.winner.location)
+        yield PluginCodes.CONFLICTING_OPTION_PATHS.finding(message, option.winner.location)
 
 
 def _find_overlaps(options: Mapping[str, ResolvedOption], relations: _PathRelations) -> Iterator[Finding]:
@@ -105,7 +101,7 @@ def _find_overlaps(options: Mapping[str, ResolvedOption], relations: _PathRelati
                 f"{above.winner} sets {above.name}, and {below.winner} sets {below.name}, which replaces a part of"
                 f" {above.name}, although the layer {below.winner.layer} is lower than {above.winner.layer}"
             )
-            yield OVERLAPPING_OPTION_PATHS.finding(message, below.winner.location)
+            yield PluginCodes.OVERLAPPING_OPTION_PATHS.finding(message, below.winner.location)
 
 
 def _find_shadowed_secrets(options: Mapping[str, ResolvedOption], relations: _PathRelations) -> Iterator[Finding]:
@@ -122,7 +118,7 @@ def _find_shadowed_secrets(options: Mapping[str, ResolvedOption], relations: _Pa
             else "a literal value replaces a secret at the same path or in the same list"
         )
         message = f"{option.winner} sets {name} from a secret, and {first.winner} sets {first.name}{more}: {reason}"
-        yield SECRET_PATH_SHADOWED.finding(message, option.winner.location)
+        yield PluginCodes.SECRET_PATH_SHADOWED.finding(message, option.winner.location)
 
 
 def _iterate_secret_overlaps(

@@ -9,18 +9,7 @@ from typing import Any
 
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.cel import ExpressionLimits
-from reconciler.controllers.plugin_presets.codes import (
-    CONFLICTING_OVERRIDES,
-    EXPRESSION_DISABLED,
-    EXPRESSION_FAILED,
-    EXPRESSION_RETYPED,
-    OPTION_TYPE_MISMATCH,
-    REGEX_MISMATCH,
-    REQUIRED_OPTION_MISSING,
-    RESERVED_OPTION,
-    SECRET_LITERAL,
-    UNDECLARED_OPTION,
-)
+from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.helm_values import parse_option_name
 from reconciler.controllers.plugin_presets.injected_options import (
     METADATA_PREFIX,
@@ -224,7 +213,7 @@ class _Resolution:
         if not self.settings.is_enabled:
             option = quote_value(name)
             message = f"{winner.field} sets {option} by an expression, but the setting `rules.expressions` is false"
-            return None, (EXPRESSION_DISABLED.finding(message, winner.location),)
+            return None, (PluginCodes.EXPRESSION_DISABLED.finding(message, winner.location),)
         result = evaluate_expression(winner.source.text, self.variables, self.settings.limits)
         option = f"{quote_value(name)} of {self.subject.title}"
         if result.errors:
@@ -233,21 +222,21 @@ class _Resolution:
                 "the error is not shown, because it may contain a secret" if is_secret else "; ".join(result.errors)
             )
             message = f"the expression in {winner.field} fails for {option}: {reason}"
-            return None, (EXPRESSION_FAILED.finding(message, winner.location),)
+            return None, (PluginCodes.EXPRESSION_FAILED.finding(message, winner.location),)
         retyped = () if is_secret else result.retyped
         messages = (f"{winner.field} sets {option}: {message}" for message in retyped)
         return LiteralValue(result.value), tuple(
-            EXPRESSION_RETYPED.finding(message, winner.location) for message in messages
+            PluginCodes.EXPRESSION_RETYPED.finding(message, winner.location) for message in messages
         )
 
     def _validate(self, declared: OptionDeclaration, value: Any, winner: OptionAssignment) -> Iterator[Finding]:
         if declared.type == "secret" and winner.layer == DEFAULTS_LAYER:
             # Do not check the default of a secret, because a definition can only have the empty string as the default.
             return
-        code = SECRET_LITERAL if declared.type == "secret" else OPTION_TYPE_MISMATCH
+        code = PluginCodes.SECRET_LITERAL if declared.type == "secret" else PluginCodes.OPTION_TYPE_MISMATCH
         error = check_type(declared.type, value)
         if not error:
-            code, error = REGEX_MISMATCH, check_regex(declared.regex, value)
+            code, error = PluginCodes.REGEX_MISMATCH, check_regex(declared.regex, value)
         if error:
             definition = self.subject.definition.manifest.key
             option = quote_value(declared.name)
@@ -269,7 +258,7 @@ class _Resolution:
         message = (
             f"{winner.field} sets {quote_value(name)}, which {self.subject.definition.manifest.key} does not declare"
         )
-        finding = UNDECLARED_OPTION.finding(message, winner.location)
+        finding = PluginCodes.UNDECLARED_OPTION.finding(message, winner.location)
         # An option of a layer for all Plugins is undeclared in many definitions. Therefore, the finding is only an
         # info.
         return finding if winner.layer in DEFINITION_AWARE_LAYERS else replace(finding, severity=Severity.INFO)
@@ -290,7 +279,7 @@ def _create_reserved_findings(name: str, assignments: Sequence[OptionAssignment]
         message = (
             f"{assignment.field} sets {quote_value(name)}, which is reserved for the reconciler; the value is ignored"
         )
-        yield RESERVED_OPTION.finding(message, assignment.location)
+        yield PluginCodes.RESERVED_OPTION.finding(message, assignment.location)
 
 
 def _find_conflicts(name: str, assignments: Sequence[OptionAssignment]) -> Iterator[Finding]:
@@ -298,7 +287,7 @@ def _find_conflicts(name: str, assignments: Sequence[OptionAssignment]) -> Itera
     for replaced, winner in pairwise(assignments):
         if replaced.layer == winner.layer and not is_same_value(replaced.source, winner.source):
             message = f"{winner} replaces {replaced}, which sets {quote_value(name)} to another value on the same layer"
-            yield CONFLICTING_OVERRIDES.finding(message, winner.location)
+            yield PluginCodes.CONFLICTING_OVERRIDES.finding(message, winner.location)
 
 
 def _find_missing(
@@ -309,4 +298,4 @@ def _find_missing(
         if option.is_required and option.name not in assignments:
             name = quote_value(option.name)
             message = f"{subject.title} has no value for the option {name}, which {definition.manifest.key} requires"
-            yield REQUIRED_OPTION_MISSING.finding(message, subject.manifest.location_of(subject.path))
+            yield PluginCodes.REQUIRED_OPTION_MISSING.finding(message, subject.manifest.location_of(subject.path))

@@ -11,16 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from reconciler.controllers.plugin_presets.codes import (
-    EXPRESSION_FAILED,
-    EXPRESSION_RETYPED,
-    OPTION_TYPE_MISMATCH,
-    REGEX_MISMATCH,
-    RELEASE_NAME_CONFLICT,
-    SECRET_LITERAL,
-    WAIT_FOR_CYCLE,
-    WAIT_FOR_NEVER_MET,
-)
+from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.model import (
     OPTION_TYPES,
     ORGANIZATION,
@@ -48,7 +39,13 @@ from reconciler.krm.objects import ObjectKey
 _PluginsByName = Mapping[tuple[str, str], BuiltPlugin]
 # Hide the messages of these findings for secrets, because the messages contain the option value.
 _CODES_WITH_VALUES = {
-    code.name for code in (EXPRESSION_FAILED, EXPRESSION_RETYPED, OPTION_TYPE_MISMATCH, REGEX_MISMATCH)
+    code.name
+    for code in (
+        PluginCodes.EXPRESSION_FAILED,
+        PluginCodes.EXPRESSION_RETYPED,
+        PluginCodes.OPTION_TYPE_MISMATCH,
+        PluginCodes.REGEX_MISMATCH,
+    )
 }
 
 
@@ -87,7 +84,7 @@ def _find_shared_releases(plugins: Iterable[BuiltPlugin]) -> Mapping[int, Findin
                 f"{plugin.request.key} must have its own release on {cluster}: {owner.request.key} also has release"
                 f" {name} in namespace {namespace}; set releaseName or releaseNamespace"
             )
-            errors[id(plugin)] = RELEASE_NAME_CONFLICT.finding(message, plugin.request.manifest.location)
+            errors[id(plugin)] = PluginCodes.RELEASE_NAME_CONFLICT.finding(message, plugin.request.manifest.location)
     return errors
 
 
@@ -98,7 +95,7 @@ def _find_wait_cycles(plugins: Iterable[BuiltPlugin]) -> Mapping[int, Finding]:
         if cycle := _find_wait_cycle(name, cluster, plugins_by_name):
             message = f"{plugin.request.key} on {cluster} must not wait for itself: {' waits for '.join(cycle)}"
             location = plugin.request.manifest.location_of(("spec", "waitFor"))
-            errors[id(plugin)] = WAIT_FOR_CYCLE.finding(message, location)
+            errors[id(plugin)] = PluginCodes.WAIT_FOR_CYCLE.finding(message, location)
     return errors
 
 
@@ -137,7 +134,9 @@ def _add_unmet_warnings(plugin: BuiltPlugin, names: set[tuple[str, str]]) -> Bui
         return plugin
     location = request.manifest.location_of(("spec", "waitFor"))
     warnings = tuple(
-        WAIT_FOR_NEVER_MET.finding(f"{request.key} waits for {name}, which does not exist on {cluster}", location)
+        PluginCodes.WAIT_FOR_NEVER_MET.finding(
+            f"{request.key} waits for {name}, which does not exist on {cluster}", location
+        )
         for name in unmet
     )
     return replace(plugin, variant=replace(plugin.variant, findings=(*plugin.variant.findings, *warnings)))
@@ -181,7 +180,7 @@ class _SecretEntries:
         # Use the message of the check of single Plugins, so that both checks of one entry result in only one finding.
         subject = f"{entry.field} sets {quote_value(entry.option)}, which {entry.definition} declares as secret"
         message = f"{subject}: the value {check_type('secret', None)}"
-        return SECRET_LITERAL.finding(message, location)
+        return PluginCodes.SECRET_LITERAL.finding(message, location)
 
 
 def check_literal_secrets(

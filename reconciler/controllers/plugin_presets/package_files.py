@@ -11,7 +11,7 @@ from typing import Any, Final
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import FileTree
 from reconciler.catalog.trace import CatalogView
-from reconciler.controllers.plugin_presets.codes import HELM_RELEASE_INVALID
+from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.helm_values import build_values
 from reconciler.controllers.plugin_presets.model import (
     CLUSTER_DEFINITION,
@@ -110,14 +110,14 @@ def check_helm_release(
                 f"{option.winner} sets {quote_value(option.name)}, which must contain only finite numbers in the"
                 f" {HELM_RELEASE_KIND}, not .inf or .nan"
             )
-            yield HELM_RELEASE_INVALID.finding(message, option.winner.location)
+            yield PluginCodes.HELM_RELEASE_INVALID.finding(message, option.winner.location)
     for option, ref in secrets:
         for field_name, value, requirement in _check_reference(option.name, ref):
             message = (
                 f"{option.winner} sets {quote_value(option.name)} from a secret, and the {HELM_RELEASE_KIND} has"
                 f" {quote_value(value)} as {field_name}, which must have {requirement}"
             )
-            yield HELM_RELEASE_INVALID.finding(message, option.winner.location)
+            yield PluginCodes.HELM_RELEASE_INVALID.finding(message, option.winner.location)
     yield from _check_secret_overlaps([option for option, _ in secrets])
 
 
@@ -133,7 +133,7 @@ def _check_lengths(request: PluginRequest, spec: Mapping[str, Any]) -> Iterator[
                 f"spec.{field_path} of the {HELM_RELEASE_KIND} must have at most {max_length} characters,"
                 f" but {quote_value(value)} has {len(value)}"
             )
-            yield HELM_RELEASE_INVALID.finding(
+            yield PluginCodes.HELM_RELEASE_INVALID.finding(
                 message, request.manifest.location_of(_get_field_path(request, source_field))
             )
 
@@ -165,7 +165,7 @@ def _check_secret_overlaps(secrets: Iterable[ResolvedOption]) -> Iterator[Findin
         suffix = f", and {other.winner} sets {quote_value(other.name)} from a secret" if other else ""
         name = quote_value(option.name)
         message = f"{option.winner} sets {name} from a secret{suffix}: {name} {conflict.message}"
-        yield HELM_RELEASE_INVALID.finding(message, option.winner.location)
+        yield PluginCodes.HELM_RELEASE_INVALID.finding(message, option.winner.location)
 
 
 def _is_json(value: Any) -> bool:

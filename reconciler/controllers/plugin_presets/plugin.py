@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from reconciler.catalog.catalog import ConfigObject
-from reconciler.controllers.plugin_presets.codes import IMMUTABLE_FIELD_CHANGED, RELEASE_NAME_INVALID
+from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.model import (
     API_VERSION,
     DEFINITION_LABELS,
@@ -146,14 +146,16 @@ def _check_release(
             f'releaseNamespace must be "{published_namespace}" as in the published Plugin, not "{release.namespace}",'
             " because Helm cannot move a release"
         )
-        yield IMMUTABLE_FIELD_CHANGED.finding(message, manifest.location)
+        yield PluginCodes.IMMUTABLE_FIELD_CHANGED.finding(message, manifest.location)
     if spec.release_name and spec.release_name != release.name:
         message = (
             f'releaseName "{spec.release_name}" is ignored, because the published release has the name "{release.name}"'
         )
-        yield downgrade_to_warning(IMMUTABLE_FIELD_CHANGED.finding(message, manifest.location))
+        yield downgrade_to_warning(PluginCodes.IMMUTABLE_FIELD_CHANGED.finding(message, manifest.location))
     if error := validate_release_name(release.name):
-        yield RELEASE_NAME_INVALID.finding(f"releaseName must be a valid Helm release name: {error}", manifest.location)
+        yield PluginCodes.RELEASE_NAME_INVALID.finding(
+            f"releaseName must be a valid Helm release name: {error}", manifest.location
+        )
 
 
 def build_preset_metadata(

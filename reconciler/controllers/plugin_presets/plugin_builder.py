@@ -11,7 +11,7 @@ from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import File, FileTree
 from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.keyed_cache import IdentityKey
-from reconciler.controllers.plugin_presets.codes import PLUGIN_OVERRIDE_INVALID, PLUGIN_OVERRIDES_INVALID
+from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.deletions import is_retained
 from reconciler.controllers.plugin_presets.injected_options import InjectionContext, list_injected_options
 from reconciler.controllers.plugin_presets.inputs import PluginPresetCache, PluginPresetInputs
@@ -77,7 +77,7 @@ from reconciler.memory import cached
 ADOPT = "reconciler.dev/adopt"
 
 
-_CODES_BY_KIND = {ORGANIZATION: PLUGIN_OVERRIDES_INVALID, OVERRIDE: PLUGIN_OVERRIDE_INVALID}
+_CODES_BY_KIND = {ORGANIZATION: PluginCodes.PLUGIN_OVERRIDES_INVALID, OVERRIDE: PluginCodes.PLUGIN_OVERRIDE_INVALID}
 
 
 class PluginBuilder:
@@ -166,13 +166,15 @@ class PluginBuilder:
         the Plugin would lose the values of this PluginOverride.
         """
         if reason := self._snapshot.explain_unknown_overrides(request.key.namespace, request.cluster_name):
-            return FailedPlugin(request, (PLUGIN_OVERRIDES_INVALID.name,), f"the Plugin stays unchanged: {reason}")
+            return FailedPlugin(
+                request, (PluginCodes.PLUGIN_OVERRIDES_INVALID.name,), f"the Plugin stays unchanged: {reason}"
+            )
         if not request.is_owned:
             return None
         for override in (layer.override for layer in overrides if not layer.override.is_valid):
             if str(override.manifest.key) in self._recorded_inputs.get(request.location, ()):
                 message = f"the Plugin stays unchanged: {override.manifest.key} applies to the Plugin, but is invalid"
-                return FailedPlugin(request, (PLUGIN_OVERRIDE_INVALID.name,), message)
+                return FailedPlugin(request, (PluginCodes.PLUGIN_OVERRIDE_INVALID.name,), message)
         return self._find_unreadable_input(request)
 
     @cached_property

@@ -7,14 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from reconciler.controllers.clusters.inventory import ClusterInventory
-from reconciler.controllers.codes import NO_DESTINATION
+from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.deletion_guards import PackageLocation
-from reconciler.controllers.plugin_presets.codes import (
-    NAME_COLLISION,
-    PLUGIN_NAME_INVALID,
-    PLUGIN_NOT_MANAGED,
-    PLUGIN_SUSPENDED,
-)
+from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.inputs import PluginPresetCache, PluginPresetInputs
 from reconciler.controllers.plugin_presets.model import (
     PRESET_LABEL,
@@ -122,7 +117,8 @@ def create_preset_requests(
                 f"the Plugin of {preset.key} on {cluster} has an invalid name for its folder or its labels: {error}"
             )
             yield create_failure(
-                request, (PLUGIN_NAME_INVALID.finding(message, preset.manifest.location_of(("metadata", "name"))),)
+                request,
+                (PluginCodes.PLUGIN_NAME_INVALID.finding(message, preset.manifest.location_of(("metadata", "name"))),),
             )
         else:
             yield request
@@ -145,7 +141,7 @@ def create_plugin_request(plugin: StandalonePlugin, targets: PluginTargets) -> P
         )
     else:
         message = "spec.clusterName is required, because the setting `rules.central_cluster` is missing"
-    return NO_DESTINATION.finding(message, plugin.manifest.location_of(("spec", "clusterName")))
+    return ControllerCodes.NO_DESTINATION.finding(message, plugin.manifest.location_of(("spec", "clusterName")))
 
 
 def is_requested_by_preset(
@@ -212,7 +208,7 @@ def _check_suspended(request: PluginRequest) -> PluginRequest | SuspendedPlugin:
         f"{request.key} on {request.target.repository} is suspended by the annotation {SUSPEND_ANNOTATION},"
         " and stays unchanged"
     )
-    return SuspendedPlugin(request, PLUGIN_SUSPENDED.finding(message, request.manifest.location))
+    return SuspendedPlugin(request, PluginCodes.PLUGIN_SUSPENDED.finding(message, request.manifest.location))
 
 
 def _get_own_annotations(request: PluginRequest) -> Mapping[str, str]:
@@ -224,7 +220,7 @@ def _skip_unmanaged(request: PluginRequest, owner: str) -> SkippedPlugin:
         f"{request.key} on {request.target.repository} is not changed: {owner} has this name, but not the label"
         f" {PRESET_LABEL}: {request.manifest.key.name}"
     )
-    return SkippedPlugin(request, PLUGIN_NOT_MANAGED.finding(message, request.manifest.location))
+    return SkippedPlugin(request, PluginCodes.PLUGIN_NOT_MANAGED.finding(message, request.manifest.location))
 
 
 def _skip_collision(request: PluginRequest, winner: PluginRequest) -> SkippedPlugin:
@@ -232,4 +228,4 @@ def _skip_collision(request: PluginRequest, winner: PluginRequest) -> SkippedPlu
         f"{request.key} on {request.target.repository} is skipped:"
         f" {winner.manifest.key} requests a Plugin with the same name"
     )
-    return SkippedPlugin(request, NAME_COLLISION.finding(message, request.manifest.location))
+    return SkippedPlugin(request, PluginCodes.NAME_COLLISION.finding(message, request.manifest.location))

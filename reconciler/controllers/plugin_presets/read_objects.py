@@ -7,21 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from reconciler.catalog.catalog import ConfigObject
-from reconciler.controllers.codes import SELECTOR_INVALID
-from reconciler.controllers.plugin_presets.codes import (
-    DEFINITION_REF_MISSING,
-    DUPLICATE_CLUSTER_OVERRIDE,
-    DUPLICATE_OVERRIDE,
-    PLUGIN_INVALID,
-    PLUGIN_NAME_INVALID,
-    PLUGIN_OVERRIDE_INVALID,
-    PLUGIN_OVERRIDES_INVALID,
-    PLUGIN_PRESET_INVALID,
-    RELEASE_NAME_INVALID,
-    SELECTOR_EMPTY,
-    WAIT_FOR_DUPLICATE,
-    WAIT_FOR_INVALID,
-)
+from reconciler.controllers.codes import ControllerCodes
+from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.model import (
     API_VERSION,
     DEFINITION,
@@ -69,7 +56,9 @@ def read_plugin_spec(
     """
     release = fields.read_text("releaseName")
     if release and (error := validate_release_name(release)):
-        fields.add_finding("releaseName", f"must be a valid Helm release name: {error}", RELEASE_NAME_INVALID)
+        fields.add_finding(
+            "releaseName", f"must be a valid Helm release name: {error}", PluginCodes.RELEASE_NAME_INVALID
+        )
     if fields.has_value("deletionPolicy"):
         fields.read_choice("deletionPolicy", DELETION_POLICIES)
     _check_ignore_differences(fields, strict=strict)
@@ -100,7 +89,7 @@ def read_definition_ref(fields: FieldReader, *, strict: bool) -> DefinitionRef:
     ref = fields.read_mapping(REF, ("name", "kind") if strict else None)
     kind, name = ref.read_choice("kind", DEFINITION_KINDS, DEFINITION), ref.read_text("name")
     if not name:
-        ref.add_finding("name", "must name a plugin definition", DEFINITION_REF_MISSING)
+        ref.add_finding("name", "must name a plugin definition", PluginCodes.DEFINITION_REF_MISSING)
     if fields.has_value(SHORT_REF) and fields.data[SHORT_REF] != name:
         fields.add_finding(
             SHORT_REF, f"must be omitted or have the same name as {REF}, not {quote_value(fields.data[SHORT_REF])}"
@@ -119,10 +108,14 @@ def read_wait_for(fields: FieldReader, *, strict: bool = True) -> tuple[WaitForE
         entry = WaitForEntry(ref.read_text("name"), ref.read_text("pluginPreset"))
         if bool(entry.name) == bool(entry.preset):
             error = "not both" if entry.name else "both are missing"
-            reader.add_finding("pluginRef", f"must have either name or pluginPreset; {error}", WAIT_FOR_INVALID)
+            reader.add_finding(
+                "pluginRef", f"must have either name or pluginPreset; {error}", PluginCodes.WAIT_FOR_INVALID
+            )
         elif entry in entries:
             reader.add_finding(
-                "pluginRef", f"must not name {quote_value(entry.name or entry.preset)} again", WAIT_FOR_DUPLICATE
+                "pluginRef",
+                f"must not name {quote_value(entry.name or entry.preset)} again",
+                PluginCodes.WAIT_FOR_DUPLICATE,
             )
         entries.setdefault(entry, reader.path)
     return tuple(entries)
@@ -146,11 +139,13 @@ def _check_ignore_differences(fields: FieldReader, *, strict: bool) -> None:
 
 def read_plugin(manifest: ConfigObject) -> tuple[StandalonePlugin | None, tuple[Finding, ...]]:
     """Return the Plugin and the findings. The Plugin is None if it is invalid. Unknown fields are ignored."""
-    field_findings, option_findings = FieldFindings(manifest.location_of, PLUGIN_INVALID), OptionFindings()
+    field_findings, option_findings = FieldFindings(manifest.location_of, PluginCodes.PLUGIN_INVALID), OptionFindings()
     reader = FieldReader(manifest.data, (), field_findings, None)
     check_object(reader, manifest.api_version, API_VERSION)
     if error := validate_name_segment(manifest.key.name):
-        field_findings.add(("metadata", "name"), f"must be a valid folder name: {error}", PLUGIN_NAME_INVALID)
+        field_findings.add(
+            ("metadata", "name"), f"must be a valid folder name: {error}", PluginCodes.PLUGIN_NAME_INVALID
+        )
     spec = reader.read_mapping("spec", None, quotes=False)
     plugin = read_plugin_spec(spec, read_wait_for(spec, strict=False), option_findings, strict=False)
     cluster = spec.read_text("clusterName")
@@ -164,7 +159,10 @@ _PRESET_FIELDS = ("plugin", "clusterSelector", "clusterOptionOverrides", "waitFo
 
 def read_preset(manifest: ConfigObject) -> tuple[Preset | None, tuple[Finding, ...]]:
     """Return the preset, and the findings about the preset and its Plugins. The preset is None if it is invalid."""
-    field_findings, option_findings = FieldFindings(manifest.location_of, PLUGIN_PRESET_INVALID), OptionFindings()
+    field_findings, option_findings = (
+        FieldFindings(manifest.location_of, PluginCodes.PLUGIN_PRESET_INVALID),
+        OptionFindings(),
+    )
     reader = FieldReader(manifest.data, (), field_findings, _OBJECT_FIELDS)
     check_object(reader, manifest.api_version, API_VERSION)
     _check_names(manifest, field_findings)
@@ -183,25 +181,25 @@ def read_preset(manifest: ConfigObject) -> tuple[Preset | None, tuple[Finding, .
 def _check_names(manifest: ConfigObject, field_findings: FieldFindings) -> None:
     path: DataPath = ("metadata", "name")
     if error := validate_name_segment(manifest.key.name):
-        field_findings.add(path, f"must be a valid prefix of Plugin names: {error}", PLUGIN_NAME_INVALID)
+        field_findings.add(path, f"must be a valid prefix of Plugin names: {error}", PluginCodes.PLUGIN_NAME_INVALID)
     elif len(manifest.key.name) > MAX_LABEL_CHARACTERS:
         message = (
             f"must have at most {MAX_LABEL_CHARACTERS} characters, because the name is also a label value;"
             f" {quote_value(manifest.key.name)} has {len(manifest.key.name)}"
         )
-        field_findings.add(path, message, PLUGIN_NAME_INVALID)
+        field_findings.add(path, message, PluginCodes.PLUGIN_NAME_INVALID)
 
 
 def _read_selector(spec: FieldReader) -> LabelSelector | None:
     data = spec.data.get("clusterSelector")
     selector, errors = read_label_selector(data)
     for error in errors:
-        spec.add_finding("clusterSelector", f"is not valid: {error}", SELECTOR_INVALID)
+        spec.add_finding("clusterSelector", f"is not valid: {error}", ControllerCodes.SELECTOR_INVALID)
     if selector == LabelSelector():
         # Reject an empty selector. Greenhouse rejects an empty selector in a new preset, but selects all clusters if an
         # update makes the selector empty.
         message = f"must have a non-empty {' or '.join(SELECTOR_FIELDS)}, not {quote_value(data)}"
-        spec.add_finding("clusterSelector", message, SELECTOR_EMPTY)
+        spec.add_finding("clusterSelector", message, PluginCodes.SELECTOR_EMPTY)
     return selector
 
 
@@ -221,7 +219,7 @@ def _read_cluster_options(
                 f"{format_path(reader.path)} must not name cluster {quote_value(name)} again, which"
                 f" {format_path(paths[name])} already names"
             )
-            error = DUPLICATE_CLUSTER_OVERRIDE.finding(message, spec.faults.where_at(reader.path))
+            error = PluginCodes.DUPLICATE_CLUSTER_OVERRIDE.finding(message, spec.faults.where_at(reader.path))
             option_findings.findings.append(error)
             options = OptionList(
                 options_by_cluster[name].entries, (*options_by_cluster[name].errors, *options.errors, error)
@@ -238,11 +236,14 @@ _CHOICE_FIELDS = ("labelSelector", "clusterNames", "ignoreClusters")
 
 def read_override(manifest: ConfigObject) -> tuple[PluginOverride, tuple[Finding, ...]]:
     """Return the PluginOverride and the findings. Errors in single options do not make the override invalid."""
-    field_findings, option_findings = FieldFindings(manifest.location_of, PLUGIN_OVERRIDE_INVALID), OptionFindings()
+    field_findings, option_findings = (
+        FieldFindings(manifest.location_of, PluginCodes.PLUGIN_OVERRIDE_INVALID),
+        OptionFindings(),
+    )
     reader = FieldReader(manifest.data, (), field_findings, _OVERRIDE_FIELDS)
     check_object(reader, manifest.api_version, API_VERSION)
     spec = reader.read_mapping("spec", _SPEC_FIELDS, quotes=False)
-    options = read_entries(spec, "overrides", option_findings, duplicate_code=DUPLICATE_OVERRIDE)
+    options = read_entries(spec, "overrides", option_findings, duplicate_code=PluginCodes.DUPLICATE_OVERRIDE)
     if not spec.data.get("overrides"):
         spec.add_finding("overrides", "must be a list of options that is not empty")
     mode = cast("OverrideMode", spec.read_choice("mode", MODES, "Override"))
@@ -260,7 +261,10 @@ def read_override(manifest: ConfigObject) -> tuple[PluginOverride, tuple[Finding
 
 def read_own_overrides(manifest: ConfigObject) -> tuple[OptionList, tuple[Finding, ...]]:
     """Return the options in `spec.pluginOverrides` of an Organization or a Cluster, and the findings about them."""
-    field_findings, option_findings = FieldFindings(manifest.location_of, PLUGIN_OVERRIDES_INVALID), OptionFindings()
+    field_findings, option_findings = (
+        FieldFindings(manifest.location_of, PluginCodes.PLUGIN_OVERRIDES_INVALID),
+        OptionFindings(),
+    )
     data = manifest.data.get("spec")
     # Do not check other fields, because other controllers report the errors in these fields.
     spec = FieldReader(data if isinstance(data, Mapping) else None, ("spec",), field_findings, None)
@@ -323,7 +327,7 @@ def _iterate_selector_items(spec: FieldReader) -> Iterator[FieldReader]:
 def _read_cluster_choice(reader: FieldReader) -> OverrideClusterChoice | None:
     selector, errors = read_label_selector(reader.data.get("labelSelector"))
     for error in errors:
-        reader.add_finding("labelSelector", f"is not valid: {error}", SELECTOR_INVALID)
+        reader.add_finding("labelSelector", f"is not valid: {error}", ControllerCodes.SELECTOR_INVALID)
     names = reader.read_texts("clusterNames")
     non_empty_selector = selector if selector != LabelSelector() else None
     return OverrideClusterChoice(non_empty_selector, names) if non_empty_selector or names else None

@@ -7,17 +7,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from reconciler.catalog.catalog import ConfigObject
-from reconciler.controllers.plugin_presets.codes import (
-    ALIAS_CONFLICT,
-    DEFINITION_INVALID,
-    DUPLICATE_OPTION,
-    DUPLICATE_OPTION_DEFINITION,
-    MULTIPLE_VALUE_SOURCES,
-    NO_VALUE_SOURCE,
-    OPTION_NAME_INVALID,
-    SECRET_REF_INCOMPLETE,
-    UNSUPPORTED_VALUE_SOURCE,
-)
+from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.helm_values import check_option_name
 from reconciler.controllers.plugin_presets.model import (
     OPTION_TYPES,
@@ -46,12 +36,12 @@ _FROM_FIELDS = ("secret", "key", "ref")
 _PLUGIN_CODES = {
     code.name
     for code in (
-        DUPLICATE_OPTION,
-        MULTIPLE_VALUE_SOURCES,
-        NO_VALUE_SOURCE,
-        OPTION_NAME_INVALID,
-        SECRET_REF_INCOMPLETE,
-        UNSUPPORTED_VALUE_SOURCE,
+        PluginCodes.DUPLICATE_OPTION,
+        PluginCodes.MULTIPLE_VALUE_SOURCES,
+        PluginCodes.NO_VALUE_SOURCE,
+        PluginCodes.OPTION_NAME_INVALID,
+        PluginCodes.SECRET_REF_INCOMPLETE,
+        PluginCodes.UNSUPPORTED_VALUE_SOURCE,
     )
 }
 _CHART_FIELDS = ("name", "repository", "version")
@@ -71,7 +61,7 @@ def read_entries(
     option_findings: OptionFindings,
     *,
     strict: bool = True,
-    duplicate_code: FindingCode = DUPLICATE_OPTION,
+    duplicate_code: FindingCode = PluginCodes.DUPLICATE_OPTION,
 ) -> OptionList:
     """Return a list of options, with the errors that concern the Plugins that use the list.
 
@@ -125,13 +115,17 @@ def _is_mapping(value: object, path: DataPath, field_findings: FieldFindings) ->
 def _read_entry(reader: FieldReader, *, strict: bool) -> OptionEntry | None:
     name, path = reader.read_text("name"), reader.read_text("path")
     if name and path and name != path:
-        reader.add_finding("path", f"must be omitted or equal to the name {quote_option_name(name)}", ALIAS_CONFLICT)
+        reader.add_finding(
+            "path", f"must be omitted or equal to the name {quote_option_name(name)}", PluginCodes.ALIAS_CONFLICT
+        )
     name = name or path
     if not name:
-        reader.add_finding("name", "must be a string that is not empty", OPTION_NAME_INVALID)
+        reader.add_finding("name", "must be a string that is not empty", PluginCodes.OPTION_NAME_INVALID)
     elif error := check_option_name(name):
         reader.add_finding(
-            "name" if reader.has_value("name") else "path", f"{error}: {quote_option_name(name)}", OPTION_NAME_INVALID
+            "name" if reader.has_value("name") else "path",
+            f"{error}: {quote_option_name(name)}",
+            PluginCodes.OPTION_NAME_INVALID,
         )
     source = _read_source(reader, name, strict=strict)
     return OptionEntry(name, source, reader.path) if name and source else None
@@ -151,14 +145,14 @@ def _read_source(reader: FieldReader, name: str, *, strict: bool) -> ValueSource
         reader.faults.add(
             reader.path,
             f"must have one of {', '.join(_SOURCES)} for {quote_option_name(name)}; null is not a value",
-            NO_VALUE_SOURCE,
+            PluginCodes.NO_VALUE_SOURCE,
         )
         return None
     if len(sources) > 1:
         reader.faults.add(
             reader.path,
             f"must have only one of {', '.join(sources)} for {quote_option_name(name)}",
-            MULTIPLE_VALUE_SOURCES,
+            PluginCodes.MULTIPLE_VALUE_SOURCES,
         )
         return None
     match sources[0]:
@@ -178,7 +172,9 @@ def _read_source(reader: FieldReader, name: str, *, strict: bool) -> ValueSource
 
 def _read_value_from(reader: FieldReader) -> SecretRef | None:
     if reader.has_value("ref"):
-        reader.add_finding("ref", "must be omitted: only references to secrets are supported", UNSUPPORTED_VALUE_SOURCE)
+        reader.add_finding(
+            "ref", "must be omitted: only references to secrets are supported", PluginCodes.UNSUPPORTED_VALUE_SOURCE
+        )
         return None
     secret = reader.data.get("secret")
     if isinstance(secret, str):
@@ -189,7 +185,7 @@ def _read_value_from(reader: FieldReader) -> SecretRef | None:
     secret_reader = reader.read_mapping("secret", ("name", "key"))
     name, key = secret_reader.read_text("name"), secret_reader.read_text("key")
     if reader.has_value("key") and reader.data["key"] != key:
-        reader.add_finding("key", "must be omitted or equal to the key in secret", ALIAS_CONFLICT)
+        reader.add_finding("key", "must be omitted or equal to the key in secret", PluginCodes.ALIAS_CONFLICT)
     return _create_secret_ref(secret_reader if reader.has_value("secret") else reader, name, key)
 
 
@@ -197,7 +193,7 @@ def _create_secret_ref(reader: FieldReader, name: str, key: str) -> SecretRef | 
     for field_name, value in (("name", name), ("key", key)):
         if not value:
             message = f"must have a {field_name} that is not empty"
-            reader.faults.add(reader.path, message, SECRET_REF_INCOMPLETE)
+            reader.faults.add(reader.path, message, PluginCodes.SECRET_REF_INCOMPLETE)
     return SecretRef(name, key) if name and key else None
 
 
@@ -234,7 +230,7 @@ def is_same_value(first: ValueSource, second: ValueSource) -> bool:
 
 def read_definition(manifest: ConfigObject) -> tuple[PluginDefinition | None, tuple[Finding, ...]]:
     """Return the plugin definition, or None and all errors if it is invalid. Unknown fields are ignored."""
-    field_findings = FieldFindings(manifest.location_of, DEFINITION_INVALID)
+    field_findings = FieldFindings(manifest.location_of, PluginCodes.DEFINITION_INVALID)
     reader = FieldReader(manifest.data, (), field_findings, None)
     spec = reader.read_mapping("spec", None, quotes=False)
     version = spec.read_text("version", required=True)
@@ -267,7 +263,9 @@ def _read_options(spec: FieldReader) -> Mapping[str, OptionDeclaration]:
         option = _read_option(fields)
         if option.name in options:
             fields.add_finding(
-                "name", f"must not declare {quote_option_name(option.name)} again", DUPLICATE_OPTION_DEFINITION
+                "name",
+                f"must not declare {quote_option_name(option.name)} again",
+                PluginCodes.DUPLICATE_OPTION_DEFINITION,
             )
         options.setdefault(option.name, option)
     return options

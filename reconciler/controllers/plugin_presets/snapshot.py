@@ -9,12 +9,8 @@ from typing import Final
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.clusters.inventory import ClusterInventory
 from reconciler.controllers.clusters.selection import Cluster
-from reconciler.controllers.codes import OVERRIDE_UNUSED
-from reconciler.controllers.plugin_presets.codes import (
-    OVERRIDE_CLUSTER_NOT_SELECTED,
-    OVERRIDE_CLUSTER_UNKNOWN,
-    OVERRIDE_DEFINITION_UNKNOWN,
-)
+from reconciler.controllers.codes import ControllerCodes
+from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.inputs import PluginPresetCache
 from reconciler.controllers.plugin_presets.model import (
     CLUSTER,
@@ -96,7 +92,7 @@ def check_override_clusters(override: PluginOverride, clusters: OrganizationClus
     for name in dict.fromkeys(override.clusters.names):
         if _is_unknown(name, override.manifest.key.namespace, clusters):
             message = f'{format_path(path)} names "{name}", which is not a Cluster of {override.manifest.key.namespace}'
-            yield OVERRIDE_CLUSTER_UNKNOWN.finding(message, override.manifest.location_of(path))
+            yield PluginCodes.OVERRIDE_CLUSTER_UNKNOWN.finding(message, override.manifest.location_of(path))
 
 
 def check_preset_clusters(
@@ -108,10 +104,10 @@ def check_preset_clusters(
         subject = f'{format_path(path)}.clusterName names "{name}"'
         if _is_unknown(name, preset.key.namespace, clusters):
             message = f"{subject}, which is not a Cluster of {preset.key.namespace}"
-            yield OVERRIDE_CLUSTER_UNKNOWN.finding(message, location)
+            yield PluginCodes.OVERRIDE_CLUSTER_UNKNOWN.finding(message, location)
         elif name not in selected and name not in clusters.uncertain_names:
             message = f"{subject}, which spec.clusterSelector does not select"
-            yield OVERRIDE_CLUSTER_NOT_SELECTED.finding(message, location)
+            yield PluginCodes.OVERRIDE_CLUSTER_NOT_SELECTED.finding(message, location)
 
 
 def _is_unknown(name: str, namespace: str, clusters: OrganizationClusters) -> bool:
@@ -270,7 +266,7 @@ def _check_definition_names(override: PluginOverride, definition_keys: frozenset
             path: DataPath = ("spec", "pluginDefinitionNames", index)
             alternatives = " or ".join(map(str, sorted(keys)))
             message = f'spec.pluginDefinitionNames[{index}] names "{name_filter.name}", but there is no {alternatives}'
-            yield OVERRIDE_DEFINITION_UNKNOWN.finding(message, override.manifest.location_of(path))
+            yield PluginCodes.OVERRIDE_DEFINITION_UNKNOWN.finding(message, override.manifest.location_of(path))
 
 
 class OverrideMatcher:
@@ -310,7 +306,7 @@ class OverrideMatcher:
         for override in (layer.override for layer in layers):
             if override.is_valid and override.manifest.key not in self.plugin_counts:
                 message = f"{override.manifest.key} applies to no Plugin: no Plugin matches the selectors in spec"
-                yield OVERRIDE_UNUSED.finding(message, override.manifest.location_of(("spec",)))
+                yield ControllerCodes.OVERRIDE_UNUSED.finding(message, override.manifest.location_of(("spec",)))
 
 
 def _is_override_for(override: PluginOverride, cluster: Cluster | None) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from reconciler.catalog.catalog import ConfigObject
-from reconciler.controllers.codes import DELETION_HELD
+from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.plugin_presets.model import Preset, create_plugin_key
 from reconciler.controllers.plugin_presets.plugin_outcomes import (
@@ -89,7 +89,11 @@ def build_preset_status(
         Condition(NOT_FOUND, "False", "Found", ""),
     ]
     conditions += [owner_label] if owner_label else []
-    conditions += [Condition(DELETION_HELD.name, "True", DELETION_HELD.name, removed.reason)] if removed.reason else []
+    conditions += (
+        [Condition(ControllerCodes.DELETION_HELD.name, "True", ControllerCodes.DELETION_HELD.name, removed.reason)]
+        if removed.reason
+        else []
+    )
     children = tuple(outcome.request.key for outcome in outcomes if not isinstance(outcome, SkippedPlugin))
     status = ConfigStatus(preset.key, preset.manifest.api_version, tuple(conditions), fields, children=children)
     return complete_status(status, {})
@@ -192,7 +196,7 @@ def _iterate_removed_rows(removed: RemovedPlugins) -> Iterator[dict[str, Any]]:
     for location in removed.blocked:
         yield {
             **_build_removed_row(location, "PendingDeletion"),
-            "codes": [DELETION_HELD.name],
+            "codes": [ControllerCodes.DELETION_HELD.name],
             "message": removed.reason,
         }
 

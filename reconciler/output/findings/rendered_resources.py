@@ -16,7 +16,7 @@ from reconciler.output.text import format_count, format_names, format_object, fo
 from reconciler.packages.package import PackageResource
 from reconciler.planning.attribution.re_render import ConfigField
 from reconciler.planning.attribution.validation import CheckedPackage, ResourceViolation, UncheckedResources
-from reconciler.planning.model.codes import KUBERNETES_VERSION_UNKNOWN, NOT_VALIDATED, SCHEMA_MISSING
+from reconciler.planning.model.codes import PlanningCodes
 
 _MAX_NAMES = 3
 ConfigObjects = Mapping[ObjectKey, ConfigObject]
@@ -61,7 +61,7 @@ def build_unknown_version_findings(unknown: UnknownVersionClusters) -> Iterator[
             f"the Kubernetes version of {names} is unknown, so validation uses {unknown.assumed_version}; next step:"
             " set the annotation reconciler.dev/kubernetes-version on the cluster"
         )
-        yield KUBERNETES_VERSION_UNKNOWN.finding(message, unknown.locations.get(first, SourceLocation()))
+        yield PlanningCodes.KUBERNETES_VERSION_UNKNOWN.finding(message, unknown.locations.get(first, SourceLocation()))
 
 
 def _build_violation_finding(
@@ -133,5 +133,7 @@ def _build_unchecked_finding(
     text = f"{count} of {resources.description} in {targets}"
     location = _get_location(package, resources.first_resource, (), objects)
     if resources.builtin_reason:
-        return NOT_VALIDATED.finding(f"not validated: {text}; {resources.builtin_reason}", location)
-    return SCHEMA_MISSING.finding(f"not validated, because no schema of the kind is known: {text}", location)
+        return PlanningCodes.NOT_VALIDATED.finding(f"not validated: {text}; {resources.builtin_reason}", location)
+    return PlanningCodes.SCHEMA_MISSING.finding(
+        f"not validated, because no schema of the kind is known: {text}", location
+    )

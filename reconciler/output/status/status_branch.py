@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any
 
 from reconciler.catalog.files import FALLBACK_COMMIT_SECONDS
-from reconciler.krm.findings import INTERNAL_ERROR, Finding, SourceLocation, create_internal_error_finding
+from reconciler.krm.findings import CommonCodes, Finding, SourceLocation, create_internal_error_finding
 from reconciler.krm.internal_errors import InternalFailure, ScopeFailedError, isolation_boundary
 from reconciler.krm.objects import Condition, ObjectKey, upsert_conditions
 from reconciler.krm.times import format_rfc3339
@@ -106,7 +106,10 @@ def build_failed_object_file(
     status: ObjectStatus, previous: Mapping[str, bytes], failure: InternalFailure
 ) -> ObjectStatusFile:
     """Return a status file with the failure as a condition, for an object whose status could not be built."""
-    path, condition = get_object_path(status.key), Condition("Ready", "False", INTERNAL_ERROR.name, failure.message)
+    path, condition = (
+        get_object_path(status.key),
+        Condition("Ready", "False", CommonCodes.INTERNAL_ERROR.name, failure.message),
+    )
     plain = ObjectStatus(status.key, status.api_version, (condition,))
     document = _join_document(plain, [condition.as_data()], {})
     return ObjectStatusFile(plain, path, build_summary_entries(document), previous.get(path, b""), document)

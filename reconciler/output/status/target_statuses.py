@@ -10,7 +10,7 @@ from typing import Any
 
 from reconciler.catalog.trace import ABSENT_FINGERPRINT
 from reconciler.controllers.results import ConfigStatus, Variant
-from reconciler.krm.findings import INTERNAL_ERROR, select_errors
+from reconciler.krm.findings import CommonCodes, select_errors
 from reconciler.krm.internal_errors import InternalFailure, ScopeFailedError, isolation_boundary
 from reconciler.krm.objects import Condition, ObjectKey, upsert_conditions
 from reconciler.output.json_data import drop_empty
@@ -210,7 +210,7 @@ def _build_isolated_status(
             return _build_outcome_status(outcome, plan)
     except ScopeFailedError as error:
         failures[outcome.variant.owner.key] = error.failure
-        condition = Condition("Ready", "False", INTERNAL_ERROR.name, error.failure.message)
+        condition = Condition("Ready", "False", CommonCodes.INTERNAL_ERROR.name, error.failure.message)
         return build_owner_status(outcome.variant, (VALID_CONDITION, condition))
 
 

@@ -12,11 +12,11 @@ import re2
 from pydantic import ValidationError
 
 from reconciler.krm.field_text import format_path
-from reconciler.krm.findings import CREDENTIAL_IN_URL, Finding, FindingCode, SourceLocation
+from reconciler.krm.findings import CommonCodes, Finding, FindingCode, SourceLocation
 from reconciler.krm.objects import Condition, split_api_version
 from reconciler.krm.yaml import Document, YamlFile, emit
 from reconciler.memory import cached
-from reconciler.packages.codes import KPTFILE_DEPRECATED, KPTFILE_INVALID, KPTFILE_SYNTAX, KPTFILE_UNKNOWN
+from reconciler.packages.codes import PackageCodes
 from reconciler.packages.kptfile.model import (
     FunctionSpec,
     KptfileModel,
@@ -170,7 +170,9 @@ def read_kptfile(content: bytes, file: str = KPTFILE) -> Kptfile | tuple[Finding
     parsed = parse_cached(content)
     if not isinstance(parsed, YamlFile):
         return (
-            KPTFILE_SYNTAX.finding(f"the Kptfile must be YAML: {parsed.message}", SourceLocation(file, parsed.line)),
+            PackageCodes.KPTFILE_SYNTAX.finding(
+                f"the Kptfile must be YAML: {parsed.message}", SourceLocation(file, parsed.line)
+            ),
         )
     identity_error = _find_identity_error(parsed)
     if identity_error:
@@ -189,14 +191,17 @@ def create_kptfile(name: str) -> Kptfile:
 
 def _find_identity_error(source: YamlFile) -> tuple[FindingCode, str] | None:
     if len(source.documents) != 1 or not isinstance(source.documents[0].data, dict):
-        return KPTFILE_SYNTAX, "a Kptfile must contain exactly one YAML document, which must be a mapping"
+        return PackageCodes.KPTFILE_SYNTAX, "a Kptfile must contain exactly one YAML document, which must be a mapping"
     data = source.documents[0].data
     api_version, kind = data.get("apiVersion"), data.get("kind")
     if kind == KPTFILE and api_version in _DEPRECATED:
         version = split_api_version(api_version)[1]
-        return KPTFILE_DEPRECATED, f'the Kptfile has the old schema version "{version}"; the version must be kpt.dev/v1'
+        return (
+            PackageCodes.KPTFILE_DEPRECATED,
+            f'the Kptfile has the old schema version "{version}"; the version must be kpt.dev/v1',
+        )
     if (api_version, kind) != ("kpt.dev/v1", KPTFILE):
-        return KPTFILE_UNKNOWN, f'a Kptfile must be kpt.dev/v1 Kptfile, not "{api_version} {kind}"'
+        return PackageCodes.KPTFILE_UNKNOWN, f'a Kptfile must be kpt.dev/v1 Kptfile, not "{api_version} {kind}"'
     return None
 
 
@@ -206,7 +211,7 @@ def _parse_model(source: YamlFile, file: str) -> Kptfile | tuple[Finding, ...]:
         return Kptfile(source, _validate_model(document))
     except ValidationError as error:
         return tuple(
-            KPTFILE_INVALID.finding(
+            PackageCodes.KPTFILE_INVALID.finding(
                 f"{format_path(item['loc'])}: {item['msg']}",
                 SourceLocation(file, document.find_line(item["loc"]), pointer=format_path(item["loc"])),
             )
@@ -299,13 +304,13 @@ def find_credentials(kptfile: Kptfile, file: str = KPTFILE) -> Iterator[Finding]
                 f'{format_path(path)} must not contain a user name, password or token; use "{redact_url(repo)}" instead'
             )
             location = SourceLocation(file, kptfile.document.find_line(path), pointer=format_path(path))
-            yield CREDENTIAL_IN_URL.finding(message, location)
+            yield CommonCodes.CREDENTIAL_IN_URL.finding(message, location)
 
 
 def _create_finding(kptfile: Kptfile, file: str, path: tuple[str | int, ...], reason: str, value: str) -> Finding:
     found_value = f', not "{value}"' if value else ""
     location = SourceLocation(file, kptfile.document.find_line(path), pointer=format_path(path))
-    return KPTFILE_INVALID.finding(f"{format_path(path)}: {reason}{found_value}", location)
+    return PackageCodes.KPTFILE_INVALID.finding(f"{format_path(path)}: {reason}{found_value}", location)
 
 
 def _find_pipeline_errors(pipeline: KptfilePipeline) -> Iterator[_FieldError]:

@@ -14,7 +14,7 @@ from reconciler.api.kpt import UpdateStrategy
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import SourceLocation
 from reconciler.packages.clone import add_merge_comments
-from reconciler.packages.codes import SUBPACKAGE_DEPTH, UPSTREAM_MISSING
+from reconciler.packages.codes import PackageCodes
 from reconciler.packages.kptfile import KPTFILE, GitUpstream, Kptfile, create_kptfile, read_kptfile
 from reconciler.packages.package import Package, join_path
 from reconciler.packages.update.kptfile_merge import merge_kptfile
@@ -96,7 +96,7 @@ def update_from_upstream(
     if root is None:
         text = "a package must have its Git repository in upstream.git to be updated"
         return UpdateResult(
-            local, (), (UPSTREAM_MISSING.finding(text, SourceLocation(KPTFILE, pointer="upstream.git")),)
+            local, (), (PackageCodes.UPSTREAM_MISSING.finding(text, SourceLocation(KPTFILE, pointer="upstream.git")),)
         )
     result, pending = UpdateResult(_replace_kptfile(local, "", set_upstream_source(kptfile, ref, strategy))), [""]
     while pending and not result.has_failed:
@@ -248,5 +248,5 @@ def _find_unfetched_below(files: FileTree, package: str) -> list[str]:
 def _report_depth(current_result: UpdateResult, package: str) -> UpdateResult:
     text = f"packages with their own upstreams must not be nested more than {_MAX_DEPTH} levels deep"
     return current_result.with_details(
-        (), [SUBPACKAGE_DEPTH.finding(text, SourceLocation(join_path(package, KPTFILE)))]
+        (), [PackageCodes.SUBPACKAGE_DEPTH.finding(text, SourceLocation(join_path(package, KPTFILE)))]
     )

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from reconciler.catalog.files import File
-from reconciler.krm.findings import YAML_SYNTAX, FindingCode, SourceLocation, downgrade_to_warning
+from reconciler.krm.findings import CommonCodes, FindingCode, SourceLocation, downgrade_to_warning
 from reconciler.krm.merge3.rules import ChosenSide, Conflict
 from reconciler.krm.yaml import Document, YamlFile
-from reconciler.packages.codes import DUPLICATE_RESOURCE
+from reconciler.packages.codes import PackageCodes
 from reconciler.packages.parsing import ParseFailure, parse_cached
 from reconciler.packages.update.matching import (
     IdentityKey,
@@ -183,11 +183,11 @@ def _find_file_error(path: str, content: bytes) -> _FileError | None:
     """Return the reason why a file cannot be merged resource by resource. Return None if it can be merged."""
     parsed = parse_cached(content)
     if isinstance(parsed, ParseFailure):
-        return YAML_SYNTAX, f"the file must be YAML: {parsed.message}", parsed.line
+        return CommonCodes.YAML_SYNTAX, f"the file must be YAML: {parsed.message}", parsed.line
     for first, second in find_duplicate_entries(parse_entries(path, content)):
         lines = f"{first.document.line} and {second.document.line}"
         text = f"a file must contain each resource once, but {first.key} occurs on lines {lines}"
-        return DUPLICATE_RESOURCE, text, second.document.line
+        return PackageCodes.DUPLICATE_RESOURCE, text, second.document.line
     return None
 
 

@@ -14,7 +14,7 @@ from reconciler.krm.schema import MergeSchemas
 from reconciler.krm.schema.merge_schemas import MergeSchema
 from reconciler.krm.yaml import Document, YamlError
 from reconciler.packages.clone import MERGE_COMMENT, add_comments_to_content
-from reconciler.packages.codes import MERGE_IMPOSSIBLE
+from reconciler.packages.codes import PackageCodes
 from reconciler.packages.parsing import ParseFailure
 from reconciler.packages.update.matching import MergeEntry, ResourceGroup
 from reconciler.packages.update.options import MergeOptions
@@ -190,7 +190,7 @@ def _merge_changed(group: ResourceGroup, schemas: _KnownSchemas, options: MergeO
     try:
         merged = merge3(origin, updated, local, schemas.get_schema(entry), options.rules)
     except (MergeError, YamlError) as error:
-        finding = MERGE_IMPOSSIBLE.finding(str(error), entry.location)
+        finding = PackageCodes.MERGE_IMPOSSIBLE.finding(str(error), entry.location)
         return _Outcome(PlacedResource(group, entry.path, entry.document), (), (finding,))
     path = _get_merged_path(group)
     conflicts = tuple(replace(_locate_conflict(conflict, entry), file=path) for conflict in merged.conflicts)

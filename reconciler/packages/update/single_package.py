@@ -11,7 +11,7 @@ from reconciler.catalog.files import File, FileTree
 from reconciler.krm.findings import Finding, SourceLocation, downgrade_to_warning
 from reconciler.krm.merge3 import MergeError
 from reconciler.krm.merge3.rules import ABSENT, Conflict
-from reconciler.packages.codes import MERGE_IMPOSSIBLE
+from reconciler.packages.codes import PackageCodes
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.packages.package import Package, join_path
 from reconciler.packages.update.kptfile_merge import merge_kptfile
@@ -146,7 +146,7 @@ def _merge_kptfiles(
         kptfile, conflicts = merge_kptfile(origin, updated, local, options, take_upstream=take_upstream, whole=whole)
     except MergeError as error:
         return create_single_file_result(path, sides.local[path]).with_details(
-            (), [MERGE_IMPOSSIBLE.finding(str(error), SourceLocation(path))]
+            (), [PackageCodes.MERGE_IMPOSSIBLE.finding(str(error), SourceLocation(path))]
         )
     mode = merge_executable_bit(*(side.get(path) for side in sides))
     located_conflicts = (Conflict(**{**vars(conflict), "file": path}) for conflict in conflicts)

@@ -13,7 +13,7 @@ from reconciler.api.kpt import UpdateStrategy
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import SourceLocation
 from reconciler.krm.merge3.rules import ABSENT, Conflict
-from reconciler.packages.codes import FAST_FORWARD_LOCAL_CHANGES, SUBPACKAGE_ADDED_TWICE
+from reconciler.packages.codes import PackageCodes
 from reconciler.packages.kptfile import KPTFILE, Kptfile
 from reconciler.packages.package import join_path
 from reconciler.packages.update.options import MergeOptions
@@ -125,7 +125,7 @@ def _update_fast_forward(unit: UpdateUnit) -> UpdateResult:
         text = (
             f"local package files have been modified: {', '.join(changed_paths)}; fast-forward requires unchanged files"
         )
-        finding = FAST_FORWARD_LOCAL_CHANGES.finding(
+        finding = PackageCodes.FAST_FORWARD_LOCAL_CHANGES.finding(
             f"{text}: use a different update --strategy", SourceLocation(changed_paths[0])
         )
         return UpdateResult(unit.sides.local, (), (finding,))
@@ -185,7 +185,7 @@ def _take_kptfile(unit: UpdateUnit) -> UpdateResult:
 def _resolve_added_twice(sides: MergeSides, package: str, options: MergeOptions) -> UpdateResult:
     if options.profile == "safe" and not list_changed_files(sides.updated, sides.local):
         return UpdateResult(sides.local)
-    finding = SUBPACKAGE_ADDED_TWICE.finding(
+    finding = PackageCodes.SUBPACKAGE_ADDED_TWICE.finding(
         f'subpackage "{package}" added in both upstream and local, with different content: rename or remove one',
         SourceLocation(join_path(package, KPTFILE)),
     )

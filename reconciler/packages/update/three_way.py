@@ -8,7 +8,7 @@ from reconciler.api.kpt import UpdateStrategy
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import SourceLocation
 from reconciler.packages.clone import ResolvedUpstream, add_merge_comments
-from reconciler.packages.codes import NO_ORIGIN
+from reconciler.packages.codes import PackageCodes
 from reconciler.packages.kptfile import KPTFILE, Kptfile, KptfileUpstream
 from reconciler.packages.package import Package, join_path
 from reconciler.packages.update.options import MergeOptions
@@ -69,7 +69,9 @@ def _update_fetched(sides: MergeSides, package: str, options: MergeOptions) -> U
             f'no origin available for subpackage "{package}": the upstream package did not contain its files when this '
             "package was cloned"
         )
-        return UpdateResult(sides.local, (), (NO_ORIGIN.finding(text, SourceLocation(join_path(package, KPTFILE))),))
+        return UpdateResult(
+            sides.local, (), (PackageCodes.NO_ORIGIN.finding(text, SourceLocation(join_path(package, KPTFILE))),)
+        )
     return update_unit(UpdateUnit(package, sides, options, is_root=False), _read_strategy(sides.local, package))
 
 

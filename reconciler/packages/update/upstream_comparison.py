@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.packages.clone import add_comments_to_content
-from reconciler.packages.codes import UPSTREAM_MISSING
+from reconciler.packages.codes import PackageCodes
 from reconciler.packages.kptfile import KPTFILE, GitUpstream, Kptfile, create_kptfile, read_kptfile
 from reconciler.packages.package import Package, join_path
 from reconciler.packages.parsing import ParseFailure
@@ -58,7 +58,7 @@ def compare_with_upstream(
     if upstream_package is None:
         section = "upstream" if ref else "upstreamLock"
         text = f"a package must have {section}.git to be compared with its upstream"
-        return (UPSTREAM_MISSING.finding(text, SourceLocation(KPTFILE, pointer=f"{section}.git")),)
+        return (PackageCodes.UPSTREAM_MISSING.finding(text, SourceLocation(KPTFILE, pointer=f"{section}.git")),)
     upstream = _add_package(FileTree(), "", upstream_package.files, kptfile)
     for package in Package(local).subpackages:
         subpackage_kptfile = find_kptfile(local, package)

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.files import FileTree
 from reconciler.catalog.known_kinds import PORCH_GROUP
-from reconciler.controllers.codes import FIELD_MISSPELT
+from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.kafka_templates.strimzi.kafka_checks import find_deprecated_fields
 from reconciler.controllers.override_policies.attachment import MissingPolicyMode, find_attached_policies
-from reconciler.controllers.override_policies.codes import POLICY_NOT_FOUND
+from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.read_policies import OverridePolicies
 from reconciler.controllers.resource_findings import ResourceIssue, create_finding
 from reconciler.controllers.results import GeneratedSource, Variant
@@ -40,14 +40,7 @@ from reconciler.packages.functions.registry import FunctionMatch, FunctionUnavai
 from reconciler.packages.kptfile import KPTFILE, FunctionSpec
 from reconciler.packages.package import Package, PackageResource
 from reconciler.packages.pipeline import FunctionProvider
-from reconciler.planning.model.codes import (
-    API_DEPRECATED,
-    API_NOT_SERVED,
-    DOWNSTREAM_CONFLICT,
-    FIELD_NOT_IN_SCHEMA,
-    FUNCTION_UNAVAILABLE,
-    RESOURCE_INVALID,
-)
+from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.outcomes import PackageRender
 from reconciler.planning.model.targets import PackagePathIndex
 from reconciler.redaction import MASK, is_secret
@@ -177,7 +170,7 @@ class ConformanceChecker:
             return violations or (), violations is not None
         removal = _check_api_removal(resource, release)
         removals = (removal,) if removal else ()
-        if removal and removal.code is API_NOT_SERVED:
+        if removal and removal.code is PlanningCodes.API_NOT_SERVED:
             return removals, True
         is_builtin = resource.group in BUILTIN_GROUPS
         schema_violations = self._schemas.find_violations(release, resource.data)
@@ -187,7 +180,7 @@ class ConformanceChecker:
         if is_builtin and self._schemas.is_complete(release) and not removals:
             release_name = self._schemas.describe_release(release)
             message = f"is {resource.api_version}, but {release_name} has no {resource.kind} in this version"
-            return (ResourceViolation(API_NOT_SERVED, resource, ("apiVersion",), message),), True
+            return (ResourceViolation(PlanningCodes.API_NOT_SERVED, resource, ("apiVersion",), message),), True
         return removals, False
 
 
@@ -218,13 +211,13 @@ def _check_api_removal(resource: PackageResource, release: KubernetesRelease | N
         message = (
             f"{prefix} Kubernetes {removed_in} removed; the cluster runs {cluster_release}; use {removal.replacement}"
         )
-        return ResourceViolation(API_NOT_SERVED, resource, ("apiVersion",), message)
+        return ResourceViolation(PlanningCodes.API_NOT_SERVED, resource, ("apiVersion",), message)
     deprecated_in = format_kubernetes_release(removal.deprecated_in)
     message = (
         f"{prefix} is deprecated since Kubernetes {deprecated_in}, and removed in {removed_in};"
         f" use {removal.replacement}"
     )
-    return ResourceViolation(API_DEPRECATED, resource, ("apiVersion",), message)
+    return ResourceViolation(PlanningCodes.API_DEPRECATED, resource, ("apiVersion",), message)
 
 
 def _check_custom_resource(
@@ -235,7 +228,7 @@ def _check_custom_resource(
     if version is None or not version.served:
         served = format_list(sorted(name for name, definition in versions.items() if definition.served)) or "none"
         message = f"is {resource.api_version}, but the definition of {resource.kind} serves {served}"
-        return (ResourceViolation(API_NOT_SERVED, resource, ("apiVersion",), message),)
+        return (ResourceViolation(PlanningCodes.API_NOT_SERVED, resource, ("apiVersion",), message),)
     violations = version.find_violations(resource.data)
     return None if violations is None else tuple(_convert_violations(resource, violations, "its definition"))
 
@@ -247,13 +240,13 @@ def _convert_violations(
         if violation.rule == "unknown":
             message = f"is not a field of {schema_name}"
             yield from (
-                ResourceViolation(FIELD_NOT_IN_SCHEMA, resource, (*violation.path, name), message)
+                ResourceViolation(PlanningCodes.FIELD_NOT_IN_SCHEMA, resource, (*violation.path, name), message)
                 for name in violation.names
             )
         else:
             message = _format_violation(violation, should_mask=is_secret(resource.data))
             yield ResourceViolation(
-                RESOURCE_INVALID, resource, violation.path, f"{message}, according to {schema_name}"
+                PlanningCodes.RESOURCE_INVALID, resource, violation.path, f"{message}, according to {schema_name}"
             )
 
 
@@ -307,7 +300,7 @@ def lint_package_conflicts(variants: Iterable[Variant], objects: Mapping[ObjectK
         if rivals:
             winner = rivals[0]
             message = f"package {target} is also requested by {winner.owner.key} as {winner.target.package}"
-            yield DOWNSTREAM_CONFLICT.finding(message, _locate_owner(variant, objects))
+            yield PlanningCodes.DOWNSTREAM_CONFLICT.finding(message, _locate_owner(variant, objects))
         else:
             winners[package] = variant
             paths.add(package)
@@ -361,7 +354,7 @@ def _lint_generated_resource(
 
 
 def _add_policy_suggestion(issue: ResourceIssue, policies: OverridePolicies) -> ResourceIssue:
-    if issue.code is not POLICY_NOT_FOUND:
+    if issue.code is not PolicyCodes.POLICY_NOT_FOUND:
         return issue
     names = sorted(map(str, policies.valid))
     missing_name = issue.message.partition(" names ")[2].partition(",")[0]
@@ -379,7 +372,7 @@ def lint_repositories(catalog: Catalog) -> Iterator[Finding]:
             for name in (name for name in names if name not in known_fields):
                 if suggestion := suggest_name(name, known_fields):
                     message = f"{format_path((*path, name))}: unknown field{suggestion}"
-                    yield FIELD_MISSPELT.finding(message, repository.location_of((*path, name)))
+                    yield ControllerCodes.FIELD_MISSPELT.finding(message, repository.location_of((*path, name)))
 
 
 def lint_functions(catalog: Catalog, functions: FunctionProvider) -> Iterator[Finding]:
@@ -391,7 +384,7 @@ def lint_functions(catalog: Catalog, functions: FunctionProvider) -> Iterator[Fi
                 if reason:
                     name = entry.get("image") or entry.get("exec")
                     message = f"{format_path(path)}: function {name} cannot run here: {reason}"
-                    yield FUNCTION_UNAVAILABLE.finding(message, config_object.location_of(path))
+                    yield PlanningCodes.FUNCTION_UNAVAILABLE.finding(message, config_object.location_of(path))
 
 
 def _list_function_entries(spec: Any) -> Iterator[tuple[tuple[FieldPathStep, ...], Mapping[str, Any]]]:

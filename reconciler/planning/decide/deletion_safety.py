@@ -24,7 +24,7 @@ from reconciler.controllers.deletion_guards import contains_deletion_hash, is_ma
 from reconciler.controllers.results import ConfigSources, DeletionGuard, PackageTarget, parse_object_id
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.objects import ObjectKey
-from reconciler.planning.model.codes import CONFIG_DIRECTORY_HIDES, FILE_INCONCLUSIVE, REPOSITORY_RESET
+from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.state import PackageRecord, TargetState
 from reconciler.planning.model.targets import Target
 
@@ -118,7 +118,7 @@ def _check_file(
         " were deleted, so that no package is removed. Next step: restore the objects, or delete the file to remove"
         " their packages"
     )
-    return FILE_INCONCLUSIVE.finding(message, SourceLocation(config_path, problem.line))
+    return PlanningCodes.FILE_INCONCLUSIVE.finding(message, SourceLocation(config_path, problem.line))
 
 
 def _find_inconclusive(
@@ -159,7 +159,7 @@ def _check_excluded_files(
 ) -> Iterator[Finding]:
     count = len({key for keys in excluded.values() for key in keys})
     if count and is_mass_deletion(count, total, max_percent):
-        yield CONFIG_DIRECTORY_HIDES.finding(
+        yield PlanningCodes.CONFIG_DIRECTORY_HIDES.finding(
             f'`config.directory` "{directory}" excludes {count} of {total} objects that packages were generated from'
             f" ({_format_names(sorted(excluded))}), more than `guards.max_delete_percent` ({max_percent} %): no package"
             " is removed. Next step: correct `config.directory`, or delete the files to remove their packages"
@@ -258,7 +258,9 @@ def check_repository_reset(target: Target, known: KnownHead, annotations: Mappin
         f" Next step: restore the repository, or start with an empty state and add this annotation to"
         f" {_format_full_name(target)}: {ACK_RESET_ANNOTATION}: {_format_yaml(token)}"
     )
-    return REPOSITORY_RESET.finding(f"{message} (found: {current})" if current else message, target.location)
+    return PlanningCodes.REPOSITORY_RESET.finding(
+        f"{message} (found: {current})" if current else message, target.location
+    )
 
 
 def report_emptied_repository(target: Target) -> Finding:
@@ -268,7 +270,7 @@ def report_emptied_repository(target: Target) -> Finding:
         " nothing is pushed. Next step: restore the repository, or acknowledge the reset of the other clusters with"
         f" {ACK_RESET_ANNOTATION}"
     )
-    return REPOSITORY_RESET.finding(message, target.location)
+    return PlanningCodes.REPOSITORY_RESET.finding(message, target.location)
 
 
 def _describe_reset(target: Target, known: KnownHead) -> str:

@@ -20,7 +20,7 @@ from reconciler.controllers.override_policies.policy_usage import (
 )
 from reconciler.controllers.override_policies.read_policies import OverridePolicies
 from reconciler.controllers.override_policies.rollout import RolloutGate, RuleId
-from reconciler.controllers.package_variants.codes import UPSTREAM_WARNING
+from reconciler.controllers.package_variants.codes import VariantCodes
 from reconciler.controllers.results import ControllerResult
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
@@ -212,7 +212,7 @@ def _list_outcome_findings(outcome: PackageOutcome) -> tuple[Finding, ...]:
             return outcome.rendered.findings
         case Unchanged():
             # Omit recorded warnings about the upstream, because the controller reports the warnings that still apply.
-            return tuple(finding for finding in outcome.findings if finding.code != UPSTREAM_WARNING.name)
+            return tuple(finding for finding in outcome.findings if finding.code != VariantCodes.UPSTREAM_WARNING.name)
         case Blocked():
             return outcome.findings
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from reconciler.catalog.files import CommitId, FileTree, TreeId
 from reconciler.catalog.trace import DependencyReader, Trace, find_changed_dependencies
-from reconciler.controllers.package_variants.codes import UPSTREAM_SETTLING
+from reconciler.controllers.package_variants.codes import VariantCodes
 from reconciler.controllers.package_variants.status import (
     build_downstream_exists_conditions,
     build_failed_conditions,
@@ -23,7 +23,7 @@ from reconciler.controllers.package_variants.status import (
 from reconciler.controllers.package_variants.upstream_resolution import is_older
 from reconciler.controllers.results import SettlingReference, UpstreamPackage, Variant
 from reconciler.krm.findings import (
-    INTERNAL_ERROR,
+    CommonCodes,
     Finding,
     FindingCode,
     Severity,
@@ -36,18 +36,7 @@ from reconciler.krm.objects import Condition
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.packages.functions.registry import is_function_trace_key
 from reconciler.planning.model.cluster_overrides import ROLLOUT_DEPENDENCY
-from reconciler.planning.model.codes import (
-    DIRECTORY_NOT_OWNED,
-    DOWNSTREAM_CONFLICT,
-    DOWNSTREAM_EXISTS,
-    DRAFT_EDITED,
-    FUNCTION_INTERRUPTED,
-    LOCAL_FILE_IN_THE_WAY,
-    MERGE_BASE_MISSING,
-    OWNERSHIP_CONFLICT,
-    PACKAGE_TOO_LARGE,
-    PATH_REFUSED,
-)
+from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.outcomes import Blocked, Draft, PackageOutcome, PackageRender, Unchanged
 from reconciler.planning.model.sources import (
     PackageContentStore,
@@ -130,7 +119,7 @@ def _has_same_location(upstream: UpstreamPackage, last: UpstreamPackage) -> bool
 def _block_settling(variant: Variant, record: PackageRecord | None, observed: ObservedPackage) -> Blocked:
     # Report no error, because the package only waits until its tag or branch has settled.
     assert variant.settling
-    conditions = build_stalled_conditions(UPSTREAM_SETTLING.name, variant.settling.message)
+    conditions = build_stalled_conditions(VariantCodes.UPSTREAM_SETTLING.name, variant.settling.message)
     return Blocked(variant, record, conditions, list_settling_findings(variant), observed)
 
 
@@ -141,7 +130,9 @@ def list_settling_findings(variant: Variant) -> tuple[Finding, ...]:
     """
     if variant.settling is None:
         return ()
-    return (UPSTREAM_SETTLING.finding(variant.settling.message, SourceLocation(object=str(variant.owner.key))),)
+    return (
+        VariantCodes.UPSTREAM_SETTLING.finding(variant.settling.message, SourceLocation(object=str(variant.owner.key))),
+    )
 
 
 READY_CONDITION, VALID_CONDITION = build_ready_conditions()
@@ -197,13 +188,17 @@ def decide_package(
         return block_unexpected_failure(inputs, _add_package_scope(error.failure, inputs))
     except PackageMalformedError as error:
         message = f"package {inputs.variant.target} cannot be rendered: {error}"
-        return block_failed(inputs, (_create_finding(inputs, PATH_REFUSED, message),), inputs.variant.dependencies)
+        return block_failed(
+            inputs, (_create_finding(inputs, PlanningCodes.PATH_REFUSED, message),), inputs.variant.dependencies
+        )
     except PackageTooLargeError as error:
         message = f"package {inputs.variant.target} cannot be rendered: {error}"
-        return block_failed(inputs, (_create_finding(inputs, PACKAGE_TOO_LARGE, message),), inputs.variant.dependencies)
+        return block_failed(
+            inputs, (_create_finding(inputs, PlanningCodes.PACKAGE_TOO_LARGE, message),), inputs.variant.dependencies
+        )
     except InterruptedFunctionError as error:
         message = f"package {inputs.variant.target} was not changed: {error} (next step: retry)"
-        blocked = block_failed(inputs, (_create_finding(inputs, FUNCTION_INTERRUPTED, message),), {})
+        blocked = block_failed(inputs, (_create_finding(inputs, PlanningCodes.FUNCTION_INTERRUPTED, message),), {})
         return replace(blocked, should_retry=True)
 
 
@@ -335,10 +330,10 @@ def _refuse_new_package(inputs: DecisionInput) -> Blocked | None:
     variant, record, observed = inputs.variant, inputs.record, inputs.observed
     if record is not None and record.is_owned:
         message = f"package {variant.target} is owned by {record.owner.key}, not by {variant.owner.key}"
-        return block_stalled(inputs, OWNERSHIP_CONFLICT, message)
+        return block_stalled(inputs, PlanningCodes.OWNERSHIP_CONFLICT, message)
     if inputs.nested_packages:
         message = f"packages cannot be nested: {variant.target} and {', '.join(inputs.nested_packages)}"
-        return block_stalled(inputs, DOWNSTREAM_CONFLICT, message)
+        return block_stalled(inputs, PlanningCodes.DOWNSTREAM_CONFLICT, message)
     if variant.adoption == "adoptNone" and (observed.published or observed.drafted):
         return _block_existing_package(inputs)
     return None
@@ -352,20 +347,20 @@ def _block_obstacle(inputs: DecisionInput, obstacle: str) -> Blocked:
         " file of the package (next step: move or delete this entry)"
     )
     # Record no trace, so that the next pass decides about the package again.
-    return block_failed(inputs, (_create_finding(inputs, LOCAL_FILE_IN_THE_WAY, message),), {})
+    return block_failed(inputs, (_create_finding(inputs, PlanningCodes.LOCAL_FILE_IN_THE_WAY, message),), {})
 
 
 def _block_existing_package(inputs: DecisionInput) -> Blocked:
     target = inputs.variant.target
     if inputs.variant.upstream:
         exists = build_downstream_exists_conditions(target.repository, target.package)[0]
-        return block_stalled(inputs, DOWNSTREAM_EXISTS, exists.message)
+        return block_stalled(inputs, PlanningCodes.DOWNSTREAM_EXISTS, exists.message)
     message = (
         f"a directory without an owner exists at the path of package {target} (next step: move the directory, or"
         " annotate all"
         ' objects of the package with reconciler.dev/adopt: "true" to adopt the directory)'
     )
-    return block_stalled(inputs, DIRECTORY_NOT_OWNED, message)
+    return block_stalled(inputs, PlanningCodes.DIRECTORY_NOT_OWNED, message)
 
 
 def _render(
@@ -453,7 +448,9 @@ def _block_missing_merge_base(inputs: DecisionInput, upstream: UpstreamPackage) 
         " no Repository has (next step: correct the upstreamLock; without an upstreamLock, the package is not updated"
         f" to {upstream.ref})"
     )
-    return block_failed(inputs, (_create_finding(inputs, MERGE_BASE_MISSING, message),), inputs.variant.dependencies)
+    return block_failed(
+        inputs, (_create_finding(inputs, PlanningCodes.MERGE_BASE_MISSING, message),), inputs.variant.dependencies
+    )
 
 
 def list_edited_branches(record: PackageRecord, observed: ObservedPackage) -> tuple[str, ...]:
@@ -480,7 +477,7 @@ def _block_stuck_draft(inputs: DecisionInput, trace: Trace) -> Blocked:
         f"the draft of {inputs.variant.target} cannot be updated: the target branch and local changes on the draft"
         " changed the same files outside of the package (next step: merge or delete the draft)"
     )
-    return block_failed(inputs, (_create_finding(inputs, DRAFT_EDITED, message),), trace)
+    return block_failed(inputs, (_create_finding(inputs, PlanningCodes.DRAFT_EDITED, message),), trace)
 
 
 def _block_frozen_draft(inputs: DecisionInput, trace: Trace) -> Blocked:
@@ -546,7 +543,7 @@ def block_unexpected_failure(inputs: DecisionInput, failure: InternalFailure) ->
     It is not recorded, so that each pass tries again.
     """
     finding = create_internal_error_finding(failure, SourceLocation(object=str(inputs.variant.owner.key)))
-    return replace(block_failed(inputs, (finding,), {}, INTERNAL_ERROR.name), should_retry=True)
+    return replace(block_failed(inputs, (finding,), {}, CommonCodes.INTERNAL_ERROR.name), should_retry=True)
 
 
 def _create_finding(inputs: DecisionInput, code: FindingCode, message: str) -> Finding:

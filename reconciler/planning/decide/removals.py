@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from reconciler.catalog.files import CommitId, TreeId
-from reconciler.controllers.codes import DELETION_HELD
+from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.deletion_guards import (
     ACK_DELETIONS,
     compute_deletion_hash,
@@ -30,7 +30,7 @@ from reconciler.planning.layout.refs import (
     plan_closed_draft_branch,
     plan_draft_branch,
 )
-from reconciler.planning.model.codes import REMOVAL_DECLINED, REMOVAL_PROPOSED, REMOVAL_WAITS
+from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.outcomes import HeldRemoval, RemovalOutcome
 from reconciler.planning.model.state import DraftBranch, ObservedPackage, PackageRecord, ProposedRemoval, TargetState
 from reconciler.planning.model.targets import are_paths_nested
@@ -168,7 +168,7 @@ def _count_published(snapshot: TargetSnapshot) -> int:
 def _hold_on_target(removal: RemovalOutcome, snapshot: TargetSnapshot, reason: str) -> HeldRemoval:
     name = f"{snapshot.target.name}/{removal.package}"
     message = f"package {name} is kept, although {removal.reason}: {reason}"
-    finding = DELETION_HELD.finding(message, snapshot.target.location)
+    finding = ControllerCodes.DELETION_HELD.finding(message, snapshot.target.location)
     return HeldRemoval(removal.package, snapshot.state.packages[removal.package], finding)
 
 
@@ -226,7 +226,7 @@ def _decide_removal(
 ) -> HeldRemoval | RemovalOutcome:
     owner = package.record.owner
     if reason := doubt or package.claims.explain_similar_object(owner):
-        held = package.hold(DELETION_HELD, f"package {package.name} is kept: {reason}")
+        held = package.hold(ControllerCodes.DELETION_HELD, f"package {package.name} is kept: {reason}")
         # Report only a warning, because another finding reports the config error that makes the owner unknown.
         return replace(held, finding=downgrade_to_warning(held.finding)) if package.claims.uncertainty_reason else held
     observed = package.snapshot.observe_package(package.package)
@@ -244,7 +244,7 @@ def _decide_removal(
     if is_on_draft(package.record, observed) and (observed.is_frozen or observed.is_stuck):
         reason = "is proposed" if observed.is_frozen else "has local changes that an update would revert"
         message = f"{package.reason}; package {package.name} is not removed yet, because its draft {reason}"
-        return package.hold(REMOVAL_WAITS, message)
+        return package.hold(PlanningCodes.REMOVAL_WAITS, message)
     if observed.published is None:
         return RemovalOutcome(package.package, owner, "withdrawn", package.record.to_tombstone(), package.reason)
     return _propose_removal(package, observed.published)
@@ -266,7 +266,9 @@ def _check_guard(package: _UnrequestedPackage) -> HeldRemoval | None:
     if guard is None or guard.allows_deletion(PackageTarget(target.namespace, target.name, package.package)):
         return None
     reason = guard.reason or f"the deletion limit of {parent} was not checked yet"
-    held = package.hold(DELETION_HELD, f"package {package.name} is kept, although {package.reason}: {reason}")
+    held = package.hold(
+        ControllerCodes.DELETION_HELD, f"package {package.name} is kept, although {package.reason}: {reason}"
+    )
     return replace(held, set_package_count=guard.existing_count)
 
 
@@ -284,7 +286,7 @@ def _check_dependents(package: _UnrequestedPackage, reconciled: Collection[Objec
         and not _are_nested_targets(package, new_target.repository, new_target.package)
     ):
         return package.hold(
-            REMOVAL_WAITS, f"package {package.name} is kept until {key} has its package at {new_target}"
+            PlanningCodes.REMOVAL_WAITS, f"package {package.name} is kept until {key} has its package at {new_target}"
         )
     target = package.snapshot.target.key
     package_target = PackageTarget(target.namespace, target.name, package.package)
@@ -294,12 +296,12 @@ def _check_dependents(package: _UnrequestedPackage, reconciled: Collection[Objec
             f"package {package.name} is kept, although {package.reason}: {claimant} is not ready, and may request"
             " the package"
         )
-        return package.hold(REMOVAL_WAITS, message)
+        return package.hold(PlanningCodes.REMOVAL_WAITS, message)
     if dependent := claims.dependents.get(package.package):
         message = (
             f"package {package.name} is kept, although {package.reason}: the package is the upstream of {dependent}"
         )
-        return package.hold(REMOVAL_WAITS, message)
+        return package.hold(PlanningCodes.REMOVAL_WAITS, message)
     return None
 
 
@@ -317,16 +319,16 @@ def _propose_removal(package: _UnrequestedPackage, published: TreeId) -> HeldRem
             f"the removal of package {package.name} was rejected ({package.reason}); the removal is proposed again"
             " when the package changes on the target branch, or after the package was requested again"
         )
-        finding = package.create_finding(REMOVAL_DECLINED, message)
+        finding = package.create_finding(PlanningCodes.REMOVAL_DECLINED, message)
         return RemovalOutcome(package.package, owner, "declined", record, package.reason, finding=finding)
     known_branch = known.branch if known and not known.is_declined else ""
     branch = known_branch or package.snapshot.find_removal_branch(package.package)
     if not known_branch and (error := _find_branch_error(branch, package.snapshot)):
         message = f"package {package.name} cannot be removed yet ({package.reason}): {error}"
-        return package.hold(REMOVAL_WAITS, message)
+        return package.hold(PlanningCodes.REMOVAL_WAITS, message)
     message = f"package {package.name} will be removed, because {package.reason}; merge {branch} to approve the removal"
     record = replace(record, removal=ProposedRemoval(branch, published))
-    finding = package.create_finding(REMOVAL_PROPOSED, message)
+    finding = package.create_finding(PlanningCodes.REMOVAL_PROPOSED, message)
     removed_tree = None if known_branch else published
     return RemovalOutcome(package.package, owner, "proposed", record, package.reason, removed_tree, finding)
 
@@ -540,5 +542,5 @@ def _report_locked_removal(
     else:
         reason = f"its removal draft {removal.branch} {_STUCK}"
     message = f"package {name} is requested again, but {reason}"
-    finding = REMOVAL_WAITS.finding(message, SourceLocation(object=str(record.owner.key)))
+    finding = PlanningCodes.REMOVAL_WAITS.finding(message, SourceLocation(object=str(record.owner.key)))
     return RemovalOutcome(package, record.owner, "recalled", record, "it is requested again", finding=finding)

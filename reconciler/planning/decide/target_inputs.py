@@ -18,7 +18,7 @@ from reconciler.krm.objects import ObjectKey
 from reconciler.planning.decide.drafts import DraftTextWriter
 from reconciler.planning.decide.fleet_plan import TargetPlan
 from reconciler.planning.decide.package_decision import DecisionInput, RenderFunction, block_stalled
-from reconciler.planning.model.codes import DESTINATION_MISSING, DOWNSTREAM_CONFLICT
+from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.outcomes import Blocked, PackageOutcome
 from reconciler.planning.model.sources import PackageContentStore
 from reconciler.planning.model.state import ObservedPackage, TargetState
@@ -258,7 +258,7 @@ def _rank_claim(variant: Variant, state: TargetState) -> tuple[bool, ObjectKey]:
 
 def _block_claim(variant: Variant, rival: Variant) -> Blocked:
     message = f"package {variant.target} is also requested by {rival.owner.key} as {rival.target.package}"
-    return block_stalled(DecisionInput(variant, None, ObservedPackage()), DOWNSTREAM_CONFLICT, message)
+    return block_stalled(DecisionInput(variant, None, ObservedPackage()), PlanningCodes.DOWNSTREAM_CONFLICT, message)
 
 
 def build_decision_input(variant: Variant, claims: TargetClaims, snapshot: TargetSnapshot) -> DecisionInput:
@@ -416,7 +416,7 @@ def find_missing_target(
         )
     else:
         return None
-    return DESTINATION_MISSING.finding(message, target.location)
+    return PlanningCodes.DESTINATION_MISSING.finding(message, target.location)
 
 
 def has_other_url(target: Target, state: TargetState) -> bool:

@@ -15,7 +15,7 @@ from reconciler.controllers.results import RevisionPin
 from reconciler.krm.findings import Finding
 from reconciler.krm.json_text import encode_indented_json
 from reconciler.krm.yaml import Document, YamlFile
-from reconciler.planning.model.codes import PROPOSAL_EDITED, PROPOSAL_NOT_POSSIBLE, REVISION_DECLINED, REVISION_PROPOSED
+from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.state import STATE_FORMAT, EngineTooOldError, StateUnreadableError
 
 PROPOSAL_STATE_FILE = "config.json"
@@ -159,7 +159,7 @@ def plan_manual_proposal(
     )
     before, after = _edit_files(edits, files, parse_file)
     findings = tuple(
-        PROPOSAL_NOT_POSSIBLE.finding(
+        PlanningCodes.PROPOSAL_NOT_POSSIBLE.finding(
             f"{format_tag_move(edit)}; CONFIG is a plain folder, so write {_format_field(edit)} to this field yourself",
             edit.pin.location,
         )
@@ -309,7 +309,7 @@ def _list_findings(
 ) -> tuple[Finding, ...]:
     if edits and snapshot.is_edited:
         return tuple(
-            PROPOSAL_EDITED.finding(
+            PlanningCodes.PROPOSAL_EDITED.finding(
                 f"{format_tag_move(edit)}; branch {snapshot.branch} has local changes: merge or delete the branch; then"
                 " the revision is proposed",
                 edit.pin.location,
@@ -317,14 +317,14 @@ def _list_findings(
             for edit in edits
         )
     offered = (
-        REVISION_PROPOSED.finding(
+        PlanningCodes.REVISION_PROPOSED.finding(
             f"{format_tag_move(edit)}; the change is proposed on branch {snapshot.branch}",
             edit.pin.location,
         )
         for edit in edits
     )
     declined = (
-        REVISION_DECLINED.finding(
+        PlanningCodes.REVISION_DECLINED.finding(
             f"{format_tag_move(RevisionEdit(pin, revisions[pin.id].revision))}; the revision was rejected;"
             " it is proposed again when the tag moves",
             pin.location,

@@ -17,7 +17,7 @@ from reconciler.krm.objects import Condition
 from reconciler.krm.yaml import YamlError, parse_yaml
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.planning.decide.fleet_plan import find_metadata_path
-from reconciler.planning.model.codes import MERGE_CONFLICT
+from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.sources import are_conflicts_readable, filter_recorded_conflicts
 from reconciler.planning.model.state import DraftBranch, PackageRecord, PublishedRevision
 from reconciler.planning.model.targets import Target
@@ -286,7 +286,7 @@ def _read_package(
     status = parse_package_status(contents.read_blob(status_blob)) if status_blob else None
     kptfile = _read_kptfile(contents, head, f"{target.get_package_path(package.package)}/{KPTFILE}")
     # Use only merge conflicts. All other errors of the last pass block only a newer version, and not this draft.
-    conflicts = (reason for reason in package.update_errors if reason.reason == MERGE_CONFLICT.name)
+    conflicts = (reason for reason in package.update_errors if reason.reason == PlanningCodes.MERGE_CONFLICT.name)
     errors = [*_list_status_errors(package, status), *conflicts]
     conditions: tuple[Condition, ...] = ()
     unmet_gates: tuple[BlockingReason, ...] = ()

@@ -9,7 +9,7 @@ from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.times import parse_duration_seconds
 from reconciler.planning.decide.fleet_plan import TargetPlan
 from reconciler.planning.lifecycle.open_drafts import BlockingReason, DraftedFile, DraftedPackage, OpenDraft
-from reconciler.planning.model.codes import APPROVAL_AHEAD, APPROVAL_POLICY_INVALID
+from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.outcomes import APPROVAL_DELAY_ANNOTATION, APPROVAL_POLICY_ANNOTATION, Blocked
 from reconciler.planning.model.state import PackageRecord
 
@@ -188,10 +188,10 @@ def list_approval_findings(plan: TargetPlan) -> Iterator[Finding]:
         location, name = SourceLocation(object=str(record.owner.key)), f"{plan.target.name}/{package}"
         if isinstance(policy, str):
             message = f"{policy}; the draft of {name} waits for an approval by a person"
-            yield APPROVAL_POLICY_INVALID.finding(message, location)
+            yield PlanningCodes.APPROVAL_POLICY_INVALID.finding(message, location)
         elif policy and policy.applies_to(record):
             message = f"the draft of {name} is approved automatically when nothing blocks it ({policy.summary})"
-            yield APPROVAL_AHEAD.finding(message, location)
+            yield PlanningCodes.APPROVAL_AHEAD.finding(message, location)
 
 
 def find_approvable_packages(plan: TargetPlan) -> Mapping[str, ApprovalPolicy]:

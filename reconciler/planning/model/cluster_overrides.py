@@ -13,7 +13,7 @@ from reconciler.catalog.files import FileTree
 from reconciler.catalog.manifests import DEFAULT_NAMESPACE
 from reconciler.catalog.trace import ABSENT_FINGERPRINT, CatalogView
 from reconciler.controllers.clusters.selection import Cluster
-from reconciler.controllers.override_policies.codes import RULE_TEXT_UNKNOWN
+from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.effective_rules import digest_policy_for_cluster, find_retained_text
 from reconciler.controllers.override_policies.model import KUBEADMIRAL_API_VERSION, OverrideRule
 from reconciler.controllers.override_policies.package_overrides import OverriddenPackage, PackageOverrider
@@ -175,7 +175,7 @@ def _create_unknown_text_finding(rule: RuleId) -> Finding:
         f"the previous content of the rule {rule} is unknown, because the recorded state is missing; the package is not"
         " changed until the rollout of the rule reaches this cluster, or the rule has no rollout any more"
     )
-    return RULE_TEXT_UNKNOWN.finding(message, SourceLocation())
+    return PolicyCodes.RULE_TEXT_UNKNOWN.finding(message, SourceLocation())
 
 
 def build_overridden_condition(result: OverriddenPackage) -> tuple[Condition, ...]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reconciler.controllers.codes import DESTINATION_CONFLICT
+from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.repositories import REPOSITORY_API_VERSION
 from reconciler.controllers.results import ConfigSources
 from reconciler.krm.findings import Finding, SourceLocation
@@ -144,7 +144,7 @@ def _format_full_name(target: Target) -> str:
 
 def _create_conflict_finding(target: Target, other: Target, reason: str) -> Finding:
     message = f"{_format_full_name(target)} cannot be written to: {_format_full_name(other)} {reason}"
-    return DESTINATION_CONFLICT.finding(message, target.location)
+    return ControllerCodes.DESTINATION_CONFLICT.finding(message, target.location)
 
 
 class PackagePathIndex:

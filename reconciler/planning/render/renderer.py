@@ -32,14 +32,7 @@ from reconciler.packages.pipeline import FunctionProvider, RenderFailure, Render
 from reconciler.packages.pipeline import render_pipelines as run_pipeline
 from reconciler.packages.update import MergeOptions
 from reconciler.planning.model.cluster_overrides import ClusterOverrides, PreviousOverrides, build_overridden_condition
-from reconciler.planning.model.codes import (
-    FUNCTION_UNAVAILABLE,
-    LOCAL_FILE_IN_THE_WAY,
-    MERGE_CONFLICT,
-    PATH_REFUSED,
-    RENDER_FAILED,
-    UPSTREAM_LOCK_MISSING,
-)
+from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.outcomes import FilesStage, FunctionStage, PackageRender, PolicyStage, RenderStage
 from reconciler.planning.model.sources import (
     REPLACING_STRATEGIES,
@@ -204,7 +197,7 @@ def _iterate_nested_path_findings(kinds: Mapping[str, str]) -> Iterator[Finding]
         above = next((folder for folder in list_folders_above(path) if folder in kinds), None)
         if above is not None:
             message = f"the package must not contain both the {kinds[above]} {above} and {path}, which is below it"
-            yield LOCAL_FILE_IN_THE_WAY.finding(
+            yield PlanningCodes.LOCAL_FILE_IN_THE_WAY.finding(
                 f"{message} (next step: rename or delete one of them)", SourceLocation(above)
             )
 
@@ -214,7 +207,7 @@ def _create_occupied_path_finding(path: str, entry: SpecialEntry) -> Finding:
         f"a file of the package has the same path as the local {entry.kind} {path} (next step: rename or delete"
         f" the {entry.kind})"
     )
-    return LOCAL_FILE_IN_THE_WAY.finding(message, SourceLocation(path))
+    return PlanningCodes.LOCAL_FILE_IN_THE_WAY.finding(message, SourceLocation(path))
 
 
 def _check_secrets(rendered: PackageRender, engine: RenderEngine) -> PackageRender:
@@ -352,7 +345,7 @@ def _iterate_blocking_conflicts(source: PackageSource) -> Iterator[Finding]:
     for conflict in (entry for entry in source.conflicts if entry.rule not in REPLACING_STRATEGIES):
         location = " ".join(part for part in (conflict.resource, conflict.pointer) if part)
         message = f"{location} was changed locally and upstream, and the conflictPolicy is block"
-        yield MERGE_CONFLICT.finding(message, SourceLocation(conflict.file, pointer=conflict.pointer))
+        yield PlanningCodes.MERGE_CONFLICT.finding(message, SourceLocation(conflict.file, pointer=conflict.pointer))
 
 
 def _iterate_overruled_changes(
@@ -369,7 +362,7 @@ def _iterate_overruled_changes(
 def _list_path_findings(variant: Variant, files: Iterable[str]) -> tuple[Finding, ...]:
     location = SourceLocation(object=str(variant.owner.key))
     errors = filter(None, map(validate_tree_path, files))
-    return tuple(PATH_REFUSED.finding(f"{variant.target}: {error}", location) for error in errors)
+    return tuple(PlanningCodes.PATH_REFUSED.finding(f"{variant.target}: {error}", location) for error in errors)
 
 
 def _iterate_credential_findings(files: FileTree) -> Iterator[Finding]:
@@ -409,7 +402,7 @@ def _create_missing_lock_finding(variant: Variant, upstream: UpstreamPackage) ->
         f"{variant.target} was adopted without an upstreamLock: mutations are applied, but the package is not updated"
         f" from {upstream.repository}/{upstream.package}"
     )
-    return UPSTREAM_LOCK_MISSING.finding(message, SourceLocation(object=str(variant.owner.key)))
+    return PlanningCodes.UPSTREAM_LOCK_MISSING.finding(message, SourceLocation(object=str(variant.owner.key)))
 
 
 def _build_conditions(result: RenderResult) -> tuple[tuple[Condition, ...], tuple[str, ...]]:
@@ -437,5 +430,5 @@ def _list_pipeline_findings(variant: Variant, result: RenderResult) -> tuple[Fin
     findings = tuple(map(downgrade_to_warning, result.findings))
     if result.failure is None:
         return findings
-    code = FUNCTION_UNAVAILABLE if result.failure.kind == "unavailable" else RENDER_FAILED
+    code = PlanningCodes.FUNCTION_UNAVAILABLE if result.failure.kind == "unavailable" else PlanningCodes.RENDER_FAILED
     return (*findings, code.finding(f"{variant.target}: {_format_failure_message(result.failure)}", location))

@@ -22,17 +22,10 @@ from reconciler.krm.findings import Finding, create_internal_error_finding
 from reconciler.output.review.pull_request import CommitPageUrl, PullRequestText
 from reconciler.planning.model.state import PullRequestRecord, TargetState
 from reconciler.planning.model.targets import Target
+from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.commits import describe_push_outcome, push_states
 from reconciler.reconcile.event_log import log
-from reconciler.reconcile.failures import (
-    REQUEST_REFUSED,
-    REQUESTS_UNREACHABLE,
-    REQUESTS_WAIT,
-    IsolatedSteps,
-    error_finding,
-    forge_boundary,
-    repository_boundary,
-)
+from reconciler.reconcile.failures import IsolatedSteps, error_finding, forge_boundary, repository_boundary
 from reconciler.reconcile.pull_requests.open_requests import (
     PullRequestCache,
     PullRequestTask,
@@ -326,7 +319,7 @@ class PullRequests:
             times.append(retry_at)
         if waiting := sum(result.is_waiting for result in results):
             findings.append(
-                REQUESTS_WAIT.finding(
+                PassCodes.PULL_REQUESTS_WAIT.finding(
                     f"{waiting} drafts have no pull request yet; a later pass opens the missing pull requests"
                 )
             )
@@ -342,7 +335,7 @@ class PullRequests:
             target = next((target for target in affected if target.url == url), None)
             if target and not isinstance(error, ForgeBusyError):
                 message = f"{target.title}: pull requests cannot be read: {error.message}"
-                yield error_finding(error, REQUESTS_UNREACHABLE, message, target.location)
+                yield error_finding(error, PassCodes.PULL_REQUESTS_UNREACHABLE, message, target.location)
 
 
 def _list_tasks(
@@ -358,4 +351,4 @@ def _list_result_findings(results: Iterable[PullRequestResult]) -> Iterator[Find
         if result.failure:
             yield create_internal_error_finding(result.failure, target.location)
         elif result.error:
-            yield REQUEST_REFUSED.finding(f"{target.title}: {result.error}", target.location)
+            yield PassCodes.PULL_REQUEST_REFUSED.finding(f"{target.title}: {result.error}", target.location)

@@ -31,8 +31,9 @@ from reconciler.planning.observe.target_snapshot import (
     track_drafts,
     track_publications,
 )
+from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.event_log import log
-from reconciler.reconcile.failures import ENGINE_TOO_OLD, STATE_UNREADABLE, log_if_internal, repository_boundary
+from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.repository import Remote, TargetRepository
 
@@ -237,17 +238,17 @@ def read_target_state(target: Target, remote: Remote, state_ref: str) -> TargetS
     except InternalGitError as error:
         return create_internal_error_finding(error.failure, target.location)
     except EngineTooOldError as error:
-        return ENGINE_TOO_OLD.finding(f"{target.title}: {error}; the target is not changed", target.location)
+        return PassCodes.ENGINE_TOO_OLD.finding(f"{target.title}: {error}; the target is not changed", target.location)
     except StateUnreadableError as error:
         message = f"{target.title}: {error}; the target is not changed until {ref} is repaired or deleted"
-        return STATE_UNREADABLE.finding(message, target.location)
+        return PassCodes.STATE_UNREADABLE.finding(message, target.location)
     except GitError as error:
         # For example, the ref points to a blob, or to a commit that exceeds a size limit.
         message = (
             f"{target.title}: the state of the target cannot be read: {error.full_message};"
             f" the target is not changed until {ref} is repaired"
         )
-        return STATE_UNREADABLE.finding(message, target.location)
+        return PassCodes.STATE_UNREADABLE.finding(message, target.location)
 
 
 class TargetHeadReader:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from reconciler.cel import (
-    CODES,
     OMIT,
+    CelCodes,
     CelEnvironment,
     CelOptional,
     ExpressionBudget,
@@ -111,7 +111,7 @@ def test_error_contains_message_and_position(text: str, code: str, message: str,
     error = caught.value
     assert (error.code, error.line, error.column) == (code, 1, column)
     assert error.message.startswith(message)
-    assert code in {finding_code.name for finding_code in CODES}
+    assert code in CelCodes.by_name
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_static_check(text: str, code: str, message: str, column: int) -> None:
     error = caught.value
     assert (error.code, error.column) == (code, column)
     assert error.message.startswith(message)
-    assert code in {finding_code.name for finding_code in CODES}
+    assert code in CelCodes.by_name
 
 
 @pytest.mark.parametrize(

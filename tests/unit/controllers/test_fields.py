@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.controllers.plugin_presets.codes import PLUGIN_INVALID
+from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.validation import FieldFindings, FieldReader
 from reconciler.krm.field_text import format_list, suggest_name
 from reconciler.krm.findings import SourceLocation
@@ -16,7 +16,7 @@ SECRET = "hunter2"
 
 def list_messages(data: Any, *, quotes: bool) -> list[str]:
     """Return the messages for a mapping, with each field read as each type."""
-    findings = FieldFindings(lambda path: SourceLocation("a.yaml"), PLUGIN_INVALID)
+    findings = FieldFindings(lambda path: SourceLocation("a.yaml"), PluginCodes.PLUGIN_INVALID)
     fields = FieldReader(data, ("spec",), findings, ("name", "inner", "items"), quotes=quotes)
     fields.read_text("name")
     fields.read_choice("name", ("a", "b"), "a")

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from reconciler.cel import ExpressionBudget
-from reconciler.controllers.components.codes import NOT_FLATTENABLE
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.component_plan import AddonUse
 from reconciler.controllers.components.definitions import AddonPatch, ObjectTemplate
 from reconciler.controllers.components.effective_values import EffectiveValues
@@ -154,7 +154,7 @@ class FlattenedAddon:
             if rule.program and not self.rewriter.rewrite_expression(rule.program, path)[1]:
                 text = quote_value(rule.program.text)
                 message = f"must only use fields that the type sets, because definitions cannot contain rules: {text}"
-                yield build_field_finding(NOT_FLATTENABLE, path, message)
+                yield build_field_finding(ComponentCodes.NOT_BAKEABLE, path, message)
             elif failure := rule.check(self.bindings, self.budget):
                 yield failure
 
@@ -188,7 +188,7 @@ class FlattenedAddon:
                 message = (
                     f"must not use {name}, because its value is unknown before a render: {quote_value(program.text)}"
                 )
-                yield build_field_finding(NOT_FLATTENABLE, path, message)
+                yield build_field_finding(ComponentCodes.NOT_BAKEABLE, path, message)
 
 
 def iter_templates(entry: ObjectTemplate) -> Iterator[CompiledTemplate]:
@@ -217,4 +217,4 @@ def _check_render_variables(template: CompiledTemplate) -> Iterator[FieldFinding
                 message = (
                     f"must not use {name}, because definitions do not have this variable: {quote_value(program.text)}"
                 )
-                yield build_field_finding(NOT_FLATTENABLE, path, message)
+                yield build_field_finding(ComponentCodes.NOT_BAKEABLE, path, message)

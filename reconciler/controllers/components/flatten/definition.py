@@ -23,7 +23,7 @@ from typing import Any
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.cel import OMIT, ExpressionBudget, ExpressionLimits
 from reconciler.controllers.components.addon_order import is_order_declared
-from reconciler.controllers.components.codes import ADDON_KEY_COLLISION, ADDON_KEY_INVALID, NOT_FLATTENABLE
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.compilation import find_missing_requirements
 from reconciler.controllers.components.component_plan import AddonUse, ComponentPlan
 from reconciler.controllers.components.definition_readers import read_component_definition
@@ -167,7 +167,9 @@ class _Flattener:
                 reason = "because their values are unknown when the type is flattened"
                 message = f"must not use variables, {reason}: {quote_value(program.text)}"
                 raise _FlattenError(
-                    NOT_FLATTENABLE.finding(f"{format_path(path)} {message}", use.declared_by.location_of(path))
+                    ComponentCodes.NOT_BAKEABLE.finding(
+                        f"{format_path(path)} {message}", use.declared_by.location_of(path)
+                    )
                 )
         return use.condition.is_met({}, self.budget)
 
@@ -196,11 +198,11 @@ class _Flattener:
         if key is None:
             key_text = quote_value(to_camel_case(addon.qualified_name))
             message = f"the key {key_text} of the addon {addon.qualified_name} is not a valid field name"
-            yield ADDON_KEY_INVALID.finding(message, location)
+            yield ComponentCodes.ADDON_KEY_INVALID.finding(message, location)
         elif key in self.plan.definition.schema.full["properties"] or other_instances:
             owner = f"the key of {other_instances[0]}" if other_instances else "a field of the definition"
             message = f"{use.instance} has the key {key}, which is also {owner}; keys must be unique"
-            yield ADDON_KEY_COLLISION.finding(message, location)
+            yield ComponentCodes.ADDON_KEY_COLLISION.finding(message, location)
 
     def _add_definition_resources(self, schema: Mapping[str, Any]) -> None:
         """Add the resources of the original definition to the new definition.
@@ -236,7 +238,9 @@ class _Flattener:
                     message = f"{requirement}, because addons add fields to the same object: {text}"
                     raise _FlattenError(
                         self._build_finding(
-                            build_field_finding(NOT_FLATTENABLE, path, message), self.plan.definition.manifest, ()
+                            build_field_finding(ComponentCodes.NOT_BAKEABLE, path, message),
+                            self.plan.definition.manifest,
+                            (),
                         )
                     )
 
@@ -248,13 +252,17 @@ class _Flattener:
             if not ID_PATTERN.fullmatch(name):
                 raise FieldFindingError(
                     build_field_finding(
-                        NOT_FLATTENABLE, (*entry.path, "id"), f"must be {ID_DESCRIPTION}, not {quote_value(name)}"
+                        ComponentCodes.NOT_BAKEABLE,
+                        (*entry.path, "id"),
+                        f"must be {ID_DESCRIPTION}, not {quote_value(name)}",
                     )
                 )
             for other in self.resources:
                 if other.id == name:
                     message = f"must be unique, but {other.created_by} also uses {quote_value(name)}"
-                    raise FieldFindingError(build_field_finding(NOT_FLATTENABLE, (*entry.path, "id"), message))
+                    raise FieldFindingError(
+                        build_field_finding(ComponentCodes.NOT_BAKEABLE, (*entry.path, "id"), message)
+                    )
             new_entry = _build_entry(name, entry, rewriter)
             if new_entry is not None:
                 template = rewriter.rewrite_template(entry.template.root)
@@ -342,7 +350,7 @@ class _Flattener:
         return data
 
     def _build_unusable_finding(self, reason: str) -> Finding:
-        return NOT_FLATTENABLE.finding(
+        return ComponentCodes.NOT_BAKEABLE.finding(
             f"the flattened definition {self.name} is not valid: {reason}", self.plan.manifest.location
         )
 
@@ -363,7 +371,7 @@ class _Flattener:
 
     def _build_finding(self, finding: FieldFinding, manifest: ConfigObject, path: DataPath) -> Finding:
         """Return a finding at `path` of the component type. `finding` is the cause, and is located in `manifest`."""
-        return NOT_FLATTENABLE.finding(
+        return ComponentCodes.NOT_BAKEABLE.finding(
             f"{self.name} cannot be generated: {manifest.key}: {finding.message}", self.plan.manifest.location_of(path)
         )
 

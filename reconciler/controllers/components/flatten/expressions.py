@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any
 
 from reconciler.cel import OMIT, CelProgram, ExpressionBudget
-from reconciler.controllers.components.codes import NOT_FLATTENABLE
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFindingError, build_field_finding
 from reconciler.controllers.components.flatten.fields import FixedFields
 from reconciler.controllers.components.schema import Schema
@@ -379,4 +379,4 @@ def _format_step(name: str | int) -> str:
 
 
 def _build_error(path: DataPath, message: str, text: str) -> FieldFindingError:
-    return FieldFindingError(build_field_finding(NOT_FLATTENABLE, path, f"{message}: {quote_value(text)}"))
+    return FieldFindingError(build_field_finding(ComponentCodes.NOT_BAKEABLE, path, f"{message}: {quote_value(text)}"))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from reconciler.controllers.components.codes import NOT_FLATTENABLE
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFindingError, build_field_finding
 from reconciler.controllers.components.model import AddonInstance
 from reconciler.controllers.components.patching.budget import PatchBudget
@@ -212,4 +212,4 @@ def _is_single_expression(value: Any) -> bool:
 
 def _build_dependency_error(field_path: DataPath, text: str) -> FieldFindingError:
     message = f"must have a known result before a render, but it depends on {quote_value(text)}"
-    return FieldFindingError(build_field_finding(NOT_FLATTENABLE, field_path, message))
+    return FieldFindingError(build_field_finding(ComponentCodes.NOT_BAKEABLE, field_path, message))

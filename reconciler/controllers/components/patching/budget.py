@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.controllers.components.codes import PATCH_TOO_LARGE
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFindingError, build_field_finding
 from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, DataPath
 
@@ -40,7 +40,7 @@ class PatchBudget:
                 f"{MAX_PATCH_COST:,} written characters; each operation and each read also counts as some characters"
             )
             message = f"exceeds the limit for the patches of a render: {limit}"
-            raise FieldFindingError(build_field_finding(PATCH_TOO_LARGE, field_path, message))
+            raise FieldFindingError(build_field_finding(ComponentCodes.PATCH_TOO_LARGE, field_path, message))
 
     def copy_for_expressions(self, value: Any, field_path: DataPath) -> Any:
         """Return a copy of `value` for use in expressions, and subtract the cost of the copy from `remaining`.
@@ -70,7 +70,7 @@ class PatchBudget:
         """
         if depth > MAX_DEPTH:
             message = f"must not be nested more than {MAX_DEPTH} levels deep"
-            raise FieldFindingError(build_field_finding(PATCH_TOO_LARGE, field_path, message))
+            raise FieldFindingError(build_field_finding(ComponentCodes.PATCH_TOO_LARGE, field_path, message))
         self.charge(_VALUE_COST + len(value) if isinstance(value, str) else _VALUE_COST, field_path)
         match value:
             case dict():

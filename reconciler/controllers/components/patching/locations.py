@@ -6,14 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from reconciler.controllers.components.codes import (
-    PATCH_PATH_NOT_FOUND,
-    PATH_AMBIGUOUS_CONTAINER,
-    PATH_INDEX_OUT_OF_RANGE,
-    PATH_NOT_ARRAY,
-    PATH_NOT_OBJECT,
-    PATH_TOO_MANY,
-)
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFindingError, build_field_finding
 from reconciler.controllers.components.patching.budget import PatchBudget
 from reconciler.controllers.components.patching.paths import (
@@ -120,11 +113,15 @@ class _PathWalk:
         for node in nodes:
             for match in self._resolve_step(node, step, is_last=is_last):
                 if len(matches) == MAX_LOCATIONS:
-                    raise self._build_error(PATH_TOO_MANY, f"must match at most {MAX_LOCATIONS:,} values")
+                    raise self._build_error(
+                        ComponentCodes.PATH_TOO_MANY, f"must match at most {MAX_LOCATIONS:,} values"
+                    )
                 matches.append(match)
         self.budget.charge(_LOCATION_COST * len(matches), self.field_path)
         if nodes and not matches and isinstance(step, WildcardStep | FilterStep) and not self.skip_missing:
-            raise self._build_error(PATCH_PATH_NOT_FOUND, f"must match an item in {nodes[0]}, but no item matches")
+            raise self._build_error(
+                ComponentCodes.PATCH_PATH_NOT_FOUND, f"must match an item in {nodes[0]}, but no item matches"
+            )
         return matches
 
     def _resolve_step(self, node: _Node, step: PathStep, *, is_last: bool) -> Iterator[_Node]:
@@ -155,13 +152,15 @@ class _PathWalk:
 
     def _resolve_key(self, node: _Node, name: str, *, is_last: bool) -> Iterator[_Node]:
         if not node.is_missing and not isinstance(node.value, dict):
-            raise self._build_error(PATH_NOT_OBJECT, f"requires a map at {node}, which is {_describe_type(node.value)}")
+            raise self._build_error(
+                ComponentCodes.PATH_NOT_OBJECT, f"requires a map at {node}, which is {_describe_type(node.value)}"
+            )
         value = ABSENT if node.is_missing else node.value.get(name, ABSENT)
         if self.op in _OPS_CREATING_PARENTS or value is not ABSENT or not (is_last or node.is_missing):
             yield node.make_child(name, value)
         elif self.op == "replace" and not self.skip_missing:
             raise self._build_error(
-                PATCH_PATH_NOT_FOUND,
+                ComponentCodes.PATCH_PATH_NOT_FOUND,
                 f"must address an existing value, but {node.make_child(name, None)} does not exist",
             )
 
@@ -170,7 +169,7 @@ class _PathWalk:
             return self._resolve_index(node, number, is_last=is_last)
         if node.is_missing and self.op in _OPS_CREATING_PARENTS:
             raise self._build_error(
-                PATH_AMBIGUOUS_CONTAINER,
+                ComponentCodes.PATH_AMBIGUOUS_CONTAINER,
                 f"is ambiguous, because {node} is missing; write ['{name}'] for a map or - for a list",
             )
         return self._resolve_key(node, name, is_last=is_last)
@@ -183,7 +182,7 @@ class _PathWalk:
             yield node.make_child(number, ABSENT)
         else:
             raise self._build_error(
-                PATH_INDEX_OUT_OF_RANGE,
+                ComponentCodes.PATH_INDEX_OUT_OF_RANGE,
                 f"must address one of the {len(items)} items of {node}, not index {quote_value(number)}",
             )
 
@@ -191,7 +190,9 @@ class _PathWalk:
         if isinstance(node.value, list):
             return node.value
         expected = "a list or a missing value" if or_none else "a list"
-        raise self._build_error(PATH_NOT_ARRAY, f"requires {expected} at {node}, which is {_describe_type(node.value)}")
+        raise self._build_error(
+            ComponentCodes.PATH_NOT_ARRAY, f"requires {expected} at {node}, which is {_describe_type(node.value)}"
+        )
 
     def _build_error(self, code: FindingCode, message: str) -> FieldFindingError:
         return FieldFindingError(

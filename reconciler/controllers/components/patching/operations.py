@@ -7,15 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from reconciler.cel import OMIT
-from reconciler.controllers.components.codes import (
-    ADDON_INVALID,
-    MERGE_TYPE_MISMATCH,
-    PATCH_OP_UNSUPPORTED,
-    PATH_AMBIGUOUS_ADD,
-    PATH_DASH_ONLY_ADD,
-    PATH_SYNTAX,
-    UNKNOWN_FIELD,
-)
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError, build_field_finding
 from reconciler.controllers.components.patching.budget import PatchBudget
 from reconciler.controllers.components.patching.locations import Location, PatchOp, find_locations
@@ -73,7 +65,9 @@ def read_operation(data: Any, field_path: DataPath) -> OperationTemplate | tuple
     if not isinstance(data, Mapping):
         return (
             build_field_finding(
-                ADDON_INVALID, field_path, f"must be a mapping of op, path and value, not {describe_value(data)}"
+                ComponentCodes.ADDON_INVALID,
+                field_path,
+                f"must be a mapping of op, path and value, not {describe_value(data)}",
             ),
         )
     errors = [*_check_unknown_fields(data, field_path)]
@@ -81,7 +75,7 @@ def read_operation(data: Any, field_path: DataPath) -> OperationTemplate | tuple
     if op not in PATCH_OPS:
         errors.append(
             build_field_finding(
-                PATCH_OP_UNSUPPORTED,
+                ComponentCodes.PATCH_OP_UNSUPPORTED,
                 (*field_path, "op"),
                 f"must be one of {', '.join(PATCH_OPS)}, not {describe_value(op)}",
             )
@@ -93,7 +87,7 @@ def read_operation(data: Any, field_path: DataPath) -> OperationTemplate | tuple
         errors.append(path)
     if ("value" in data) == (op == "remove"):
         requirement = f"must {'not ' if op == 'remove' else ''}be set for the operation {op}"
-        errors.append(build_field_finding(ADDON_INVALID, (*field_path, "value"), requirement))
+        errors.append(build_field_finding(ComponentCodes.ADDON_INVALID, (*field_path, "value"), requirement))
     if errors or isinstance(path, FieldFinding) or path is None:
         return tuple(errors)
     return OperationTemplate(op, path, data.get("value", ABSENT), field_path)
@@ -103,14 +97,14 @@ def _check_unknown_fields(data: Mapping[Any, Any], field_path: DataPath) -> Iter
     for name in map(str, data):
         if name not in _FIELDS and not name.startswith(EXTENSION_PREFIX):
             message = f"is unknown; allowed are {', '.join(_FIELDS)}{suggest_name(name, _FIELDS)}"
-            yield build_field_finding(UNKNOWN_FIELD, (*field_path, name), message)
+            yield build_field_finding(ComponentCodes.UNKNOWN_FIELD, (*field_path, name), message)
 
 
 def _read_path(op: PatchOp, text: Any, field_path: DataPath) -> PatchPath | FieldFinding:
     field_path = (*field_path, "path")
     if not isinstance(text, str):
         return build_field_finding(
-            PATH_SYNTAX,
+            ComponentCodes.PATH_SYNTAX,
             field_path,
             f"must be a string, such as /spec/replicas, not {describe_value(None if text is OMIT else text)}",
         )
@@ -119,14 +113,14 @@ def _read_path(op: PatchOp, text: Any, field_path: DataPath) -> PatchPath | Fiel
         return path
     if path.is_append and op != "add":
         return build_field_finding(
-            PATH_DASH_ONLY_ADD,
+            ComponentCodes.PATH_DASH_ONLY_ADD,
             field_path,
             f"must not end with - for the operation {op}, because only add supports the position after the last item:"
             f" {quote_value(text)}",
         )
     if path.can_match_many and op == "add":
         return build_field_finding(
-            PATH_AMBIGUOUS_ADD,
+            ComponentCodes.PATH_AMBIGUOUS_ADD,
             field_path,
             f"must not end with a filter or wildcard for the operation add; use - or an index: {quote_value(text)}",
         )
@@ -265,7 +259,9 @@ class _OperationRun:
             case (dict(), _) | (str() | int() | float(), dict() | list()):
                 expected = _describe_type(old)
                 message = f"must be {expected}, because the existing value at {format_pointer(location)} is {expected}"
-                raise FieldFindingError(build_field_finding(MERGE_TYPE_MISMATCH, self.value_path, message))
+                raise FieldFindingError(
+                    build_field_finding(ComponentCodes.MERGE_TYPE_MISMATCH, self.value_path, message)
+                )
             case _:
                 yield self._write(container, location, value, path_in_value)
 

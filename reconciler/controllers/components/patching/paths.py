@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from reconciler.controllers.components.codes import PATH_FILTER_UNSUPPORTED, PATH_ROOT, PATH_SYNTAX
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError, build_field_finding
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import FindingCode
@@ -116,7 +116,9 @@ class _PathParser:
 
     def parse(self) -> tuple[PathStep, ...]:
         if self._text in ("", "/"):
-            raise self._build_error("must address a field; an operation cannot change the whole resource", PATH_ROOT)
+            raise self._build_error(
+                "must address a field; an operation cannot change the whole resource", ComponentCodes.PATH_ROOT
+            )
         if not self._text.startswith("/"):
             raise self._build_error("must begin with /")
         if len(self._text) > MAX_LENGTH:
@@ -191,7 +193,8 @@ class _PathParser:
             raise self._build_error(f"must close the filter at {self._quote_rest(1)}")
         allowed = "[?(@.field==literal)], where the literal is a quoted text, a number, true, false or null"
         raise self._build_error(
-            f"must only have filters of the form {allowed}, not {self._quote_rest(1)}", PATH_FILTER_UNSUPPORTED
+            f"must only have filters of the form {allowed}, not {self._quote_rest(1)}",
+            ComponentCodes.PATH_FILTER_UNSUPPORTED,
         )
 
     def _parse_comparison(self) -> FilterStep | None:
@@ -246,7 +249,7 @@ class _PathParser:
     def _quote_rest(self, lookback: int = 0) -> str:
         return quote_value(self._text[self._position - lookback :])
 
-    def _build_error(self, message: str, code: FindingCode = PATH_SYNTAX) -> FieldFindingError:
+    def _build_error(self, message: str, code: FindingCode = ComponentCodes.PATH_SYNTAX) -> FieldFindingError:
         return FieldFindingError(build_field_finding(code, self._field_path, f"{message}: {quote_value(self._text)}"))
 
 

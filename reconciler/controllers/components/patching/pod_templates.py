@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from reconciler.controllers.codes import DUPLICATE_ENV_NAME
-from reconciler.controllers.components.codes import LIST_KEY_DUPLICATE
+from reconciler.controllers.codes import ControllerCodes
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.patching.writers import WriteTracker
 from reconciler.controllers.resource_findings import ResourceIssue
 from reconciler.krm.field_text import quote_value
@@ -68,13 +68,13 @@ def check_duplicate_list_keys(resource: Any, tracker: WriteTracker) -> tuple[Res
 
 def _check_lists(resource: Any, tracker: WriteTracker) -> Iterator[ResourceIssue]:
     volumes = iter_mappings(get_pod_list(resource, "volumes"), (*get_pod_spec_path(resource), "volumes"))
-    yield from _check_duplicates(LIST_KEY_DUPLICATE, iter_containers(resource), "name", tracker)
-    yield from _check_duplicates(LIST_KEY_DUPLICATE, volumes, "name", tracker)
+    yield from _check_duplicates(ComponentCodes.LIST_KEY_DUPLICATE, iter_containers(resource), "name", tracker)
+    yield from _check_duplicates(ComponentCodes.LIST_KEY_DUPLICATE, volumes, "name", tracker)
     for path, container in iter_containers(resource):
         mounts = iter_mappings(container.get("volumeMounts"), (*path, "volumeMounts"))
-        yield from _check_duplicates(LIST_KEY_DUPLICATE, mounts, "mountPath", tracker)
+        yield from _check_duplicates(ComponentCodes.LIST_KEY_DUPLICATE, mounts, "mountPath", tracker)
         variables = iter_mappings(container.get("env"), (*path, "env"))
-        yield from _check_duplicates(DUPLICATE_ENV_NAME, variables, "name", tracker)
+        yield from _check_duplicates(ControllerCodes.DUPLICATE_ENV_NAME, variables, "name", tracker)
 
 
 def _check_duplicates(

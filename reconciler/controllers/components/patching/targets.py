@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reconciler.controllers.components.codes import TARGET_EMPTY, TARGET_INVALID, UNKNOWN_FIELD
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding, build_field_finding
 from reconciler.controllers.components.patching.pod_templates import CONTAINER_LISTS, get_pod_list, get_value_or_text
 from reconciler.controllers.components.template_syntax import EXPRESSION_START, EXTENSION_PREFIX, render_literal
@@ -149,7 +149,9 @@ class _TargetReader:
         for name in map(str, data):
             if name not in known and not name.startswith(EXTENSION_PREFIX):
                 message = f"is unknown; allowed are {', '.join(known)}{suggest_name(name, known)}"
-                self._errors.append(build_field_finding(UNKNOWN_FIELD, (*self._field_path, *path, name), message))
+                self._errors.append(
+                    build_field_finding(ComponentCodes.UNKNOWN_FIELD, (*self._field_path, *path, name), message)
+                )
 
     def _read_texts(self, data: Mapping[Any, Any], name: str) -> tuple[str, ...] | None:
         value = data.get(name)
@@ -205,7 +207,7 @@ class _TargetReader:
             return replace(target, is_templated=True)
         if target == PatchTarget():
             message = f"must have at least one of {', '.join(TARGET_FIELDS)}; otherwise it matches every resource"
-            return (build_field_finding(TARGET_EMPTY, self._field_path, message),)
+            return (build_field_finding(ComponentCodes.TARGET_EMPTY, self._field_path, message),)
         return target
 
     def _is_templated(self, value: Any) -> bool:
@@ -214,7 +216,7 @@ class _TargetReader:
         return is_open
 
     def _add_error(self, path: DataPath, message: str) -> None:
-        self._errors.append(build_field_finding(TARGET_INVALID, (*self._field_path, *path), message))
+        self._errors.append(build_field_finding(ComponentCodes.TARGET_INVALID, (*self._field_path, *path), message))
 
 
 def _is_template(value: Any) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from reconciler.controllers.components.codes import LAST_WRITER_WINS, MERGED_WRITE, OVERWRITTEN_WRITE
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.model import AddonInstance
 from reconciler.controllers.components.patching.budget import PatchBudget
 from reconciler.controllers.components.patching.locations import Location, PatchOp
@@ -71,7 +71,7 @@ class WriteTracker:
             if other:
                 pointer = format_pointer(location)
                 message = f"{instance} adds to the value that {other} set at {pointer}; the values are merged"
-                issues.extend(self._build_issue(MERGED_WRITE, message, location, instance, other))
+                issues.extend(self._build_issue(ComponentCodes.MERGED_WRITE, message, location, instance, other))
             return other is not None
 
         writes = apply_operation(document, operation, budget, skip_missing=skip_missing, should_merge=should_merge)
@@ -114,11 +114,11 @@ class WriteTracker:
                 f"{instance} overwrites {pointer}, which {other} set to another value;"
                 f" the value of the last addon applies; {_HINT}"
             )
-            yield from self._build_issue(LAST_WRITER_WINS, message, write.location, instance, other)
+            yield from self._build_issue(ComponentCodes.LAST_WRITER_WINS, message, write.location, instance, other)
         verb = "removes" if op == "remove" else "overwrites"
         for setter, location in lost_writes.items():
             message = f"{instance} {verb} the value that {setter} set at {format_pointer(location)}; {_HINT}"
-            yield from self._build_issue(OVERWRITTEN_WRITE, message, location, instance, setter)
+            yield from self._build_issue(ComponentCodes.OVERWRITTEN_WRITE, message, location, instance, setter)
 
     def _find_lost_writes(self, write: Write, instance: AddonInstance) -> dict[AddonInstance, Location]:
         """Return the other addons whose values a write replaces or removes, with the first location for each addon."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.controllers.components import codes
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding
 from reconciler.controllers.components.model import derive_crd_name, pluralize_kind
 from reconciler.controllers.components.schema.openapi import (
@@ -140,4 +140,4 @@ def _build_addon_schema(addon: DeveloperAddon) -> Schema:
 def _build_collision_finding(addon: DeveloperAddon, definition: ComponentSchema) -> FieldFinding:
     owner = "a field of the definition" if addon.key in definition.full["properties"] else "the key of another addon"
     message = f"{format_path(addon.path)} has the key {addon.key}, which is also {owner}; keys must be unique"
-    return FieldFinding(codes.ADDON_KEY_COLLISION, addon.path, message)
+    return FieldFinding(ComponentCodes.ADDON_KEY_COLLISION, addon.path, message)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import re2
 
-from reconciler.controllers.components import codes
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import FindingCode
 
@@ -83,7 +83,7 @@ def parse_field_type(text: str, column: int, depth: int = 0) -> FieldType:
         ShorthandError: The text is not a valid type.
     """
     if depth > MAX_SCHEMA_DEPTH:
-        raise ShorthandError(codes.SCHEMA_TOO_LARGE, f"must not nest more than {MAX_SCHEMA_DEPTH} types")
+        raise ShorthandError(ComponentCodes.SCHEMA_TOO_LARGE, f"must not nest more than {MAX_SCHEMA_DEPTH} types")
     inner, column = text.strip(), column + len(text) - len(text.lstrip())
     match _split_constructor(inner):
         case "[]", rest:
@@ -135,7 +135,9 @@ def _build_type_hint(text: str) -> str:
 
 
 def _build_type_error(text: str, column: int, hint: str) -> ShorthandError:
-    return ShorthandError(codes.SHORTHAND_TYPE, f"has an invalid type at column {column}: {quote_value(text)}; {hint}")
+    return ShorthandError(
+        ComponentCodes.SHORTHAND_TYPE, f"has an invalid type at column {column}: {quote_value(text)}; {hint}"
+    )
 
 
 _QUOTES = "\"'"
@@ -177,7 +179,8 @@ def parse_field_expression(text: str) -> FieldExpression:
     stripped = type_text.strip()
     if not stripped:
         raise ShorthandError(
-            codes.SHORTHAND_EMPTY, f"must begin with a type, such as string or []string, not {quote_value(text)}"
+            ComponentCodes.SHORTHAND_EMPTY,
+            f"must begin with a type, such as string or []string, not {quote_value(text)}",
         )
     column = len(type_text) - len(type_text.lstrip()) + 1
     return FieldExpression(stripped, column, tuple(_MarkerParser(text, len(type_text) + 1).read()))
@@ -197,7 +200,7 @@ class _MarkerParser:
             marker = self._read_marker()
             if any(marker.key == other.key for other in markers):
                 raise ShorthandError(
-                    codes.SHORTHAND_MARKER_DUPLICATE,
+                    ComponentCodes.SHORTHAND_MARKER_DUPLICATE,
                     f"has the marker {marker.key} twice; the second marker begins at column {marker.column}",
                 )
             markers.append(marker)
@@ -220,9 +223,11 @@ class _MarkerParser:
             self.position += 1
         key = self.text[start : self.position]
         if not self.text.startswith("=", self.position):
-            raise ShorthandError(codes.SHORTHAND_MARKER_NO_VALUE, _describe_missing_value(key, start + 1))
+            raise ShorthandError(ComponentCodes.SHORTHAND_MARKER_NO_VALUE, _describe_missing_value(key, start + 1))
         if not key:
-            raise ShorthandError(codes.SHORTHAND_SYNTAX, f"has a value without a marker name at column {start + 1}")
+            raise ShorthandError(
+                ComponentCodes.SHORTHAND_SYNTAX, f"has a value without a marker name at column {start + 1}"
+            )
         self.position += 1
         return Marker(key, self._read_value(), start + 1)
 
@@ -244,7 +249,7 @@ class _MarkerParser:
     def _skip_quoted(self) -> None:
         start, self.position = self.position, _find_end_of_quote(self.text, self.position)
         if not self.position:
-            raise ShorthandError(codes.SHORTHAND_SYNTAX, f"has an unclosed quote at column {start + 1}")
+            raise ShorthandError(ComponentCodes.SHORTHAND_SYNTAX, f"has an unclosed quote at column {start + 1}")
 
     def _skip_bracketed(self) -> None:
         start, closing = self.position, [_BRACKETS[self.text[self.position]]]
@@ -252,7 +257,7 @@ class _MarkerParser:
         while closing:
             if self.position >= len(self.text):
                 raise ShorthandError(
-                    codes.SHORTHAND_SYNTAX,
+                    ComponentCodes.SHORTHAND_SYNTAX,
                     f"has {self.text[start]} without {closing[0]} at column {start + 1};"
                     " put the value in double quotes",
                 )

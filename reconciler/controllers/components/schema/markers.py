@@ -11,7 +11,7 @@ from typing import Any
 
 import re2
 
-from reconciler.controllers.components import codes
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.schema.field_expressions import (
     MAX_SCHEMA_DEPTH,
     Marker,
@@ -138,17 +138,19 @@ def _find_rule(marker: Marker, schema: Schema) -> _MarkerRule | None:
     if marker.key.startswith(_IGNORED_PREFIXES) or marker.key == "required":
         return None
     if marker.key == "immutable":
-        raise ShorthandError(codes.FEATURE_NOT_SUPPORTED, f"{marker.message_prefix}, which is not supported")
+        raise ShorthandError(ComponentCodes.FEATURE_NOT_SUPPORTED, f"{marker.message_prefix}, which is not supported")
     rule = _MARKER_RULES.get(marker.key)
     if rule is None:
         allowed = (*_MARKER_RULES, "required")
         matches = get_close_matches(marker.key, allowed, 1)
         hint = f"; did you mean {matches[0]}?" if matches else f"; allowed: {', '.join(sorted(allowed))}"
-        raise ShorthandError(codes.SHORTHAND_UNKNOWN_MARKER, f"{marker.message_prefix}, which is unknown{hint}")
+        raise ShorthandError(
+            ComponentCodes.SHORTHAND_UNKNOWN_MARKER, f"{marker.message_prefix}, which is unknown{hint}"
+        )
     if rule.kinds and schema["type"] not in rule.kinds:
         types = " or ".join(rule.kinds)
         message = f"{marker.message_prefix}, which applies to {types} only, not to {schema['type']}"
-        raise ShorthandError(codes.SHORTHAND_MARKER_TYPE, message)
+        raise ShorthandError(ComponentCodes.SHORTHAND_MARKER_TYPE, message)
     return rule
 
 
@@ -159,18 +161,20 @@ def _read_value(marker: Marker, read_value: _ValueReader, schema: Schema) -> Any
         text = unquote(marker.value)
         if text is None:
             raise ShorthandError(
-                codes.SHORTHAND_SYNTAX, f"{marker.message_prefix}, which has text after the closing quote"
+                ComponentCodes.SHORTHAND_SYNTAX, f"{marker.message_prefix}, which has text after the closing quote"
             )
         return read_value(text, schema)
     except _ValueError as error:
-        raise ShorthandError(codes.SHORTHAND_VALUE, f"{marker.message_prefix}, which must be {error}") from None
+        raise ShorthandError(
+            ComponentCodes.SHORTHAND_VALUE, f"{marker.message_prefix}, which must be {error}"
+        ) from None
 
 
 def _check_exclusive_limits(schema: Schema) -> None:
     for exclusive, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if exclusive in schema and limit not in schema:
             raise ShorthandError(
-                codes.SHORTHAND_MARKER_TYPE, f"has the marker {exclusive}, which requires the marker {limit}"
+                ComponentCodes.SHORTHAND_MARKER_TYPE, f"has the marker {exclusive}, which requires the marker {limit}"
             )
 
 

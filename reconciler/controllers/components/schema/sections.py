@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from reconciler.controllers.components import codes
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding
 from reconciler.controllers.components.schema.openapi import Schema, build_object_schema, sort_keywords
 from reconciler.controllers.components.schema.shorthand import ShorthandReader
@@ -48,7 +48,7 @@ def _merge_field(
     if "properties" in parameter and "properties" in env_override:
         return _merge_objects(parameter, env_override, path, findings)
     message = f"{format_path(path)} is also declared in parameters; a field must be in one section only"
-    findings.append(FieldFinding(codes.SCHEMA_FIELD_COLLISION, path, message))
+    findings.append(FieldFinding(ComponentCodes.SCHEMA_FIELD_COLLISION, path, message))
     return parameter
 
 
@@ -69,7 +69,7 @@ def _merge_default(
     for error in errors:
         problem = "has a default that is not valid after it is merged with the default in parameters"
         message = f"{format_path(path)} {problem}: {error.message}"
-        findings.append(FieldFinding(codes.SHORTHAND_DEFAULT_INVALID, path, message))
+        findings.append(FieldFinding(ComponentCodes.SHORTHAND_DEFAULT_INVALID, path, message))
     return result
 
 
@@ -125,7 +125,9 @@ def _get_mapping(value: Any) -> Mapping[Any, Any]:
 def _check_structure(data: Any, path: DataPath) -> Iterator[FieldFinding]:
     if data is not None and not isinstance(data, Mapping):
         yield FieldFinding(
-            codes.SHORTHAND_FIELD_TYPE, path, f"{format_path(path)} must be a mapping, not {describe_value(data)}"
+            ComponentCodes.SHORTHAND_FIELD_TYPE,
+            path,
+            f"{format_path(path)} must be a mapping, not {describe_value(data)}",
         )
         return
     for name, value in (data or {}).items():
@@ -133,14 +135,14 @@ def _check_structure(data: Any, path: DataPath) -> Iterator[FieldFinding]:
         if name == _REQUIRED:
             if not isinstance(value, bool):
                 message = f"{format_path(field_path)} must be true or false, not {describe_value(value)}"
-                yield FieldFinding(codes.SHORTHAND_FIELD_TYPE, field_path, message)
+                yield FieldFinding(ComponentCodes.SHORTHAND_FIELD_TYPE, field_path, message)
         elif name in _KNOWN_FIELDS:
             if value is not None and not isinstance(value, Mapping):
                 message = f"{format_path(field_path)} must be a mapping of names to types, not {describe_value(value)}"
-                yield FieldFinding(codes.SHORTHAND_FIELD_TYPE, field_path, message)
+                yield FieldFinding(ComponentCodes.SHORTHAND_FIELD_TYPE, field_path, message)
         elif not str(name).startswith(EXTENSION_PREFIX):
             yield FieldFinding(
-                codes.UNKNOWN_FIELD,
+                ComponentCodes.UNKNOWN_FIELD,
                 field_path,
                 f"{format_path(field_path)} is unknown; {_describe_allowed(str(name))}",
             )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
-from reconciler.controllers.components import codes
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding
 from reconciler.controllers.components.schema.field_expressions import (
     BUILT_IN_TYPES,
@@ -83,7 +83,7 @@ class ShorthandReader:
         try:
             if _DEFAULT_KEY in data:
                 self._add_finding(
-                    codes.SHORTHAND_FIELD_TYPE,
+                    ComponentCodes.SHORTHAND_FIELD_TYPE,
                     (*path, _DEFAULT_KEY),
                     "is not allowed here; only objects inside parameters or envOverrides can have $default",
                 )
@@ -96,7 +96,7 @@ class ShorthandReader:
         for name in self.types:
             position = _Position((*self.types_path, name), chain=(name,))
             if not is_field_name(name) or name in BUILT_IN_TYPES:
-                self._add_finding(codes.SHORTHAND_FIELD_TYPE, position.path, _describe_bad_type_name(name))
+                self._add_finding(ComponentCodes.SHORTHAND_FIELD_TYPE, position.path, _describe_bad_type_name(name))
             else:
                 with suppress(_InvalidSchemaError):
                     self._read_value(self.types[name], position)
@@ -126,16 +126,18 @@ class ShorthandReader:
     def _read_field(self, key: Any, value: Any, parent: _Position) -> tuple[Schema, bool]:
         position = parent.enter_field(str(key))
         if not is_field_name(key):
-            raise self._build_error(codes.SHORTHAND_FIELD_TYPE, position.path, _describe_bad_name(key))
+            raise self._build_error(ComponentCodes.SHORTHAND_FIELD_TYPE, position.path, _describe_bad_name(key))
         if "-" in key:
             message = f'can only be accessed as spec["{key}"] in expressions; prefer a name without "-"'
-            self._add_finding(codes.SHORTHAND_NAME_HYPHEN, position.path, message)
+            self._add_finding(ComponentCodes.SHORTHAND_NAME_HYPHEN, position.path, message)
         schema, required_marker = self._read_value(value, position)
         if has_implied_default(schema):
             schema = sort_keywords(schema | {"default": {}})
         if required_marker and "default" in schema:
             self._add_finding(
-                codes.REQUIRED_WITH_DEFAULT, position.path, "is required and has a default, so it is never missing"
+                ComponentCodes.REQUIRED_WITH_DEFAULT,
+                position.path,
+                "is required and has a default, so it is never missing",
             )
         if required_marker is None:
             return schema, self.required_by_default and "default" not in schema
@@ -147,12 +149,14 @@ class ShorthandReader:
             return self._read_line(value, position)
         if isinstance(value, Mapping):
             return self._read_object(value, position), None
-        raise self._build_error(codes.SHORTHAND_FIELD_TYPE, position.path, _describe_wrong_value(value))
+        raise self._build_error(ComponentCodes.SHORTHAND_FIELD_TYPE, position.path, _describe_wrong_value(value))
 
     def _read_line(self, text: str, position: _Position) -> tuple[Schema, bool | None]:
         with self._convert_errors(position):
             if len(text) > _MAX_EXPRESSION_LENGTH:
-                raise ShorthandError(codes.SCHEMA_TOO_LARGE, f"must have at most {_MAX_EXPRESSION_LENGTH} characters")
+                raise ShorthandError(
+                    ComponentCodes.SCHEMA_TOO_LARGE, f"must have at most {_MAX_EXPRESSION_LENGTH} characters"
+                )
             expression = parse_field_expression(text)
             schema = self._build_type_schema(parse_field_type(expression.type, expression.column), position)
             return self._apply_markers(schema, expression, position), read_required_marker(expression.markers)
@@ -182,7 +186,7 @@ class ShorthandReader:
         if name in position.chain:
             raise self._build_cycle_error(position.chain[position.chain.index(name) :])
         if name not in self.types or name in BUILT_IN_TYPES:
-            raise ShorthandError(codes.SHORTHAND_UNKNOWN_TYPE, self._describe_unknown_type(name))
+            raise ShorthandError(ComponentCodes.SHORTHAND_UNKNOWN_TYPE, self._describe_unknown_type(name))
         inside = _Position((*self.types_path, name), position.depth + 1, (*position.chain, name))
         return self._read_value(self.types[name], inside)[0]
 
@@ -194,7 +198,7 @@ class ShorthandReader:
         first = chain.index(min(chain))
         names = (*chain[first:], *chain[:first], chain[first])
         return self._build_error(
-            codes.SHORTHAND_TYPE_CYCLE, (*self.types_path, names[0]), f"contains itself: {' → '.join(names)}"
+            ComponentCodes.SHORTHAND_TYPE_CYCLE, (*self.types_path, names[0]), f"contains itself: {' → '.join(names)}"
         )
 
     def _set_own_default(self, schema: Schema, declared: Any, position: _Position) -> Schema:
@@ -206,12 +210,12 @@ class ShorthandReader:
                 value = parse_json(declared)
             except ValueError as error:
                 raise self._build_error(
-                    codes.SHORTHAND_VALUE, position.path, f"must be a mapping or valid JSON: {error}"
+                    ComponentCodes.SHORTHAND_VALUE, position.path, f"must be a mapping or valid JSON: {error}"
                 ) from None
         if not isinstance(value, Mapping) or is_too_deep(value):
             requirement = f"a mapping of at most {MAX_SCHEMA_DEPTH} levels, or its JSON text"
             raise self._build_error(
-                codes.SHORTHAND_VALUE, position.path, f"must be {requirement}, not {describe_value(value)}"
+                ComponentCodes.SHORTHAND_VALUE, position.path, f"must be {requirement}, not {describe_value(value)}"
             )
         result = sort_keywords(schema | {"default": value})
         self._check_default(result, position)
@@ -221,7 +225,7 @@ class ShorthandReader:
         default_errors = validate_default(schema)
         for error in default_errors:
             self._add_finding(
-                codes.SHORTHAND_DEFAULT_INVALID, position.path, f"has an invalid default: {error.message}"
+                ComponentCodes.SHORTHAND_DEFAULT_INVALID, position.path, f"has an invalid default: {error.message}"
             )
         if default_errors:
             raise _InvalidSchemaError
@@ -230,11 +234,13 @@ class ShorthandReader:
         self.remaining_fields -= 1
         if self.remaining_fields < 0:
             raise self._build_error(
-                codes.SCHEMA_TOO_LARGE, self.types_path[:-1], f"must have at most {_MAX_FIELDS} fields in total"
+                ComponentCodes.SCHEMA_TOO_LARGE,
+                self.types_path[:-1],
+                f"must have at most {_MAX_FIELDS} fields in total",
             )
         if position.depth > MAX_SCHEMA_DEPTH:
             raise self._build_error(
-                codes.SCHEMA_TOO_LARGE, position.path, f"must be at most {MAX_SCHEMA_DEPTH} levels deep"
+                ComponentCodes.SCHEMA_TOO_LARGE, position.path, f"must be at most {MAX_SCHEMA_DEPTH} levels deep"
             )
 
     @contextmanager

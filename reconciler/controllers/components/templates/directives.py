@@ -8,13 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from reconciler.cel import OMIT, CelEnvironment, CelProgram, ExpressionBudget, ExpressionError
-from reconciler.controllers.components.codes import (
-    CEL_CODES,
-    CONDITION_TYPE,
-    FOR_EACH_TYPE,
-    LOOP_VAR_RESERVED,
-    VALIDATION_RULE_FAILED,
-)
+from reconciler.cel.errors import CelCodes
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError
 from reconciler.controllers.components.template_syntax import render_literal
 from reconciler.controllers.components.templates.expressions import charge_budget, evaluate_expression
@@ -82,7 +77,7 @@ def _can_be_bool(template: CompiledTemplate) -> bool:
 def _build_type_finding(path: DataPath, value: Any) -> FieldFinding:
     text = "omit()" if value is OMIT else describe_value(value)
     return FieldFinding(
-        CONDITION_TYPE,
+        ComponentCodes.CONDITION_TYPE,
         path,
         f"{format_path(path)} must be true, false, or an expression that returns one of them, not {text}",
     )
@@ -171,11 +166,11 @@ def _check_variable_name(name: Any, path: DataPath) -> tuple[FieldFinding, ...]:
     if isinstance(name, str) and name in RESERVED_VARIABLES:
         reserved = ", ".join(sorted(RESERVED_VARIABLES))
         message = f"{format_path(path)} must not be a reserved name, but is {quote_value(name)}; reserved: {reserved}"
-        return (FieldFinding(LOOP_VAR_RESERVED, path, message),)
+        return (FieldFinding(ComponentCodes.LOOP_VAR_RESERVED, path, message),)
     if not isinstance(name, str) or not _is_valid_name(name):
         requirement = "must be a name of letters, digits and _ that CEL does not reserve"
         message = f"{format_path(path)} {requirement}, not {quote_value(name)}"
-        return (FieldFinding(CEL_CODES["CelSyntax"], path, message),)
+        return (FieldFinding(CelCodes.CEL_SYNTAX, path, message),)
     return ()
 
 
@@ -198,7 +193,7 @@ def _can_have_items(template: CompiledTemplate) -> bool:
 def _build_items_finding(path: DataPath, value: Any) -> FieldFinding:
     text = "omit()" if value is OMIT else describe_value(value)
     return FieldFinding(
-        FOR_EACH_TYPE,
+        ComponentCodes.FOR_EACH_TYPE,
         path,
         f"{format_path(path)} must be a list, a map, or an expression that returns one of them, not {text}",
     )
@@ -242,7 +237,7 @@ class CompiledRule:
         name = f" {self.name}" if self.name else ""
         message = self._render_message(bindings, budget) or f"{quote_value(self.program.text)} must be true"
         return FieldFinding(
-            VALIDATION_RULE_FAILED,
+            ComponentCodes.VALIDATION_RULE_FAILED,
             self.path,
             f"{format_path(self.path)}: the rule{name} is not met: {message}{details}",
         )

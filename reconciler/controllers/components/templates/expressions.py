@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconciler.cel import OMIT, BudgetExceededError, CelOptional, CelProgram, ExpressionBudget, ExpressionError, Uint
-from reconciler.controllers.components.codes import CEL_CODES, TEMPLATE_KEY_TYPE, TEMPLATE_NESTED, TEMPLATE_UNTERMINATED
+from reconciler.cel.errors import CelCodes
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError
 from reconciler.controllers.components.template_syntax import EXPRESSION_START
 from reconciler.krm.field_text import format_path, quote_value
@@ -86,16 +87,12 @@ def _find_end_of_string(text: str, opening: str, start: int) -> int:
 
 def _build_nested_finding(text: str, path: DataPath) -> FieldFinding:
     message = f"{format_path(path)} must not contain ${{ inside an expression: {quote_value(text)}"
-    return FieldFinding(TEMPLATE_NESTED, path, message)
+    return FieldFinding(ComponentCodes.TEMPLATE_NESTED, path, message)
 
 
 def _build_unterminated_finding(text: str, path: DataPath) -> FieldFinding:
     message = f"{format_path(path)} must close every ${{ with }}; braces in quotes are ignored: {quote_value(text)}"
-    return FieldFinding(TEMPLATE_UNTERMINATED, path, message)
-
-
-_BUDGET_CODE = CEL_CODES["CelBudget"]
-_CONVERSION_CODE = CEL_CODES["CelConversion"]
+    return FieldFinding(ComponentCodes.TEMPLATE_UNTERMINATED, path, message)
 
 
 class ResultConversionError(ValueError):
@@ -117,8 +114,8 @@ def evaluate_expression(
     try:
         return convert_to_data(program.evaluate(bindings, budget))
     except ExpressionError as error:
-        hint = "; the limit applies to the whole render" if error.code == _BUDGET_CODE.name else ""
-        raise _build_evaluation_error(CEL_CODES[error.code], program, path, f"{error}{hint}") from None
+        hint = "; the limit applies to the whole render" if error.code == CelCodes.CEL_BUDGET.name else ""
+        raise _build_evaluation_error(CelCodes.by_name[error.code], program, path, f"{error}{hint}") from None
     except ResultConversionError as error:
         raise _build_evaluation_error(error.code, program, path, str(error)) from None
 
@@ -139,7 +136,7 @@ def charge_budget(budget: ExpressionBudget, steps: int, size: int, path: DataPat
         budget.allocate(size)
     except BudgetExceededError as error:
         message = f"{format_path(path)} exceeds the budget of the render: {error.message}"
-        raise FieldFindingError(FieldFinding(_BUDGET_CODE, path, message)) from None
+        raise FieldFindingError(FieldFinding(CelCodes.CEL_BUDGET, path, message)) from None
 
 
 def convert_to_data(value: Any) -> Any:
@@ -171,14 +168,16 @@ def _convert_key(key: Any) -> str:
     if isinstance(key, str):
         return key
     raise ResultConversionError(
-        TEMPLATE_KEY_TYPE, f"the keys of a map must be strings, not {quote_value(key)}; use string()"
+        ComponentCodes.TEMPLATE_KEY_TYPE, f"the keys of a map must be strings, not {quote_value(key)}; use string()"
     )
 
 
 def _build_conversion_error(value: Any) -> ResultConversionError:
     if isinstance(value, float):
-        return ResultConversionError(_CONVERSION_CODE, "the result must be a finite number")
+        return ResultConversionError(CelCodes.CEL_CONVERSION, "the result must be a finite number")
     if isinstance(value, CelOptional):
-        return ResultConversionError(_CONVERSION_CODE, "the result must not be an optional value; append .orValue(…)")
+        return ResultConversionError(
+            CelCodes.CEL_CONVERSION, "the result must not be an optional value; append .orValue(…)"
+        )
     message = "the result must be a YAML value, not bytes, a timestamp, a duration or a type; use string()"
-    return ResultConversionError(_CONVERSION_CODE, message)
+    return ResultConversionError(CelCodes.CEL_CONVERSION, message)

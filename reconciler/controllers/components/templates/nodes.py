@@ -7,12 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from reconciler.cel import OMIT, CelProgram, ExpressionBudget
-from reconciler.controllers.components.codes import (
-    TEMPLATE_DUPLICATE_KEY,
-    TEMPLATE_KEY_TYPE,
-    TEMPLATE_NULL_IN_TEXT,
-    TEMPLATE_OMIT_IN_TEXT,
-)
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError
 from reconciler.controllers.components.template_syntax import render_literal
 from reconciler.controllers.components.templates.expressions import charge_budget, evaluate_expression
@@ -113,10 +108,12 @@ class InterpolatedNode:
     def _evaluate_to_text(self, program: CelProgram, state: RenderState) -> str:
         value = evaluate_expression(program, state.bindings, state.budget, self.path)
         if value is None:
-            raise self._build_result_error(TEMPLATE_NULL_IN_TEXT, program, "null", 'use "" for empty text')
+            raise self._build_result_error(
+                ComponentCodes.TEMPLATE_NULL_IN_TEXT, program, "null", 'use "" for empty text'
+            )
         if value is OMIT:
             raise self._build_result_error(
-                TEMPLATE_OMIT_IN_TEXT, program, "omit()", "omit() can only remove a complete value"
+                ComponentCodes.TEMPLATE_OMIT_IN_TEXT, program, "omit()", "omit() can only remove a complete value"
             )
         return render_literal(value)
 
@@ -155,7 +152,7 @@ class TemplateMapNode:
                 message = (
                     f"{format_path(entry.path)} must not have the key {quote_value(key)}, which an earlier entry has"
                 )
-                raise FieldFindingError(FieldFinding(TEMPLATE_DUPLICATE_KEY, entry.path, message))
+                raise FieldFindingError(FieldFinding(ComponentCodes.TEMPLATE_DUPLICATE_KEY, entry.path, message))
             result[key] = value
             if state.origins is not None and not isinstance(entry.key, str):
                 # Record the origin of the key only if the value has no origin.
@@ -187,7 +184,7 @@ def _render_key(
         return key
     result = "omit()" if key is OMIT else describe_value(key)
     message = f"{format_path(entry.path)} must have a string as key, but its expression returns {result}; use string()"
-    raise FieldFindingError(FieldFinding(TEMPLATE_KEY_TYPE, entry.path, message))
+    raise FieldFindingError(FieldFinding(ComponentCodes.TEMPLATE_KEY_TYPE, entry.path, message))
 
 
 def _copy_data(value: Any) -> Any:

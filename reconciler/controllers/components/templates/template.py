@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import Any, Final
 
 from reconciler.cel import CelEnvironment, CelProgram, ExpressionBudget, ExpressionError, ExpressionLimits
-from reconciler.controllers.components.codes import CEL_CODES, TEMPLATE_KEY_TYPE
+from reconciler.cel.errors import CelCodes
+from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError
 from reconciler.controllers.components.template_syntax import EXPRESSION_START
 from reconciler.controllers.components.templates.expressions import EmbeddedExpression, charge_budget, split_expressions
@@ -187,7 +188,7 @@ def compile_expression(text: str, path: DataPath, scope: TemplateScope) -> CelPr
     except ExpressionError as error:
         reason = f"{error}{_build_hint(error)}"
         message = f"{format_path(path)} has the expression {quote_value(text)}, which is not valid: {reason}"
-        raise FieldFindingError(FieldFinding(CEL_CODES[error.code], path, message)) from None
+        raise FieldFindingError(FieldFinding(CelCodes.by_name[error.code], path, message)) from None
 
 
 def _build_hint(error: ExpressionError) -> str:
@@ -239,7 +240,7 @@ class _Compiler:
         node = self.compile_node(value, path, depth)
         if not isinstance(key, str):
             message = f"{format_path(path)} must have a string as key, not {quote_value(key)}; put the key in quotes"
-            self.findings.append(FieldFinding(TEMPLATE_KEY_TYPE, path, message))
+            self.findings.append(FieldFinding(ComponentCodes.TEMPLATE_KEY_TYPE, path, message))
             return TemplateMapEntry(path, str(key), node)
         key_node = self._compile_text(key, path)
         return TemplateMapEntry(path, key if isinstance(key_node, StaticNode) else key_node, node)
@@ -271,12 +272,12 @@ class _Compiler:
             return piece.text
         if self.expressions > MAX_EXPRESSIONS:
             message = f"{format_path(path)} exceeds the limit of {MAX_EXPRESSIONS} expressions in a template"
-            raise FieldFindingError(FieldFinding(CEL_CODES["CelBudget"], path, message))
+            raise FieldFindingError(FieldFinding(CelCodes.CEL_BUDGET, path, message))
         program = compile_expression(piece.text, path, self.scope)
         self.names |= program.names
         return program
 
     def _reject_depth(self, path: DataPath) -> StaticNode:
         message = f"{format_path(path)} must not be nested more than {MAX_TEMPLATE_DEPTH} levels deep"
-        self.findings.append(FieldFinding(CEL_CODES["CelTooDeep"], path, message))
+        self.findings.append(FieldFinding(CelCodes.CEL_TOO_DEEP, path, message))
         return StaticNode(None)

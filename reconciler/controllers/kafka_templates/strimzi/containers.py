@@ -6,21 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reconciler.controllers.codes import DUPLICATE_ENV_NAME
-from reconciler.controllers.kafka_templates.codes import (
-    DUPLICATE_MOUNT_PATH,
-    DUPLICATE_VOLUME_NAME,
-    ENV_NAME_RESERVED,
-    ENV_WITHOUT_VALUE,
-    FORBIDDEN_MOUNT_PATH,
-    INVALID_ENV_SOURCE,
-    INVALID_TEMPLATE_TYPE,
-    INVALID_VOLUME_NAME,
-    INVALID_VOLUME_SOURCE,
-    LITERAL_SECRET_SUSPECTED,
-    MOUNT_WITHOUT_VOLUME,
-    SECURITY_CONTEXT_REPLACED,
-)
+from reconciler.controllers.codes import ControllerCodes
+from reconciler.controllers.kafka_templates.codes import TemplateCodes
 from reconciler.controllers.kafka_templates.model import StrimziOperator, TemplateRemark
 from reconciler.controllers.kafka_templates.strimzi.pool import NodePool, as_mapping
 from reconciler.krm.field_text import quote_value
@@ -75,7 +62,7 @@ def check_volumes(pod: Any, pool: NodePool) -> Iterator[TemplateRemark]:
                 message = (
                     f"must have exactly one of {', '.join(sources)}, not {' and '.join(present_sources) or 'none'}"
                 )
-                yield TemplateRemark(INVALID_VOLUME_SOURCE, message, "pod", path)
+                yield TemplateRemark(TemplateCodes.INVALID_VOLUME_SOURCE, message, "pod", path)
 
 
 def check_mounts(name: str, container: Any, pod: Any, pool: NodePool) -> Iterator[TemplateRemark]:
@@ -89,11 +76,11 @@ def check_mounts(name: str, container: Any, pod: Any, pool: NodePool) -> Iterato
         path: DataPath = ("volumeMounts", number)
         if mount.get("name") not in volume_names:
             message = f"mounts {quote_value(mount.get('name'))}, which is not a volume of the effective pod template"
-            yield TemplateRemark(MOUNT_WITHOUT_VOLUME, message, name, (*path, "name"))
+            yield TemplateRemark(TemplateCodes.MOUNT_WITHOUT_VOLUME, message, name, (*path, "name"))
         mount_path = mount.get("mountPath")
         if isinstance(mount_path, str) and mount_path in paths:
             yield TemplateRemark(
-                DUPLICATE_MOUNT_PATH,
+                TemplateCodes.DUPLICATE_MOUNT_PATH,
                 f"must be unique: another volume is mounted at {quote_value(mount_path)}",
                 name,
                 (*path, "mountPath"),
@@ -110,22 +97,27 @@ def _list_operator_volumes(pool: NodePool) -> tuple[str, ...]:
 def _check_volume_name(name: Any, path: DataPath, owners: Mapping[str, str]) -> Iterator[TemplateRemark]:
     if not isinstance(name, str) or not _VOLUME_NAME.fullmatch(name) or len(name) > _MAX_NAME_LENGTH:
         allowed = f"two to {_MAX_NAME_LENGTH} letters, digits, -, _ and ., with a letter or digit at each end"
-        yield TemplateRemark(INVALID_VOLUME_NAME, f"must be {allowed}, not {quote_value(name)}", "pod", (*path, "name"))
+        yield TemplateRemark(
+            TemplateCodes.INVALID_VOLUME_NAME, f"must be {allowed}, not {quote_value(name)}", "pod", (*path, "name")
+        )
     elif name in owners:
         message = f"must be unique: {owners[name]} already has a volume {name}"
-        yield TemplateRemark(DUPLICATE_VOLUME_NAME, message, "pod", (*path, "name"))
+        yield TemplateRemark(TemplateCodes.DUPLICATE_VOLUME_NAME, message, "pod", (*path, "name"))
 
 
 def _check_mount_path(mount_path: Any, name: str, path: DataPath) -> Iterator[TemplateRemark]:
     if not isinstance(mount_path, str) or not mount_path.startswith(_MOUNT_FOLDER):
         yield TemplateRemark(
-            FORBIDDEN_MOUNT_PATH, f"must be a path below {_MOUNT_FOLDER}, not {quote_value(mount_path)}", name, path
+            TemplateCodes.FORBIDDEN_MOUNT_PATH,
+            f"must be a path below {_MOUNT_FOLDER}, not {quote_value(mount_path)}",
+            name,
+            path,
         )
     elif mount_path.removeprefix(_MOUNT_FOLDER)[:1] not in ("", "/"):
         message = (
             f"should be below {_MOUNT_FOLDER}/, not {mount_path}; the operator checks only the prefix {_MOUNT_FOLDER}"
         )
-        yield TemplateRemark(FORBIDDEN_MOUNT_PATH, message, name, path, is_warning=True)
+        yield TemplateRemark(TemplateCodes.FORBIDDEN_MOUNT_PATH, message, name, path, is_warning=True)
 
 
 def build_effective_env(name: str, container: Any, pool: NodePool) -> list[dict[str, Any]]:
@@ -147,14 +139,14 @@ def check_container(name: str, container: Any, pool: NodePool, operator: Strimzi
         yield from _check_env_name(name, variable, number, pool)
         if variable.get("name") in names:
             message = f"{quote_value(variable.get('name'))} is set twice; the last value applies"
-            yield TemplateRemark(DUPLICATE_ENV_NAME, message, name, ("env", number, "name"))
+            yield TemplateRemark(ControllerCodes.DUPLICATE_ENV_NAME, message, name, ("env", number, "name"))
         names.append(variable.get("name"))
     if operator.is_restricted and as_mapping(container).get("securityContext") is not None:
         message = (
             "replaces the complete security context of the restricted profile, including fields that the template"
             " does not set"
         )
-        yield TemplateRemark(SECURITY_CONTEXT_REPLACED, message, name, ("securityContext",))
+        yield TemplateRemark(TemplateCodes.SECURITY_CONTEXT_REPLACED, message, name, ("securityContext",))
 
 
 def _check_env(variable: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
@@ -162,18 +154,21 @@ def _check_env(variable: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
     references = [key for key in _REFERENCES if as_mapping(source).get(key) is not None]
     quoted_name = quote_value(variable.get("name"))
     if not isinstance(variable.get("name"), str) or not variable["name"]:
-        yield INVALID_TEMPLATE_TYPE, f"must have a name that is a string, not {quoted_name}"
+        yield TemplateCodes.INVALID_TEMPLATE_TYPE, f"must have a name that is a string, not {quoted_name}"
     if value is not None and not isinstance(value, str):
         yield (
-            INVALID_TEMPLATE_TYPE,
+            TemplateCodes.INVALID_TEMPLATE_TYPE,
             f"the value of {quoted_name} must be a string, not {type(value).__name__}: quote it",
         )
     if value is not None and source is not None:
-        yield INVALID_ENV_SOURCE, f"{quoted_name} must have a value or a valueFrom, not both"
+        yield TemplateCodes.INVALID_ENV_SOURCE, f"{quoted_name} must have a value or a valueFrom, not both"
     if len(references) > 1:
-        yield INVALID_ENV_SOURCE, f"{quoted_name} must come from one of {' and '.join(references)}, not both"
+        yield (
+            TemplateCodes.INVALID_ENV_SOURCE,
+            f"{quoted_name} must come from one of {' and '.join(references)}, not both",
+        )
     if not _has_value(variable):
-        yield ENV_WITHOUT_VALUE, f"{quoted_name} has no value, and the operator ignores it"
+        yield TemplateCodes.ENV_WITHOUT_VALUE, f"{quoted_name} has no value, and the operator ignores it"
 
 
 def _check_env_name(
@@ -183,14 +178,14 @@ def _check_env_name(
     if name in always or name in sometimes:
         behavior = "sets it, so that" if name in always else "may set it, in which case"
         yield TemplateRemark(
-            ENV_NAME_RESERVED,
+            TemplateCodes.ENV_NAME_RESERVED,
             f"{name}: the operator {behavior} the value here is ignored",
             container,
             ("env", number, "name"),
         )
     if name not in always and _is_secret_suspected(variable):
         message = f"{name} looks like a secret: use valueFrom with a Secret"
-        yield TemplateRemark(LITERAL_SECRET_SUSPECTED, message, container, ("env", number))
+        yield TemplateRemark(TemplateCodes.LITERAL_SECRET_SUSPECTED, message, container, ("env", number))
 
 
 def _list_reserved_names(container: str, pool: NodePool) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reconciler.controllers.kafka_templates.codes import POOL_WITHOUT_ROLE, TEMPLATE_WITHOUT_EFFECT
+from reconciler.controllers.kafka_templates.codes import TemplateCodes
 from reconciler.controllers.kafka_templates.merge import merge_templates
 from reconciler.controllers.kafka_templates.model import (
     OperatorObjects,
@@ -94,7 +94,9 @@ def _check_template(
     for name, value in template.items():
         yield from check_template_fields(name, value)
         if name in idle:
-            yield TemplateRemark(TEMPLATE_WITHOUT_EFFECT, f"{name} has no effect: it needs {idle[name]}", name)
+            yield TemplateRemark(
+                TemplateCodes.TEMPLATE_WITHOUT_EFFECT, f"{name} has no effect: it needs {idle[name]}", name
+            )
             continue
         if name in METADATA_FILTERS:
             yield from check_metadata(name, value.get("metadata"))
@@ -109,7 +111,9 @@ def _check_roles(resource: PackageResource) -> Iterator[TemplateRemark]:
     roles = get_value(resource.data, ("spec", "roles"))
     if not isinstance(roles, list) or not roles or any(role not in ROLES for role in roles):
         value = "" if roles is ABSENT else f", not {quote_value(roles)}"
-        yield TemplateRemark(POOL_WITHOUT_ROLE, f"must have {' or '.join(ROLES)} or both{value}", "", ("spec", "roles"))
+        yield TemplateRemark(
+            TemplateCodes.POOL_WITHOUT_ROLE, f"must have {' or '.join(ROLES)} or both{value}", "", ("spec", "roles")
+        )
 
 
 def _find_idle_properties(pool: NodePool) -> Mapping[str, str]:

@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from reconciler.controllers.codes import DEPRECATED
-from reconciler.controllers.kafka_templates.codes import (
-    COMPONENT_NAME_COLLISION,
-    NO_BROKER_POOL,
-    NO_CONTROLLER_POOL,
-    NO_USABLE_POOL,
-)
+from reconciler.controllers.codes import ControllerCodes
+from reconciler.controllers.kafka_templates.codes import TemplateCodes
 from reconciler.controllers.kafka_templates.model import TemplateResource
 from reconciler.controllers.kafka_templates.strimzi.pool import BROKER, CONTROLLER, read_roles
 from reconciler.controllers.nested_values import get_value
@@ -21,7 +16,10 @@ from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.objects import ObjectKey
 from reconciler.packages.package import PackageResource
 
-_REQUIRED_ROLES: tuple[tuple[str, FindingCode], ...] = ((CONTROLLER, NO_CONTROLLER_POOL), (BROKER, NO_BROKER_POOL))
+_REQUIRED_ROLES: tuple[tuple[str, FindingCode], ...] = (
+    (CONTROLLER, TemplateCodes.NO_CONTROLLER_POOL),
+    (BROKER, TemplateCodes.NO_BROKER_POOL),
+)
 _GROUP: Final = "kafka.strimzi.io"
 _VERSION: Final = "v1"
 _KINDS: Final = ("Kafka", "KafkaNodePool")
@@ -45,7 +43,8 @@ def check_pool_families(
             names = " and ".join(f"{pool} of {kafka}" for kafka, pool in sorted(pairs))
             message = f"objects of {names} would have the same names, which start with {name}"
             yield from (
-                (pool, ResourceIssue(COMPONENT_NAME_COLLISION, message, ("metadata", "name"))) for _, pool in pairs
+                (pool, ResourceIssue(TemplateCodes.COMPONENT_NAME_COLLISION, message, ("metadata", "name")))
+                for _, pool in pairs
             )
 
 
@@ -55,7 +54,7 @@ def _check_kafka(kafka: PackageResource, pools: list[PackageResource]) -> Iterat
         # A v1beta2 Kafka with `replicas` needs no KafkaNodePools. Therefore, report no error if it has none.
         if pools or not _has_own_nodes(kafka):
             yield ResourceIssue(
-                NO_USABLE_POOL,
+                TemplateCodes.NO_USABLE_POOL,
                 f"{kafka.key} must have a KafkaNodePool with replicas; it has {len(pools)} without replicas",
             )
         return
@@ -85,11 +84,11 @@ def find_deprecated_fields(resource: PackageResource) -> Iterator[ResourceIssue]
         return
     if resource.version != _VERSION:
         message = f"{resource.api_version} is deprecated and removed in Strimzi 1.0; use {_GROUP}/{_VERSION}"
-        yield ResourceIssue(DEPRECATED, message, ("apiVersion",))
+        yield ResourceIssue(ControllerCodes.DEPRECATED, message, ("apiVersion",))
     for field in _POOL_FIELDS if resource.kind == "Kafka" else ():
         path = ("spec", "kafka", field)
         if get_value(resource.data, path) not in (None, ABSENT):
             message = (
                 f"spec.kafka.{field} is deprecated and removed in Strimzi 1.0; use spec.{field} of a KafkaNodePool"
             )
-            yield ResourceIssue(DEPRECATED, message, path)
+            yield ResourceIssue(ControllerCodes.DEPRECATED, message, path)

@@ -7,14 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from reconciler.controllers.kafka_templates.codes import (
-    IGNORED_LABEL,
-    INVALID_TEMPLATE_TYPE,
-    OPERATOR_LABEL_REPLACED,
-    RESERVED_ANNOTATION,
-    RESERVED_LABEL,
-    UNKNOWN_TEMPLATE_FIELD,
-)
+from reconciler.controllers.kafka_templates.codes import TemplateCodes
 from reconciler.controllers.kafka_templates.model import TemplateRemark
 from reconciler.controllers.kafka_templates.strimzi.pool import NodePool, as_mapping, filter_strings
 from reconciler.krm.field_text import quote_value
@@ -91,7 +84,7 @@ def check_pool_labels(pool: NodePool) -> Iterator[TemplateRemark]:
                 f"{key} must be absent: all objects inherit the labels of a KafkaNodePool, and this one is reserved for"
                 " the operator"
             )
-            yield TemplateRemark(RESERVED_LABEL, message, "", ("metadata", "labels", key))
+            yield TemplateRemark(TemplateCodes.RESERVED_LABEL, message, "", ("metadata", "labels", key))
 
 
 def check_metadata_types(name: str, metadata: Any) -> Iterator[TemplateRemark]:
@@ -101,21 +94,24 @@ def check_metadata_types(name: str, metadata: Any) -> Iterator[TemplateRemark]:
         if entries is not None and not isinstance(entries, Mapping):
             path: DataPath = ("metadata", field)
             yield TemplateRemark(
-                INVALID_TEMPLATE_TYPE, f"must be a mapping of strings, not {quote_value(entries)}", name, path
+                TemplateCodes.INVALID_TEMPLATE_TYPE,
+                f"must be a mapping of strings, not {quote_value(entries)}",
+                name,
+                path,
             )
         for key, value in as_mapping(entries).items():
             if not isinstance(value, str):
                 message = f"must be a string, not {quote_value(value)}: quote it"
-                yield TemplateRemark(INVALID_TEMPLATE_TYPE, message, name, ("metadata", field, key))
+                yield TemplateRemark(TemplateCodes.INVALID_TEMPLATE_TYPE, message, name, ("metadata", field, key))
 
 
 def check_metadata(name: str, metadata: Any) -> Iterator[TemplateRemark]:
     """Yield issues about labels and annotations that the operator refuses or drops, or that users should not set."""
     filters, entries = METADATA_FILTERS[name], as_mapping(metadata)
     for key in as_mapping(entries.get("labels")):
-        yield from _check_key(key, filters.labels, RESERVED_LABEL, name, "labels")
+        yield from _check_key(key, filters.labels, TemplateCodes.RESERVED_LABEL, name, "labels")
     for key in as_mapping(entries.get("annotations")):
-        yield from _check_key(key, filters.annotations, RESERVED_ANNOTATION, name, "annotations")
+        yield from _check_key(key, filters.annotations, TemplateCodes.RESERVED_ANNOTATION, name, "annotations")
 
 
 def _check_key(
@@ -141,10 +137,13 @@ def _check_key(
         )
     elif metadata_filter == "filtered" and key.startswith(_KUBERNETES_PREFIX):
         yield TemplateRemark(
-            IGNORED_LABEL, f"{key} has no effect: the operator drops {_KUBERNETES_PREFIX} keys here", name, path
+            TemplateCodes.IGNORED_LABEL,
+            f"{key} has no effect: the operator drops {_KUBERNETES_PREFIX} keys here",
+            name,
+            path,
         )
     elif metadata_filter == "strict" and field == "labels" and key in _OPERATOR_LABELS:
-        yield TemplateRemark(OPERATOR_LABEL_REPLACED, f"{key} replaces the operator's label", name, path)
+        yield TemplateRemark(TemplateCodes.OPERATOR_LABEL_REPLACED, f"{key} replaces the operator's label", name, path)
 
 
 def _is_excluded(key: str) -> bool:
@@ -218,10 +217,10 @@ def check_template_fields(name: str, value: Mapping[str, Any]) -> Iterator[Templ
     for key, field_value in value.items():
         if key not in fields:
             message = f"{key} is unknown and passed on unchanged; known fields are {', '.join(fields)}"
-            yield TemplateRemark(UNKNOWN_TEMPLATE_FIELD, message, name, (key,))
+            yield TemplateRemark(TemplateCodes.UNKNOWN_TEMPLATE_FIELD, message, name, (key,))
         elif field_value is not None and (allowed := fields[key](field_value)):
             yield TemplateRemark(
-                INVALID_TEMPLATE_TYPE, f"must be {allowed}, not {quote_value(field_value)}", name, (key,)
+                TemplateCodes.INVALID_TEMPLATE_TYPE, f"must be {allowed}, not {quote_value(field_value)}", name, (key,)
             )
     if "metadata" in fields:
         yield from check_metadata_types(name, value.get("metadata"))

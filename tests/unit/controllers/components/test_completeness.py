@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.controllers.components.codes import CODES
+from reconciler.controllers.components.codes import ComponentCodes
 
 ROWS = range(1, 57)
 _IN_AN_ID = re.compile(r"(?:^|-)row-(\d+)\b")
@@ -67,6 +67,6 @@ def test_there_are_no_other_edge_cases() -> None:
     assert find_covered_edge_cases() == set(ROWS)
 
 
-@pytest.mark.parametrize("code", sorted(finding_code.name for finding_code in CODES))
+@pytest.mark.parametrize("code", sorted(ComponentCodes.by_name))
 def test_finding_code_has_a_test(code: str) -> None:
     assert code in find_code_candidates()

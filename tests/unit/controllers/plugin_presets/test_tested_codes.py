@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.controllers.codes import SELECTOR_INVALID
-from reconciler.controllers.plugin_presets.codes import CODES
+from reconciler.controllers.codes import ControllerCodes
+from reconciler.controllers.plugin_presets.codes import PluginCodes
 
 
 def parse_modules() -> Iterator[ast.Module]:
@@ -29,6 +29,6 @@ def list_tested_texts() -> frozenset[str]:
     return frozenset(text for module in parse_modules() for text in list_texts(module))
 
 
-@pytest.mark.parametrize("code", sorted({*(finding_code.name for finding_code in CODES), SELECTOR_INVALID.name}))
+@pytest.mark.parametrize("code", sorted({*PluginCodes.by_name, ControllerCodes.SELECTOR_INVALID.name}))
 def test_code_is_tested(code: str) -> None:
     assert code in list_tested_texts()

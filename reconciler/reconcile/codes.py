@@ -1,0 +1,84 @@
+"""Finding codes of a pass, and the finding codes of all packages of the program."""
+
+from __future__ import annotations
+
+from reconciler.catalog.codes import CatalogCodes
+from reconciler.cel.errors import CelCodes
+from reconciler.controllers.codes import ControllerCodes
+from reconciler.controllers.components.codes import ComponentCodes
+from reconciler.controllers.kafka_templates.codes import TemplateCodes
+from reconciler.controllers.override_policies.codes import PolicyCodes
+from reconciler.controllers.package_variants.codes import VariantCodes
+from reconciler.controllers.placement.codes import PlacementCodes
+from reconciler.controllers.plugin_presets.codes import PluginCodes
+from reconciler.krm.findings import CodeTable, CommonCodes, FindingScope, error, info, warning
+from reconciler.packages.codes import PackageCodes
+from reconciler.planning.model.codes import PlanningCodes
+
+PACKAGE = FindingScope.PACKAGE
+DESTINATION = FindingScope.DESTINATION
+CONFIG = FindingScope.CONFIG
+
+
+class PassCodes(CodeTable):
+    """Finding codes about remotes, forges and the branches of this program."""
+
+    APPROVAL_FAILED = warning("The push of an approval by annotation failed. The next pass tries again.", DESTINATION)
+    APPROVAL_HELD = warning(
+        "An annotation approves a draft that has conflicts. The draft waits until a person accepts them.", PACKAGE
+    )
+    APPROVAL_REFUSED = warning(
+        "The host refused the push of an approval by annotation. Merge the draft, or allow the push.", DESTINATION
+    )
+    ENGINE_TOO_OLD = error("A newer version of the reconciler wrote the state. The target is not changed.", DESTINATION)
+    PROPOSAL_BRANCH_TAKEN = warning(
+        "The branch for the proposal cannot be created, because the name of another branch conflicts with it.", CONFIG
+    )
+    PROPOSAL_FAILED = warning("The push of a proposal to the config failed. The next pass tries again.", CONFIG)
+    PROPOSAL_LOST = info(
+        "Another writer moved the proposal branch first. The next pass creates the proposal again.", CONFIG
+    )
+    PROPOSAL_POSTPONED = info(
+        "A proposal to the config waits for the rate limit of its remote. A later pass pushes it.", CONFIG
+    )
+    PROPOSAL_REFUSED = warning("The host of the config repository refused the push of a proposal.", CONFIG)
+    PULL_REQUESTS_UNREACHABLE = warning(
+        "The pull requests of a repository cannot be read at the moment. Drafts continue without them.", DESTINATION
+    )
+    PULL_REQUESTS_WAIT = info(
+        "Drafts wait for their pull requests, because of a rate limit or the limit of open pull requests.", DESTINATION
+    )
+    PULL_REQUEST_REFUSED = warning(
+        "The forge refused a pull request. The draft remains without it, and a later pass tries again.", DESTINATION
+    )
+    PUSH_FAILED = error("The push of drafts failed. The next pass tries again.", DESTINATION)
+    PUSH_POSTPONED = info(
+        "Drafts wait for the rate limit of a remote, or for a push that is still running. A later pass pushes them.",
+        DESTINATION,
+    )
+    PUSH_REFUSED = error("The host refused the push of drafts.", DESTINATION)
+    REPOSITORY_UNREACHABLE = error("A repository cannot be read at the moment.", DESTINATION)
+    REVISION_TAG_FAILED = warning(
+        "The push of a tag for a published revision failed. The next pass tries again.", DESTINATION
+    )
+    REVISION_TAG_REFUSED = warning(
+        "The host refused a tag for a published revision. All other work continues, and a later pass tries again.",
+        DESTINATION,
+    )
+    REVISION_TAG_TAKEN = warning(
+        "A tag with the name for a published revision points to another commit. The tag is not changed.", DESTINATION
+    )
+    STATE_UNREADABLE = error("The state of a target is not valid. The target is not changed.", DESTINATION)
+    STATUS_BRANCH_UNUSABLE = error(
+        "The status branch contains files that a pass did not write. The branch is not changed, and drafts continue.",
+        CONFIG,
+    )
+    URL_REFUSED = error("A URL is not valid, or not allowed.", DESTINATION)
+
+
+CODE_TABLES: tuple[type[CodeTable], ...] = (
+    CommonCodes, CelCodes, CatalogCodes, PackageCodes, ControllerCodes, VariantCodes, PolicyCodes, PlacementCodes,
+    PluginCodes, ComponentCodes, TemplateCodes, PlanningCodes, PassCodes,
+)  # fmt: skip
+ALL_CODES = tuple(code for table in CODE_TABLES for code in table.by_name.values())
+"""All finding codes of the program."""
