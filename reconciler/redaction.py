@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from reconciler.lazy_dataclasses import dataclass
 
 MASK = "*****"
 # Do not mask shorter values, because they also occur in ordinary words.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -21,6 +20,7 @@ from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.json_pointer import PointerError, parse_pointer
 from reconciler.krm.names import validate_dns_subdomain, validate_ref_name
 from reconciler.krm.yaml import Document, YamlError, parse_yaml
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.planning.model.shard import parse_shard
 from reconciler.redaction import MASK, has_credentials, redact_url, redact_urls
 from reconciler.server.address import split_address

@@ -7,7 +7,6 @@ and the JSON Schema come from this declaration. This module does not know any ki
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, model_validator
@@ -16,6 +15,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from reconciler.api.messages import ISSUE, MessageTemplates, format_error_message
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -33,6 +32,7 @@ from reconciler.krm.names import validate_dns_subdomain, validate_ref_name, vali
 from reconciler.krm.selectors import LabelSelector
 from reconciler.krm.times import parse_duration_seconds
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, replace
 
 PORCH_TEMPLATES = MessageTemplates(
     {

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass
 from pathlib import Path
 
 from reconciler.bootstrap.options import build_git_options
 from reconciler.git.local_repository import find_path_in_work_tree
 from reconciler.git.source import FolderSource, resolve_source
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.settings import DEFAULT_FILE, Settings
 
 

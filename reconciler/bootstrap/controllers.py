@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -77,6 +76,7 @@ from reconciler.krm.git_formats import normalize_repository_url
 from reconciler.krm.internal_errors import ScopeFailedError
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import Condition, ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.planning.attribution.validation import (
     lint_functions,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
 
 from reconciler.bootstrap.options import (
     INITIAL_BACKOFF_SECONDS,
@@ -16,6 +15,7 @@ from reconciler.catalog.catalog import Catalog, ParseCache, read_catalog
 from reconciler.executors.dask_cluster import DaskExecutor
 from reconciler.executors.executor import Executor, RenderContext
 from reconciler.executors.processes import ProcessExecutor
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.memory import cached, relax_gc
 from reconciler.planning.render.renderer import PackageRenderer, RenderEngine
 from reconciler.planning.render.templates import TemplateMerger

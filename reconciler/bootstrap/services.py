@@ -5,7 +5,6 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -38,6 +37,7 @@ from reconciler.git.url import parse_url
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.merge3 import Winner
 from reconciler.krm.yaml import YamlFile, parse_yaml
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.changes.package_changes import compare_packages
 from reconciler.output.commits import DryCommit, format_draft_message, format_removal_message
 from reconciler.output.status.package_status import build_package_status

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -18,6 +17,7 @@ from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import ObjectKey, split_api_version
 from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, DataPath, Document, YamlError, YamlLimits, parse_yaml
+from reconciler.lazy_dataclasses import dataclass, field, replace
 
 # The reconciler reads every object of these API groups. An object of any other group is read only if it has a label
 # or annotation with a prefix of `_OWN_PREFIXES`.

@@ -7,13 +7,13 @@ file cannot stop the packages of other authors. If the first object is unknown, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from reconciler.catalog.catalog import Catalog, ConfigObject, ConflictResolution, ParseCache, read_catalog
 from reconciler.catalog.codes import CatalogCodes
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding
 from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, YamlLimits
+from reconciler.lazy_dataclasses import dataclass
 
 _HAND_OVER_STEP = "to hand over, remove the first definition in the commit that adds the second"
 

@@ -7,13 +7,13 @@ effect on packages.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.catalog.known_kinds import KNOWN_KINDS, suggest_kind
 from reconciler.catalog.manifests import LOCAL_CONFIG_ANNOTATION, Manifest, list_manifests
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import Document
+from reconciler.lazy_dataclasses import dataclass
 
 _LFS_POINTER = "version https://git-lfs.github.com/spec/"
 

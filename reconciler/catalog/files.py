@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NewType
+
+from reconciler.lazy_dataclasses import dataclass
 
 ObjectId = NewType("ObjectId", str)
 CommitId = NewType("CommitId", str)

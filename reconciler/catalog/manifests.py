@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.krm.objects import ObjectKey, split_api_version
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 
 LOCAL_CONFIG_ANNOTATION = "config.kubernetes.io/local-config"
 DEFAULT_NAMESPACE = "default"

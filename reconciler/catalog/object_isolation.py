@@ -8,13 +8,13 @@ has no effect, and its packages are not deleted.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.krm.findings import Finding, create_internal_error_finding
 from reconciler.krm.internal_errors import InternalFailure, ScopeFailedError, isolation_boundary
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field
 
 _T = TypeVar("_T")
 # The search bisects the objects. If it finds more faulty objects than this limit, it stops without a result, because

@@ -6,11 +6,11 @@ The absence of an object is a dependency too. A package is rendered again only i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.krm.findings import SourceLocation
 from reconciler.krm.json_text import compute_digest
+from reconciler.lazy_dataclasses import dataclass, field
 
 ABSENT_FINGERPRINT = "absent"
 PRESENT_FINGERPRINT = "present"

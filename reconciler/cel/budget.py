@@ -5,9 +5,8 @@ Costs are counted in steps and bytes and not in time, so that an expression has 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from reconciler.cel.errors import BudgetExceededError
+from reconciler.lazy_dataclasses import dataclass
 
 CONTAINER_BYTES = 64
 """Size of an empty list or map in the budget, in bytes."""

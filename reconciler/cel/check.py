@@ -7,7 +7,6 @@ dotted name, a declared variable, or a type.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from reconciler.cel.errors import EvaluationError
@@ -33,6 +32,7 @@ from reconciler.cel.syntax import (
     list_children,
 )
 from reconciler.cel.values import CEL_TYPES
+from reconciler.lazy_dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ are resolved once during compilation and not in each evaluation.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from reconciler.cel.budget import CONTAINER_BYTES, ELEMENT_BYTES, ExpressionBudget
@@ -57,6 +56,7 @@ from reconciler.cel.values import (
     CelOptional,
     get_type_name,
 )
+from reconciler.lazy_dataclasses import dataclass, field
 
 Scope = Mapping[str, CompiledExpression]
 """The local variables that a node can use: the name of each variable, and the closure that reads its value."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -30,6 +29,7 @@ from reconciler.cel.values import (
     decode_map_key,
     get_type_name,
 )
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.cel.budget import CONTAINER_BYTES, ELEMENT_BYTES, ENTRY_BYTES, ExpressionBudget
@@ -12,6 +11,7 @@ from reconciler.cel.library.lists import sort_by_keys
 from reconciler.cel.operators import create_not_bool_error, sort_keys
 from reconciler.cel.syntax import LoopKind
 from reconciler.cel.values import OMIT, create_no_overload_error, encode_map_key, format_map_key, get_type_name
+from reconciler.lazy_dataclasses import dataclass
 
 Frame = list[Any]
 """State of one evaluation. The first slot contains the budget, and each other slot contains one variable."""

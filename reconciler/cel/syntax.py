@@ -9,10 +9,10 @@ deep tree.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
 from reconciler.cel.errors import EvaluationError
+from reconciler.lazy_dataclasses import dataclass
 
 MAX_TREE_DEPTH = 100
 """The maximum number of levels of a syntax tree. It prevents a RecursionError in recursive functions."""

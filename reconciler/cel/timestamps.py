@@ -6,12 +6,12 @@ The functions follow the sections "Timestamp and Duration" and "List of Standard
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from reconciler.cel.errors import EvaluationError
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 
 NANOSECONDS_PER_SECOND: Final = 1_000_000_000

@@ -7,12 +7,12 @@ determines its CEL type.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
 from reconciler.cel.errors import EvaluationError
 from reconciler.cel.timestamps import Duration, Timestamp
+from reconciler.lazy_dataclasses import dataclass
 
 INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -26,6 +25,7 @@ from reconciler.cli.package_target import (
 from reconciler.git.folder import read_package, write_package
 from reconciler.git.local_repository import find_uncommitted_files
 from reconciler.krm.findings import select_errors
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.changes.package_changes import read_upstream_lock
 from reconciler.output.package_report import PackageReport, format_file_counts
 from reconciler.packages.update import UpdateResult, update_from_upstream

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,6 +30,7 @@ from reconciler.git.local_repository import parse_identity, read_user_identity
 from reconciler.inspect.committed_packages import PastReader
 from reconciler.inspect.verify import CommitResolver
 from reconciler.krm.selectors import LabelQueryError, matches_label_query
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.explain.model import ValueNotFoundError
 from reconciler.output.review.action_results import build_action_results_data, format_action_results
 from reconciler.reconcile.remotes.targets import ReviewSelection, TargetReference, UnknownTargetError

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
+
+from reconciler.lazy_dataclasses import dataclass
 
 ACK_DELETIONS = "reconciler.dev/ack-deletions"
 _MAX_LISTED = 5

@@ -6,9 +6,10 @@ The key of a value contains all data from which the value is calculated.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from operator import is_
 from typing import Generic, TypeVar
+
+from reconciler.lazy_dataclasses import dataclass
 
 Value = TypeVar("Value")
 

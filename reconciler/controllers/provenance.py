@@ -6,7 +6,6 @@ Secret values are masked for output.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from reconciler.krm.json_pointer import format_pointer
@@ -14,6 +13,7 @@ from reconciler.krm.json_text import compute_digest, encode_canonical_json
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
 from reconciler.krm.yaml.compare import is_equal_data
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.redaction import MASK, contains_secret, is_secret_value
 
 MAX_SHOWN_BYTES = 1024

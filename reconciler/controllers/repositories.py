@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
@@ -12,6 +11,7 @@ from reconciler.controllers.codes import ControllerCodes
 from reconciler.krm.findings import CommonCodes, Finding, FindingCode, SourceLocation
 from reconciler.krm.names import validate_ref_name
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.redaction import has_credentials, redact_url
 
 _MAX_LISTED = 8

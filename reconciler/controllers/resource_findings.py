@@ -6,7 +6,6 @@ Secrets are reported, because everyone with read access to a Git branch can read
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from posixpath import basename
 from typing import Any
 
@@ -17,6 +16,7 @@ from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package import Package, PackageResource, parse_resources

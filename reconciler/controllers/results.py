@@ -6,7 +6,6 @@ Planning depends only on these types and not on API kinds such as PackageVariant
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Literal, Protocol
 
@@ -17,6 +16,7 @@ from reconciler.catalog.files import CommitId, FileTree, TreeId
 from reconciler.catalog.trace import CatalogView
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.objects import Condition, ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.memory import cached
 
 

@@ -6,7 +6,6 @@ Each error becomes a finding with its line, and reading continues. Therefore, on
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Protocol, Self
 
@@ -16,6 +15,7 @@ from reconciler.krm.field_text import describe_value, format_path, suggest_name
 from reconciler.krm.findings import Finding, FindingCode, SourceLocation
 from reconciler.krm.selectors import LabelRequirement, LabelSelector
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, field
 
 _MAX_VALUES = 8
 

@@ -6,7 +6,6 @@ A batch contains only the digests of its render context and its file trees. Thei
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from threading import Lock
 
@@ -22,6 +21,7 @@ from reconciler.executors.serialization import (
     unpack_with_trees,
 )
 from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.changes.package_changes import compare_packages
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.model.sources import RenderInputs

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from reconciler.catalog.catalog import ConflictResolution
@@ -16,6 +15,7 @@ from reconciler.controllers.kafka_templates.model import TemplateMergeRule, Temp
 from reconciler.controllers.results import Variant
 from reconciler.krm.findings import Finding
 from reconciler.krm.internal_errors import ExpectedError, ScopeFailedError
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.changes.package_changes import PackageChanges
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.model.cluster_overrides import ClusterOverrides

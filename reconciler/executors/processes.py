@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from multiprocessing.context import BaseContext
 from threading import Thread
@@ -39,6 +38,7 @@ from reconciler.executors.executor import (
     WaitLimit,
 )
 from reconciler.executors.serialization import pack_trees, unpack_trees
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.process_protection import forbid_memory_access
 

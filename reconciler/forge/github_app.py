@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 
@@ -15,6 +14,7 @@ from reconciler.forge.github import HEADERS
 from reconciler.forge.http_client import ForgeClient
 from reconciler.forge.rate_limits import RateLimiter
 from reconciler.forge.responses import ResponseFields
+from reconciler.lazy_dataclasses import dataclass, field
 
 # GitHub accepts a signature for at most ten minutes, and rejects a signature date in the future. Therefore, the date is
 # 60 seconds before now, because the clocks of two machines can differ.

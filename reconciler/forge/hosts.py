@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Literal
@@ -17,6 +16,7 @@ from reconciler.forge.gitlab import GitLab
 from reconciler.forge.http_client import Authorize, ForgeClient
 from reconciler.forge.port import Forge
 from reconciler.forge.rate_limits import RateLimiter
+from reconciler.lazy_dataclasses import dataclass
 
 Kind = Literal["github", "gitlab", "gitea", "gitlab-push-options", "agit"]
 _PLAIN = re.compile(r"[A-Za-z0-9._/-]+")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from threading import Lock
 from typing import Any
@@ -15,6 +14,7 @@ from reconciler.forge.errors import ForgeAnswerError, ForgeBusyError, ForgeUnrea
 from reconciler.forge.rate_limits import RateLimiter
 from reconciler.forge.response_cache import CachedResponse, ResponseCache
 from reconciler.forge.responses import create_status_error, extract_error_message, parse_json, to_one_line
+from reconciler.lazy_dataclasses import dataclass
 
 Authorize = Callable[[], Mapping[str, str]]
 """A function that returns the headers with the credentials, or raises ForgeCredentialsError."""

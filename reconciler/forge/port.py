@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from reconciler.catalog.files import CommitId
+from reconciler.lazy_dataclasses import dataclass
 
 State = Literal["open", "closed", "merged"]
 Hold = Literal["", "approved", "queued", "auto-merge"]

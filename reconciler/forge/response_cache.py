@@ -5,10 +5,10 @@ from __future__ import annotations
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
 from threading import Lock
 
 from reconciler.catalog.files import CommitId
+from reconciler.lazy_dataclasses import dataclass, replace
 
 # Cache a result only if the last change is older than this: dates can have a resolution of one second, and clocks of
 # machines can differ.

@@ -11,7 +11,6 @@ import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO
 
@@ -29,6 +28,7 @@ from reconciler.git.errors import (
 )
 from reconciler.git.options import GitOptions
 from reconciler.git.url import GitUrl
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.redaction import redact
 
 TRACKING_PREFIX = "refs/remotes/origin/"

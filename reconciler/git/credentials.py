@@ -11,12 +11,12 @@ import shlex
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from reconciler.git.errors import AccessDeniedError
 from reconciler.git.url import GitUrl
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.redaction import register_secret, split_url
 
 _PORTS = {"https": 443, "http": 80}

@@ -11,7 +11,6 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from reconciler.catalog.files import File, FileTree, TreeId
 from reconciler.git.errors import FolderChangedError, PathRefusedError, RepositoryMissingError
 from reconciler.git.filesystem import walk_folder
 from reconciler.git.names import is_tree_path
+from reconciler.lazy_dataclasses import dataclass, field
 
 NAME_NOT_UTF8 = "the name must be valid UTF-8 and allowed in a Git repository"
 _ALL_READ = 0o444

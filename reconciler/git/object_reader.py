@@ -9,7 +9,6 @@ import subprocess
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
@@ -35,6 +34,7 @@ from reconciler.git.errors import (
     TreeMalformedError,
 )
 from reconciler.git.names import check_object_id
+from reconciler.lazy_dataclasses import dataclass
 
 MAX_COMMIT_SECONDS = 2**32 - 1
 _MAX_CACHED_TREES = 4_000

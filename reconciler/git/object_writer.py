@@ -6,7 +6,6 @@ This module starts no process.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from reconciler.catalog.files import (
     DIRECTORY_MODE,
@@ -20,6 +19,7 @@ from reconciler.catalog.files import (
 )
 from reconciler.git.names import check_object_id, check_tree_path
 from reconciler.git.object_reader import MAX_COMMIT_SECONDS
+from reconciler.lazy_dataclasses import dataclass
 
 # Use a temporary ref, because fast-import requires a ref. The stream resets the ref at its end, so that git does not
 # create it.

@@ -6,10 +6,10 @@ This module does not read the settings.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from reconciler.git.url import GitUrl, split_host_and_path
+from reconciler.lazy_dataclasses import dataclass, replace
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, replace
 from functools import partial
 
 from reconciler.git.command import TRACKING_PREFIX, GitCommand, GitResult
@@ -41,6 +40,7 @@ from reconciler.git.push_outcomes import (
     read_porcelain,
 )
 from reconciler.git.rate_limit import PushRateLimiter
+from reconciler.lazy_dataclasses import dataclass, replace
 
 _SYMBOLIC = "ref: "
 STAGING_PREFIX = "refs/out/"

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
 
 from reconciler.catalog.files import ObjectId
 from reconciler.git.errors import GitError, GitFailedError
+from reconciler.lazy_dataclasses import dataclass, field, replace
 
 # Reasons that do not show which ref is the cause: Git reports them for refs that were refused because of another ref.
 _UNSPECIFIC_REASONS = (

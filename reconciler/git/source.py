@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from reconciler.git.errors import RepositoryMissingError, UrlRefusedError
 from reconciler.git.options import GitOptions
 from reconciler.git.url import GitUrl, check_url_allowed, find_parent_location, parse_url
+from reconciler.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
@@ -12,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from reconciler.git.errors import CredentialInUrlError, UrlRefusedError
 from reconciler.krm.git_formats import normalize_repository_url
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.redaction import has_credentials, redact_url
 
 Scheme = Literal["https", "http", "ssh", "file"]

@@ -8,7 +8,6 @@ between renders: the modules `verify` and `why` do this.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -27,6 +26,7 @@ from reconciler.controllers.results import (
 from reconciler.git.errors import GitError, ObjectMissingError, TooLargeError
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.status.package_status import compute_inputs_digest
 from reconciler.planning.attribution.re_render import (
     TREE_PREFIX,

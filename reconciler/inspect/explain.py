@@ -6,7 +6,6 @@ This module reads Git and renders the package. The package `reconciler.output.ex
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 from reconciler.controllers.results import ControllerResult, PackageTarget, Variant
 from reconciler.git.errors import RepositoryMissingError
@@ -21,6 +20,7 @@ from reconciler.inspect.committed_packages import (
 from reconciler.inspect.verify import CommitResolver
 from reconciler.krm.findings import select_errors
 from reconciler.krm.objects import Condition
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.explain.builder import format_closest_names
 from reconciler.output.explain.model import ExplainedPackage
 from reconciler.packages.update import MergeOptions

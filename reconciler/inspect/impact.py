@@ -6,12 +6,12 @@ Each repository is fetched once for both plans. The module `reconciler.planning.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import partial
 
 from reconciler.catalog.files import FileTree, TreeId
 from reconciler.git.errors import ObjectMissingError
 from reconciler.krm.findings import Finding
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.commits import DryCommit
 from reconciler.output.impact.overview import FleetImpact
 from reconciler.output.json_data import read_mappings

@@ -7,7 +7,6 @@ resources against the API schemas of its cluster.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
 from reconciler.catalog.catalog import ConfigObject
@@ -18,6 +17,7 @@ from reconciler.git.errors import GitError
 from reconciler.krm.findings import Finding, SourceLocation, select_errors
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.schema.kubernetes_apis import KubernetesRelease
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.findings.rendered_resources import (
     UnknownVersionClusters,
     build_rendered_findings,

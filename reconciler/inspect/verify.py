@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from reconciler.catalog.files import CommitId, FileTree
@@ -22,6 +21,7 @@ from reconciler.inspect.committed_packages import (
 )
 from reconciler.krm.findings import select_errors
 from reconciler.krm.git_formats import parse_trailers
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.explain.builder import format_closest_names
 from reconciler.output.explain.verification import (
     CommitInfo,

@@ -12,7 +12,6 @@ The module `reconciler.output.explain.why` formats the result.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from reconciler.catalog.files import CommitId, FileTree, TreeId
 from reconciler.git.errors import GitError
@@ -27,6 +26,7 @@ from reconciler.inspect.committed_packages import (
 )
 from reconciler.inspect.verify import build_commit_info, is_reconciler_commit, select_targets
 from reconciler.krm.merge3.rules import ABSENT
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.explain.builder import format_closest_names
 from reconciler.output.explain.model import ValueNotFoundError
 from reconciler.output.explain.verification import CommitInfo, find_setter

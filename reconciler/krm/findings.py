@@ -6,11 +6,11 @@ This module defines the finding codes that all parts of the program use. Each co
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar
 
 from reconciler.krm.internal_errors import InternalFailure
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.redaction import redact_urls
 
 MAX_EXAMPLES = 5
@@ -74,6 +74,9 @@ class SourceLocation:
         return " ".join(part for part in (self.package, file_and_line, self.object, self.pointer, self.owner) if part)
 
 
+_NO_LOCATION = SourceLocation()
+
+
 @dataclass(frozen=True)
 class Finding:
     """An error, a warning or an info about user input.
@@ -83,7 +86,7 @@ class Finding:
 
     code: str
     message: str
-    location: SourceLocation = SourceLocation()
+    location: SourceLocation = _NO_LOCATION
     severity: Severity = Severity.ERROR
     failure: InternalFailure | None = field(default=None, compare=False, repr=False)
 
@@ -112,7 +115,7 @@ class FindingCode:
     scope: FindingScope
     description: str
 
-    def finding(self, message: str, location: SourceLocation = SourceLocation()) -> Finding:
+    def finding(self, message: str, location: SourceLocation = _NO_LOCATION) -> Finding:
         """Create a finding with this code and severity.
 
         Credentials in URLs are removed from the message, because findings are committed to the status branch.
@@ -216,4 +219,4 @@ class CommonCodes(CodeTable):
 
 def create_internal_error_finding(failure: InternalFailure, location: SourceLocation | None = None) -> Finding:
     """Create the finding for an unexpected exception that stopped the processing of one scope, e.g. one object."""
-    return replace(CommonCodes.INTERNAL_ERROR.finding(failure.message, location or SourceLocation()), failure=failure)
+    return replace(CommonCodes.INTERNAL_ERROR.finding(failure.message, location or _NO_LOCATION), failure=failure)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from types import FrameType
 from typing import Self
 
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.redaction import redact_urls
 
 _REFERENCE_LENGTH = 12

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+from reconciler.lazy_dataclasses import dataclass
 
 
 def split_api_version(api_version: str) -> tuple[str, str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import re2
 
 from reconciler.krm.names import validate_label_key, validate_label_value
+from reconciler.lazy_dataclasses import dataclass
 
 SelectorOperator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
 _OPERATORS: tuple[str, ...] = get_args(SelectorOperator)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.catalog.files import CommitId
 from reconciler.krm.times import format_rfc3339
 from reconciler.krm.yaml import parse_yaml
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.causes import format_causes, format_upstream_change
 from reconciler.output.changes.objects import ObjectChange
 from reconciler.output.changes.package_changes import PackageChanges

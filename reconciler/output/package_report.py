@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding
 from reconciler.krm.merge3.rules import Conflict
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.changes.diffs import format_file_diffs
 from reconciler.output.changes.package_changes import build_changes_data, compare_packages
 from reconciler.output.findings.formats import build_findings_data, format_findings

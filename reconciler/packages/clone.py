@@ -6,12 +6,11 @@ kpt-merge: default/web`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.yaml import Document, FormattingSource, YamlError, parse_yaml
 from reconciler.krm.yaml.emit import format_scalar
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 from reconciler.packages.codes import PackageCodes
 from reconciler.packages.kptfile import KPTFILE, Kptfile, KptfileUpstream, Profile, create_kptfile

@@ -7,7 +7,6 @@ share one cached `PackageTree`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from reconciler.catalog.files import FileTree, parse_ignore_file
 from reconciler.krm.findings import CommonCodes, Finding, SourceLocation
 from reconciler.krm.yaml import Document, YamlFile
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.memory import cached
 from reconciler.packages.codes import PackageCodes
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile

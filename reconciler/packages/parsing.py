@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.krm.json_text import parse_strict_json
 from reconciler.krm.yaml import Document, YamlError, YamlFile, emit, parse_yaml
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.memory import cached
 
 # Maximum number of cached parse results. A pass renders one upstream package for many clusters, so the cache must

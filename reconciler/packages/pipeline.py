@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from posixpath import basename, dirname, normpath
 from typing import Any, Literal, NoReturn, Protocol
 
@@ -11,6 +10,7 @@ from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.internal_errors import isolation_boundary
 from reconciler.krm.yaml import Document
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.memory import cached
 from reconciler.packages.codes import PackageCodes
 from reconciler.packages.functions.function import (

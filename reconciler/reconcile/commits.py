@@ -7,7 +7,6 @@ commits of approvals and other review actions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from reconciler.catalog.files import FALLBACK_COMMIT_SECONDS, CommitId, FileTree, ObjectId, TreeId
 from reconciler.git.errors import GitError, ObjectMissingError
@@ -26,6 +25,7 @@ from reconciler.git.push_outcomes import (
 )
 from reconciler.krm.findings import Finding, FindingCode
 from reconciler.krm.json_text import compute_digest
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.commits import format_state_message, format_sync_message, format_tag_message
 from reconciler.planning.decide.fleet_plan import TargetPlan
 from reconciler.planning.decide.target_plan import list_pushes

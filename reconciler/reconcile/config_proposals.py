@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol
 
 from reconciler.catalog.files import FALLBACK_COMMIT_SECONDS, BlobId, CommitId
@@ -25,6 +24,7 @@ from reconciler.git.push_outcomes import (
 from reconciler.krm.findings import Finding, FindingCode, SourceLocation, downgrade_to_warning
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.yaml import YamlFile
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.plan.formats import format_config_state_message, format_proposal_message
 from reconciler.planning.layout.config_proposal import (
     PROPOSAL_STATE_FILE,

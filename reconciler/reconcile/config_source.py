@@ -6,7 +6,6 @@ This module does not parse the files. The package `reconciler.catalog` reads the
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -36,6 +35,7 @@ from reconciler.git.history import CommitHistory
 from reconciler.git.mirror import Mirror
 from reconciler.git.object_reader import Commit, ObjectReader, TreeEntry, find_malformed_entries
 from reconciler.git.url import parse_url
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.commits import DryCommit
 from reconciler.planning.decide.deletion_safety import REGULAR_FILE
 from reconciler.reconcile.remotes.remotes import maintain_mirror

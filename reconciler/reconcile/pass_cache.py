@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -25,6 +24,7 @@ from reconciler.git.errors import MirrorBusyError
 from reconciler.git.filesystem import hold_lock, remove_folder
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import asdict, dataclass, field, replace
 from reconciler.packages.functions.registry import is_function_trace_key
 from reconciler.planning.carry_over.checkpoint import TargetCheckpoint
 from reconciler.planning.decide.deletion_safety import KnownHead

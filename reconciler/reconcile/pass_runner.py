@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from reconciler.catalog.files import CommitId
 from reconciler.git.push_outcomes import PushDone, PushOutcome
 from reconciler.krm.findings import Finding, Severity, create_internal_error_finding
 from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.memory import release_pass_memory
 from reconciler.output.findings.grouping import FindingGroup, group_findings
 from reconciler.reconcile.event_log import log

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 from typing import TypeVar
@@ -17,6 +16,7 @@ from reconciler.git.errors import CacheUnusableError, GitError, GitTimeoutError,
 from reconciler.git.push_outcomes import PushDone, PushFailed, PushOutcome, PushPostponed, PushRefused, PushStale
 from reconciler.krm.findings import CommonCodes, Finding, FindingCode, create_internal_error_finding
 from reconciler.krm.objects import Condition, ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.status.removals import list_pending_removals
 from reconciler.output.status.target_statuses import find_blocked_objects
 from reconciler.planning.carry_over.other_shards import OtherShardPlans

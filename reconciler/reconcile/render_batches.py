@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 
 from reconciler.controllers.results import PackageTarget, Variant
 from reconciler.executors.executor import (
@@ -21,6 +20,7 @@ from reconciler.executors.executor import (
     RenderContext,
 )
 from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.changes.package_changes import cache_changes
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.decide.fleet_plan import TargetPlan

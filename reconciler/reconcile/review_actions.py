@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Literal
 
@@ -27,6 +26,7 @@ from reconciler.git.push_outcomes import (
     RefUpdate,
 )
 from reconciler.krm.findings import Finding, SourceLocation, create_internal_error_finding
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.commits import format_publish_message, format_reject_message, format_withdraw_message
 from reconciler.planning.decide.target_plan import list_pushes
 from reconciler.planning.lifecycle import transitions as lifecycle

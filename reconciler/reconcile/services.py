@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
@@ -17,6 +16,7 @@ from reconciler.git.errors import GitError
 from reconciler.git.push_outcomes import PushOutcome
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.commits import DryCommit
 from reconciler.planning.decide.drafts import DraftTextWriter
 from reconciler.planning.decide.fleet_plan import FleetPlan

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from functools import partial
 
 from reconciler.catalog.catalog import Catalog, ConfigObject, ConflictResolution, is_config_path
@@ -18,6 +17,7 @@ from reconciler.controllers.results import ControllerResult, format_object_id
 from reconciler.git.errors import GitError
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.json_text import compute_digest
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.planning.decide.deletion_safety import (
     ACK_RESET_ANNOTATION,
     ConfigFiles,

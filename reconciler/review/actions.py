@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 
 from reconciler.catalog.files import CommitId
 from reconciler.forge.errors import ForgeError, ForgeRefusedError, HeadMovedError
@@ -23,6 +22,7 @@ from reconciler.git.push_outcomes import (
     PushStale,
     PushUnit,
 )
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.commits import format_approval_message
 from reconciler.output.review.action_results import ReviewActionResult, format_draft_conflicts
 from reconciler.planning.lifecycle import transitions as lifecycle

@@ -8,11 +8,11 @@ import shlex
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from reconciler.catalog.trace import ABSENT_FINGERPRINT
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.functions.function import (
     FunctionConfig,
     FunctionContext,

@@ -6,12 +6,12 @@ import hashlib
 import shutil
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
 
 import re2
 
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.functions.function import (
     FunctionConfig,
     FunctionContext,

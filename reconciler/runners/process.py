@@ -9,10 +9,11 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, cast
+
+from reconciler.lazy_dataclasses import dataclass
 
 # The maximal time to wait for the end of a killed process.
 _GRACE_SECONDS = 10.0

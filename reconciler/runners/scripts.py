@@ -11,12 +11,12 @@ import sys
 import threading
 import time
 import weakref
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
 import reconciler
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.packages.functions.limits import FunctionLimits, LimitError
 from reconciler.packages.functions.starlark import check_answer_size

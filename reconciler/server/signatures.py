@@ -11,7 +11,8 @@ import hashlib
 import hmac
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from reconciler.lazy_dataclasses import dataclass
 
 # A secret with this prefix is a key in Base64, as in Standard Webhooks. Any other secret is used as the key itself.
 _BASE64_KEY = b"whsec_"

@@ -8,7 +8,6 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -17,6 +16,7 @@ from threading import BoundedSemaphore, Thread
 from types import TracebackType
 from typing import Any
 
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.reconcile.event_log import log
 from reconciler.server.address import ListenError, split_address
 from reconciler.server.deliveries import SecretFile, SecretFileError, WebhookDeliveries

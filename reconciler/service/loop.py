@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import FrameType
@@ -21,6 +20,7 @@ from types import FrameType
 import watchfiles
 
 from reconciler.git.errors import GitError
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.reconcile.event_log import log
 
 # The maximal time to wait for the watcher thread, which checks its stop event twice per second.

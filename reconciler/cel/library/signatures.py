@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.cel.budget import ExpressionBudget
 from reconciler.cel.timestamps import Duration, Timestamp
 from reconciler.cel.values import Uint, check_int_range, create_no_overload_error
+from reconciler.lazy_dataclasses import dataclass
 
 TypeSet = frozenset[type] | None
 """The Python classes that a parameter accepts. None means that the parameter accepts every value."""

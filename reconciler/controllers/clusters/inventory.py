@@ -6,7 +6,6 @@ The module also reads the Kubernetes version of each cluster.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
@@ -18,6 +17,7 @@ from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.names import validate_name_segment
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.schema.kubernetes_apis import KubernetesRelease, parse_kubernetes_release
+from reconciler.lazy_dataclasses import dataclass, field
 
 CLUSTER_LABEL = "greenhouse.sap/cluster"
 _REPOSITORY = (PORCH_GROUP, "Repository")

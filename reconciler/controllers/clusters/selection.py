@@ -6,12 +6,12 @@ The module reads and evaluates selections, and explains why a selection matches 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from reconciler.api.kubeadmiral import ClusterAffinityFields, TargetClusters
 from reconciler.controllers.validation import explain_no_match, require_values
 from reconciler.krm.field_text import suggest_name
 from reconciler.krm.numbers import parse_int64
+from reconciler.lazy_dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
@@ -26,6 +25,7 @@ from reconciler.controllers.components.model import (
 from reconciler.controllers.components.readers import read_binding, read_component, read_environment
 from reconciler.krm.field_text import format_list, suggest_name
 from reconciler.krm.findings import Finding, select_errors
+from reconciler.lazy_dataclasses import dataclass, field
 
 ComponentName = tuple[str, str]
 """Namespace and name of a component, which are unique across all kinds of components."""

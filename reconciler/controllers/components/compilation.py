@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.cel import ExpressionLimits
@@ -45,6 +44,7 @@ from reconciler.controllers.components.templates import (
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding, downgrade_to_warning, select_errors
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, field, replace
 
 _PLATFORM_ROLE: AddonRole = "platform"
 _DEVELOPER_ROLE: AddonRole = "developer"

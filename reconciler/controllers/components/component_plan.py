@@ -6,7 +6,6 @@ A plan contains the data that all components of a type have in common.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from reconciler.catalog.catalog import ConfigObject
@@ -17,6 +16,7 @@ from reconciler.controllers.components.model import AddonInstance, AddonRole, Co
 from reconciler.controllers.components.schema import Schema
 from reconciler.controllers.components.templates import CompiledRule, TemplateCondition
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.catalog.catalog import ConfigObject
@@ -46,6 +45,7 @@ from reconciler.controllers.components.template_syntax import EXTENSION_PREFIX
 from reconciler.controllers.components.templates import CompiledRule
 from reconciler.krm.field_text import describe_value, format_list, format_path, quote_value
 from reconciler.krm.findings import Finding, select_errors
+from reconciler.lazy_dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -27,6 +26,7 @@ from reconciler.controllers.components.schema import build_crd, build_json_schem
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.yaml import WIDE_INDENT_STYLE, emit
+from reconciler.lazy_dataclasses import dataclass, replace
 
 TYPES_FOLDER = "types"
 DEFINITION_FILE = "definition.yaml"

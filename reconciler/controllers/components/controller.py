@@ -6,7 +6,6 @@ This module also limits the deletions of packages by an EnvBinding. Other module
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
@@ -62,6 +61,7 @@ from reconciler.controllers.results import (
 )
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.objects import Condition, ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field
 
 
 def guard_binding(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
 
@@ -20,6 +19,7 @@ from reconciler.krm.field_text import format_list
 from reconciler.krm.findings import Finding
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 
 ROLES_BY_LABEL: Final[Mapping[str, frozenset[AddonRole]]] = {
     "platform-engineer": frozenset({"platform"}),

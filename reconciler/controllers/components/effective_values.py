@@ -6,7 +6,6 @@ This module also checks which fields an environment or a component type can set.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
 from typing import Any
@@ -29,6 +28,7 @@ from reconciler.krm.field_text import format_path
 from reconciler.krm.findings import Finding
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.krm.field_text import format_path
 from reconciler.krm.findings import Finding, FindingCode
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 
 MAX_FINDINGS_PER_OBJECT: Final = 200
 """Maximum number of reported findings of one object, because a longer list is not readable."""

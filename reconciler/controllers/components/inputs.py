@@ -6,7 +6,6 @@ The catalog and the cluster inventory are separate arguments of the controller.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, cast
 
 from reconciler.catalog.catalog import ConfigObject
@@ -19,6 +18,7 @@ from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.keyed_cache import KeyedCache
 from reconciler.controllers.results import PackageOwner, PackageTarget
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field
 
 
 class ComponentRecords(Protocol):

@@ -7,7 +7,6 @@ contain templates. Their models are in the module `definitions`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 import re2
@@ -16,6 +15,7 @@ from reconciler.catalog.catalog import ConfigObject
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.selectors import LabelSelector
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, field
 
 GROUP: Final = "platform"
 API_VERSION: Final = "platform/v1alpha1"

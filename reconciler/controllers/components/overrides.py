@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.controllers.codes import ControllerCodes
@@ -13,6 +12,7 @@ from reconciler.controllers.components.effective_values import ValueLayer
 from reconciler.controllers.components.model import AddonInstance, EnvBinding
 from reconciler.krm.field_text import describe_value, format_list, suggest_name
 from reconciler.krm.findings import Finding
+from reconciler.lazy_dataclasses import dataclass, field
 
 PLATFORM_OVERRIDES_FIELD, DEVELOPER_OVERRIDES_FIELD, ENVIRONMENT_LAYER = (
     "platformAddonOverrides",

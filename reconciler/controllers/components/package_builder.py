@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from reconciler.api.porch import AdoptionPolicy
 from reconciler.catalog.catalog import ConfigObject
@@ -29,6 +28,7 @@ from reconciler.controllers.results import (
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import WIDE_INDENT_STYLE, emit
+from reconciler.lazy_dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.catalog.catalog import ConfigObject
@@ -24,6 +23,7 @@ from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
 from reconciler.krm.yaml.compare import is_equal_data
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.redaction import MASK, is_secret, is_secret_value
 
 ValueChange = tuple[DataPath, Any, Any]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.catalog.catalog import ConfigObject
@@ -37,6 +36,7 @@ from reconciler.krm.findings import Finding, FindingCode, Severity
 from reconciler.krm.names import validate_dns_label, validate_dns_subdomain, validate_name_segment
 from reconciler.krm.selectors import LabelSelector, read_label_selector
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, field
 
 ID_PATTERN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 ID_DESCRIPTION = 'lower-case letters, digits and "-", with a letter or digit at both ends'

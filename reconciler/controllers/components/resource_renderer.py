@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.catalog.catalog import ConfigObject
@@ -31,6 +30,7 @@ from reconciler.krm.field_text import format_path
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey, split_api_version
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
 from reconciler.krm.yaml.compare import is_equal_data
+from reconciler.lazy_dataclasses import dataclass
 
 PropertySource = Literal["parent", "child", "reset", "unset"]
 _UNQUOTED_KEY = re.compile(r"[^.\[\]\"]+")

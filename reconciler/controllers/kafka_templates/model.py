@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.package import PackageResource
 
 TEMPLATE_RULE_GROUP = "reconciler.dev"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast, get_args
 
@@ -30,6 +29,7 @@ from reconciler.krm.findings import Finding, downgrade_to_warning, select_errors
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath, Document, FormattingSource, YamlError
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.package import PackageResource
 from reconciler.packages.parsing import edit_document
 from reconciler.packages.write_back import replace_documents

@@ -6,7 +6,6 @@ The module also contains the table of checks and descriptions for each pair of k
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.catalog.codes import CatalogCodes
@@ -30,6 +29,7 @@ from reconciler.krm.json_text import compute_digest
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 from reconciler.packages.package import Package, PackageResource
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
@@ -23,6 +22,7 @@ from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import parse_yaml
+from reconciler.lazy_dataclasses import dataclass
 
 _BUILT_IN = "kafka-node-pool.yaml"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from reconciler.controllers.nested_values import copy_without_value, get_value
@@ -23,6 +22,7 @@ from reconciler.krm.findings import FindingCode
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.schema import find_kind_scope
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.resource import KrmResource
 
 CLUSTER_OVERRIDE_POLICY_LABEL = "kubeadmiral.io/cluster-override-policy-name"

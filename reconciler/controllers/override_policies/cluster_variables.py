@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.cel import CelEnvironment, ExpressionError
 from reconciler.controllers.clusters.selection import Cluster
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 
 _START_OF_VARIABLE = re.compile(r"(\$?)\$\{(?=\s*(?:[A-Za-z_][A-Za-z0-9_]*\(\s*)*cluster\s*[.\[])")
 _ENVIRONMENT = CelEnvironment({"cluster": {"name": None, "labels": None}})

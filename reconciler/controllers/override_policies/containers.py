@@ -7,7 +7,6 @@ the environment.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from reconciler.controllers.nested_values import copy_with_value, copy_without_value, get_value
@@ -17,6 +16,7 @@ from reconciler.controllers.resource_findings import ResourceIssue
 from reconciler.krm.json_pointer import parse_pointer
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, field
 
 _TEMPLATE_SPEC: DataPath = ("spec", "template", "spec")
 POD_SPEC_PATHS: Mapping[tuple[str, str], DataPath] = {

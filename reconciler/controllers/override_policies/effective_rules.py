@@ -8,7 +8,6 @@ rule.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from reconciler.controllers.clusters.selection import Cluster, is_cluster_selected
 from reconciler.controllers.override_policies.codes import PolicyCodes
@@ -19,6 +18,7 @@ from reconciler.controllers.override_policies.rollout import RuleId, list_rule_i
 from reconciler.controllers.resource_findings import ResourceIssue
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 
 INVALID_POLICY, DUPLICATE_POLICY = "invalid", "twice"

@@ -10,7 +10,6 @@ The operations follow RFC 6902, with these differences:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.controllers.nested_values import copy_with_item, copy_with_value, copy_without_value, get_value
@@ -22,6 +21,7 @@ from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.schema.kubernetes_apis import find_unknown_field
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 
 _INDEX = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 _CONDITION = re.compile(r"\[([^\[\]=]+)=([^\[\]]*)\]")

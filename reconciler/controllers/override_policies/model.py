@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from reconciler.api.kubeadmiral import ImageComponent, ImageOperator, ListOperator, MapOperator, PatchOperator
@@ -15,6 +14,7 @@ from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.selectors import LabelSelector
 from reconciler.krm.times import parse_duration_seconds
+from reconciler.lazy_dataclasses import dataclass, field
 
 KUBEADMIRAL_GROUP = "core.kubeadmiral.io"
 KUBEADMIRAL_API_VERSION = f"{KUBEADMIRAL_GROUP}/v1alpha1"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from posixpath import basename
 from typing import Any
@@ -31,6 +30,7 @@ from reconciler.controllers.override_policies.rollout import RuleId
 from reconciler.controllers.resource_findings import create_finding
 from reconciler.krm.findings import Finding, SourceLocation, select_errors
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.memory import cached
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package import Package, PackageResource, parse_resources

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.controllers.clusters.selection import Cluster, ClusterSelection, explain_no_cluster, is_cluster_selected
@@ -28,6 +27,7 @@ from reconciler.controllers.override_policies.resource_overrides import Overridd
 from reconciler.controllers.override_policies.rollout import find_wave
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass
 
 UsageData = Mapping[str, Mapping[str, Any]]
 WrittenFields = frozenset[tuple[str, ...]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.api import kubeadmiral
@@ -29,6 +28,7 @@ from reconciler.controllers.validation import create_field_findings
 from reconciler.krm.findings import Finding
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import ObjectKey, split_api_version
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.resource import KrmResource
 
 _KINDS: Mapping[str, type[OverridePolicyManifest]] = {

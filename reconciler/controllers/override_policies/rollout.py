@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from reconciler.controllers.clusters.selection import Cluster, is_cluster_selected
 from reconciler.controllers.override_policies.model import (
@@ -21,6 +20,7 @@ from reconciler.controllers.override_policies.model import (
 from reconciler.controllers.override_policies.read_policies import OverridePolicies
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.times import format_rfc3339
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.memory import cached
 
 _MAX_LISTED = 5

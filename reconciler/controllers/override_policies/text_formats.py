@@ -9,13 +9,13 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from reconciler.controllers.nested_values import get_value
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
 from reconciler.krm.yaml.compare import is_equal_data
+from reconciler.lazy_dataclasses import dataclass
 
 _HEADER = re.compile(r"\s*\[([^\]]+)\]\s*(?:[#;].*)?$")
 # A comment after a value starts with a space and `#` or `;`, because most ini dialects have this syntax.

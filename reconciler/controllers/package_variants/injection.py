@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from reconciler.api.porch import Injector
@@ -16,6 +15,7 @@ from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.objects import Condition, split_api_version
 from reconciler.krm.yaml import YamlFile
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.packages.package import Package, parse_documents

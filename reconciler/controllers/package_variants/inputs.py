@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from reconciler.api.porch import UpstreamSpec
@@ -21,6 +20,7 @@ from reconciler.controllers.package_variants.upstream_resolution import (
 )
 from reconciler.controllers.repositories import Repositories, Repository, explain_missing_repository
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.kptfile import KPTFILE, Kptfile, KptfileMetadata, read_kptfile
 
 

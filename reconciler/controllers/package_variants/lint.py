@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from reconciler.api.manifest import read_manifest
 from reconciler.api.porch import (
@@ -26,6 +25,7 @@ from reconciler.controllers.validation import explain_no_match, list_requirement
 from reconciler.krm.field_text import format_list, format_path, suggest_name
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import split_api_version
+from reconciler.lazy_dataclasses import dataclass
 
 _MAX_LISTED = 3
 

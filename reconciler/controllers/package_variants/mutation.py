@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from reconciler.api.porch import Injector, PackageContext, PackageVariantSpec, PipelineFunction, PipelineSpec
@@ -16,6 +15,7 @@ from reconciler.catalog.files import FileTree
 from reconciler.catalog.trace import CatalogView
 from reconciler.controllers.package_variants.injection import inject_config
 from reconciler.controllers.results import MutationResult, MutationStep, PreviousRender
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.packages.package_context import read_package_context, update_package_context
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.api.base import ReadResult
@@ -58,6 +57,7 @@ from reconciler.controllers.results import (
 from reconciler.controllers.validation import create_field_findings
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import Condition, ObjectKey, split_api_version
+from reconciler.lazy_dataclasses import dataclass, replace
 
 ALLOW_EMPTY = "reconciler.dev/allow-empty"
 _NO_COUNTS: Mapping[DownstreamKey, int] = {}

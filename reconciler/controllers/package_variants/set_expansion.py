@@ -7,7 +7,6 @@ unchanged.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
@@ -42,6 +41,7 @@ from reconciler.controllers.results import ConfigStatus, ControllerResult, Stall
 from reconciler.krm.findings import Finding, join_messages
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, field, replace
 
 SET_LABEL = "config.porch.kpt.dev/packagevariantset"
 FINALIZER = "config.porch.kpt.dev/packagevariants"

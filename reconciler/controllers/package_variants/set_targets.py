@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from reconciler.api.base import FieldMessage, omit_empty
@@ -31,6 +30,7 @@ from reconciler.cel import CelEnvironment, ExpressionError, ExpressionLimits, ev
 from reconciler.krm.field_text import format_path
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 
 _VARIABLES_OF_REPOSITORY_EXPRESSION = frozenset({"repoDefault", "packageDefault", "upstream", "target"})

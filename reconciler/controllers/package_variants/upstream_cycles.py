@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from reconciler.catalog.catalog import Catalog
 from reconciler.controllers.package_variants import status
@@ -15,6 +14,7 @@ from reconciler.controllers.repositories import format_kptfile_url
 from reconciler.controllers.results import ControllerResult, PackageTarget, StalledVariant, Variant
 from reconciler.krm.findings import SourceLocation
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, replace
 
 _MAX_LISTED = 20
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 from reconciler.api.porch import (
@@ -25,6 +24,7 @@ from reconciler.controllers.results import SettlingReference
 from reconciler.krm.git_formats import parse_trailers
 from reconciler.krm.times import format_rfc3339
 from reconciler.krm.yaml import YamlError, parse_yaml
+from reconciler.lazy_dataclasses import dataclass, replace
 
 _NUMBERED_REVISION = re.compile(r"v([1-9][0-9]*)")
 # Treat a name that starts with a number as an immutable revision, e.g. v3, v2.0.0, 1.4 or 2024-05. Other names, e.g.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.clusters.inventory import ClusterInventory
@@ -38,6 +37,7 @@ from reconciler.controllers.placement.resources import read_placed_resources
 from reconciler.controllers.results import ConfigStatus, ControllerResult, Variant
 from reconciler.krm.findings import Finding, join_messages
 from reconciler.krm.objects import Condition, ObjectKey
+from reconciler.lazy_dataclasses import dataclass
 
 _MAX_LISTED = 20
 

@@ -6,7 +6,6 @@ If it is uncertain whether a file must be deleted, the file is kept. A guard blo
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from reconciler.catalog.catalog import Catalog, read_catalog
 from reconciler.catalog.files import File, FileTree
@@ -23,6 +22,7 @@ from reconciler.controllers.placement.model import (
 from reconciler.controllers.placement.resources import get_package_namespace
 from reconciler.controllers.results import DeletionGuard, PackageTarget
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)

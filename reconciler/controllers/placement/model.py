@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from reconciler.catalog.catalog import ConfigObject
@@ -13,6 +12,7 @@ from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.results import PackageOwner
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field
 
 KUBEADMIRAL_GROUP = "core.kubeadmiral.io"
 KUBEADMIRAL_API_VERSION = f"{KUBEADMIRAL_GROUP}/v1alpha1"

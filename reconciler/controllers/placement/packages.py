@@ -6,7 +6,6 @@ The mutation of such a package changes no files. It only records the dependencie
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from reconciler.api.porch import AdoptionPolicy
 from reconciler.catalog.files import File, FileTree
@@ -25,6 +24,7 @@ from reconciler.controllers.results import (
     collect_config_sources,
 )
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, replace
 
 NamedObject = tuple[str, str, str, str]
 ADOPT_ANNOTATION = "reconciler.dev/adopt"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.api import kubeadmiral
@@ -27,6 +26,7 @@ from reconciler.krm.field_text import format_path, quote_value
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, field, replace
 
 _KINDS: Mapping[str, type[PropagationPolicyManifest]] = {
     PROPAGATION_POLICY_KIND: kubeadmiral.PropagationPolicy,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
@@ -28,6 +27,7 @@ from reconciler.krm.names import validate_name_segment
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.schema import find_kind_scope
 from reconciler.krm.yaml import emit
+from reconciler.lazy_dataclasses import dataclass, replace
 
 PROPAGATION_POLICY_LABEL = "kubeadmiral.io/propagation-policy-name"
 CLUSTER_PROPAGATION_POLICY_LABEL = "kubeadmiral.io/cluster-propagation-policy-name"

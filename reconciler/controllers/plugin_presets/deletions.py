@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.deletion_guards import ACK_DELETIONS, DeletionDecision, PackageLocation, decide_deletions
@@ -13,6 +12,7 @@ from reconciler.controllers.plugin_presets.plugin import SUSPEND_ANNOTATION
 from reconciler.controllers.plugin_presets.plugin_requests import PluginTargets
 from reconciler.controllers.results import DeletionGuard, PackageTarget
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass
 
 CLUSTER_RETAINS = f"{GROUP}/plugin-deletion"
 

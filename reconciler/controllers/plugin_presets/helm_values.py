@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.memory import cached
 
 PathStep: TypeAlias = str | int

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from reconciler.controllers.plugin_presets.helm_values import build_values, format_option_name, parse_option_name
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.memory import cached
 
 METADATA_PREFIX: Final = "metadata.greenhouse.sap/"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields
 from typing import Any, Protocol, TypeVar, cast
 
 from reconciler.catalog.catalog import ConfigObject
@@ -16,6 +15,7 @@ from reconciler.controllers.plugin_presets.plugin import PublishedPlugin
 from reconciler.controllers.plugin_presets.plugin_outcomes import BuiltPlugin, FailedPlugin
 from reconciler.controllers.results import PackageOwner
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field, fields
 
 _Result = TypeVar("_Result")
 # Fields of `PluginPresetInputs` that can change without clearing the cache, because no cached Plugin depends on them.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from reconciler.catalog.catalog import ConfigObject
@@ -11,6 +10,7 @@ from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.selectors import LabelSelector
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, field
 
 GROUP = "greenhouse.sap"
 API_VERSION = f"{GROUP}/v1alpha1"

@@ -10,7 +10,6 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from reconciler.controllers.plugin_presets.injected_options import EXPRESSION_VA
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.yaml import YamlError, read_core_yaml
 from reconciler.krm.yaml.file import resolve_core_scalar
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 
 # Escape these characters, because JSON does not escape them, and YAML forbids them or reads them as line breaks.

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -25,6 +24,7 @@ from reconciler.krm.findings import Finding, SourceLocation, select_errors
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath, emit
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 
 

@@ -6,7 +6,6 @@ The module `helm_values` builds the values.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.controllers.plugin_presets.codes import PluginCodes
@@ -20,6 +19,7 @@ from reconciler.controllers.plugin_presets.helm_values import (
 from reconciler.controllers.plugin_presets.model import LiteralValue, SecretRef
 from reconciler.controllers.plugin_presets.option_layers import LAYER_RANK, ResolvedOption
 from reconciler.krm.findings import Finding
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -41,6 +40,7 @@ from reconciler.controllers.plugin_presets.read_options import is_same_value
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding, Severity, SourceLocation, downgrade_to_warning
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ option as a secret. The password must not be written or shown for any of the Plu
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -35,6 +34,7 @@ from reconciler.controllers.plugin_presets.snapshot import OverrideMatcher, Pres
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding, SourceLocation, select_errors
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field, replace
 
 _PluginsByName = Mapping[tuple[str, str], BuiltPlugin]
 # Hide the messages of these findings for secrets, because the messages contain the option value.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, Final
 
@@ -34,6 +33,7 @@ from reconciler.krm.findings import Finding
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.yaml import DataPath, emit, parse_yaml
 from reconciler.krm.yaml.compare import is_equal_data
+from reconciler.lazy_dataclasses import dataclass, field
 
 HELM_RELEASE_API_VERSION: Final = "helm.toolkit.fluxcd.io/v2"
 HELM_RELEASE_KIND: Final = "HelmRelease"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +26,7 @@ from reconciler.controllers.plugin_presets.read_objects import validate_release_
 from reconciler.krm.findings import Finding, downgrade_to_warning
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import emit
+from reconciler.lazy_dataclasses import dataclass, field
 
 PROPAGATE_LABELS = f"{GROUP}/propagate-labels"
 PROPAGATE_ANNOTATIONS = f"{GROUP}/propagate-annotations"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.controllers.clusters.selection import Cluster
 from reconciler.controllers.deletion_guards import PackageLocation
@@ -12,6 +10,7 @@ from reconciler.controllers.plugin_presets.plugin import PluginRelease, Publishe
 from reconciler.controllers.results import PackageOwner, PackageTarget, StalledVariant, Variant
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import Condition, ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from reconciler.controllers.clusters.inventory import ClusterInventory
@@ -31,6 +30,7 @@ from reconciler.controllers.results import PackageOwner, PackageTarget
 from reconciler.krm.findings import Finding
 from reconciler.krm.names import validate_label_value, validate_name_segment
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field
 
 _NOT_PUBLISHED = PublishedPlugin()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.catalog.catalog import ConfigObject
@@ -18,6 +17,7 @@ from reconciler.controllers.plugin_presets.option_layers import (
 from reconciler.krm.json_text import encode_canonical_json
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.redaction import MASK, contains_secret
 
 _MAX_SHOWN_BYTES = 1024

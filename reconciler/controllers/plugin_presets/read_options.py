@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import cast
 
 from reconciler.catalog.catalog import ConfigObject
@@ -27,6 +26,7 @@ from reconciler.krm.field_text import format_path, quote_value
 from reconciler.krm.findings import Finding, FindingCode, downgrade_to_warning
 from reconciler.krm.yaml import DataPath
 from reconciler.krm.yaml.compare import is_equal_data
+from reconciler.lazy_dataclasses import dataclass, field
 
 _SOURCES = ("value", "valueFrom", "expression")
 _ENTRY_FIELDS = ("name", "path", *_SOURCES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
@@ -37,6 +36,7 @@ from reconciler.krm.field_text import format_path
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, replace
 
 _LAYER_IDS: Final = {ORGANIZATION: ORGANIZATION_OPTIONS, CLUSTER: CLUSTER_OPTIONS}
 

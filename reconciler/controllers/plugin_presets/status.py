@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from reconciler.catalog.catalog import ConfigObject
@@ -20,6 +19,7 @@ from reconciler.controllers.plugin_presets.plugin_outcomes import (
 from reconciler.controllers.results import ConfigStatus
 from reconciler.krm.findings import Finding, join_messages
 from reconciler.krm.objects import Condition, ObjectKey, upsert_conditions
+from reconciler.lazy_dataclasses import dataclass, replace
 
 PluginState = Literal["UpToDate", "Draft", "Approved", "Skipped", "Failed", "PendingDeletion", "Orphaned", "Suspended"]
 FAILED, NOT_FOUND, EMPTY = "PluginFailed", "PluginDefinitionNotFound", "ClusterListEmpty"

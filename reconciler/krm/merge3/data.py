@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from reconciler.krm.json_pointer import format_pointer
@@ -21,6 +20,7 @@ from reconciler.krm.merge3.lists import (
 from reconciler.krm.merge3.rules import ABSENT, SAFE, ChosenSide, Conflict, ConflictKind, MergeError, MergeRules
 from reconciler.krm.schema.merge_schemas import UNKNOWN_SCHEMA, MergeSchema
 from reconciler.krm.yaml.compare import is_equal_data
+from reconciler.lazy_dataclasses import dataclass, replace
 
 
 @dataclass(slots=True, eq=False)

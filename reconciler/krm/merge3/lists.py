@@ -7,7 +7,6 @@ sequence.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -17,6 +16,7 @@ from reconciler.krm.merge3.rules import ABSENT, MergeError, MergeRules
 from reconciler.krm.schema.merge_schemas import MergeSchema
 from reconciler.krm.yaml.compare import is_equal_data
 from reconciler.krm.yaml.emit import format_non_string
+from reconciler.lazy_dataclasses import dataclass, field
 
 ElementIdentity: TypeAlias = tuple[str | None, ...]
 

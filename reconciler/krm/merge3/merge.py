@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.krm.merge3.data import merge_data
@@ -13,6 +12,7 @@ from reconciler.krm.schema import may_contain_schemas, read_schema_comment
 from reconciler.krm.schema.merge_schemas import UNKNOWN_SCHEMA, MergeSchema
 from reconciler.krm.yaml import DataPath, Document
 from reconciler.krm.yaml.compare import is_equal_data
+from reconciler.lazy_dataclasses import dataclass, replace
 
 
 def apply_comment_schemas(schema: MergeSchema, documents: Iterable[Document | None]) -> MergeSchema:

@@ -6,10 +6,11 @@ Most switches of `MergeRules` are deviations from kpt. D1, D2, … are the names
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
+
+from reconciler.lazy_dataclasses import dataclass
 
 
 class _Absent(Enum):

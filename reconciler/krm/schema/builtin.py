@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -19,6 +18,7 @@ from reconciler.krm.schema.merge_schemas import (
     MergeSchemas,
     read_openapi_merge_schema,
 )
+from reconciler.lazy_dataclasses import dataclass, field, replace
 
 _BY_NAME = MergeSchema(items=UNKNOWN_SCHEMA, keys=("name",))
 # Merge keys of a Kustomization. As in kyaml (openapi/kustomizationapi), only the lists of generators have merge keys.

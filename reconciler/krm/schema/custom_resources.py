@@ -7,11 +7,11 @@ not evaluated.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from reconciler.krm.schema.validation import Violation, create_draft4_validator, find_violations
+from reconciler.lazy_dataclasses import dataclass, field
 
 if TYPE_CHECKING:
     import jsonschema_rs

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Final, Literal
+
+from reconciler.lazy_dataclasses import dataclass
 
 KindScope = Literal["cluster", "namespaced"]
 

@@ -12,10 +12,10 @@ D22 is a deviation from kpt. The setting `merge.deviations` can turn it off.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.krm.objects import split_api_version
+from reconciler.lazy_dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module, metadata, resources
 from importlib.resources.abc import Traversable
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from reconciler.krm.objects import split_api_version
 from reconciler.krm.schema.kubernetes_apis import KubernetesRelease, format_kubernetes_release, parse_kubernetes_release
+from reconciler.lazy_dataclasses import dataclass, field
 
 if TYPE_CHECKING:
     import jsonschema_rs

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from reconciler.krm.yaml.emit import indent_lines
@@ -24,6 +23,7 @@ from reconciler.krm.yaml.nodes import (
     is_merge_key,
 )
 from reconciler.krm.yaml.resolve import convert_key_to_text
+from reconciler.lazy_dataclasses import dataclass
 
 DataPath: TypeAlias = tuple[str | int, ...]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -17,6 +16,7 @@ from yaml._yaml import CParser
 from reconciler.krm.yaml.errors import DEFAULT_YAML_LIMITS, YamlError, YamlLimits
 from reconciler.krm.yaml.nodes import AliasNode, MappingNode, ScalarNode, SequenceNode, YamlNode, is_merge_key
 from reconciler.krm.yaml.resolve import convert_key_to_text, resolve_plain, resolve_tagged
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.memory import cached
 
 # The line ends that libyaml recognizes.

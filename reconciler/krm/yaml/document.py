@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +28,7 @@ from reconciler.krm.yaml.nodes import AliasNode, MappingNode, SequenceNode, Yaml
 from reconciler.krm.yaml.reuse_formatting import FormattingSource, ReusedFormatting
 from reconciler.krm.yaml.ruamel_fallback import rewrite_with_ruamel
 from reconciler.krm.yaml.text_edits import TextSplices, UnsupportedEditError
+from reconciler.lazy_dataclasses import dataclass, field, replace
 
 # Use higher limits for written documents, because an edit can make a document larger than the limits for user input.
 _LIMITS_OF_WRITTEN_DOCUMENTS = YamlLimits(file_bytes=64 * 1024 * 1024, aliases=10_000, expanded_nodes=1_000_000)

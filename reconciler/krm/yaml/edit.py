@@ -7,7 +7,6 @@ caller must parse the new text and compare it with the new data.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any, Literal
@@ -28,6 +27,7 @@ from reconciler.krm.yaml.nodes import (
 )
 from reconciler.krm.yaml.reuse_formatting import ReusedFormatting, copy_lines, strip_leading_blank_lines
 from reconciler.krm.yaml.text_edits import BlockLineEditor, FlowItemEditor, TextSplices, UnsupportedEditError
+from reconciler.lazy_dataclasses import dataclass
 
 _NO_DATA = object()
 _BLOCK_HEADER = re.compile(r"[|>][0-9+-]*")

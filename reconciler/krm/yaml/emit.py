@@ -10,10 +10,10 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.krm.yaml.errors import YamlError
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 
 # Write a key of more than 1,000 characters with `?`, because libyaml otherwise rejects a key of more than 1,024

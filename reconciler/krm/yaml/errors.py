@@ -7,7 +7,7 @@ stops at the first node that exceeds a limit. It does not use the composer of li
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from reconciler.lazy_dataclasses import dataclass
 
 
 class YamlError(ValueError):

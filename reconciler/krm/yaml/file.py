@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.krm.yaml.compose import LINE_BREAK, YamlBudget, compose
 from reconciler.krm.yaml.document import Document, read_document
 from reconciler.krm.yaml.errors import DEFAULT_YAML_LIMITS, YamlError, YamlLimits
+from reconciler.lazy_dataclasses import dataclass
 
 _BOM = "\ufeff"
 _MARKER = re.compile("(?:---|\\.\\.\\.)(?=[ \t\r\n\x85\u2028\u2029]|\\Z)")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
 from reconciler.krm.yaml.compose import LINE_BREAK
 from reconciler.krm.yaml.emit import IndentStyle
 from reconciler.krm.yaml.nodes import MappingNode, ScalarNode, SequenceNode, YamlNode
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 
 _COLON = re.compile(r"[ \t]*:")

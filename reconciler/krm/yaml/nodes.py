@@ -12,8 +12,9 @@ documents with the same text share their nodes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from reconciler.lazy_dataclasses import dataclass
 
 TAG_PREFIX = "tag:yaml.org,2002:"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from reconciler.krm.yaml.emit import (
 )
 from reconciler.krm.yaml.layout import TextLayout
 from reconciler.krm.yaml.nodes import AliasNode, MappingNode, ScalarNode, SequenceNode, YamlNode, is_block_collection
+from reconciler.lazy_dataclasses import dataclass
 
 # The position of a node: its parent node, and the index of the node in the `children` of the parent.
 ChildPosition = tuple[YamlNode, int]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 from reconciler.krm.yaml.emit import indent_lines
 from reconciler.krm.yaml.layout import TextLayout, TextSpan
+from reconciler.lazy_dataclasses import dataclass, field
 
 
 class UnsupportedEditError(Exception):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.text import format_both_values, format_path_text, format_value, shorten, to_one_line
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 from reconciler.catalog.files import FileTree
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.memory import cached
 from reconciler.output.changes.fields import ABSENT_FIELD, FieldChange, find_field_changes
 from reconciler.output.text import format_count, format_object, to_one_line

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from reconciler.catalog.files import File, FileTree, TreeId
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.changes.fields import ABSENT_FIELD, FieldChange, find_field_changes
 from reconciler.output.changes.objects import (
     CHANGE_TYPE_ORDER,

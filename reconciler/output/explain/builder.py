@@ -7,7 +7,6 @@ module `formats` formats the explanation.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
 from posixpath import basename, dirname
@@ -23,6 +22,7 @@ from reconciler.krm.json_pointer import PointerError, format_pointer, parse_poin
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.objects import ObjectKey, split_api_version
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.explain.model import (
     SOURCE_LAYERS,
     ExplainedPackage,

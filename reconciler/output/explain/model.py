@@ -6,7 +6,6 @@ The modules `builder` and `steps` find the steps. The module `formats` formats t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from reconciler.catalog.catalog import ConfigObject
@@ -16,6 +15,7 @@ from reconciler.krm.findings import Finding
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.planning.attribution.re_render import RemovableLayer
 from reconciler.planning.model.outcomes import PackageRender
 

@@ -6,7 +6,6 @@ Each step names the source, person, object or function that made the change, and
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -19,6 +18,7 @@ from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath
 from reconciler.krm.yaml.compare import is_equal_data
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.config_fields import (
     ConfigFieldLocator,
     FieldLocation,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Literal
 
@@ -16,6 +15,7 @@ from reconciler.catalog.trace import Trace
 from reconciler.krm.json_pointer import PointerError, format_pointer, resolve_pointer
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.times import format_rfc3339
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.changes import fields
 from reconciler.output.changes.diffs import format_file_diffs
 from reconciler.output.explain.builder import explain

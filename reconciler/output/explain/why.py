@@ -6,7 +6,6 @@ The module also contains the query for a value in a package. The module `inspect
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
@@ -16,6 +15,7 @@ from reconciler.krm.json_pointer import PointerError, format_pointer, parse_poin
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml.compare import is_equal_data
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.memory import cached
 from reconciler.output.changes import fields
 from reconciler.output.explain.builder import format_closest_names

@@ -6,7 +6,6 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from reconciler.catalog.catalog import ConfigObject
@@ -14,6 +13,7 @@ from reconciler.krm.findings import Finding, FindingCode, FindingScope, Severity
 from reconciler.krm.json_pointer import PointerError, parse_pointer
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.config_fields import parse_field_path
 from reconciler.output.findings.formats import (
     build_cause_data,

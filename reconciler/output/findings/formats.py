@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 from reconciler.krm.findings import Finding, FindingCode, Severity
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.findings.grouping import FindingGroup, find_root_causes, group_findings, map_root_causes
 from reconciler.output.text import format_count, format_object_reference, shorten, to_one_line
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from reconciler.krm.findings import MAX_EXAMPLES, Finding, select_errors
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.text import format_object_reference
 
 # Matches an object in a message, as `Kind namespace/name` or `Kind/namespace/name`.

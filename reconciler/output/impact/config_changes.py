@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from reconciler.catalog.catalog import ConfigObject
@@ -11,6 +10,7 @@ from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.catalog.manifests import DEFAULT_NAMESPACE
 from reconciler.controllers.results import Variant
 from reconciler.krm.objects import ObjectKey, split_api_version
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.changes.package_changes import PackageChanges
 from reconciler.output.json_data import drop_empty
 from reconciler.output.text import format_object, to_one_line

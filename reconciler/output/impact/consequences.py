@@ -7,9 +7,9 @@ brokers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.changes.fields import ABSENT_FIELD, FieldChange, FieldPath
 from reconciler.output.changes.objects import ObjectChange
 from reconciler.output.changes.package_changes import PackageChanges

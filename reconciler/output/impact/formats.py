@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.krm.findings import Finding
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.changes.diffs import format_file_diffs
 from reconciler.output.changes.package_changes import build_changes_data
 from reconciler.output.findings.formats import build_findings_data, format_findings

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, Severity
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.changes.package_changes import PackageChanges, compare_packages
 from reconciler.output.findings.formats import sort_findings
 from reconciler.output.impact.config_changes import ConfigChange, ConfigChangeAttribution, compare_configs

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.objects import Condition
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.causes import format_causes
 from reconciler.output.changes.package_changes import PackageChanges, compare_packages
 from reconciler.output.findings.formats import sort_findings

@@ -7,12 +7,12 @@ targets become one item. The module `explanations` builds the explanations.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import Any, get_args
 
 from reconciler.catalog.files import FileTree
 from reconciler.krm.json_text import compute_digest, encode_canonical_json
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.changes.diffs import format_file_diffs
 from reconciler.output.changes.package_changes import PackageChanges, compare_packages
 from reconciler.output.plan.overview import build_comparison_key

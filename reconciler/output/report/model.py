@@ -7,12 +7,12 @@ the module `page` formats it as HTML.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from shlex import quote
 from typing import Any, Literal
 
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.times import format_rfc3339
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.json_data import drop_empty
 from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES, PackageState, TargetPackage

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -18,6 +17,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from reconciler.krm.times import format_rfc3339
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.report.model import (
     ClusterRow,
     FleetReport,

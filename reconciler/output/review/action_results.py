@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.json_data import drop_empty
 from reconciler.output.status.package_sections import format_recorded_conflicts
 from reconciler.output.text import format_count, to_one_line

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from reconciler.catalog.files import FileTree
 from reconciler.krm.times import format_rfc3339
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.changes.diffs import format_file_diffs
 from reconciler.output.changes.package_changes import PackageChanges, build_changes_data, compare_packages
 from reconciler.output.json_data import drop_empty

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 from reconciler.krm.json_text import compute_digest
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.plan.overview import build_comparison_key
 from reconciler.output.review.open_drafts import (
     DraftDetails,

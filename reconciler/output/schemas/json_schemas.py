@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
@@ -38,6 +37,7 @@ from reconciler.api.strimzi import Kafka, KafkaNodePool
 from reconciler.controllers.components.model import API_VERSION
 from reconciler.krm.objects import split_api_version
 from reconciler.krm.yaml import parse_yaml
+from reconciler.lazy_dataclasses import dataclass, field
 
 Node = Mapping[str, Any]
 Parts = Mapping[str, Node]

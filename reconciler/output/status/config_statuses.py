@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -22,6 +21,7 @@ from reconciler.controllers.plugin_presets.model import GROUP, PLUGIN, PRESET
 from reconciler.controllers.plugin_presets.status import PluginState, complete_status
 from reconciler.controllers.results import ConfigStatus, Variant
 from reconciler.krm.objects import Condition, ObjectKey
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.json_data import drop_empty
 from reconciler.output.text import format_count
 from reconciler.planning.decide.fleet_plan import FleetPlan

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -14,6 +13,7 @@ from reconciler.controllers.results import ConfigStatus
 from reconciler.krm.findings import select_errors
 from reconciler.krm.json_text import encode_canonical_json
 from reconciler.krm.objects import Condition, ObjectKey, upsert_conditions
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.status.config_statuses import (
     ConfigStatusCache,
     ConfigStatuses,

@@ -6,7 +6,6 @@ The file has a fixed order of fields and no empty fields. This module also lists
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.catalog.trace import ABSENT_FINGERPRINT, Trace
@@ -16,6 +15,7 @@ from reconciler.krm.findings import Finding, Severity
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.schema import find_kind_scope
 from reconciler.krm.yaml import emit
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 from reconciler.output.changes.package_changes import read_upstream_lock
 from reconciler.output.json_data import drop_empty, mask_trace

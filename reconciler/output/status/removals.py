@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.json_data import drop_empty
 from reconciler.output.text import format_object, to_one_line
 from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -19,6 +18,7 @@ from reconciler.krm.internal_errors import InternalFailure, ScopeFailedError, is
 from reconciler.krm.objects import Condition, ObjectKey, upsert_conditions
 from reconciler.krm.times import format_rfc3339
 from reconciler.krm.yaml import YamlError, emit, parse_yaml
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 from reconciler.output.json_data import read_mapping, read_mappings
 from reconciler.output.status.config_statuses import ConfigStatuses, get_object_path

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.krm.findings import Severity
 from reconciler.krm.yaml import emit
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.findings.formats import build_findings_data, format_location
 from reconciler.output.json_data import drop_empty, read_mapping, read_mappings
 from reconciler.output.status.package_sections import read_text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import is_
 from typing import Any
@@ -13,6 +12,7 @@ from reconciler.controllers.results import ConfigStatus, Variant
 from reconciler.krm.findings import CommonCodes, select_errors
 from reconciler.krm.internal_errors import InternalFailure, ScopeFailedError, isolation_boundary
 from reconciler.krm.objects import Condition, ObjectKey, upsert_conditions
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.json_data import drop_empty
 from reconciler.output.status.config_statuses import ConfigStatuses
 from reconciler.output.status.package_status import list_object_dependencies

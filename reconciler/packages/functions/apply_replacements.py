@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.krm.patterns import PatternError, compile_pattern
 from reconciler.krm.selectors import LabelQueryError, matches_label_query
 from reconciler.krm.yaml.compare import is_equal_data
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 from reconciler.packages.functions.field_edits import parse_plain_scalar
 from reconciler.packages.functions.field_specs import get_resource_scope

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from reconciler.krm.schema import KindScope, find_kind_scope
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.functions.function import FieldError, get_value_at
 from reconciler.packages.functions.limits import MAX_LEVELS
 from reconciler.packages.resource import KrmResource

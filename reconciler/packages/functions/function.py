@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from typing import Any, Literal, Protocol
 
 from reconciler.krm.field_text import format_path
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.yaml import DataPath, Document
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.memory import cached
 from reconciler.packages.functions.limits import (
     FunctionBudget,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from posixpath import dirname, normpath
 from typing import Any
 
 import re2
 
 from reconciler.krm.yaml import DataPath, YamlFile
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.functions.function import (
     FunctionConfig,
     FunctionContext,

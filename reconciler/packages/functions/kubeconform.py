@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -19,6 +18,7 @@ from reconciler.krm.schema.validation import (
     find_schemas_version,
     load_kubernetes_schemas,
 )
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.functions.function import (
     FunctionConfig,
     FunctionContext,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from reconciler.krm.field_text import format_path
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 from reconciler.packages.functions.field_specs import FieldSpec, create_field_specs, read_field_specs
 from reconciler.packages.functions.function import (

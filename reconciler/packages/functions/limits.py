@@ -8,9 +8,10 @@ work of the interpreter's built-in functions cannot be counted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any
+
+from reconciler.lazy_dataclasses import dataclass
 
 # The estimated bytes that YAML adds to each scalar or key, such as quotes, a colon, a dash and a line break.
 _NODE_BYTES = 8

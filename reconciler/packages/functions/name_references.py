@@ -6,12 +6,12 @@ Functions that rename resources use this module to update the references. The li
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import re2
 
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.functions.field_specs import FieldSpec, get_resource_scope
 from reconciler.packages.functions.function import Item, get_value_at
 from reconciler.packages.functions.limits import FunctionBudget, estimate_text_bytes

@@ -6,11 +6,11 @@ The module also contains the keys of functions in render traces.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import re2
 
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.memory import cached
 from reconciler.packages.functions.function import FunctionVersion, KrmFunction
 from reconciler.packages.functions.limits import DEFAULT_LIMITS, FunctionLimits

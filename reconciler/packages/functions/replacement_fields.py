@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from reconciler.krm.patterns import PatternError, compile_pattern
 from reconciler.krm.yaml import Document
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 from reconciler.packages.functions.function import copy_plain_data, format_scalar
 from reconciler.packages.parsing import ParseFailure, edit_document, parse_cached

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from posixpath import normpath
 from typing import Any
 
@@ -15,6 +14,7 @@ import re2
 
 from reconciler.krm.json_text import parse_strict_json
 from reconciler.krm.yaml import DataPath, YamlError, YamlLimits, emit, parse_yaml
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.functions.function import (
     FunctionConfig,
     FunctionOutput,

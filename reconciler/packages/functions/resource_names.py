@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
 
 from reconciler.krm.yaml import DataPath, YamlError
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.functions.field_specs import FieldSpec, read_field_specs
 from reconciler.packages.functions.function import (
     FunctionConfig,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,6 +11,7 @@ import re2
 from reconciler.krm.field_text import format_path
 from reconciler.krm.patterns import PatternError, compile_pattern
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.functions.field_edits import (
     EditError,
     convert_scalar_type,

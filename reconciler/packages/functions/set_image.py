@@ -7,12 +7,12 @@ The profile `safe` fixes these defects.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import re2
 
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.functions.field_specs import FieldSpec, create_field_specs, read_field_specs
 from reconciler.packages.functions.function import (
     FunctionConfig,

@@ -7,10 +7,10 @@ v0.4.1, and later versions like v0.4.2. The profile `safe` also fixes defects of
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.functions.field_specs import FieldSpec, get_resource_scope, read_field_specs
 from reconciler.packages.functions.function import (
     FunctionConfig,

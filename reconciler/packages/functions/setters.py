@@ -7,7 +7,6 @@ setter `tag` determines a part of the field.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from posixpath import normpath
 from typing import Any
@@ -17,6 +16,7 @@ import re2
 from reconciler.krm.field_text import format_path
 from reconciler.krm.patterns import PatternError, compile_pattern
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.memory import cached
 from reconciler.packages.functions.field_edits import (
     EditError,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.functions.function import (
     FunctionConfig,
     FunctionContext,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from posixpath import normpath
 from typing import Any
@@ -15,6 +14,7 @@ from reconciler.krm.field_text import format_path
 from reconciler.krm.findings import CommonCodes, Finding, FindingCode, SourceLocation
 from reconciler.krm.objects import Condition, split_api_version
 from reconciler.krm.yaml import Document, YamlFile, emit
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 from reconciler.packages.codes import PackageCodes
 from reconciler.packages.kptfile.model import (

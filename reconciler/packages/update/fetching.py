@@ -6,13 +6,13 @@ A remote subpackage is a subpackage with its own upstream.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from posixpath import normpath
 from typing import Any, Protocol
 
 from reconciler.api.kpt import UpdateStrategy
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import SourceLocation
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.clone import add_merge_comments
 from reconciler.packages.codes import PackageCodes
 from reconciler.packages.kptfile import KPTFILE, GitUpstream, Kptfile, create_kptfile, read_kptfile

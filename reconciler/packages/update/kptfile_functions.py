@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -18,6 +17,7 @@ from reconciler.krm.merge3.lists import interleave
 from reconciler.krm.merge3.rules import ABSENT, ChosenSide, Conflict, ConflictKind
 from reconciler.krm.schema.merge_schemas import UNKNOWN_SCHEMA
 from reconciler.krm.yaml.compare import IndexPair, align_items, is_equal_data
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.update.kptfile_values import MergeOutcome, SideValues, merge_selectors
 
 FunctionEntry: TypeAlias = Mapping[str, Any]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.clone import read_merge_identity
 from reconciler.packages.package import PackageResource
 from reconciler.packages.resource import UPSTREAM_IDENTIFIER

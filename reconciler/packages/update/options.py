@@ -7,10 +7,10 @@ e.g. `D1`, is a key of the setting `merge.deviations`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 
 from reconciler.krm.merge3 import COMPAT, SAFE, MergeRules
 from reconciler.krm.schema import MergeSchemas, load_builtin_merge_schemas
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.kptfile import Profile
 
 

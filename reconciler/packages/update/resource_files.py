@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -11,6 +10,7 @@ from reconciler.catalog.files import File
 from reconciler.krm.findings import CommonCodes, FindingCode, SourceLocation, downgrade_to_warning
 from reconciler.krm.merge3.rules import ChosenSide, Conflict
 from reconciler.krm.yaml import Document, YamlFile
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.codes import PackageCodes
 from reconciler.packages.parsing import ParseFailure, parse_cached
 from reconciler.packages.update.matching import (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from reconciler.catalog.files import File, FileTree
@@ -13,6 +12,7 @@ from reconciler.krm.merge3.rules import ABSENT, Conflict
 from reconciler.krm.schema import MergeSchemas
 from reconciler.krm.schema.merge_schemas import MergeSchema
 from reconciler.krm.yaml import Document, YamlError
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.clone import MERGE_COMMENT, add_comments_to_content
 from reconciler.packages.codes import PackageCodes
 from reconciler.packages.parsing import ParseFailure

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from posixpath import dirname
 
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.merge3.rules import Conflict
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.packages.package import Package, join_path
 

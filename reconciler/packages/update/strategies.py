@@ -6,13 +6,13 @@ Subpackages without their own upstreams are updated together with the package th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from reconciler.api.kpt import UpdateStrategy
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import SourceLocation
 from reconciler.krm.merge3.rules import ABSENT, Conflict
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.codes import PackageCodes
 from reconciler.packages.kptfile import KPTFILE, Kptfile
 from reconciler.packages.package import join_path

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.clone import add_comments_to_content
 from reconciler.packages.codes import PackageCodes
 from reconciler.packages.kptfile import KPTFILE, GitUpstream, Kptfile, create_kptfile, read_kptfile

@@ -6,7 +6,6 @@ The published content of a package is used only if one of the two plans does not
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from reconciler.catalog.files import FileTree, TreeId
@@ -14,6 +13,7 @@ from reconciler.catalog.trace import Trace
 from reconciler.controllers.results import ControllerResult, PackageOwner, StalledVariant
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.objects import Condition, ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
 from reconciler.planning.model.outcomes import Blocked, Draft, HeldRemoval, PackageOutcome, RemovalOutcome, Unchanged
 from reconciler.planning.model.targets import Target

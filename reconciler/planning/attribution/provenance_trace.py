@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -13,6 +12,7 @@ from reconciler.controllers.nested_values import get_value
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
 from reconciler.krm.yaml.compare import align_items, is_equal_data
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.functions.function import Item
 from reconciler.packages.kptfile import FunctionSpec
 from reconciler.packages.package import Package, PackageResource

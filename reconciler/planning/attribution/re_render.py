@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Literal
 
@@ -28,6 +27,7 @@ from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath, Document, YamlError, parse_yaml
 from reconciler.krm.yaml.compare import align_items, is_equal_data
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.package import Package, parse_documents
 from reconciler.packages.parsing import ParseFailure, edit_document, format_json, parse_cached
 from reconciler.packages.update import MergeOptions, merge_packages

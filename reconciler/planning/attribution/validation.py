@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
@@ -35,6 +34,7 @@ from reconciler.krm.schema.kubernetes_apis import (
     format_kubernetes_release,
 )
 from reconciler.krm.schema.validation import Violation
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.packages.functions.registry import FunctionMatch, FunctionUnavailable
 from reconciler.packages.kptfile import KPTFILE, FunctionSpec

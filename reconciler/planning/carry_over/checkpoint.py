@@ -7,10 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, fields, replace
 
 from reconciler.catalog.trace import DependencyReader, Trace
 from reconciler.controllers.results import Variant
+from reconciler.lazy_dataclasses import dataclass, fields, replace
 from reconciler.packages.functions.registry import is_function_trace_key
 from reconciler.planning.decide.fleet_plan import TargetPlan
 from reconciler.planning.decide.package_decision import parse_finding

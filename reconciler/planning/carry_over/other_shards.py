@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
 from reconciler.controllers.results import Variant
 from reconciler.krm.objects import Condition, ObjectKey
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.decide.fleet_plan import TargetPlan
 from reconciler.planning.decide.package_decision import parse_finding

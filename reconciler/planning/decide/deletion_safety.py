@@ -14,7 +14,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from reconciler.catalog.catalog import Catalog, is_config_path
@@ -24,6 +23,7 @@ from reconciler.controllers.deletion_guards import contains_deletion_hash, is_ma
 from reconciler.controllers.results import ConfigSources, DeletionGuard, PackageTarget, parse_object_id
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.state import PackageRecord, TargetState
 from reconciler.planning.model.targets import Target

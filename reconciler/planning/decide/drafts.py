@@ -6,10 +6,10 @@ The module `removals` plans the removal drafts.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from reconciler.catalog.files import BlobId, CommitId, FileTree, TreeId
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.planning.layout.refs import (
     BranchAction,
     DraftChanges,

@@ -7,7 +7,6 @@ after the draft was deleted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 
@@ -24,6 +23,7 @@ from reconciler.controllers.package_variants.codes import VariantCodes
 from reconciler.controllers.results import ControllerResult
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.planning.decide.package_decision import list_settling_findings
 from reconciler.planning.layout.config_proposal import ConfigProposal
 from reconciler.planning.layout.refs import BranchAction, KeepBranch, MissingTag, PushCommits, ResetBranch

@@ -7,7 +7,6 @@ until its `settle` duration has passed. Until then, the package keeps its last u
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from reconciler.catalog.files import CommitId, FileTree, TreeId
@@ -33,6 +32,7 @@ from reconciler.krm.findings import (
 )
 from reconciler.krm.internal_errors import InternalFailure, ScopeFailedError, isolation_boundary
 from reconciler.krm.objects import Condition
+from reconciler.lazy_dataclasses import dataclass, fields, replace
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.packages.functions.registry import is_function_trace_key
 from reconciler.planning.model.cluster_overrides import ROLLOUT_DEPENDENCY

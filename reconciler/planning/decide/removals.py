@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
 
 from reconciler.catalog.files import CommitId, TreeId
 from reconciler.controllers.codes import ControllerCodes
@@ -17,6 +16,7 @@ from reconciler.controllers.package_variants.set_targets import DownstreamKey
 from reconciler.controllers.results import PackageTarget
 from reconciler.krm.findings import Finding, FindingCode, SourceLocation, downgrade_to_warning
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.planning.decide.deletion_safety import is_named_in_finding
 from reconciler.planning.decide.drafts import build_restore_commit, build_revert_commit
 from reconciler.planning.decide.target_inputs import TargetClaims

@@ -6,7 +6,6 @@ It is computed from the published packages of the clusters in each wave.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import partial
 
 from reconciler.catalog.files import TreeId
@@ -22,6 +21,7 @@ from reconciler.controllers.override_policies.rollout import (
 )
 from reconciler.controllers.results import Variant
 from reconciler.krm.internal_errors import InternalFailure, ScopeFailedError, isolation_boundary
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.planning.decide.package_decision import is_render_current
 from reconciler.planning.decide.target_inputs import (
     PreparedTarget,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from reconciler.catalog.catalog import ConfigObject
@@ -15,6 +14,7 @@ from reconciler.controllers.results import ControllerResult, DeletionGuard, Pack
 from reconciler.krm.findings import Finding
 from reconciler.krm.git_formats import is_same_repository
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.planning.decide.drafts import DraftTextWriter
 from reconciler.planning.decide.fleet_plan import TargetPlan
 from reconciler.planning.decide.package_decision import DecisionInput, RenderFunction, block_stalled

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.catalog.files import CommitId, FileTree, TreeId, compute_blob_id
@@ -11,6 +10,7 @@ from reconciler.controllers.results import ConfigSources, Variant
 from reconciler.krm.findings import Finding
 from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
 from reconciler.krm.objects import Condition, ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.planning.decide.drafts import DraftTexts, list_closed_draft_heads, plan_draft_branches
 from reconciler.planning.decide.fleet_plan import TargetPlan
 from reconciler.planning.decide.package_decision import (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 
 from reconciler.catalog.files import FileTree, TreeId
@@ -11,6 +10,7 @@ from reconciler.catalog.trace import DependencyReader
 from reconciler.controllers.kafka_templates.pairing import TemplatePairs
 from reconciler.controllers.results import Variant
 from reconciler.krm.findings import select_errors
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.decide.package_decision import DecisionInput, decide_package
 from reconciler.planning.decide.target_inputs import PlanningContext, TargetClaims

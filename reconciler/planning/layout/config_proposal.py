@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from reconciler.catalog.files import BlobId, CommitId, File, FileTree
@@ -15,6 +14,7 @@ from reconciler.controllers.results import RevisionPin
 from reconciler.krm.findings import Finding
 from reconciler.krm.json_text import encode_indented_json
 from reconciler.krm.yaml import Document, YamlFile
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.state import STATE_FORMAT, EngineTooOldError, StateUnreadableError
 

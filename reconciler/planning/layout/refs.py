@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from reconciler.catalog.files import BlobId, CommitId, FileTree, ObjectId, TreeId
 from reconciler.controllers.results import PackageTarget
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.planning.model.state import DraftBranch, PackageRecord, PublishedRevision, TargetState
 from reconciler.planning.model.targets import Target
 

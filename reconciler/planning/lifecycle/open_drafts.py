@@ -6,7 +6,6 @@ The data comes from the branches of the target, the refs of proposed drafts, and
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, get_args
 
 from reconciler.catalog.files import BlobId, CommitId, ObjectId, TreeId
@@ -15,6 +14,7 @@ from reconciler.krm.findings import Severity
 from reconciler.krm.json_text import encode_canonical_json
 from reconciler.krm.objects import Condition
 from reconciler.krm.yaml import YamlError, parse_yaml
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.planning.decide.fleet_plan import find_metadata_path
 from reconciler.planning.model.codes import PlanningCodes

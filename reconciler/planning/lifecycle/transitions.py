@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.times import parse_duration_seconds
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.planning.decide.fleet_plan import TargetPlan
 from reconciler.planning.lifecycle.open_drafts import BlockingReason, DraftedFile, DraftedPackage, OpenDraft
 from reconciler.planning.model.codes import PlanningCodes

@@ -6,7 +6,6 @@ This module applies the policies to a package, and records the policies and clus
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from reconciler.catalog.files import FileTree
@@ -23,6 +22,7 @@ from reconciler.controllers.override_policies.rollout import RuleId, find_rollou
 from reconciler.krm.findings import Finding, SourceLocation, select_errors, upgrade_to_error
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import Condition, ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field, replace
 
 OVERRIDDEN = "Overridden"
 CLOSED_FINGERPRINT = "closed"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -18,6 +17,7 @@ from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.merge3.rules import Conflict
 from reconciler.krm.objects import Condition, ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.functions.function import Item
 from reconciler.packages.kptfile import FunctionSpec
 from reconciler.packages.update import MergeOptions

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reconciler.krm.json_text import compute_digest
+from reconciler.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     # Import `Target` only for type checks, because the settings use `Shard` before planning is imported.

@@ -7,7 +7,6 @@ merged into it. Recorded conflicts contain no secrets.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from reconciler.api.kpt import UpdateStrategy
@@ -20,6 +19,7 @@ from reconciler.krm.json_pointer import PointerError, parse_pointer, resolve_poi
 from reconciler.krm.json_text import encode_canonical_json
 from reconciler.krm.merge3.rules import ABSENT, Conflict
 from reconciler.krm.yaml.compare import is_equal_data
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.clone import read_upstream, read_upstream_lock
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package import Package, PackageResource

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from sys import intern
 from typing import Any
@@ -24,6 +23,7 @@ from reconciler.controllers.results import ConfigSources, PackageOwner, parse_ob
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.json_text import compute_digest, encode_indented_json
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.memory import cached
 
 # A state with another format must not be updated: `serialize_state_changes` would keep its unchanged files in that

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.repositories import REPOSITORY_API_VERSION
 from reconciler.controllers.results import ConfigSources
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, field
 
 STATUS_FOLDER = ".reconciler"
 

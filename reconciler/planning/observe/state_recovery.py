@@ -8,7 +8,6 @@ recovered. Tags show which revision numbers are in use.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.catalog.files import CommitId, FileTree, TreeId
@@ -16,6 +15,7 @@ from reconciler.controllers.results import GeneratedSource, Variant
 from reconciler.krm.git_formats import parse_trailers
 from reconciler.krm.objects import Condition
 from reconciler.krm.yaml import YamlError, parse_yaml
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.planning.layout.refs import TaggedRevision
 from reconciler.planning.model.outcomes import (
     APPROVAL_DELAY_ANNOTATION,

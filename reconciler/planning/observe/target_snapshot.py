@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
 from reconciler.catalog.files import BlobId, CommitId, FileTree, TreeId
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.planning.layout.refs import DraftHistory, TaggedRevision
 from reconciler.planning.model.state import (
     MAX_REVISIONS,

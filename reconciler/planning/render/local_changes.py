@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.catalog.files import File, FileTree
@@ -22,6 +21,7 @@ from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT, Conflict
 from reconciler.krm.yaml import DataPath
 from reconciler.krm.yaml.compare import is_equal_data
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.package import PackageResource
 from reconciler.packages.parsing import edit_document
 from reconciler.packages.write_back import replace_documents

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from reconciler.api.porch import ConflictPolicy
@@ -23,6 +22,7 @@ from reconciler.krm.findings import (
 from reconciler.krm.merge3.rules import Conflict
 from reconciler.krm.names import validate_tree_path
 from reconciler.krm.objects import Condition, upsert_conditions
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.clone import ResolvedUpstream, clone_package, read_upstream_lock
 from reconciler.packages.functions.function import Item
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS

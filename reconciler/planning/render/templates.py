@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
 
 from reconciler.catalog.files import FileTree, TreeId
 from reconciler.catalog.trace import ABSENT_FINGERPRINT, CatalogView, Trace, format_dependency
@@ -18,6 +17,7 @@ from reconciler.krm.findings import select_errors, set_package_location, set_sou
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.merge3.rules import Conflict
 from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import asdict, dataclass, field, replace
 from reconciler.packages.package import Package
 from reconciler.planning.model.outcomes import FilesStage, PackageRender
 from reconciler.planning.model.sources import RenderInputs, find_overruled_changes, locate_conflict

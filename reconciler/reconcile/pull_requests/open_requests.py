@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from reconciler.catalog.files import CommitId
@@ -16,6 +15,7 @@ from reconciler.forge.port import ACCEPT_CONFLICTS, Forge, PullRequest
 from reconciler.git.errors import GitError, InternalGitError
 from reconciler.krm.internal_errors import InternalFailure
 from reconciler.krm.json_text import compute_digest
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.review.pull_request import CommitPageUrl, PullRequestText, build_pull_request_text
 from reconciler.planning.lifecycle.open_drafts import OpenDraft, list_blocking_errors
 from reconciler.planning.model.state import PullRequestRecord, TargetState

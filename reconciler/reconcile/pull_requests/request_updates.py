@@ -7,7 +7,6 @@ limit of the forge is reached, the update of the repository ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
 from reconciler.forge.errors import (
     ForgeBusyError,
@@ -21,6 +20,7 @@ from reconciler.forge.port import ACCEPT_CONFLICTS, Forge, MergeMethod, NewReque
 from reconciler.git.errors import GitError
 from reconciler.krm.internal_errors import InternalFailure
 from reconciler.krm.json_text import compute_digest
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.review.pull_request import PullRequestText, has_generated_block, replace_generated_block
 from reconciler.planning.model.state import PullRequestRecord
 from reconciler.reconcile.event_log import log

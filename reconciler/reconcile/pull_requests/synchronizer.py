@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from math import ceil
 
 from reconciler.catalog.files import CommitId
@@ -19,6 +18,7 @@ from reconciler.forge.push_options import build_agit_push
 from reconciler.git.errors import GitError, InternalGitError
 from reconciler.git.push_outcomes import PushDone, PushFailed, PushOutcome, PushPostponed
 from reconciler.krm.findings import Finding, create_internal_error_finding
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.review.pull_request import CommitPageUrl, PullRequestText
 from reconciler.planning.model.state import PullRequestRecord, TargetState
 from reconciler.planning.model.targets import Target

@@ -6,8 +6,9 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Set
-from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
+
+from reconciler.lazy_dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Protocol
 
@@ -17,6 +16,7 @@ from reconciler.git.object_reader import Commit
 from reconciler.krm.findings import Finding, create_internal_error_finding
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.selectors import matches_label_query
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.commits import PACKAGE_TRAILER, format_sync_message, parse_causes, parse_reason, parse_templates
 from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails, Rejection
 from reconciler.planning.decide.fleet_plan import find_promoter_branch, is_promoter_branch_idle

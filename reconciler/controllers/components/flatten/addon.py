@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -30,6 +29,7 @@ from reconciler.controllers.components.schema import Schema
 from reconciler.controllers.components.templates import CompiledTemplate
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 
 RENDER_VARIABLES: Final = ("target", "resources", "addon")
 """Variables that templates of addons can use, but templates of component definitions cannot."""

@@ -17,7 +17,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.catalog.catalog import ConfigObject
@@ -44,6 +43,7 @@ from reconciler.krm.field_text import format_path, quote_value
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath, Document, YamlError
+from reconciler.lazy_dataclasses import dataclass, field, replace
 
 COMPOSED_FROM_LABEL = "composedFrom"
 COMPOSED_FROM, ADDONS = "platform/composed-from", "platform/addons"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -40,6 +39,7 @@ from reconciler.controllers.nested_values import get_value
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 
 _SPEC = "spec"
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.controllers.components.schema import Schema
 from reconciler.controllers.components.schema.openapi import FREE_FORM, LIST_TYPE, build_object_schema, sort_keywords
 from reconciler.controllers.components.schema.values import has_implied_default
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, field
 
 # Each of these keywords restricts the whole object. Therefore, the whole object becomes one literal.
 _WHOLE_OBJECT_KEYWORDS = ("nullable", "minProperties", "maxProperties")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFindingError, build_field_finding
 from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, DataPath
+from reconciler.lazy_dataclasses import dataclass
 
 MAX_DEPTH = DEFAULT_YAML_LIMITS.depth
 """Maximum nesting depth of a patched resource, which is also the maximum depth of the YAML reader."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from reconciler.controllers.components.codes import ComponentCodes
@@ -25,6 +24,7 @@ from reconciler.krm.findings import FindingCode
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 
 PatchOp = Literal["add", "replace", "remove", "merge"]
 Location = tuple[str | int, ...]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from reconciler.cel import OMIT
@@ -17,6 +16,7 @@ from reconciler.krm.field_text import describe_value, quote_value, suggest_name
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 
 PATCH_OPS: tuple[PatchOp, ...] = get_args(PatchOp)
 _FIELDS = ("op", "path", "value")

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError, build_field_finding
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 
 FilterLiteral = str | int | float | bool | None
 MAX_LENGTH = 4_096

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.controllers.components.codes import ComponentCodes
@@ -13,6 +12,7 @@ from reconciler.controllers.components.template_syntax import EXPRESSION_START, 
 from reconciler.krm.field_text import describe_value, suggest_name
 from reconciler.krm.objects import split_api_version
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, replace
 
 TARGET_FIELDS = ("resourceType", "resourceId", "selector", "containerName", "containers", "group", "version")
 EVERY_KIND = "*"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reconciler.controllers.components.codes import ComponentCodes
@@ -18,6 +17,7 @@ from reconciler.krm.findings import FindingCode
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml.compare import is_equal_data
+from reconciler.lazy_dataclasses import dataclass, field, replace
 
 IsOrdered = Callable[[AddonInstance, AddonInstance], bool]
 _AddonIssue = tuple[AddonInstance, ResourceIssue]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.controllers.components.codes import ComponentCodes
@@ -22,6 +21,7 @@ from reconciler.controllers.components.schema.validation import validate_value_u
 from reconciler.controllers.components.schema.values import apply_defaults, has_implied_default, overlay_values
 from reconciler.krm.field_text import format_path
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 
 _CRD_VERSION = "v1alpha1"
 

@@ -5,7 +5,6 @@ Error messages contain the column of the error.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import re2
@@ -13,6 +12,7 @@ import re2
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import FindingCode
+from reconciler.lazy_dataclasses import dataclass
 
 
 class ShorthandError(Exception):

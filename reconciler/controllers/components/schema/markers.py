@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
@@ -22,6 +21,7 @@ from reconciler.controllers.components.schema.field_expressions import (
 )
 from reconciler.controllers.components.schema.openapi import LIST_TYPE, Schema
 from reconciler.krm.field_text import quote_value
+from reconciler.lazy_dataclasses import dataclass
 
 _IGNORED_PREFIXES = ("oc:", "x-")
 _INTEGER = re2.compile(r"[+-]?[0-9]+")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
@@ -15,6 +14,7 @@ from reconciler.controllers.components.schema.values import overlay_values, vali
 from reconciler.controllers.components.template_syntax import EXTENSION_PREFIX
 from reconciler.krm.field_text import describe_value, format_path
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 
 
 def merge_sections(

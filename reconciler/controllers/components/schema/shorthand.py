@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
@@ -36,6 +35,7 @@ from reconciler.controllers.components.schema.values import has_implied_default,
 from reconciler.krm.field_text import describe_value, format_path, quote_value
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, field
 
 _MAX_FIELDS = 5_000
 _MAX_EXPRESSION_LENGTH = 16_384

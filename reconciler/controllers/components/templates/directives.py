@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from reconciler.cel import OMIT, CelEnvironment, CelProgram, ExpressionBudget, ExpressionError
@@ -29,6 +28,7 @@ from reconciler.controllers.components.templates.template import (
 )
 from reconciler.krm.field_text import describe_value, format_path, quote_value
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, eq=False)

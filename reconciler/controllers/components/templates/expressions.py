@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from reconciler.cel import OMIT, BudgetExceededError, CelOptional, CelProgram, ExpressionBudget, ExpressionError, Uint
@@ -16,6 +15,7 @@ from reconciler.controllers.components.template_syntax import EXPRESSION_START
 from reconciler.krm.field_text import format_path, quote_value
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

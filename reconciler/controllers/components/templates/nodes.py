@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from reconciler.cel import OMIT, CelProgram, ExpressionBudget
@@ -14,6 +13,7 @@ from reconciler.controllers.components.templates.expressions import charge_budge
 from reconciler.krm.field_text import describe_value, format_path, quote_value
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

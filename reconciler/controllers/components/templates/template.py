@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -27,6 +26,7 @@ from reconciler.controllers.components.templates.nodes import (
 )
 from reconciler.krm.field_text import format_path, quote_value
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, field, replace
 
 COMPONENT_VARIABLES: Final = ("metadata", "spec", "parameters", "envOverrides", "build", "workload", "env")
 """Names of the variables that templates in component definitions can use."""

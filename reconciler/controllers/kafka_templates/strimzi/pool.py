@@ -6,12 +6,12 @@ A value with a wrong type is treated as absent.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.controllers.nested_values import get_value
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.package import PackageResource
 
 BROKER, CONTROLLER = "broker", "controller"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from reconciler.controllers.kafka_templates.codes import TemplateCodes
@@ -13,6 +12,7 @@ from reconciler.controllers.kafka_templates.strimzi.pool import NodePool, as_map
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass
 
 _STRIMZI_PREFIX, _CLUSTER_LABEL, _KUBERNETES_PREFIX = "strimzi.io/", "strimzi.io/cluster", "app.kubernetes.io/"
 _EXCLUDED_PREFIXES, _INCLUDED_PREFIX = (
