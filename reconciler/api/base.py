@@ -6,7 +6,7 @@ and the JSON Schema come from this declaration. This module does not know any ki
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, model_validator
@@ -60,21 +60,27 @@ class FieldMessage:
 
 
 @dataclass
-class _Notices:
-    """Notices about deprecated notation, with the mapping that contains each deprecated field."""
+class ReadContext:
+    """Context of the reading of one object.
 
-    entries: list[tuple[object, str, str]] = field(default_factory=list)
+    Attributes:
+        is_lenient: Whether an invalid list item with the annotation `LenientItem` is read as None.
+        notices: Notices about deprecated notation, with the mapping that contains each deprecated field.
+    """
+
+    is_lenient: bool = False
+    notices: list[tuple[object, str, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class _Notifier:
     """Reports notices about one mapping."""
 
-    notices: _Notices
+    context: ReadContext
     parent: object
 
     def __call__(self, name: str, text: str) -> None:
-        self.notices.entries.append((self.parent, name, text))
+        self.context.notices.append((self.parent, name, text))
 
 
 @dataclass(frozen=True)
@@ -120,12 +126,16 @@ class ApiModel(BaseModel):
     _has_notation: ClassVar[bool] = False
     field_codes: ClassVar[Mapping[str, str]] = {}
     """Names of finding codes for absent fields and for values that are not allowed, by the name of the field."""
+    subtree_codes: ClassVar[Mapping[str, str]] = {}
+    """Names of finding codes for all errors in a field and in its subfields, by the name of the field."""
     nullable_fields: ClassVar[frozenset[str]] = frozenset()
     """Names of fields for which null is a value."""
     is_open: ClassVar[bool] = False
     """Whether unknown fields are allowed and ignored."""
     is_confidential: ClassVar[bool] = False
     """Whether messages must not quote values and unknown field names of this mapping."""
+    confidential_fields: ClassVar[frozenset[str]] = frozenset()
+    """Names of fields whose value, and whose list items, messages must not quote. Mappings declare this themselves."""
 
     @classmethod
     def convert(cls, data: dict[str, Any], notify: Callable[[str, str], None]) -> dict[str, Any]:
@@ -163,7 +173,7 @@ class ApiModel(BaseModel):
     def _read(cls, data: Any, handler: Callable[[Any], Self], info: ValidationInfo) -> Self:
         # This function runs for every mapping of a config. It skips each hook that the class does not use.
         # Without this context, code calls the constructor with the names of the attributes.
-        if not isinstance(data, Mapping) or not isinstance(info.context, _Notices):
+        if not isinstance(data, Mapping) or not isinstance(info.context, ReadContext):
             return handler(data)
         fields = {name: value for name, value in data.items() if value is not None or name in cls.nullable_fields}
         errors: list[InitErrorDetails] = []
@@ -177,7 +187,7 @@ class ApiModel(BaseModel):
         try:
             model = handler(fields)
         except ValidationError as error:
-            errors = [*_list_raised_errors(error, cls.field_codes), *errors]
+            errors = [*cls._list_raised_errors(error), *errors]
         else:
             if not errors:
                 return model
@@ -189,10 +199,33 @@ class ApiModel(BaseModel):
         )
 
     @classmethod
-    def _get_position(cls, error: InitErrorDetails) -> int:
-        """Return the position of an error's field in the declaration. Errors of the whole mapping are last."""
-        path = error.get("loc", ())
-        return cls._positions.get(str(path[0]), len(cls._positions)) if path else len(cls._positions)
+    def _list_raised_errors(cls, error: ValidationError) -> list[InitErrorDetails]:
+        """Return the errors of the fields in the form that can be raised again, with their finding codes."""
+        errors = []
+        for details in error.errors(include_url=False):
+            path = details["loc"]
+            context = {**details.get("ctx", {})}
+            if not context.get("code") and (code := cls._find_code(path, details["type"])):
+                context["code"] = code
+            errors.append(
+                InitErrorDetails(
+                    type=PydanticCustomError(details["type"], "invalid", context),
+                    loc=path,
+                    input=_HIDDEN if cls._is_confidential_path(path) else details["input"],
+                )
+            )
+        return errors
+
+    @classmethod
+    def _find_code(cls, path: tuple[str | int, ...], error_type: str) -> str:
+        name = str(path[0]) if path else ""
+        if len(path) == 1 and name in cls.field_codes and error_type in ("missing", "literal_error"):
+            return cls.field_codes[name]
+        return cls.subtree_codes.get(name, "")
+
+    @classmethod
+    def _is_confidential_path(cls, path: tuple[str | int, ...]) -> bool:
+        return bool(path) and path[0] in cls.confidential_fields and all(isinstance(step, int) for step in path[1:])
 
     @classmethod
     def _find_alias_issues(cls, fields: Mapping[str, Any]) -> Iterator[FieldIssue]:
@@ -266,18 +299,6 @@ def to_data(value: object) -> Any:
     return [to_data(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _list_raised_errors(error: ValidationError, codes: Mapping[str, str]) -> list[InitErrorDetails]:
-    """Return the errors of a model in the form that can be raised again, with the finding codes of the fields."""
-    errors = []
-    for details in error.errors(include_url=False):
-        path, context = details["loc"], details.get("ctx", {})
-        if codes and details["type"] in ("missing", "literal_error") and len(path) == 1 and str(path[0]) in codes:
-            context = {"code": codes[str(path[0])], **context}
-        error_type = PydanticCustomError(details["type"], "invalid", context)
-        errors.append(InitErrorDetails(type=error_type, loc=path, input=details["input"]))
-    return errors
-
-
 _HIDDEN = object()
 
 
@@ -290,7 +311,10 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True)
 class ReadResult(Generic[Model]):
-    """A valid model without errors, or None with all errors. Warnings are about deprecated notation."""
+    """A valid model without errors, or None with all errors. Warnings are about deprecated notation.
+
+    If the object was read leniently, the model can be present with errors. Its invalid list items are None.
+    """
 
     model: Model | None
     errors: tuple[FieldMessage, ...] = ()
@@ -307,19 +331,41 @@ class ReadResult(Generic[Model]):
         return tuple(warning.text for warning in self.warnings)
 
 
-def read_model(model: type[Model], data: object, templates: MessageTemplates, path: DataPath = ()) -> ReadResult[Model]:
+def read_model(
+    model: type[Model],
+    data: object,
+    templates: MessageTemplates,
+    path: DataPath = (),
+    lenient_codes: Collection[str] = (),
+) -> ReadResult[Model]:
     """Read data that has the path `path` in its object, and return the model or all errors.
 
     Errors about unknown fields are last. Other errors have the order of the declarations.
+
+    Args:
+        model: The model of the data.
+        data: The data.
+        templates: The message templates.
+        path: The path of the data in its object.
+        lenient_codes: Names of finding codes. If all errors have these codes, the object is read leniently.
     """
-    notices = _Notices()
+    context = ReadContext()
     try:
-        value: Model | None = model.model_validate(data, context=notices)
+        value: Model | None = model.model_validate(data, context=context)
         errors: tuple[FieldMessage, ...] = ()
     except ValidationError as error:
-        value, errors = None, tuple(_convert_errors(error, templates, path))
-    warnings = tuple(_locate_notices(notices, data, path)) if notices.entries else ()
+        errors = tuple(_convert_errors(error, templates, path))
+        value = _read_leniently(model, data) if all(message.code in lenient_codes for message in errors) else None
+    warnings = tuple(_locate_notices(context, data, path)) if context.notices else ()
     return ReadResult(value, errors, warnings)
+
+
+def _read_leniently(model: type[Model], data: object) -> Model | None:
+    """Return the model with None for each invalid item of a lenient list. Return None if there are other errors."""
+    try:
+        return model.model_validate(data, context=ReadContext(is_lenient=True))
+    except ValidationError:
+        return None
 
 
 def _convert_errors(error: ValidationError, templates: MessageTemplates, path: DataPath) -> Iterator[FieldMessage]:
@@ -330,8 +376,8 @@ def _convert_errors(error: ValidationError, templates: MessageTemplates, path: D
         yield FieldMessage(field_path, text, entry.get("ctx", {}).get("code", ""))
 
 
-def _locate_notices(notices: _Notices, data: object, path: DataPath) -> Iterator[FieldMessage]:
-    for parent, name, text in notices.entries:
+def _locate_notices(context: ReadContext, data: object, path: DataPath) -> Iterator[FieldMessage]:
+    for parent, name, text in context.notices:
         parent_path = _find_path(data, parent, path)
         prefix = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in parent_path)
         full = f"{prefix}.{name}".removeprefix(".")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, ValidationError, core_schema
 
-from reconciler.api.base import ApiModel, FieldIssue, issue
+from reconciler.api.base import ApiModel, FieldIssue, ReadContext, issue
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.names import (
     validate_annotation_key,
@@ -22,17 +22,18 @@ from reconciler.krm.times import parse_duration_seconds
 NonEmptyText = Annotated[str, Field(min_length=1)]
 
 
-def check_text(validate: Callable[[str], str | None], text: str) -> AfterValidator:
+def check_text(validate: Callable[[str], str | None], text: str, code: str = "") -> AfterValidator:
     """Return a validator for a string that is not empty.
 
     Args:
-        validate: Returns the reason why a string is invalid, or None.
+        validate: Returns the reason why a string is invalid. Returns None or "" for a valid string.
         text: The message before the reason, with `{path}`.
+        code: Name of the finding code. "" means the code of the kind.
     """
 
     def check(value: str) -> str:
         if value and (reason := validate(value)):
-            raise issue(f"{text}: {reason}")
+            raise issue(f"{text}: {reason}", code)
         return value
 
     return AfterValidator(check)
@@ -97,6 +98,26 @@ class Unparsed:
             return value
 
         return core_schema.no_info_wrap_validator_function(validate, handler.generate_schema(self.model))
+
+
+class LenientItem:
+    """Annotation of a list item that a model validates. If the object is read leniently, an invalid item is None."""
+
+    def __init__(self, model: type[ApiModel]) -> None:
+        self.model = model
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Return a schema that validates with the model."""
+
+        def validate(value: Any, parse: Callable[[Any], Any], info: core_schema.ValidationInfo) -> Any:
+            try:
+                return parse(value)
+            except ValidationError:
+                if isinstance(info.context, ReadContext) and info.context.is_lenient:
+                    return None
+                raise
+
+        return core_schema.with_info_wrap_validator_function(validate, handler.generate_schema(self.model))
 
 
 def _check_labels(labels: dict[str, str]) -> dict[str, str]:

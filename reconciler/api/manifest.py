@@ -32,6 +32,8 @@ class Manifest(ApiModel):
     """The message templates for all fields of the kind."""
     scope: ClassVar[Literal["namespaced", "default", "cluster"]] = "namespaced"
     """`cluster` if an object must have no namespace. `default` if an object without a namespace is in `default`."""
+    lenient_codes: ClassVar[frozenset[str]] = frozenset()
+    """Names of finding codes of errors that make only their list item invalid, if the object has no other errors."""
     is_spec_optional: ClassVar[bool] = False
     """Whether an object without a spec is valid in the JSON Schema."""
     label_schemas: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -62,7 +64,7 @@ def read_manifest(model: type[AnyManifest], data: Mapping[str, Any]) -> ReadResu
     """Read a whole object. An object of an unsupported version has only one error."""
     version = data.get("apiVersion")
     if version in model.api_versions:
-        return read_model(model, data, model.templates)
+        return read_model(model, data, model.templates, lenient_codes=model.lenient_codes)
     template = model.templates.find("api_version", "apiVersion")
     text = template.format(
         kind=model.__name__,

@@ -40,7 +40,7 @@ class MessageTemplates:
 
     Attributes:
         by_type: Templates by pydantic's error type. They replace the default templates.
-        by_field: Templates by error type and field name.
+        by_field: Templates by error type and field name. The name of a list's items is the name of the list and "[]".
     """
 
     by_type: Mapping[str, str] = field(default_factory=dict)
@@ -67,7 +67,7 @@ def format_error_message(
             .replace("{path}", text_path)
             .replace("{parent}", format_path(path[:-1]))
         )
-    name = str(path[-1]) if path else ""
+    name = _get_field_name(path)
     allowed = _list_allowed(error["type"], context)
     suggestion = suggest_name(name, allowed) if error["type"] == "unknown_field" else ""
     error_type = "hidden_unknown_field" if is_hidden and _is_unknown(error) and not suggestion else error["type"]
@@ -83,6 +83,13 @@ def format_error_message(
         "error": error["msg"],
     }
     return templates.find(error_type, name).format_map(values)
+
+
+def _get_field_name(path: DataPath) -> str:
+    """Return the last step of a path, or the name of the list and "[]" for a list item."""
+    if not path:
+        return ""
+    return f"{path[-2]}[]" if isinstance(path[-1], int) and len(path) > 1 else str(path[-1])
 
 
 def _is_unknown(error: ErrorDetails) -> bool:

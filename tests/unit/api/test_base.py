@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 from pydantic import Field, Strict, StrictInt
 
 from reconciler.api import porch
 from reconciler.api.base import ApiModel, Deprecation, FieldIssue, FieldMessage, read_model
-from reconciler.api.field_types import NonEmptyText
+from reconciler.api.field_types import LenientItem, NonEmptyText, check_text
 from reconciler.api.json_schema import build_model_schema
 from reconciler.api.messages import DEFAULT_TEMPLATES, MessageTemplates
 
@@ -52,6 +52,31 @@ class Login(ApiModel):
 
     user: str = Field("", description="User.")
     port: Port | None = Field(None, description="Port.")
+
+
+class Token(ApiModel):
+    """A token."""
+
+    is_confidential: ClassVar = True
+
+    name: Annotated[NonEmptyText, check_text(lambda value: value.partition(" ")[2], "{path} has spaces", "Spaces")]
+    kind: Literal["api", "web"] = Field("api", description="Kind.")
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue for the reserved name."""
+        if data.get("name") == "reserved":
+            yield FieldIssue("{path} must not be reserved", ("name",), "TokenReserved")
+
+
+class Account(ApiModel):
+    """An account."""
+
+    confidential_fields: ClassVar = frozenset({"tokens", "login"})
+    subtree_codes: ClassVar = {"login": "LoginInvalid"}
+
+    tokens: tuple[Annotated[Token | None, LenientItem(Token)], ...] = Field((), description="Tokens.")
+    login: Server | None = Field(None, description="Login.")
 
 
 def read(data: Any) -> list[str]:
@@ -148,6 +173,55 @@ def test_model_is_written_without_empty_values() -> None:
 )
 def test_confidential_values_are_not_quoted(data: Any, error: str) -> None:
     assert read_model(Login, data, DEFAULT_TEMPLATES).error_texts == (error,)
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "code"),
+    [
+        pytest.param({"tokens": "s3cret"}, "tokens must be a list", "", id="value"),
+        pytest.param({"tokens": ["s3cret"]}, "tokens[0] must have a name", "", id="list-item-with-its-own-text"),
+        pytest.param({"tokens": [{"name": "a", "kind": "b"}]}, "tokens[0].kind must be one of api, web", "", id="item"),
+        pytest.param({"tokens": [{"name": "a b"}]}, "tokens[0].name has spaces: b", "Spaces", id="code-of-a-text"),
+        pytest.param({"login": "s3cret"}, "login must be a mapping", "LoginInvalid", id="code-of-the-subtree"),
+        pytest.param(
+            {"login": {"hostName": 5}}, "login.hostName must be a string, not 5: quote it", "LoginInvalid",
+            id="nested-mapping-is-quoted",
+        ),
+        pytest.param(
+            {"login": {"hostName": "reserved"}}, "login.hostName must not be reserved", "HostReserved",
+            id="code-of-the-rule",
+        ),
+    ],
+)  # fmt: skip
+def test_fields_can_have_confidential_values_and_codes(data: Any, error: str, code: str) -> None:
+    templates = MessageTemplates(by_field={("model_type", "tokens[]"): "{path} must have a name"})
+
+    result = read_model(Account, data, templates)
+
+    assert [(message.text, message.code) for message in result.errors] == [(error, code)]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [
+        pytest.param([{"name": "reserved"}, {"name": "a"}], [None, "a"], id="invalid-item-is-none"),
+        pytest.param([{"name": "reserved"}, {"name": 5}], None, id="item-with-another-error"),
+        pytest.param([{"name": "a"}, {"name": "b"}], ["a", "b"], id="valid-items"),
+    ],
+)
+def test_object_with_errors_in_single_list_items_is_read_leniently(tokens: Any, expected: Any) -> None:
+    result = read_model(Account, {"tokens": tokens}, DEFAULT_TEMPLATES, lenient_codes=["TokenReserved"])
+    strict_result = read_model(Account, {"tokens": tokens}, DEFAULT_TEMPLATES)
+
+    assert (result.model and [token and token.name for token in result.model.tokens]) == expected
+    assert result.errors == strict_result.errors
+    assert (strict_result.model is None) == bool(strict_result.errors)
+
+
+def test_lenient_code_of_another_field_does_not_make_the_object_valid() -> None:
+    data = {"login": {"hostName": "reserved"}}
+
+    assert read_model(Account, data, DEFAULT_TEMPLATES, lenient_codes=["HostReserved"]).model is None
 
 
 def test_error_has_the_path_and_the_code_of_its_rule() -> None:
