@@ -486,7 +486,7 @@ class CatalogServices:
         return tuple(dict.fromkeys(fleet.urls[name] for name in names))
 
     def _get_fleet_config(self, catalog: Catalog) -> _FleetConfig:
-        # Cache the result of two catalogs, because a command can compare two catalogs.
+        # Cache the results for two catalogs, because a command can compare two catalogs.
         entry = next((cached for cached in self._fleet_configs if cached[0] is catalog), None)
         if entry is None:
             entry = (catalog, self._find_reusable_fleet_config(catalog) or self._build_fleet_config(catalog))

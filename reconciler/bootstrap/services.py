@@ -72,10 +72,6 @@ class Services:
     """The services of a command.
 
     Attributes:
-        source: Reads the config.
-        remotes: The Git repositories of the fleet.
-        backoff: The pauses after failures.
-        pass_services: The services of a pass.
         watched_folders: Local folders. A change in such a folder starts a pass.
         open_config_history: Opens the history of the config. Raises GitError if a config folder is not in a Git
             repository.
@@ -107,7 +103,6 @@ def build_services(
     """Build the services of a pass over `config`.
 
     Args:
-        settings: The settings.
         config: The URL or path of the config.
         should_treat_missing_as_empty: Whether a target repository that does not exist is treated as an empty
             repository.
@@ -193,8 +188,6 @@ def build_package_services(
     """Build the services of a command that works on the package in `folder`.
 
     Args:
-        settings: The settings.
-        folder: The folder of the package.
         root: The URL of the package's upstream, or "" if the package has no upstream.
         policy: The conflict policy. If it is not "", it replaces the setting `merge.conflict_policy`.
         on_fetch: Receives the URL of each repository before the repository is fetched.

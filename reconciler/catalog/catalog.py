@@ -293,7 +293,6 @@ def read_catalog(
     """Read all objects of a config tree.
 
     Args:
-        files: The files of the config tree.
         cache: Results of the YAML parser by blob id. New results are added to this cache.
         limits: Limits for YAML files.
         unreadable_paths: Files and folders that could not be read, each with the reason. Folder paths end in "/".

@@ -15,7 +15,7 @@ from reconciler.krm.findings import Finding
 from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, YamlLimits
 from reconciler.lazy_dataclasses import dataclass
 
-_HAND_OVER_STEP = "to hand over, remove the first definition in the commit that adds the second"
+_HAND_OVER_STEP = "to replace it, remove the first definition in the commit that adds the second"
 
 
 def get_claimed_git_location(repository: ConfigObject) -> object:

@@ -27,7 +27,6 @@ class IsolationResult(Generic[_T]):
     """The result of a function on a catalog, and the objects that were excluded because the function fails for them.
 
     Attributes:
-        result: The return value of the function.
         catalog: The catalog without the excluded objects.
         findings: One finding for each excluded object.
     """
@@ -54,7 +53,6 @@ class FaultyObjectSearch(Generic[_T]):
         """Return the result of `work` on the catalog without the objects that cause an exception.
 
         Args:
-            catalog: All objects of the config.
             work: Function that computes the result from a catalog. It may reuse results of earlier passes.
             work_without_reuse: Function that computes the same result and reuses nothing. It is called after a failure
                 of `work`, because this failure may have left incomplete results.

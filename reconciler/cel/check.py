@@ -131,7 +131,6 @@ class StaticCheck:
     """Check of one syntax tree. It raises `EvaluationError` for the first error.
 
     Attributes:
-        declarations: Declared variables and their fields.
         nesting: Maximum number of nested loops.
         used_variables: Result: the declared variables that the expression uses.
         variable_positions: Result: offset and name of each use of a declared variable.
@@ -153,7 +152,6 @@ class StaticCheck:
         """Check a node and its children.
 
         Args:
-            node: The node.
             local: Names of the local variables that the node can use.
             loops: Number of loops around the node.
         """

@@ -77,7 +77,6 @@ class CelEnvironment:
         variables: Names of the variables, or a mapping from each name to its declared fields. The value None in the
             mapping allows all fields. A name can contain dots, e.g. `a.b`.
         project_functions: Whether expressions can use the functions that OpenChoreo adds to CEL (`library/project.py`).
-        limits: Limits for expressions and evaluations.
         container: Prefix of variable names, as in CEL. If it is `a.b`, the name `x` can mean `a.b.x`, `a.x` or `x`.
     """
 
@@ -130,13 +129,11 @@ class CelProgram:
     """A compiled expression.
 
     Attributes:
-        text: The text of the expression.
         names: The declared variables that the expression uses.
         extensions: Functions, macros and operators in the expression that are not part of standard CEL. Other CEL
             engines may not support them.
         variable_positions: Offset and name of each use of a declared variable, in the order of the text.
         field_reads: Paths of the fields that the expression reads, e.g. `("spec", "size")`.
-        limits: Limits for one evaluation.
         code: The closure that evaluates the expression.
         slots: Index of each variable in the frame, which is the list of variables that `code` receives.
         width: Length of the frame.

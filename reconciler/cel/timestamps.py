@@ -133,7 +133,6 @@ def read_calendar_field(time: Timestamp, name: str, zone: str) -> int:
     the week.
 
     Args:
-        time: The timestamp.
         name: One of `CALENDAR_FIELDS`.
         zone: An IANA time zone, an offset such as `+02:00`, or "" for UTC.
     """

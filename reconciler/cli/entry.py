@@ -85,7 +85,7 @@ COMMANDS = {
     "show": "Show the drafts of a cluster or of one package.",
     "propose": "Propose drafts for approval.",
     "approve": "Publish proposed drafts.",
-    "reject": "Withdraw a proposal, or drop a draft.",
+    "reject": "Reject proposed drafts, or delete drafts.",
     "schema": "Print the JSON Schemas of all kinds.",
     "pkg": "Get, update, render or compare one package.",
 }

@@ -1,4 +1,4 @@
-"""`reconciler reject`: make proposed drafts unproposed again, or delete drafts."""
+"""`reconciler reject`: reject proposed drafts, or delete drafts."""
 
 from __future__ import annotations
 

@@ -53,9 +53,7 @@ _IsUsed = Callable[[ConfigObject], bool]
 
 
 def find_conflicting_objects(catalog: Catalog) -> Iterator[DefinitionConflict]:
-    """Yield a conflict for objects with the same name, EnvBindings of the same component, and resources with the same
-    file.
-    """
+    """Yield a conflict for objects with the same name, EnvBindings of one component, and resources with one file."""
     for kind in _KINDS_WITH_UNIQUE_NAMES:
         for name, manifests in group_duplicate_names(catalog.objects_of_kind(*kind)).items():
             yield DefinitionConflict(

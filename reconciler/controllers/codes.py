@@ -33,4 +33,4 @@ class ControllerCodes(CodeTable):
     SELECTOR_INVALID = error("A selector is invalid.")
     SELECTOR_MATCHES_NOTHING = warning("A selector matches no object.")
     UNKNOWN_CLUSTER = warning("A policy or an annotation names a cluster that does not exist.")
-    UNUSED = info("No object uses this object.")
+    UNUSED = info("No other object places, injects or selects this object.")

@@ -92,7 +92,6 @@ def decide_deletions(
     """Decide whether the packages may be deleted, from the limit and the acknowledged hashes.
 
     Args:
-        deletions: The packages to delete.
         existing_count: The number of existing packages of the owner.
         blocked_counts: For each package whose deletion was blocked in an earlier pass, the number of packages that
             existed at that time.

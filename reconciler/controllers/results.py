@@ -265,8 +265,7 @@ class Variant:
         conflict_policy: The conflict policy that the owner sets. None if the owner sets no policy.
         provenance: The origin of the values. None unless a controller calculates the values from several objects.
         dependencies: The inputs of the render by name, each with its fingerprint. Objects that the mutation reads are
-            not
-            included. If a fingerprint changes, the draft shows the name of the input as its reason.
+            not included. If a fingerprint changes, the draft shows the name of the input as its reason.
         sources: The config files that request the package. The state records them, so that a later pass can check
             whether the request was deleted.
     """
@@ -356,12 +355,12 @@ class ConfigStatus:
     """Status of a config object, such as the conditions of a set, or a generated object with its spec.
 
     Attributes:
-        fields: More fields of `.status`.
+        fields: The fields of `.status` besides the conditions.
         spec: The spec of a generated object. None for an object in the config.
         metadata: The metadata of a generated object. Empty for an object in the config.
         children: The keys of the owners that this object generated.
         folder: Folder on the status branch for `files`.
-        files: Content of more files by name. None leaves the existing files unchanged.
+        files: Contents of additional files, by file name. None leaves the existing files unchanged.
     """
 
     key: ObjectKey

@@ -29,8 +29,6 @@ def create_field_findings(
     """Return a finding for each message about a field of the manifest.
 
     Args:
-        manifest: The object that contains the fields.
-        messages: The messages.
         code: The finding code for messages that do not name one.
         codes: The finding codes that messages can name, by name.
     """

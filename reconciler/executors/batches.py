@@ -38,7 +38,6 @@ class Batch:
 
     Attributes:
         context_digest: The digest of the render context of the jobs.
-        jobs: The serialized jobs.
         trees: The IDs of the file trees that the jobs contain.
         version: The program version of the sender.
     """

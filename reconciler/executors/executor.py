@@ -88,7 +88,6 @@ class RenderContext:
     """Inputs that all renders of a pass share. All values can be serialized.
 
     Attributes:
-        files: The files of the config.
         cluster_overrides: The override policies of each cluster.
         merge_rules: The rules of the Kafka template controller.
         template_options: The settings of the Kafka template controller.

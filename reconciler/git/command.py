@@ -85,8 +85,7 @@ class GitCommand:
         """Run git until it ends, and return its output.
 
         Args:
-            lock_descriptor: The file descriptor of a lock that the caller holds. The git process inherits the
-                descriptor.
+            lock_descriptor: The file descriptor of a lock that the caller holds and that the git process inherits.
             accepted_exit_codes: Exit codes that are not errors.
 
         Raises:
@@ -172,7 +171,7 @@ class GitCommand:
 
         Args:
             name: The Git command, such as `push`.
-            stderr: The output after `clean_output`, which removes credentials.
+            stderr: The output of git, from which `clean_output` removed credentials.
         """
         lines = [line.strip() for line in stderr.splitlines() if line.strip()]
         message = "; ".join([line for line in lines if line not in _GENERIC_STDERR_LINES] or lines)
@@ -219,8 +218,8 @@ def _wait_for_exit(process: subprocess.Popen[bytes]) -> None:
 
 
 def _build_unset_command(environment: Mapping[str, str]) -> list[str]:
-    # Remove inherited variables such as GIT_INDEX_FILE with env(1), because GitPython can only add variables. A process
-    # that a Git hook started has inherited such variables.
+    # Start git through env(1) to remove inherited variables such as GIT_INDEX_FILE, because GitPython can only add
+    # variables. This process has such variables if a Git hook started it.
     kept_names = {*environment, *_MACHINE_VARIABLES}
     inherited = [name for name in os.environ if name.startswith("GIT_") and name not in kept_names]
     return ["env", *(f"--unset={name}" for name in inherited)] if inherited else []

@@ -28,13 +28,7 @@ UndoSteps = list[Callable[[], object]]
 
 @dataclass(frozen=True)
 class FolderLimits:
-    """Limits for reading a folder.
-
-    Attributes:
-        max_files: The maximum number of files in one top-level folder.
-        max_file_bytes: The maximum size of one file.
-        max_total_bytes: The maximum size of all files together.
-    """
+    """Limits for reading a folder. `max_files` applies to each top-level folder, `max_total_bytes` to all files."""
 
     max_files: int = 200_000
     max_file_bytes: int = 64 * 2**20
@@ -193,7 +187,7 @@ def read_package(folder: Path) -> FileTree:
     """Return the regular files of a package. Skip links and all entries with the name `.git`.
 
     Raises:
-        GitError: A file cannot be read, or the path is not a folder. To skip the file would look like its deletion.
+        GitError: A file cannot be read, or the path is not a folder. A skipped file would look like a deleted file.
     """
     content = read_folder(folder)
     for path, reason in content.unreadable_reasons.items():

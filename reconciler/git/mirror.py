@@ -492,7 +492,7 @@ class Mirror:
         without options.
 
         Args:
-            reserved_pushes: This call leaves this number of the allowed pushes per minute to later calls.
+            reserved_pushes: The number of pushes per minute that this call must leave to later calls.
 
         Raises:
             ValueError: A name or ID is invalid, or a ref occurs twice.

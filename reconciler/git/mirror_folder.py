@@ -34,12 +34,7 @@ RefTimestamps = tuple[tuple[str, int], ...]
 
 
 class MirrorFolder:
-    """The folder of one mirror in the cache.
-
-    Attributes:
-        path: The path of the folder.
-        command: Runs git in the folder.
-    """
+    """The folder of one mirror in the cache."""
 
     def __init__(self, cache_folder: Path, url: GitUrl, options: GitOptions) -> None:
         self.path = cache_folder.absolute() / build_mirror_folder_name(url)

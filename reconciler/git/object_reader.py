@@ -53,7 +53,7 @@ _T = TypeVar("_T")
 
 
 class RetryAfterRepair(Protocol):
-    """A callable that calls a function, and calls it once more after a repair if the function detects damage."""
+    """Calls a function. If it detects damage of the mirror, repairs the mirror and calls the function once more."""
 
     def __call__(self, attempt: Callable[[], _T], *damage: type[GitError]) -> _T:
         """Return the result of `attempt`, which is called again after a repair if it detects damage.
@@ -127,10 +127,9 @@ class ObjectReader:
         retry_after_repair: RetryAfterRepair | None = None,
         is_head: Callable[[str], bool] = lambda commit: False,
     ) -> None:
-        """Create a reader. The process is started later.
+        """Create a reader. The first read starts the process.
 
         Args:
-            retry_after_repair: Calls a function again after the repair of a damaged mirror.
             is_head: Returns whether a ref points to a commit. An intact mirror must contain such a commit.
         """
         self._repairing = retry_after_repair
@@ -254,9 +253,8 @@ class ObjectReader:
         `prefix` is prepended to the paths.
 
         Raises:
-            TooLargeError: The tree has more than `max_entries` entries, or more than 200 levels. This limit is
-                necessary,
-                because a small pack can describe a tree of any size.
+            TooLargeError: The tree has more than `max_entries` entries, or more than 200 levels. The limit is
+                necessary, because a small pack can describe a tree of any size.
             TreeMalformedError: The tree has an entry that a file system cannot store.
         """
         count = 0

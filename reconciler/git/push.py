@@ -96,7 +96,7 @@ class RefPusher:
 
         Args:
             known_refs: The refs of the remote at the last fetch.
-            reserved_pushes: This call leaves this number of the allowed pushes per minute to later calls.
+            reserved_pushes: The number of pushes per minute that this call must leave to later calls.
         """
         _check_units(units)
         try:
@@ -324,8 +324,8 @@ class RefPusher:
         if self._can_use_options and _OPTIONS_UNSUPPORTED in result.stderr:
             raise _NoOptionsError
         error = None if reasons else self._command.build_error("push", result.stderr)
-        # Do not return an error of these two classes, because its cause may be one ref of several. The caller lists the
-        # refs of the remote to determine the outcome of each unit.
+        # Do not return an error of these two classes, because one of several refs may have caused it. The caller lists
+        # the refs of the remote to determine the outcome of each unit.
         is_vague = isinstance(error, (RepositoryMissingError, GitFailedError))
         return PushAttempt(is_accepted=False, reasons=reasons, stderr=result.stderr, error=None if is_vague else error)
 

@@ -12,7 +12,7 @@ from reconciler.catalog.files import ObjectId
 from reconciler.git.errors import GitError, GitFailedError
 from reconciler.lazy_dataclasses import dataclass, field, replace
 
-# Reasons that do not show which ref is the cause: Git reports them for refs that were refused because of another ref.
+# Reasons that do not name the cause: Git also reports them for refs that it refused because of another ref.
 _UNSPECIFIC_REASONS = (
     "atomic push failed", "atomic push failure", "atomic transaction failed", "transaction failed",
     "pre-receive hook declined", "unpacker error", "failed to update ref", "failed to lock", "remote failed",
@@ -269,7 +269,7 @@ def _format_reason(reason: str, unit: PushUnit, attempt: PushAttempt) -> str:
     remote_lines = [
         line.removeprefix("remote:").strip() for line in attempt.stderr.splitlines() if line.startswith("remote:")
     ]
-    # Omit lines that name refs of other units, because a hook prints its output for all refs together.
+    # Omit lines that name refs of other push units, because the output of a hook covers all refs of the push.
     lines = [
         line for line in remote_lines if not _is_redundant_line(line) and not any(ref in line for ref in other_refs)
     ]

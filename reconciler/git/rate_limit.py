@@ -40,7 +40,7 @@ class PushRateLimiter:
         """Wait until a push is allowed, and return None. If the wait is too long, return its seconds without waiting.
 
         Args:
-            reserved: This call leaves this number of the pushes per minute to later calls.
+            reserved: The number of pushes per minute that this call must leave to later calls.
         """
         if not self._per_minute:
             return None

@@ -100,7 +100,7 @@ def _is_surrogate(character: str) -> bool:
 
 
 def _resolve(mirror: Mirror, folder: str, ref: str) -> tuple[str, CommitId]:
-    """Return the name of the tag, branch or commit that was found, and its commit."""
+    """Return the tag, branch or commit that `ref` means, and its commit."""
     candidates = list_ref_candidates(folder, ref)
     for candidate in candidates:
         for name in (f"refs/tags/{candidate}", f"refs/heads/{candidate}", candidate):

@@ -195,7 +195,7 @@ def find_target(reference: TargetReference, targets: Iterable[Target]) -> Target
     if reference.cluster not in by_name:
         names = format_closest_names(reference.cluster, by_name)
         raise UnknownTargetError(
-            f"{reference}: there is no Repository or cluster {reference.cluster}; there are {names}"
+            f"{reference}: there is no Repository or cluster {reference.cluster}; existing names: {names}"
         )
     return by_name[reference.cluster]
 

@@ -130,8 +130,6 @@ def clone_package(
 
     Args:
         source: The files of the upstream package. They can contain local changes.
-        name: The name of the new package.
-        lock: The upstream package and its commit.
         profile: The merge behavior: `safe`, or `compat` as in kpt.
         base: The upstream files without local changes, if `source` contains local changes.
     """

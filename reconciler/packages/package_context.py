@@ -79,9 +79,6 @@ def update_package_context(
     `data` and `remove_keys` are empty.
 
     Args:
-        files: The files of the package.
-        data: The keys to set, with their values.
-        remove_keys: The keys to remove.
         package: The name of the package for error messages.
 
     Returns:

@@ -71,7 +71,7 @@ class FunctionProvider(Protocol):
     def find(self, spec: FunctionSpec) -> FunctionMatch | FunctionUnavailable | None:
         """Return the function for a pipeline entry.
 
-        If there is no function, return FunctionUnavailable with the reason, or None without a reason.
+        If no function can run, return FunctionUnavailable with the reason. If no reason is known, return None.
         """
         ...
 
@@ -180,12 +180,9 @@ def render_pipelines(
     failure.
 
     Args:
-        files: The files of the package.
-        functions: Finds the functions of the pipelines.
         profile: The behavior of the functions: `safe`, or `compat` as in kpt.
         is_manual: Whether a person runs this render on a local folder.
         skipped_mutator: A mutator to skip, as the path of its package and its index in the pipeline.
-        observer: Callback that receives the resources after each mutator.
 
     Raises:
         InterruptedFunctionError: An external function was interrupted, and must run again.

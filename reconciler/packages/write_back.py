@@ -70,7 +70,6 @@ def write_back(
     Unchanged documents and unchanged files keep their content.
 
     Args:
-        files: The files before the render.
         read_resources: The resources that were read from the files.
         items: The resources after the render. An item with id n replaces `read_resources[n]`. An item with any other id
             is a new resource.

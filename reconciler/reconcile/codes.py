@@ -32,24 +32,26 @@ class PassCodes(CodeTable):
     )
     ENGINE_TOO_OLD = error("A newer version of the reconciler wrote the state. The target is not changed.", DESTINATION)
     PROPOSAL_BRANCH_TAKEN = warning(
-        "The branch for the proposal cannot be created, because the name of another branch conflicts with it.", CONFIG
+        "The branch for the config proposal cannot be created, because the name of another branch conflicts with it.",
+        CONFIG,
     )
-    PROPOSAL_FAILED = warning("The push of a proposal to the config failed. The next pass tries again.", CONFIG)
+    PROPOSAL_FAILED = warning("The push of a config proposal failed. The next pass tries again.", CONFIG)
     PROPOSAL_LOST = info(
-        "Another writer moved the proposal branch first. The next pass creates the proposal again.", CONFIG
+        "Another writer moved the branch of the config proposal first. The next pass creates the proposal again.",
+        CONFIG,
     )
     PROPOSAL_POSTPONED = info(
-        "A proposal to the config waits for the rate limit of its remote. A later pass pushes it.", CONFIG
+        "A config proposal waits for the rate limit of its remote. A later pass pushes it.", CONFIG
     )
-    PROPOSAL_REFUSED = warning("The host of the config repository refused the push of a proposal.", CONFIG)
+    PROPOSAL_REFUSED = warning("The host of the config repository refused the push of a config proposal.", CONFIG)
     PULL_REQUESTS_UNREACHABLE = warning(
-        "The pull requests of a repository cannot be read at the moment. Drafts continue without them.", DESTINATION
+        "The pull requests of a repository cannot be read at the moment. Drafts are still pushed.", DESTINATION
     )
     PULL_REQUESTS_WAIT = info(
         "Drafts wait for their pull requests, because of a rate limit or the limit of open pull requests.", DESTINATION
     )
     PULL_REQUEST_REFUSED = warning(
-        "The forge refused a pull request. The draft remains without it, and a later pass tries again.", DESTINATION
+        "The forge refused a pull request. The draft has no pull request until a later pass succeeds.", DESTINATION
     )
     PUSH_FAILED = error("The push of drafts failed. The next pass tries again.", DESTINATION)
     PUSH_POSTPONED = info(
@@ -66,11 +68,11 @@ class PassCodes(CodeTable):
         DESTINATION,
     )
     REVISION_TAG_TAKEN = warning(
-        "A tag with the name for a published revision points to another commit. The tag is not changed.", DESTINATION
+        "The tag name of a published revision already exists on another commit. The tag is not changed.", DESTINATION
     )
     STATE_UNREADABLE = error("The state of a target is not valid. The target is not changed.", DESTINATION)
     STATUS_BRANCH_UNUSABLE = error(
-        "The status branch contains files that a pass did not write. The branch is not changed, and drafts continue.",
+        "The status branch contains files that a pass did not write. Drafts are still pushed, but not the status.",
         CONFIG,
     )
     URL_REFUSED = error("A URL is not valid, or not allowed.", DESTINATION)

@@ -57,10 +57,8 @@ class WrittenPlan:
     """The plan of a target, and the commits of the plan that were written to the mirror.
 
     Attributes:
-        plan: The plan.
         draft_heads: The new heads of draft branches, by branch name.
         state: The new state of the target, or None if the state did not change.
-        state_commit: The commit of the new state.
     """
 
     plan: TargetPlan
@@ -96,8 +94,6 @@ def write_plans(
     """Write the draft commits of all targets of one remote, and then their states. No ref moves.
 
     Args:
-        remote: The remote of all targets.
-        plans: The plans of the targets.
         config_seconds: The date of the config commit, in seconds since 1970.
         source_trees: The files of trees that the new states refer to and that the remote does not contain yet.
         state_ref: The template of state refs.
@@ -279,8 +275,6 @@ def push_plans_of_remote(
     """Push the new target branches of one remote, and then the drafts of each target together with its state.
 
     Args:
-        mirror: The mirror of the remote.
-        plans: The written plans of all targets of the remote.
         state_ref: The template of state refs.
         announce: Returns the push options that make the host open a pull request.
         reserved_pushes: The number of pushes per minute that this call must leave for other pushes.
@@ -355,7 +349,6 @@ class TagResult:
     """The result of the creation of tags.
 
     Attributes:
-        findings: Findings about tags that were not created.
         has_new_tags: Whether tags or states moved, so that the next pass must not be skipped.
         has_failed: Whether the push of a tag failed, so that a retry with the same refs can succeed.
     """

@@ -66,7 +66,6 @@ class ConfigProposals(Protocol):
 
         Args:
             pins: The revisions in the config that a proposal can replace with the revision of a tag.
-            config: The config.
             is_complete: Whether all files of the config could be read.
             taken_branches: The names of target branches and draft branches, by repository. The proposal must not use
                 them.

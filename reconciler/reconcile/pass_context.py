@@ -100,11 +100,8 @@ class PassContext:
     """The data, services and results of one pass, and the methods that plan targets.
 
     Attributes:
-        config: The config.
         source_files: The files of all upstream trees that the pass read, and of the trees that new states refer to.
-        render_count: The number of renders.
         failures: Unexpected exceptions after which the planning of the target continued.
-        rollouts: The progress of the rollouts.
     """
 
     def __init__(
@@ -220,7 +217,6 @@ class PassContext:
         targets.
 
         Args:
-            targets: The targets to plan.
             others: The complete plans of other targets.
         """
         cached = {target.key: plan for target in targets if (plan := self._find_cached_plan(target))}
@@ -375,7 +371,6 @@ class PassContext:
         During a rollout, all targets are planned.
 
         Args:
-            targets: The targets to plan.
             other: The context of the other config.
             plans: The plans of the other config.
         """

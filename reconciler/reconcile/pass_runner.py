@@ -28,7 +28,6 @@ class UnpushedDraft:
     """A draft branch that a pass wrote but could not push.
 
     Attributes:
-        branch: The name of the draft branch.
         reason: The code of the finding that reports the failed push.
         remote_head: The head of the branch at the remote after the push, or None if the remote has no such branch.
         has_remote_answered: Whether the remote responded. If False, `remote_head` is unknown.
@@ -47,7 +46,6 @@ class PassSummary:
     Attributes:
         config: The ID of the config, such as a commit ID.
         counts: The number of packages for each outcome.
-        findings: All findings of the pass.
         drafts: The new heads of the pushed draft branches, by target name and branch.
         unpushed_drafts: The drafts that were not pushed, by target name.
         is_clean: Whether every fetch, push and function call succeeded.

@@ -422,8 +422,6 @@ def check_output_folder(out: Path, config: Path, should_replace: bool) -> str:
     """Create the output folder. Return the reason if the folder cannot be used, or "" if it can be used.
 
     Args:
-        out: The output folder.
-        config: The folder of the config.
         should_replace: Whether existing content of the output folder can be deleted (`--force`).
 
     Raises:

@@ -125,12 +125,7 @@ class PassReport:
         plan: The plan of all targets of this shard. Drafts that were not pushed are blocked in this plan.
         outcomes: The outcome of the push of each target, by target name.
         written: The plans with their written commits, by target name.
-        render_count: The number of renders.
         due_at: The time of the next pass if no ref moves, in seconds since 1970. None if no pass is due.
-        proposal_outcome: The outcome of the push of the config proposal.
-        tags: The result of the pushes of tags.
-        approvals: The result of the approvals by annotation.
-        opened_requests: The number of opened pull requests.
         is_postponed: Whether a push waits for a rate limit or is still running. The next pass continues this push.
         unproven_deletions: Findings about missing objects that do not count as deleted, because evidence is missing.
     """

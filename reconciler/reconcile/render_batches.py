@@ -65,8 +65,6 @@ class RenderBatches:
         Args:
             executor: The executor. If None, all packages are rendered in this process.
             create_context: Creates the context that the executor needs. It is called before the first job.
-            decide: Decides about a target.
-            render: Renders a package in this process.
             record_render: Called with each render that the executor returns.
         """
         self._executor = executor

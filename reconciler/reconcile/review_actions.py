@@ -68,7 +68,6 @@ class ReviewAction:
     """An action of a person, or of an annotation, on drafts.
 
     Attributes:
-        verb: The action.
         person: Name and mail address of the author; None if no commit of a person is written.
         message: The reason that the person gives.
         should_approve_unproposed: Whether drafts that are not proposed can be approved.
@@ -224,7 +223,6 @@ class ApprovalResult:
 
     Attributes:
         packages: The published packages, as `CLUSTER/PACKAGE`.
-        findings: Findings about drafts that were not published.
         has_changed_refs: Whether refs moved, so that the next pass must not be skipped.
         has_failed: Whether a push failed, so that a retry with the same refs can succeed.
         due_at: When the delay of the next approval ends, in seconds since 1970.
@@ -252,8 +250,6 @@ class _TargetApprovals:
     """The approvals of one target: the commits that publish packages, and the ref updates.
 
     Attributes:
-        target: The target.
-        packages: The names of the published packages.
         commit: The new head of the target branch. None if no package is published.
         updates: The ref updates by ref.
         due_at: When the delay of the next approval ends, in seconds since 1970.

@@ -118,8 +118,6 @@ class ControllerRunner(Protocol):
         """Return the result of all controllers.
 
         Args:
-            catalog: The objects of the config.
-            remotes: The fetched remotes.
             states: The states of all targets whose state can be read.
             now: The time of the pass, in seconds since 1970. Controllers use it to wait until a moved tag has settled.
         """

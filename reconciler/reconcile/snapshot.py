@@ -222,7 +222,7 @@ def _find_by_package(conflict: DefinitionConflict, states: Iterable[TargetState]
 def _find_by_target(
     conflict: DefinitionConflict, targets: Mapping[ConfigObject, Target], states: TargetStates, remotes: Remotes
 ) -> ConfigObject | None:
-    """Return the definition of a target whose state records the branch and directory of the definition.
+    """Return the definition whose branch and directory the state of its target records.
 
     Return None if there is no such definition, or more than one.
     """
@@ -272,8 +272,6 @@ class PassSnapshot:
     """The inputs of a pass, read after all remotes were fetched.
 
     Attributes:
-        config: The config.
-        catalog: The objects of the config.
         heads: A digest of all other inputs, such as the refs of all remotes.
         now: The time of the pass, in seconds since 1970.
         findings: Findings about steps that an unexpected exception ended.
@@ -407,8 +405,6 @@ class PreparedPass:
 
     Attributes:
         snapshot: The inputs of the pass. Its catalog also contains the findings about deletions without evidence.
-        controller_result: The result of the controllers.
-        context: The context of the pass.
         targets: The targets of this shard.
         all_targets: The targets of all shards, in the same order.
         known_targets: All targets in the config, including targets without packages.
@@ -434,10 +430,6 @@ def prepare_pass(
     """Read the recorded states, and run the controllers.
 
     Args:
-        snapshot: The inputs of the pass.
-        remotes: The fetched remotes.
-        services: The services of the pass.
-        decide: Decides about one target.
         only_target: The only target to plan. Only its state is read, because the states of other targets do not affect
             its packages.
         pass_cache: Results of earlier passes of the service.

@@ -43,8 +43,6 @@ class _Task:
     """Review action on one draft branch.
 
     Attributes:
-        target: Target of the draft.
-        branch: Name of the draft branch.
         head: Head of the draft branch when the command started.
         packages: Packages that the command names. Empty for all packages of the draft.
     """

@@ -29,7 +29,7 @@ class CallBackoff(Protocol):
 class InterruptedCalls:
     """Stores the error messages of interrupted calls, and raises them again during the back-off.
 
-    If a call hangs, not every pass has to wait until its timeout.
+    Without this class, every pass would wait until the timeout of a call that hangs.
     """
 
     def __init__(self, backoff: CallBackoff) -> None:

@@ -17,7 +17,7 @@ from reconciler.lazy_dataclasses import dataclass
 
 # The maximal time to wait for the end of a killed process.
 _GRACE_SECONDS = 10.0
-# How often to check whether a process has ended that writes no output. Output is read immediately.
+# The interval at which a process without output is checked for its end. Output is read immediately.
 _POLL_SECONDS = 0.05
 _CHUNK_BYTES = 65_536
 _MAX_STDERR_BYTES = 16_384

@@ -109,7 +109,7 @@ SIGNAL_WAKEUPS = {
 
 @dataclass(frozen=True)
 class PollSchedule:
-    """The delays between passes. The jitter distributes the passes of several replicas.
+    """The delays between passes. Because of the jitter, several daemons do not start their passes at the same time.
 
     After failures, the delay doubles up to `max_backoff_seconds`.
     """

@@ -203,7 +203,7 @@ def test_plugin_with_a_missing_policy_is_explained_with_its_layers(presets: Worl
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        pytest.param(["berlino/web"], "no Repository or cluster berlino; there are berlin, lisbon", id="cluster"),
+        pytest.param(["berlino/web"], "no Repository or cluster berlino; existing names: berlin, lisbon", id="cluster"),
         pytest.param(["berlin/wob"], "no object requests this package for berlin; requested packages: web, metrics", id="package"),
         pytest.param(["berlin/web", "Deployment/wob"], "closest match first: Deployment/", id="resource"),
         pytest.param(["berlin/web", "Deployment/web", "/spec/x"], "no value at /spec/x; existing values, closest match first: /spec/", id="pointer"),

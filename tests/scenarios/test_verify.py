@@ -260,7 +260,7 @@ def test_a_commit_that_exists_only_in_the_checkout_must_be_pushed(world: History
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param(("paris",), "there is no Repository or cluster paris; there are", id="no-cluster"),
+        pytest.param(("paris",), "there is no Repository or cluster paris; existing names:", id="no-cluster"),
         pytest.param(("berlin/",), "must be REPOSITORY or REPOSITORY/PACKAGE, not 'berlin/'", id="no-name"),
         pytest.param(("berlin/gatewya",), "berlin has no such package on its branch; it has gateway", id="no-package"),
         pytest.param(("berlin/metrics", "--draft"), "no such package on its draft; it has none", id="no-draft"),

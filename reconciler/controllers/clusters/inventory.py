@@ -32,14 +32,11 @@ class ClusterInventory:
     """All clusters of the config, sorted by name.
 
     Attributes:
-        clusters: Clusters by name.
         target_keys: For each cluster name, the object that defines where the packages of the cluster are written: the
             Repository or, if there is none, the Cluster or FederatedCluster. In the second case, the target branch is
-            in
-            the fleet repository.
+            in the fleet repository.
         conflicts: For each cluster that two objects of the same kind define, the error. The daemon must not write to
-            the
-            targets of these clusters.
+            the targets of these clusters.
         findings: Findings about the objects that define clusters.
         uncertain_names: Names of invalid Repositories and of objects that are defined twice. A cluster may have such a
             name. Therefore, the packages of a cluster with such a name must not be deleted.

@@ -136,8 +136,7 @@ class TemplateDescription:
 
     Attributes:
         settings: Settings outside of the template that a child also inherits as a whole, e.g. `jvmOptions`, each with
-            its
-            source.
+            its source.
         restarting_properties: The properties whose change restarts pods. None if they are unknown.
         affected_kinds: For each property, the kinds of objects that it affects.
     """

@@ -297,7 +297,7 @@ def _copy_with_nested_value(data: Any, path: tuple[str | int, ...], value: Any) 
 
 
 def _build_document(child: TemplateResource, data: Any) -> Document:
-    """Return the document of the child with new data. New properties are in the order of the merge rule."""
+    """Return the YAML document of a child resource with new data. New properties are in the order of the merge rule."""
     document, path = child.resource.document, child.rule.child.path
     own_template, new_template = get_value(document.data, path), get_value(data, path)
     if not (isinstance(own_template, dict) and isinstance(new_template, dict)):

@@ -28,7 +28,7 @@ POD_SPEC_PATHS: Mapping[tuple[str, str], DataPath] = {
     ("batch", "Job"): _TEMPLATE_SPEC,
 }
 """Paths of the pod template by API group and kind. A path applies to all API versions."""
-# A container with a given name is searched in these lists in this order.
+# The lists that are searched for a container with a given name, in this order.
 _CONTAINER_LISTS = ("initContainers", "containers")
 
 

@@ -123,8 +123,7 @@ class OverrideRule:
         overriders: The overriders in the order of OVERRIDERS. The items of each overrider have the order of the
             manifest.
         template: The overriders as data, if they contain cluster variables. Each cluster replaces the variables by its
-            own
-            values. None if there are no variables.
+            own values. None if there are no variables.
         text: The clusters and overriders of the rule as JSON. The state stores this text.
     """
 

@@ -177,8 +177,6 @@ def evaluate_gate(
     not select must be complete too, because the new version may remove an effect of an earlier version there.
 
     Args:
-        rule: The rule with the rollout.
-        clusters: All clusters by name.
         progress: Function that returns the progress of all packages of a cluster. It is called once for each cluster of
             the waves up to the first wave that is not complete.
         now: Current time in seconds since 1970.

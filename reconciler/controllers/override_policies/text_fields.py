@@ -60,9 +60,7 @@ class YamlEditor:
 
 
 class JsonEditor:
-    """Editor of JSON text. It keeps unchanged lines. If this is not possible, it writes a new text with the same
-    indentation.
-    """
+    """Editor of JSON text. It keeps unchanged lines, or writes a new text with the same indentation if necessary."""
 
     def read(self, text: str) -> Any:
         """Return the data of the text. Duplicate keys are an error."""

@@ -92,9 +92,6 @@ def guard_deletions(
     deleted.
 
     Args:
-        expansion: The PackageVariants that the set requests.
-        existing: The PackageVariants that exist.
-        annotations: The annotations of the set.
         max_percent: The limit in percent of the existing PackageVariants.
         blocked_counts: For each PackageVariant whose deletion an earlier pass blocked, the number of PackageVariants at
             that time. The limit is calculated from this number, so that new PackageVariants do not raise the limit.

@@ -18,7 +18,6 @@ def read_package_variant_set(data: Mapping[str, Any], cel_limits: ExpressionLimi
     """Read a PackageVariantSet. Expressions are checked before the targets are expanded.
 
     Args:
-        data: The whole object.
         cel_limits: Limits of the length and the depth of each expression.
     """
     result = read_manifest(PackageVariantSet, data)

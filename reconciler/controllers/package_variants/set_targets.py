@@ -311,12 +311,8 @@ def resolve_target(
     """Evaluate the downstream Repository and package of one PackageVariant.
 
     Args:
-        context: The target and its defaults.
-        upstream: The upstream of the PackageVariant.
         upstream_metadata: The value of the CEL variable `upstream`.
         find_repository: Function that returns the Repository with a name in the namespace of the set.
-        namespace: The namespace of the set.
-        cel_limits: The limits of each CEL expression.
 
     Raises:
         TemplateError: An expression fails or the Repository does not exist.

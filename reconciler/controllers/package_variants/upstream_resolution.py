@@ -53,9 +53,7 @@ def parse_revision_number(suffix: str) -> int:
 
 
 def is_immutable_name(suffix: str) -> bool:
-    """Return whether the last segment of a tag looks like a revision such as `v3`, and not like a channel such as
-    `stable`.
-    """
+    """Return whether the last segment of a tag looks like a revision (`v3`), and not like a channel (`stable`)."""
     return _REVISION_LIKE.match(suffix) is not None
 
 
@@ -276,9 +274,7 @@ class _Lookup:
                 return self._find_channel_ref(name)
 
     def get_since_seconds(self, ref: _FoundRef) -> int:
-        """Return the date since which a tag or branch has its current content, in seconds since 1970. The date is from
-        Git.
-        """
+        """Return the date in Git since which a ref has its current content, in seconds since 1970."""
         if not ref.is_tag:
             # Use the last change of this package, because commits for other packages of the repository move the branch
             # too.
@@ -293,7 +289,7 @@ class _Lookup:
         tag = f"tag {self.upstream.rewritten_tag} of {self.upstream.repo}/{self.upstream.package}"
         message = (
             "spec.upstream.revision is missing. With tagMode rewrite, the package is created from this revision, and"
-            f" {tag} is only used to propose new revisions; merge the proposal that adds the revision, or set the field"
+            f" {tag} is only used to propose new revisions; merge the config proposal that adds it, or set the field"
         )
         return UnresolvedUpstream("RevisionPending", message)
 

@@ -66,8 +66,7 @@ class RetentionDecider:
 
         - A resource whose clusters are unknown is kept on its current clusters, with its new content.
         - A resource is kept with its earlier content if it is ambiguous (defined twice, or with the file name of
-          another
-          resource), or if its placement names an unknown cluster.
+          another resource), or if its placement names an unknown cluster.
         - If a file of the config is unreadable, all files of the packages are kept.
         """
         undecided = {resource.key: resource.file for resource in resources if resource.clusters is None}

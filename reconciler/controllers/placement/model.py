@@ -78,8 +78,7 @@ class PlacementResource:
         clusters: The clusters of the placement. None if they cannot be determined. Then the resource is kept on its
             current clusters.
         policy: The propagation policy that a label of the resource names, or None. If `clusters` is known, the policy
-            is
-            valid.
+            is valid.
         unknown_clusters: Names in the placement for which no cluster exists. Each may be a misspelled name of a cluster
             that has the resource now.
     """

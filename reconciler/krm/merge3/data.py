@@ -50,7 +50,7 @@ def merge_data(
         The merged value, or ABSENT if nothing remains, and the conflicts.
 
     Raises:
-        MergeError: The sides have different types or merge keys, and `rules` select the behavior of kpt: an error.
+        MergeError: The sides have different types or merge keys, and `rules` reproduce kpt, which reports an error.
     """
     merge = _FieldMerge(rules)
     data = merge.merge_value(local, origin, updated, schema, ())

@@ -157,7 +157,7 @@ def write_merged_document(
 
 
 def _restore_missing_lines(edited: Document, local: Document, origin: Document, updated: Document) -> Document:
-    """Return `edited`, or a line-by-line merge of the texts if it contains more of the lines that the sides inserted.
+    """Return `edited`, or a line-by-line merge of the texts if it contains more lines that the sides inserted.
 
     `edited` is the result of a merge of data. It can lack comments that belong to no value, e.g. at the end.
     """
@@ -186,7 +186,7 @@ def _can_distinguish_top_comments(edited: Document, sides: tuple[Document, Docum
 
 
 class _FromUpstream(NamedTuple):
-    """Whether the text, and whether the comments, of the enclosing mapping or list were copied from upstream."""
+    """Whether the text of the enclosing mapping or list, and whether its comments, were copied from upstream."""
 
     text: bool = False
     comments: bool = False

@@ -247,7 +247,7 @@ class InstalledSchemas:
         return bool(self._releases) if release is None else release in self._releases
 
     def describe_release(self, release: KubernetesRelease | None) -> str:
-        """Return a name for messages of the data that validates objects of this release, e.g. "Kubernetes 1.31".
+        """Return the name, for messages, of the data that validates objects of this release, e.g. "Kubernetes 1.31".
 
         Return "the list of removed API versions" if no schemas are installed.
         """

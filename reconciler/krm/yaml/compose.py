@@ -56,7 +56,6 @@ def compose(text: str, budget: YamlBudget, resolve: Callable[[str], Any] = resol
     """Parse a text with one YAML document, and return its root node. Return None if the document is empty.
 
     Args:
-        text: The text of one document.
         budget: The remaining limits of the file.
         resolve: Function that converts a scalar without quotes and tag to its value.
 

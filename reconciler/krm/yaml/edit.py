@@ -61,7 +61,6 @@ def edit_text(layout: TextLayout, root: YamlNode, data: Any, formatting: ReusedF
     Args:
         layout: The lines of the old text.
         root: The root node of the old text.
-        data: The new data.
         formatting: Writes new values.
         has_aliases: Whether the old text contains an alias.
 

@@ -79,7 +79,6 @@ def format_scalar(value: Any, *, flow: bool, style: str = "") -> str:
     """Return a scalar as YAML text on one line.
 
     Args:
-        value: The scalar.
         flow: Whether the scalar is inside a flow collection.
         style: Preferred style of a string: "", "'" or '"'. Another style is used if the string requires it.
 
@@ -196,8 +195,6 @@ def format_value_lines(value: Any, style: IndentStyle, scalar: str = "") -> tupl
     Examples: `a` and [] for "a"; an empty text and [`b: 1`] for {"b": 1}.
 
     Args:
-        value: A YAML value.
-        style: The indentation.
         scalar: Preferred style of a string: "", "'", '"', "|" or ">".
     """
     lines: list[str] = []

@@ -64,8 +64,6 @@ def resolve_tagged(tag: str, text: str, resolve: Callable[[str], Any] = resolve_
     """Convert a scalar with an explicit tag to its value.
 
     Args:
-        tag: The tag.
-        text: The text of the scalar.
         resolve: Function that converts a scalar without a tag to its value.
 
     Raises:

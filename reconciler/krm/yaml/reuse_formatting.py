@@ -157,7 +157,8 @@ class ReusedFormatting:
     def _copy_scalar(self, path: DataPath, style: str) -> str:
         """Return the text of the scalar whose formatting the value at `path` copies.
 
-        Return "" if there is no such scalar, or if it has several lines, an anchor, a tag or a style unlike `style`.
+        Return "" if there is no such scalar, or if it has several lines, an anchor, a tag or another style than
+        `style`.
         """
         source = self.sources.get(path)
         try:

@@ -52,9 +52,7 @@ def set_line_comments(
     cost of parsing.
 
     Args:
-        item: The item.
         comments: The comments by the path of their field. Each comment starts with "# ".
-        budget: The remaining budget of the render.
 
     Raises:
         LimitError: The budget is too small.

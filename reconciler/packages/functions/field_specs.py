@@ -29,7 +29,6 @@ class FieldSpec:
     a field name.
 
     Attributes:
-        path: The path of the fields.
         kind: The kind of the resources. "" matches every kind.
         group: The API group of the resources. None matches every group.
         version: The API version of the resources. "" matches every version.

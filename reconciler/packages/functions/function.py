@@ -362,7 +362,6 @@ def read_config_strings(data: Any, field: str, *, strict: bool = False) -> dict[
     """Read a mapping of strings from the configuration of a function. Return an empty mapping if it is missing.
 
     Args:
-        data: The mapping.
         field: The name of the mapping for error messages.
         strict: Whether to accept only strings as values. By default, all scalars are accepted and converted to strings.
             Some of the original kpt functions are strict, and others are not.

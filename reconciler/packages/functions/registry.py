@@ -42,7 +42,6 @@ class FunctionMatch:
     """The function for a pipeline entry.
 
     Attributes:
-        function: The implementation of the function.
         version: The version that the pipeline entry requests.
         warning: A message if the version is unknown and the newest version is used. "" otherwise.
         identity: The digest of an external function. "" for most built-in functions, because they change only with the

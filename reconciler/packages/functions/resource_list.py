@@ -81,7 +81,6 @@ def read_returned_items(items: Sequence[Item], returned: Any, *, sort_new_keys: 
 
     Args:
         items: The input items. The id of an item is its position in this sequence.
-        returned: The returned ResourceList.
         sort_new_keys: Whether to sort the keys that the function added to a mapping. If false, they keep the returned
             order.
     """

@@ -78,8 +78,6 @@ class _Slot:
     """A field that contains a namespace.
 
     Attributes:
-        item: The item with the field.
-        path: The path of the field.
         current: The current namespace, or "" if the field is missing.
         origin: The namespace of the upstream resource, or "" if it is unknown.
     """

@@ -78,9 +78,7 @@ class Kptfile:
 
     @property
     def upstream_lock(self) -> UpstreamLock | None:
-        """The section `upstreamLock`, which contains the upstream commit of the last clone or update. None if it is
-        absent.
-        """
+        """The section `upstreamLock`, which contains the upstream commit of the last clone or update, or None."""
         return self.model.upstream_lock
 
     @property

@@ -28,8 +28,6 @@ class FetchedPackage:
     """A fetched upstream package.
 
     Attributes:
-        files: The files of the package.
-        commit: The commit from which the files were read.
         ref: The requested branch, tag or commit, with the prefix that it has in the repository, e.g. `a/b/v1`.
     """
 

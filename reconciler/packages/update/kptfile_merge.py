@@ -177,7 +177,6 @@ def merge_kptfile(
         origin: The Kptfile of the merge base.
         updated: The Kptfile of the new upstream version.
         local: The Kptfile on the branch.
-        options: The options of the merge.
         take_upstream: Whether the result has the sections `upstream` and `upstreamLock` of `updated`. By default, it
             has those sections of `local`.
         whole: Whether to merge name and upstream as well. By default, both are taken from one Kptfile. Use it to merge

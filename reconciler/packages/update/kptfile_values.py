@@ -51,7 +51,6 @@ def merge_selectors(sides: SideValues, winner: ChosenSide, *, empty_means_all: b
     If both sides replaced the same selector differently, the result is the whole list of one side.
 
     Args:
-        sides: The lists of the three sides.
         winner: The side whose list is used if the lists cannot be merged.
         empty_means_all: Whether an empty list selects all resources. If so, the result is the list of one side if the
             merged list would be empty.

@@ -95,7 +95,6 @@ def build_merge_options(profile: Profile, deviations: Mapping[str, bool]) -> Mer
     """Return the options of a profile, with the switches in `deviations` applied.
 
     Args:
-        profile: The profile: `safe` or `compat`.
         deviations: Whether each deviation is on, by its number, e.g. `{"D5": False}`. Unknown numbers are ignored.
     """
     options = MergeOptions() if profile == "safe" else create_compat_options()

@@ -332,7 +332,7 @@ def _extract_comments(local: File) -> File | None:
 
 
 def _add_new_comments(file: YamlFile, sides: MergeSides, path: str) -> YamlFile:
-    """Return the merged file with the comments between documents that the new upstream version adds."""
+    """Return the merged file with the comments that the new upstream version adds between documents."""
     if path not in sides.local or path not in sides.updated:
         return file
     origin = parse_cached(sides.origin[path].data if path in sides.origin else b"")

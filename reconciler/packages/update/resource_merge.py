@@ -72,7 +72,7 @@ def _resolve_with_comments(
 ) -> tuple[File | None] | None:
     """Return the upstream file with merge comments, as `_resolve_without_parsing` returns it.
 
-    Return None if the local file differs from the origin not only in merge comments.
+    Return None if the local file differs from the origin in more than merge comments.
     """
     if local is None or origin is None or MERGE_COMMENT.encode() not in local.data:
         return None

@@ -20,7 +20,6 @@ class UpdateResult:
     Attributes:
         files: The merged files. Do not use them if `findings` contains an error.
         conflicts: The fields and files that both sides changed differently.
-        findings: Errors and warnings of the merge.
     """
 
     files: FileTree

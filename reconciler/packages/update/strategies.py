@@ -28,9 +28,7 @@ class UpdateUnit:
     """A package that is updated with one strategy, together with its subpackages that have no own upstream.
 
     Attributes:
-        package: The path of the package.
         sides: The files of the package and of these subpackages.
-        options: The options of the merge.
         is_root: Whether this package is the root package of the update. A root package keeps its section `upstream`,
             unless the strategy replaces the Kptfile.
     """

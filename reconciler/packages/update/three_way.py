@@ -96,8 +96,6 @@ def update_package(
         origin: The merge base: the upstream package of the last clone or update.
         updated: The new version of the upstream package.
         local: The package on the branch, with its local changes.
-        strategy: The update strategy of the root package.
-        options: The options of the merge.
         lock: The new upstream for the root Kptfile. If it is set, resources in changed files also get merge comments.
     """
     result = update_package_tree(MergeSides(origin, updated, local), strategy, options, is_locked=lock is not None)

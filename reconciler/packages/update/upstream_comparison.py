@@ -45,8 +45,6 @@ def compare_with_upstream(
     the same repository and ref as the root package.
 
     Args:
-        local: The files of the local package.
-        fetcher: Fetches upstream packages.
         ref: The upstream version: "" for the version of the last clone or update, "latest" for the current commit of
             the upstream ref, or any other ref.
     """

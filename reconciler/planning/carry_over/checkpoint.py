@@ -29,7 +29,6 @@ def has_same_result(decided: DecidedTarget, claims: TargetClaims, dependency_rea
     """Return whether a target that was decided with one config has the same outcomes with another config.
 
     Args:
-        decided: The target with its outcomes.
         claims: The requested packages in the other config.
         dependency_reader: Computes the fingerprints of dependencies with the other config.
 
@@ -94,7 +93,6 @@ class TargetCheckpoint:
 
     Attributes:
         plan: The plan of the next pass.
-        variants: The requested packages.
         stalled_packages: The requested packages that cannot be computed now.
         dependencies: The dependencies of the packages whose fingerprints the next pass can compare.
     """
@@ -120,7 +118,6 @@ class TargetCheckpoint:
         Outcomes that depend on other packages of the target are omitted.
 
         Args:
-            claims: The requested packages.
             changed: The dependencies whose fingerprints have changed.
         """
         targets = [variant.target for variant in self.variants]
@@ -155,10 +152,8 @@ def create_checkpoint(
     """Return the checkpoint of a target after its plan was executed.
 
     Args:
-        decided: The target with its outcomes.
         plan: The executed plan.
         state: The state after the plan.
-        dependency_reader: Computes the fingerprints of dependencies.
 
     Returns:
         The checkpoint, or None if the next pass must plan the target again. This is necessary if the target has Kafka

@@ -44,7 +44,6 @@ class ConfigFiles:
 
     Attributes:
         files: The files in `directory`. The keys are paths relative to `directory`.
-        directory: The folder of the config in its repository.
         read_entry_kinds: Returns the kinds of paths in the repository, e.g. file, symbolic link or submodule.
     """
 
@@ -73,8 +72,8 @@ def find_unproven_deletions(
 ) -> tuple[Finding, ...]:
     """Return an error for each recorded config file that does not prove that its missing objects were deleted.
 
-    Files outside of `config.directory` are treated differently: they have one common error, and only if they contain
-    more than `max_percent` of all recorded objects.
+    Files outside of `config.directory` have one common error. It is reported only if they contain more than
+    `max_percent` of all recorded objects.
     """
     recorded = _collect_recorded_objects(states)
     missing = {

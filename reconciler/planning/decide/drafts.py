@@ -58,7 +58,6 @@ def plan_draft_branches(
     """Return the actions for all existing and new draft branches of a target, except for removal drafts.
 
     Args:
-        snapshot: The target.
         outcomes: The outcomes of the packages, at most one per package.
         removed: The packages that must be deleted from their drafts.
         texts: The status files and commit messages of the drafts, by package.

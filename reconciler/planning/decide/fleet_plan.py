@@ -115,9 +115,6 @@ class FleetPlan:
         latest_commit_seconds: The latest committer date of the commits that were read, in seconds since 1970.
         is_complete: Whether all config files and objects can be read. If not, a missing object is not evidence of a
             deletion.
-        proposal: The proposed changes of the config.
-        objects: The objects of the config.
-        policies: The override policies of the config.
         rollout_gates: The progress of the override rules with a rollout.
         is_partial: Whether other shards plan some targets of the fleet.
         awaited_owners: The owners with a package that another shard must render first. Until then, their last status is

@@ -74,9 +74,7 @@ def apply_settling(variant: Variant, record: PackageRecord | None, observed: Obs
     change of the package, the recorded commit is kept, so that `upstreamLock` does not change.
 
     Args:
-        variant: The variant to decide about.
         record: The record of the variant's own package.
-        observed: The trees of the package on its branches.
     """
     upstream = variant.upstream
     if upstream is None:

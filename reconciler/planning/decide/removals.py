@@ -71,8 +71,6 @@ def decide_removals(
     that the package is no longer requested, or the pass would remove too many packages.
 
     Args:
-        snapshot: The target.
-        claims: The requested packages.
         reconciled: The owners, on all targets, whose packages have no error.
     """
     unrequested = {
@@ -369,9 +367,6 @@ def plan_removal_branches(
     """Return the actions for all removal drafts of a target.
 
     Args:
-        snapshot: The target.
-        claims: The requested packages.
-        decisions: The decisions about packages that are no longer requested.
         messages: The commit messages of new removals, by package.
         config_seconds: The date of the config commit in seconds since 1970. Draft commits have this date or a later
             one.

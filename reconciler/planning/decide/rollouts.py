@@ -203,7 +203,7 @@ def _find_record(variant: Variant, target: PreparedTarget) -> PackageRecord | No
 
 
 def _find_uncertain_packages(rule: RuleId, target: PreparedTarget, winners: Collection[str]) -> Iterator[str]:
-    """Yield the packages with the policy of a rule for which it is unknown whether they are still requested."""
+    """Yield the packages that use the policy of a rule, and that may not be requested any more."""
     claims = target.claims
     for package, record in target.snapshot.state.packages.items():
         # Include each package without a recorded render, because its policies are unknown.

@@ -122,8 +122,6 @@ class UnreadyOwners:
         owner after a move to another namespace.
 
         Args:
-            target: The package.
-            owner: The recorded owner.
             is_gone: Whether the config does not contain the recorded owner.
         """
         if known := self.owners_by_target.get((target.repository, target.package)) or self.owners_by_package.get(
@@ -146,12 +144,10 @@ class TargetClaims:
     """The requested packages of one target, and the data that decides which packages may be deleted.
 
     Attributes:
-        variants: The requested packages.
         existing_owners: All owners in the config.
         unresolved_owners: The owners and sets in the config whose packages cannot be computed.
         is_complete: Whether all config files can be read. If not, a missing object is not evidence of a deletion.
         stalled_packages: The requested packages that cannot be computed now.
-        targets_by_owner: The packages that each owner requests.
         multi_target_owners: The owners that can have several packages.
         guards: The deletion guards of sets.
         dependents: For each upstream package, an owner that uses the package.
@@ -354,12 +350,6 @@ def prepare_target(
     """Return a target with its updated state. If the target has an error, return a plan that changes nothing.
 
     Args:
-        target: The target.
-        claims: The requested packages.
-        state: The recorded state.
-        heads: The fetched heads.
-        objects: The Git objects of the target.
-        context: The settings and functions of planning.
         last_known_head: The cached head of the target branch, as for `find_missing_target`.
     """
     if finding := find_missing_target(target, state, heads, objects, last_known_head):
@@ -383,10 +373,6 @@ def find_missing_target(
     A new URL is not an error if the branch at this URL contains the recorded head.
 
     Args:
-        target: The target.
-        state: The recorded state.
-        heads: The fetched heads.
-        repository: The Git objects of the target.
         last_known_head: The cached head of the branch at the previous URL. If the branch at the new URL does not
             contain this commit, it is an outdated copy.
     """

@@ -139,7 +139,6 @@ def plan_target(decided: DecidedTarget, reconciled: Collection[ObjectKey]) -> Ta
     """Return the plan of one target. No branch is changed here.
 
     Args:
-        decided: The target with its outcomes.
         reconciled: The owners, on all targets, whose packages have no error. If any other owner moves its package, the
             package at the previous location is not removed yet.
     """

@@ -56,9 +56,6 @@ def decide_packages(
 
     Args:
         inputs: The inputs of the packages to decide about.
-        claims: The requested packages of the target.
-        snapshot: The target.
-        context: The settings and functions of planning.
         known_outcomes: The outcomes of the other packages of the target.
     """
     packages = {entry.variant.target.package: entry for entry in inputs}

@@ -42,7 +42,7 @@ class ProposedRevision:
 
 @dataclass(frozen=True)
 class ProposalState:
-    """Recorded state of the proposal.
+    """Recorded state of the config proposal.
 
     Attributes:
         proposal_head: The head of the proposal branch that was pushed last.
@@ -71,12 +71,9 @@ class ConfigBranchSnapshot:
 
     Attributes:
         branch: The name of the proposal branch.
-        config_commit: The commit of the config.
         proposal_head: The head of the proposal branch. None if the branch does not exist.
-        files: The config files.
         is_complete: False if a config file cannot be read.
         read_base_blob: Returns the blob at a path in the config commit that the current proposal is based on.
-        parse_file: Parses a config file.
     """
 
     branch: str
@@ -106,7 +103,6 @@ class ConfigProposal:
     Attributes:
         action: `write`: create the branch again on the head of the config. `end`: delete the branch. `keep`: do not
             change the branch.
-        edits: All changes of the proposal.
         files_before, files_after: The changed files before and after the edits.
         state: The state to record, without the new head of the branch.
     """
@@ -221,9 +217,9 @@ def _compute_next_revision(
 def _keep_written_revisions(
     revisions: Mapping[str, ProposedRevision], snapshot: ConfigBranchSnapshot
 ) -> dict[str, ProposedRevision]:
-    """Return the revisions, with the recorded ones instead of newly proposed ones.
+    """Return the revisions, in which recorded revisions replace newly proposed ones.
 
-    They are used while the proposal branch has local changes, because new revisions are not written to it then.
+    This is necessary while the proposal branch has local changes, because no new revision is written to such a branch.
     """
     known = snapshot.known_state.revisions
     return {
@@ -336,7 +332,7 @@ def _list_findings(
 
 
 def serialize_proposal_state(state: ProposalState) -> dict[str, bytes]:
-    """Return the files of the state commit of the proposal. Equal states give equal bytes."""
+    """Return the files of the state commit of the config proposal. Equal states give equal bytes."""
     revisions = {
         name: {"revision": revision.revision, "stage": revision.stage} for name, revision in state.revisions.items()
     }

@@ -161,12 +161,9 @@ def plan_draft_branch(
     """Return the action that makes the draft branch equal to the decisions about its packages.
 
     Args:
-        branch: The name of the draft branch.
         head: The fetched head of the draft branch, or None if the branch does not exist.
         state: The state of the target, which contains every existing draft branch.
         published: The head of the target branch.
-        changes: The decisions about the packages of the branch.
-        history: The history of the draft branch.
     """
     commits = _sort_commits(changes.new_commits)
     if head is None:

@@ -74,7 +74,6 @@ class DraftedPackage:
     """A package on a draft branch.
 
     Attributes:
-        record: The recorded state of the package.
         published_tree: The tree on the target branch.
         drafted_tree: The tree on the draft branch, or None if the draft removes the package.
         status: The `status` of the status file on the draft, or {} if the file cannot be read.
@@ -121,8 +120,6 @@ class OpenDraft:
     """A draft branch.
 
     Attributes:
-        branch: The name of the draft branch.
-        head: The head of the draft branch.
         base: The commit of the target branch that the draft branch starts at.
         published_head: The head of the target branch.
         proposed_head: The commit that was submitted for approval.
@@ -389,15 +386,11 @@ class TargetPackage:
     """A package of a target, with its state and its draft.
 
     Attributes:
-        record: The recorded state of the package.
-        state: The state of the package.
         published_tree: The tree on the target branch.
         status_blob: The status file on the target branch.
         revision: The published revision. None if the reconciler did not publish the package, or if the revision is too
             old to be recorded.
         is_edited: Whether the published package contains local changes.
-        draft: The draft that changes the package.
-        drafted_package: The package on the draft.
         reasons: The reasons why the package, its update or its removal is blocked.
     """
 

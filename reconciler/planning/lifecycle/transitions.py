@@ -38,8 +38,6 @@ class PublishDraft:
     """Write packages to the target branch.
 
     Attributes:
-        packages: The packages to publish.
-        files: The changed files to write.
         is_whole_draft: Whether these are all changes of the draft. Then the draft branch is deleted.
     """
 
@@ -70,7 +68,6 @@ def propose_draft(
     """Decide whether a draft can be proposed.
 
     Args:
-        draft: The draft.
         packages: The names of the packages to check. If empty, all packages are checked.
         accepts_conflicts: Whether packages with conflicts are allowed.
     """
@@ -90,7 +87,6 @@ def approve_draft(
     Readiness gates and conflicts are checked again, because they can change after the proposal.
 
     Args:
-        draft: The draft.
         packages: The names of the packages to publish. If empty, the whole draft is published.
         should_propose: Whether a draft that is not proposed is allowed.
         accepts_conflicts: Whether packages with conflicts are allowed.
@@ -225,9 +221,6 @@ def decide_approval(
     Nephio, readiness gates are checked in all repositories.
 
     Args:
-        draft: The draft.
-        package: The package of the draft.
-        policy: The approval policy of the package.
         is_rejected: Whether the pull request of the draft was rejected.
         has_approved_request: Whether a person approved the pull request of the draft.
 

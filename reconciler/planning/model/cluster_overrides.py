@@ -40,7 +40,6 @@ class PreviousOverrides:
     """Override policies of the last render of a package.
 
     Attributes:
-        policies: The policies that were applied.
         rule_texts: The content of the override rules that were applied, by rule.
         is_known: False if the recorded state is missing, so that the applied rules are unknown.
     """

@@ -88,9 +88,11 @@ class PlanningCodes(CodeTable):
     OWNERSHIP_CONFLICT = error("Another object already owns the requested package.", PACKAGE)
     PACKAGE_TOO_LARGE = error("A package exceeds a size limit for reading packages.", PACKAGE)
     PATH_REFUSED = error("A package has a path that must not be written to a branch.", PACKAGE)
-    PROPOSAL_EDITED = warning("Revisions cannot be proposed, because the proposal branch has local changes.", CONFIG)
+    PROPOSAL_EDITED = warning(
+        "New revisions cannot be proposed, because the config proposal has local changes.", CONFIG
+    )
     PROPOSAL_NOT_POSSIBLE = warning(
-        "Revisions cannot be proposed, because the config is a plain folder. A person must change the files.",
+        "The config is a plain folder, so that the daemon cannot propose revisions. A person must write the revisions.",
         CONFIG,
     )
     REMOVAL_DECLINED = info(
@@ -112,7 +114,7 @@ class PlanningCodes(CodeTable):
     REVISION_DECLINED = info(
         "A person rejected a proposed revision. The revision is proposed again when its tag moves.", CONFIG
     )
-    REVISION_PROPOSED = info("A tag moved. A change of the config to the new revision is proposed.", CONFIG)
+    REVISION_PROPOSED = info("A tag moved. The config proposal contains the new revision.", CONFIG)
     SCHEMA_MISSING = info("Resources were not validated, because no schema of their kind is known.", CLUSTER)
     UPSTREAM_LOCK_MISSING = warning(
         "A package was adopted without an upstreamLock. Mutations are applied, but the package is not updated.", PACKAGE

@@ -106,7 +106,6 @@ def compute_review_digest(
     If this data changes, the draft needs a new commit even if no file changes.
 
     Args:
-        conditions: The conditions of the package.
         gates: The condition types of the readiness gates.
         conflicts: The conflicts of local changes, in serialized form.
         templates: The `templates` list of the status file. Only entries with the key `template` are included, because
@@ -127,10 +126,8 @@ class PackageRender:
     """A rendered package: its files, and the information for reviewers.
 
     Attributes:
-        files: The files of the package.
         conditions: The conditions of the Kptfile, and the condition `Rendered`.
         readiness_gates: The condition types that must be True before the package is published.
-        function_results: The result of each function.
         source: The input of the function pipeline.
         overruled_changes: The local changes that a controller, function or policy replaced.
         overrides: The values that override policies changed, one entry per value.

@@ -268,9 +268,7 @@ def merge_source(inputs: RenderInputs, strategy: UpdateStrategy | None, options:
     If there are no local changes, the result contains exactly the upstream or generated files.
 
     Args:
-        inputs: The trees to merge.
         strategy: The update strategy, or None for the strategy in the Kptfile.
-        options: The options of the merge.
     """
     source = _merge_published_changes(inputs, strategy, options)
     if select_errors(source.findings):

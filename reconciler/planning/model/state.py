@@ -37,7 +37,7 @@ _TEXTS_FOLDER = "texts/"
 _PARENT_KINDS = {"Plugin": "PluginPreset"}
 _EMPTY: Mapping[Any, Any] = {}
 _NO_SOURCES: ConfigSources = {}
-# The field names of these classes, by the key in the state file. Other classes use the same names for both.
+# The field names of some classes, by the key in the state file. In all other classes, the key is the field name.
 _OBSERVED_FIELDS = {"published": "published", "drafted": "drafted", "frozen": "is_frozen", "stuck": "is_stuck"}
 _REMOVAL_FIELDS = {"branch": "branch", "against": "against", "declined": "is_declined"}
 _DRAFT_FIELDS = {

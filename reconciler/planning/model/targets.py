@@ -21,7 +21,6 @@ class Target:
 
     Attributes:
         key: The object that defines the target.
-        url: The URL of the remote.
         display_url: The URL as written in the config, without credentials.
         directory: The folder of the packages, without a trailing slash, or "" for the root of the repository.
         tag_prefix: The prefix of the tags of published revisions.
@@ -89,7 +88,6 @@ def find_target_conflicts(targets: Iterable[Target], templates: Sequence[str]) -
     other's drafts.
 
     Args:
-        targets: All targets of the fleet.
         templates: Templates for the names of draft branches.
     """
     findings: dict[ObjectKey, Finding] = {}
@@ -197,7 +195,7 @@ class ReservedBranches:
     branch_names: Mapping[str, str]
 
     def find_reserved_uses(self, targets: Iterable[Target]) -> Mapping[ObjectKey, str]:
-        """Return the use of the reserved branch, for each target whose branch is reserved."""
+        """Return the targets whose branch is reserved, each with the purpose of the reserved branch."""
         all_targets = tuple(targets)
         drafts = self._collect_draft_names(all_targets)
         return {

@@ -48,16 +48,13 @@ class _UnrecordedPackage:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The labels in the status file of the draft or the published package.
-
-        Without them, the labels of the variant.
-        """
+        """The labels in the status file of the draft or the published package, or else the labels of the variant."""
         labels = self._read_metadata("labels")
         return self.variant.labels if labels is None else labels
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """The annotations in the status file of the draft or the published package. Without them, those of the variant.
+        """The annotations in the status file of the draft or the published package, or else those of the variant.
 
         Annotations that approve drafts are used only if the variant has the same values. The reason is that everyone
         who can push to a draft can edit its status file.

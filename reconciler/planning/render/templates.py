@@ -95,9 +95,7 @@ class TemplateMerger:
         """Merge templates into a package, and add the effects of the merge on other resources of the cluster.
 
         Args:
-            variant: The variant of the package.
             rendered: The package before templates are merged.
-            inputs: The inputs of the render.
             pairs: The pairs of a parent and a child in all rendered packages of the cluster.
             published: The pairs of a parent and a child in all published packages of the cluster.
         """

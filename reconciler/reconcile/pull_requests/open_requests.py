@@ -257,13 +257,9 @@ class PullRequestTask:
     """The work on the pull request of one draft branch.
 
     Attributes:
-        target: The target.
-        branch: The draft branch.
-        head: The head of the draft branch.
         recorded: The data about the pull request in the state of the target.
         input_digest: A digest of all data that the text of the pull request depends on.
         head_seconds: The date of the head, in seconds since 1970. Older drafts are processed first.
-        is_proposed: Whether the draft is proposed.
         text: The text of the pull request, or None if no text is needed.
         error: The reason why the text cannot be written.
         other_clusters: The other clusters whose drafts make the same change.
@@ -315,7 +311,7 @@ def list_request_tasks(target: Target, remotes: Remotes, state_ref: str) -> Iter
 
 
 def add_acceptance(task: PullRequestTask, request: PullRequest | None) -> PullRequestTask:
-    """Return the task, completed with whether a label of the open pull request accepts the conflicts.
+    """Return the task with the information whether a label of the open pull request accepts the conflicts.
 
     The label counts only if an earlier pass has read the pull request at the same head without the label. The state of
     the target contains this head, so that all replicas ignore a label that was added for an earlier head.
@@ -336,9 +332,6 @@ def write_request_texts(
     """Yield all tasks, starting with the oldest. Add the text of the pull request to each task that needs a text.
 
     Args:
-        tasks: The tasks.
-        reader: Reads the drafts.
-        needs_text: Returns whether a task needs a text.
         get_commit_url: Returns the URL of a page that shows a commit.
         can_use_label: Returns for the URL of a repository whether reviewers can accept conflicts with a label.
     """

@@ -42,7 +42,6 @@ class PullRequestOptions:
 
     Attributes:
         should_open_as_draft: Whether the forge shows new pull requests as drafts until the branch is proposed.
-        labels: The labels of new pull requests.
         max_open: The maximal number of open pull requests in a repository, or 0 for no limit.
         should_report_check: Whether a check of the head commit shows if the draft can be published.
         merge_method: How `reconciler approve` merges a pull request. None if it pushes to the target branch instead.
@@ -65,7 +64,6 @@ class PullRequestResult:
     """The result of one task.
 
     Attributes:
-        task: The task.
         recorded: The data about the pull request for the state of the target.
         error: The reason why the pull request could not be updated.
         is_waiting: Whether a later pass must open the pull request.
@@ -126,10 +124,8 @@ class RepositoryUpdate:
     """The results of the update of all pull requests of one repository.
 
     Attributes:
-        url: The URL of the repository.
         retry_at: When the rate limit allows the next call, in seconds since 1970.
         error: The error that ended the update.
-        results: The results of the tasks.
         error_count: The number of tasks that failed because the forge was unreachable.
         failures: Unexpected exceptions outside of the tasks.
     """
@@ -338,10 +334,10 @@ class PullRequestUpdater:
         log.info("pull_request_updated", branch=updated.head, url=updated.url)
 
     def _require_label(self, url: str, forge: Forge, result: PullRequestResult) -> None:
-        """Remove the label that accepts conflicts, and record the head that the pull request has without this label.
+        """Remove the label that accepts conflicts, and then record the head of the pull request.
 
-        If a reviewer adds the label later, it accepts the conflicts of this head. If the forge still shows another head
-        or the label, nothing is recorded.
+        If a reviewer adds the label later, the label accepts the conflicts of the recorded head. If the forge still
+        shows another head or the label, nothing is recorded.
         """
         task, text = result.task, result.task.text
         if (

@@ -110,9 +110,7 @@ class PullRequestSummary:
     """The result of the synchronization of pull requests.
 
     Attributes:
-        findings: Findings about pull requests.
         due_at: The time of the next pass if no ref moves, in seconds since 1970. None if no pass is due.
-        opened_count: The number of opened pull requests.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -301,7 +299,6 @@ class PullRequests:
         Args:
             targets: The targets for which pull requests are enabled.
             draft_targets: The targets with drafts.
-            updates: The updates of the repositories.
             retry_at: The time of the next attempt after an error, in seconds since 1970.
             internal_errors: Findings about unexpected exceptions.
         """

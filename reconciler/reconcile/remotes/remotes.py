@@ -124,7 +124,7 @@ class Remotes:
         return self._fetched
 
     def collect_late_results(self) -> None:
-        """Let the next call of `fetch` take late results, but not fetch remotes again that were fetched before."""
+        """Allow the next call of `fetch` to take late results. It does not fetch a remote twice."""
         self._should_only_collect = True
 
     def _fetch(self, urls: Iterable[str], kinds: Mapping[str, FetchKind]) -> None:

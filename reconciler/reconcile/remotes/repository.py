@@ -437,7 +437,7 @@ class Remote:
         return self.read_files(tree).with_special_entries(special)
 
     def find_obstacle(self, commit: CommitId, path: str, *, is_file: bool = False) -> str | None:
-        """Return the path of the entry that prevents a folder at `path`, or None if a folder can be written.
+        """Return the path of the entry that prevents the creation of a folder at `path`, or None.
 
         If `is_file` is True, do the same check for a file at `path`.
         """

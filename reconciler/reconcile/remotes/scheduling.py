@@ -67,7 +67,6 @@ class RemoteLimits:
     """Limits of the work on remotes.
 
     Attributes:
-        max_fetches: The maximal number of fetches at the same time.
         max_pushes: The maximal number of remotes that are pushed to at the same time.
         max_wait_seconds: The maximal time that a pass waits for one remote.
         notify: Called when a late job ends, which is a job that a pass did not wait for.

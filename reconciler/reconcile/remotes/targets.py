@@ -313,12 +313,9 @@ class OpenTarget:
     """A target with its open drafts, as review commands need it.
 
     Attributes:
-        target: The target.
-        drafts: The open drafts.
         packages: The names of all packages in the recorded state.
         error: The reason why the target cannot be read. It is "" if the target was read.
         snapshot: The refs and the state of the target. None if the target has no state or cannot be read.
-        labels: The labels of the target.
     """
 
     target: Target
