@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reconciler.catalog.files import File, FileTree
@@ -130,6 +130,7 @@ def test_what_kafka_drops_is_gone(parent: Any, child: Any, name: str) -> None:
 
 @EXAMPLES
 @given(TEMPLATES, TEMPLATES)
+@example({"pod": {"metadata": ""}}, {"pod": {"metadata": {"labels": None}}})
 def test_provenance_leads_from_the_input_to_the_result(parent: Any, child: Any) -> None:
     package = merged(files_of(parent, child))
 
@@ -138,7 +139,7 @@ def test_provenance_leads_from_the_input_to_the_result(parent: Any, child: Any) 
     for entry in package.as_data():
         for step in entry["steps"]:
             assert parse_pointer(entry["pointer"])[:1] in (("spec",), ("metadata",))
-            leaves[entry["pointer"]] = step.get("after", ABSENT)
+            leaves |= _leaves(step.get("after", ABSENT), entry["pointer"])
     result = pool_of(package)["spec"].get("template", {})
     lists = {pointer for pointer, value in leaves.items() if isinstance(value, list)}
     for pointer, value in _leaves(result, "/spec/template"):
