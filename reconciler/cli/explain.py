@@ -13,24 +13,22 @@ from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
 from reconciler.cli.options import require_config_url, show_progress
 from reconciler.cli.review_options import CommandSetup, TargetType, add_setup_options, offline_option, open_history
-from reconciler.inspect.explain import create_explainer, create_past_explainer
+from reconciler.inspect.explain import PackageExplainer, open_past_explainer
 from reconciler.output.explain.ablation import add_ablations
 from reconciler.output.explain.builder import explain
 from reconciler.output.explain.formats import build_explanation_data, format_explanation
-from reconciler.output.explain.model import ExplainedPackage, PackageExplanation, ValueNotFoundError
-from reconciler.planning.attribution.re_render import RemovableLayer
+from reconciler.output.explain.model import PackageExplanation, ValueNotFoundError
+from reconciler.planning.attribution.re_render import ReRenderedPackage
+from reconciler.planning.attribution.removable_layers import RemovableLayer
 from reconciler.reconcile.remotes.targets import TargetReference, UnknownTargetError
+from reconciler.reconcile.snapshot import take_snapshot
 
 
 class _Explainer(Protocol):
-    """An object that explains one package, either for the current config or for an earlier commit."""
+    """An object that renders one package, either for the current config or for an earlier commit."""
 
-    def explain(self) -> ExplainedPackage:
-        """Return the package with the provenance of its values."""
-        ...
-
-    def explain_without(self, layer: RemovableLayer) -> ExplainedPackage:
-        """Render the package again without one layer, and return the result."""
+    def render(self, removed_layer: RemovableLayer | None = None) -> ReRenderedPackage:
+        """Render the package, and keep the stages of the render. If there is a removed layer, render without it."""
         ...
 
 
@@ -94,8 +92,8 @@ def _explain_package(
     target: TargetReference, at: str, resource: str, pointer: str, setup: CommandSetup
 ) -> PackageExplanation:
     if at:
-        with open_history(setup) as (past, resolve_commit):
-            return _explain_value(create_past_explainer(target, at, past, resolve_commit), resource, pointer)
+        with open_history(setup) as past:
+            return _explain_value(open_past_explainer(target, at, past), resource, pointer)
     with report_errors(), show_progress() as show:
         settings = setup.read()
         services = build_services(
@@ -106,17 +104,18 @@ def _explain_package(
             report_progress=show,
         )
         with services.remotes as remotes:
-            explainer = create_explainer(target, services.source, remotes, services.pass_services)
+            snapshot = take_snapshot(services.source, remotes, services.pass_services)
+            explainer = PackageExplainer(target, snapshot, remotes, services.pass_services)
             return _explain_value(explainer, resource, pointer)
 
 
 def _explain_value(explainer: _Explainer, resource: str, pointer: str) -> PackageExplanation:
-    explanation = explain(explainer.explain(), resource, pointer)
+    explanation = explain(explainer.render(), resource, pointer)
     return add_ablations(explanation, partial(_explain_without, explainer)) if pointer else explanation
 
 
-def _explain_without(explainer: _Explainer, layer: RemovableLayer) -> ExplainedPackage | str:
+def _explain_without(explainer: _Explainer, layer: RemovableLayer) -> ReRenderedPackage | str:
     try:
-        return explainer.explain_without(layer)
+        return explainer.render(layer)
     except UnknownTargetError:
         return "no object would request the package"

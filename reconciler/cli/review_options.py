@@ -27,8 +27,7 @@ from reconciler.cli.options import (
     show_progress,
 )
 from reconciler.git.local_repository import parse_identity, read_user_identity
-from reconciler.inspect.committed_packages import PastReader
-from reconciler.inspect.verify import CommitResolver
+from reconciler.inspect.package_history import PastReader
 from reconciler.krm.selectors import LabelQueryError, matches_label_query
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.explain.model import ValueNotFoundError
@@ -234,8 +233,8 @@ def get_current_person(setup: CommandSetup, author: tuple[str, str] | None) -> P
 
 
 @contextmanager
-def open_history(setup: CommandSetup) -> Iterator[tuple[PastReader, CommitResolver]]:
-    """Yield a reader of earlier commits, and a function that returns the commit ID for a commit name.
+def open_history(setup: CommandSetup) -> Iterator[PastReader]:
+    """Yield a reader of earlier commits.
 
     Raises:
         CannotRunError: The settings, a repository, a target or a value cannot be used.
@@ -247,8 +246,11 @@ def open_history(setup: CommandSetup) -> Iterator[tuple[PastReader, CommitResolv
         )
         with services.remotes as remotes:
             try:
-                yield (
-                    PastReader(services.source, services.open_config_history, remotes, services.pass_services),
+                yield PastReader(
+                    services.source,
+                    services.open_config_history,
+                    remotes,
+                    services.pass_services,
                     services.resolve_commit,
                 )
             except (UnknownTargetError, ValueNotFoundError) as error:

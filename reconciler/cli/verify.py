@@ -60,8 +60,8 @@ def command(
     if at and (drafts or len({target.cluster for target in targets}) != 1):
         raise click.UsageError("--at requires exactly one REPOSITORY, and cannot be used with --draft")
     options = VerifyOptions(targets, at, drafts, diff_lines)
-    with open_history(CommandSetup(config, settings_file, fleet, cache, offline)) as (past, resolve_commit):
-        result = verify(options, past, resolve_commit)
+    with open_history(CommandSetup(config, settings_file, fleet, cache, offline)) as past:
+        result = verify(options, past)
     if output == "json":
         click.echo(json.dumps(build_verification_data(result.packages, result.errors), indent=2))
     else:

@@ -41,7 +41,7 @@ def command(
     """
     if not resource:
         raise click.UsageError("RESOURCE and POINTER are missing: give one of them, or both")
-    with open_history(CommandSetup(config, settings_file, fleet, cache, offline)) as (past, _):
+    with open_history(CommandSetup(config, settings_file, fleet, cache, offline)) as past:
         cause = explain_value(target, parse_value_query(resource, pointer), past, should_use_draft=drafts)
     if output == "json":
         # Use `default=str`, because YAML has types that JSON does not have, for example dates.

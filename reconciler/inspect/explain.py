@@ -5,34 +5,23 @@ This module reads Git and renders the package. The package `reconciler.output.ex
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from reconciler.controllers.results import ControllerResult, PackageTarget, Variant
-from reconciler.git.errors import RepositoryMissingError
-from reconciler.inspect.committed_packages import (
-    CommittedPackage,
-    CurrentConfig,
-    PastConfig,
-    PastReader,
-    ReRenderFailure,
-    read_files,
-)
-from reconciler.inspect.verify import CommitResolver
+from reconciler.controllers.results import ControllerResult, PackageOwner, PackageTarget, StalledVariant, Variant
+from reconciler.inspect.committed_packages import CommittedPackage, PastConfig, ReRenderError, read_files
+from reconciler.inspect.package_history import PackageHistory, PastReader, select_targets
 from reconciler.krm.findings import select_errors
 from reconciler.krm.objects import Condition
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.explain.builder import format_closest_names
-from reconciler.output.explain.model import ExplainedPackage
 from reconciler.packages.update import MergeOptions
-from reconciler.planning.attribution.re_render import (
+from reconciler.planning.attribution.re_render import ReRenderedPackage, re_decide_package
+from reconciler.planning.attribution.removable_layers import (
     ConfigField,
     LocalEdit,
     RemovableLayer,
     RenderSubject,
-    ReRenderedPackage,
-    ReRenderOutcome,
     build_renderer_without_layer,
-    re_decide_package,
     rebase_files,
     remove_from_config,
     undo_edit,
@@ -41,82 +30,61 @@ from reconciler.planning.decide.fleet_plan import TargetPlan
 from reconciler.planning.decide.target_inputs import PreparedTarget, resolve_claims
 from reconciler.planning.model.outcomes import Blocked, FilesStage, PackageRender
 from reconciler.planning.model.sources import RenderInputs
-from reconciler.planning.model.targets import Target
 from reconciler.reconcile.pass_context import check_target_read
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.targets import TargetReference, UnknownTargetError
-from reconciler.reconcile.services import ConfigSource, PassServices
-from reconciler.reconcile.snapshot import (
-    PassSnapshot,
-    PreparedPass,
-    prepare_pass,
-    resolve_definition_conflicts,
-    take_snapshot,
-)
+from reconciler.reconcile.services import PassServices
+from reconciler.reconcile.snapshot import PassSnapshot, PreparedPass, prepare_pass, resolve_definition_conflicts
 
 
 @dataclass(frozen=True)
 class PackageExplainer:
-    """Explains how one package is rendered from the current config and the current refs of all repositories."""
+    """Renders one package from the current config and the current refs of all repositories."""
 
     reference: TargetReference
     snapshot: PassSnapshot
     remotes: Remotes
     services: PassServices
 
-    def explain(self) -> ExplainedPackage:
-        """Render the package, and return the explanation with the files after each stage of the render.
+    def render(self, removed_layer: RemovableLayer | None = None) -> ReRenderedPackage:
+        """Render the package, and keep the files after each stage of the render.
+
+        Args:
+            removed_layer: The layer to remove before the render.
 
         Raises:
             UnknownTargetError: No object requests the package.
         """
-        return self._explain(self.snapshot, None)
-
-    def explain_without(self, layer: RemovableLayer) -> ExplainedPackage:
-        """Render the package as if one layer did not exist, and return the explanation.
-
-        Raises:
-            UnknownTargetError: No object requests the package after the removal of the layer.
-        """
-        if not isinstance(layer, ConfigField):
-            return self._explain(self.snapshot, layer)
+        if not isinstance(removed_layer, ConfigField):
+            return self._render(self.snapshot, removed_layer)
         config = self.snapshot.config
-        files = remove_from_config(config.files, self.snapshot.catalog.objects[layer.key], layer.path)
-        config = replace(config, files=files)
+        config_object = self.snapshot.catalog.objects[removed_layer.key]
+        config = replace(config, files=remove_from_config(config.files, config_object, removed_layer.path))
         catalog = resolve_definition_conflicts(self.services.read_catalog(config), config, self.remotes, self.services)
-        return self._explain(replace(self.snapshot, config=config, catalog=catalog), None)
+        return self._render(replace(self.snapshot, config=config, catalog=catalog), None)
 
-    def _explain(self, snapshot: PassSnapshot, removed_layer: RenderSubject | None) -> ExplainedPackage:
-        target = find_target(self.reference, self.services.list_targets(snapshot.catalog))
+    def _render(self, snapshot: PassSnapshot, removed_layer: RenderSubject | None) -> ReRenderedPackage:
+        (target,) = select_targets([self.reference], self.services.list_targets(snapshot.catalog))
         # Read all targets if the config has rollouts, because the progress of a rollout depends on all clusters.
         has_rollouts = self.services.create_renderer(snapshot.catalog).cluster_overrides.rollouts
         prepared = prepare_pass(snapshot, self.remotes, self.services, only_target=None if has_rollouts else target)
         surveyed = prepared.context.survey_target(target, prepared.targets)
         folder = target.get_package_path(self.reference.package)
-        explained = ExplainedPackage(str(self.reference), snapshot.config.id, snapshot.catalog.objects, folder=folder)
+        package = ReRenderedPackage(str(self.reference), snapshot.config.id, snapshot.catalog.objects, folder=folder)
         if isinstance(surveyed, TargetPlan):
-            return replace(explained, findings=surveyed.findings)
+            return replace(package, findings=surveyed.findings)
         winners, losers = resolve_claims(surveyed.claims, surveyed.snapshot.state)
         variant = winners.get(self.reference.package)
         if variant is None:
             loser = next((loser for loser in losers if loser.variant.target.package == self.reference.package), None)
             if loser:
-                return _add_blocked_variant(explained, loser)
-            return _add_stalled_variant(explained, self.reference, surveyed, prepared.controller_result)
-        outcome = re_decide_package(variant, _prepare_render(surveyed, variant, prepared, removed_layer))
-        explained = _add_outcome(explained, outcome)
-        return replace(explained, findings=(*check_target_read(target, self.remotes), *explained.findings))
-
-
-def create_explainer(
-    reference: TargetReference, source: ConfigSource, remotes: Remotes, services: PassServices
-) -> PackageExplainer:
-    """Read the config, fetch the repositories of the config, and return the explainer of a package.
-
-    Raises:
-        GitError: The config cannot be read.
-    """
-    return PackageExplainer(reference, take_snapshot(source, remotes, services), remotes, services)
+                return _block(package, loser.variant.owner, loser)
+            return _block_stalled(package, self.reference, surveyed, prepared.controller_result)
+        outcome, render = re_decide_package(variant, _prepare_render(surveyed, variant, prepared, removed_layer))
+        usable_render = render if render and not select_errors(render.findings) else None
+        package = replace(package, owner=variant.owner, variant=outcome.variant, rendered=usable_render)
+        package = _block(package, outcome.variant.owner, outcome) if isinstance(outcome, Blocked) else package
+        return replace(package, findings=(*check_target_read(target, self.remotes), *package.findings))
 
 
 def _prepare_render(
@@ -134,46 +102,27 @@ def _prepare_render(
     return replace(surveyed, context=replace(surveyed.context, render=render))
 
 
-def _add_outcome(explained: ExplainedPackage, re_decided: ReRenderOutcome) -> ExplainedPackage:
-    outcome, render = re_decided.outcome, re_decided.render
-    usable_render = render if render and not select_errors(render.findings) else None
-    explained = replace(explained, owner=outcome.variant.owner, variant=outcome.variant, rendered=usable_render)
-    if not isinstance(outcome, Blocked):
-        return explained
-    return replace(explained, blocked_reason=_format_reason(outcome.conditions), findings=outcome.findings)
+def _block(package: ReRenderedPackage, owner: PackageOwner, blocked: Blocked | StalledVariant) -> ReRenderedPackage:
+    return replace(package, owner=owner, blocked_reason=_format_reason(blocked.conditions), findings=blocked.findings)
 
 
-def _add_blocked_variant(explained: ExplainedPackage, blocked: Blocked) -> ExplainedPackage:
-    return replace(
-        explained,
-        owner=blocked.variant.owner,
-        blocked_reason=_format_reason(blocked.conditions),
-        findings=blocked.findings,
-    )
-
-
-def _add_stalled_variant(
-    explained: ExplainedPackage,
+def _block_stalled(
+    package: ReRenderedPackage,
     reference: TargetReference,
     surveyed: PreparedTarget,
     controller_result: ControllerResult,
-) -> ExplainedPackage:
+) -> ReRenderedPackage:
     package_target = PackageTarget(surveyed.target.key.namespace, reference.cluster, reference.package)
     stalled = next((stalled for stalled in controller_result.stalled if stalled.target == package_target), None)
     if stalled:
-        return replace(
-            explained,
-            owner=stalled.owner,
-            blocked_reason=_format_reason(stalled.conditions),
-            findings=stalled.findings,
-        )
+        return _block(package, stalled.owner, stalled)
     errors = select_errors(controller_result.findings)
     if not (_has_managed_package(reference, surveyed) and errors):
         raise UnknownTargetError(_describe_unknown_package(reference, surveyed))
     # Report all errors of the config, because an object with an error can be the object that requests the package. An
     # example is a PackageVariantSet whose upstream cannot be read.
     return replace(
-        explained,
+        package,
         blocked_reason="no object without errors requests the package; an object with an error can request it",
         findings=errors,
     )
@@ -183,21 +132,6 @@ def _format_reason(conditions: Sequence[Condition]) -> str:
     """Return reason and message of the condition that explains why a package is blocked, as `reason: message`."""
     condition = next((condition for condition in conditions if condition.type == "Ready"), conditions[-1])
     return f"{condition.reason}: {condition.message}"
-
-
-def find_target(reference: TargetReference, targets: Iterable[Target]) -> Target:
-    """Return the target that a reference names.
-
-    Raises:
-        UnknownTargetError: No target has the name in the reference.
-    """
-    by_name = {target.name: target for target in targets}
-    if reference.cluster not in by_name:
-        names = format_closest_names(reference.cluster, by_name)
-        raise UnknownTargetError(
-            f"{reference}: there is no Repository or cluster {reference.cluster}; existing names: {names}"
-        )
-    return by_name[reference.cluster]
 
 
 def _has_managed_package(reference: TargetReference, surveyed: PreparedTarget) -> bool:
@@ -220,76 +154,48 @@ def _describe_unknown_package(reference: TargetReference, surveyed: PreparedTarg
 
 @dataclass(frozen=True)
 class PastExplainer:
-    """Explains how one package was rendered, for a commit in the repository of its target."""
+    """Renders one package as it was rendered for a commit in the repository of its target."""
 
     package: CommittedPackage
-    past_config: PastConfig | ReRenderFailure
-    reader: PastReader
-    current_config: CurrentConfig
+    history: PackageHistory
 
-    def explain(self) -> ExplainedPackage:
-        """Render the package again with its recorded config, and return the explanation.
+    def render(self, removed_layer: RemovableLayer | None = None) -> ReRenderedPackage:
+        """Render the package again with its recorded config, and keep the files after each stage of the render.
 
-        Raises:
-            InterruptedFunctionError: A function of the package did not finish.
+        Args:
+            removed_layer: The layer to remove before the render.
         """
-        return self._explain(self.past_config)
-
-    def explain_without(self, layer: RemovableLayer) -> ExplainedPackage:
-        """Render the package again with its recorded config, but as if one layer did not exist.
-
-        Raises:
-            InterruptedFunctionError: A function of the package did not finish.
-        """
-        assert not isinstance(self.past_config, ReRenderFailure), (
-            "explain_without() requires a package that can be re-rendered"
-        )
-        if isinstance(layer, ConfigField):
-            snapshot = self.past_config.snapshot
-            config_object = self.past_config.catalog.objects[layer.key]
-            snapshot = replace(snapshot, files=remove_from_config(snapshot.files, config_object, layer.path))
-            past_config = self.reader.evaluate_config(snapshot, self.current_config, [self.package])
-            return self._explain(past_config, layer)
-        if isinstance(layer, LocalEdit) and layer.origin == "since":
-            # Do not change the render, because a local change that is newer than the render is not part of the render.
-            return self._explain(self.past_config, layer)
-        renderer = build_renderer_without_layer(self.past_config.renderer, layer)
-        return self._explain(replace(self.past_config, renderer=renderer), layer)
-
-    def _explain(
-        self, past_config: PastConfig | ReRenderFailure, removed_layer: RemovableLayer | None = None
-    ) -> ExplainedPackage:
-        name, recorded = str(self.package.package_target), self.package.recorded
-        re_rendered = (
-            self.reader.re_render(self.package, past_config, self.current_config)
-            if isinstance(past_config, PastConfig)
-            else past_config
-        )
-        if isinstance(re_rendered, ReRenderFailure):
-            reason = f"the re-render is not possible: {re_rendered.message}"
-            return ExplainedPackage(name, recorded.config, {}, blocked_reason=reason)
-        explained = ExplainedPackage(
-            name,
-            recorded.config,
-            re_rendered.objects,
-            re_rendered.variant.owner,
-            re_rendered.variant,
-            commit=self.package.commit,
-            folder=self.package.target.get_package_path(self.package.package),
-        )
-        if not re_rendered.is_usable:
-            reason = "; ".join(finding.message for finding in re_rendered.rendered.findings)
-            return replace(explained, blocked_reason=reason)
-        is_reproduced = re_rendered.rendered.files.id == recorded.rendered
+        package, recorded = self.package, self.package.recorded
+        try:
+            re_rendered = self.history.re_render(package, self._read_config(removed_layer))
+        except ReRenderError as error:
+            reason = f"the re-render is not possible: {error}"
+            return ReRenderedPackage(str(package.package_target), recorded.config, {}, blocked_reason=reason)
+        re_rendered = replace(re_rendered, config=recorded.config, commit=package.commit, findings=())
         # Add local changes only to the recorded output, or to a re-render without a layer. Otherwise, differences of
         # the re-render would appear as local changes.
-        has_edits = bool(removed_layer) or is_reproduced
-        rendered = self._add_local_changes(re_rendered, removed_layer) if has_edits else re_rendered.rendered
-        return replace(explained, rendered=rendered, is_reproduced=is_reproduced)
+        if re_rendered.rendered is None or not (removed_layer or re_rendered.is_reproduced):
+            return re_rendered
+        return replace(re_rendered, rendered=self._add_local_changes(re_rendered.rendered, removed_layer))
 
-    def _add_local_changes(self, re_rendered: ReRenderedPackage, removed_layer: RemovableLayer | None) -> PackageRender:
+    def _read_config(self, removed_layer: RemovableLayer | None) -> PastConfig:
+        """Return the recorded config, but without a removed layer."""
+        past_config = self.history.read_config(self.package.recorded.config, [self.package])
+        match removed_layer:
+            case ConfigField(key=key, path=path):
+                snapshot = past_config.snapshot
+                files = remove_from_config(snapshot.files, past_config.catalog.objects[key], path)
+                return self.history.evaluate_config(replace(snapshot, files=files), [self.package])
+            case None | LocalEdit(origin="since"):
+                # Do not change the render, because it does not contain local changes that are newer than the render.
+                return past_config
+            case _:
+                renderer = build_renderer_without_layer(past_config.renderer, removed_layer)
+                return replace(past_config, renderer=renderer)
+
+    def _add_local_changes(self, rendered: PackageRender, removed_layer: RemovableLayer | None) -> PackageRender:
         """Return the render with the local changes of the branch, except for a removed local change."""
-        package, rendered = self.package, re_rendered.rendered
+        package = self.package
         files = read_files(package.remote, package.tree) if package.is_edited and package.tree else None
         if files is None:
             return rendered
@@ -304,39 +210,28 @@ class PastExplainer:
         return replace(rendered, files=files, stages=(*rendered.stages, FilesStage("since", files)))
 
 
-def create_past_explainer(
-    reference: TargetReference, at: str, past: PastReader, resolve_commit: CommitResolver
-) -> PastExplainer:
+def open_past_explainer(reference: TargetReference, at: str, past: PastReader) -> PastExplainer:
     """Return the explainer of a package at a commit of its target.
 
     Args:
         reference: The names of the target and of the package.
         at: The name of the commit, for example a branch or an abbreviated commit ID.
         past: The reader of committed packages.
-        resolve_commit: Returns the ID of the commit with the name `at` in the repository of the target.
 
     Raises:
         UnknownTargetError: The commit does not contain the package, or the status file of the package is invalid.
         GitError: The config, the repository or the commit cannot be read.
     """
-
-    def select_target(targets: Iterable[Target]) -> list[Target]:
-        return [find_target(reference, targets)]
-
-    current_config = past.open_config(select_target)
-    (target,) = current_config.targets
-    remote = past.get_remote(target)
-    if remote is None:
-        raise RepositoryMissingError(past.describe_fetch_failure(target))
-    commit = resolve_commit(remote.mirror, at)
-    package = past.read_package(target, remote, reference.package, commit)
+    history = past.open([reference])
+    (target,) = history.targets
+    remote = history.get_remote(target)
+    commit = history.resolve_commit(remote, at)
+    package = history.read_package(target, remote, reference.package, commit)
     if isinstance(package, str):
         raise UnknownTargetError(f"{reference}: the status file at {at} is invalid: {package}")
     if package is None:
-        names = format_closest_names(reference.package, past.list_packages(target, remote, commit))
+        names = format_closest_names(reference.package, history.list_packages(target, remote, commit))
         raise UnknownTargetError(
             f"{reference}: this package has no status file at {at}; packages with a status file: {names}"
         )
-    package = replace(package, branch=at)
-    past_config = past.read_config(package.recorded.config, current_config, [package])
-    return PastExplainer(package, past_config, past, current_config)
+    return PastExplainer(package, history)

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Collection, Iterator, Sequence
 
 from reconciler.catalog.files import CommitId, FileTree
-from reconciler.git.mirror import Mirror
 from reconciler.git.object_reader import Commit
-from reconciler.inspect.committed_packages import (
-    TEXTS_UNKNOWN_NOTE,
-    CommittedPackage,
-    CurrentConfig,
-    PastConfig,
-    PastReader,
-    ReRenderFailure,
-    has_recorded_inputs,
-    read_files,
-    shorten_id,
-)
-from reconciler.krm.findings import select_errors
+from reconciler.inspect.committed_packages import CommittedPackage, ReRenderError, has_recorded_inputs, read_files
+from reconciler.inspect.package_history import TEXTS_UNKNOWN_NOTE, PackageHistory, PastReader
 from reconciler.krm.git_formats import parse_trailers
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.explain.builder import format_closest_names
@@ -32,7 +20,7 @@ from reconciler.output.explain.verification import (
     find_setter,
     format_changed_inputs,
 )
-from reconciler.packages.functions.function import InterruptedFunctionError
+from reconciler.output.text import shorten_id
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.planning.attribution.re_render import ReRenderedPackage
 from reconciler.planning.model.codes import PlanningCodes
@@ -62,10 +50,6 @@ class VerifyOptions:
     max_diff_lines: int = 40
 
 
-CommitResolver = Callable[[Mirror, str], CommitId]
-"""Resolves a commit name in a mirror, for example a branch or an abbreviated ID. Raises GitError."""
-
-
 @dataclass(frozen=True)
 class VerifyResult:
     """The results of a verification.
@@ -79,76 +63,53 @@ class VerifyResult:
     errors: tuple[str, ...] = ()
 
 
-def verify(options: VerifyOptions, past: PastReader, resolve_commit: CommitResolver) -> VerifyResult:
+def verify(options: VerifyOptions, past: PastReader) -> VerifyResult:
     """Re-render the selected packages, and compare the output with the recorded trees.
 
     Raises:
         UnknownTargetError: A selected target or package does not exist.
         GitError: The config or the selected commit cannot be read.
     """
-    current_config = past.open_config(lambda targets: select_targets(options.references, targets))
-    verification = _Verification(options, past, current_config, resolve_commit)
+    history = past.open(options.references)
+    verification = _Verification(options, history)
     subjects = list(verification.list_subjects())
     results = [subject for subject in subjects if isinstance(subject, VerificationResult)]
     packages = [subject for subject in subjects if isinstance(subject, CommittedPackage)]
     for number, result in enumerate(verification.verify_packages(packages)):
-        past.report_progress("re-rendering", number, len(packages))
+        history.report_progress("re-rendering", number, len(packages))
         results.append(result)
     return VerifyResult(
         tuple(sorted(results, key=lambda result: (result.target, result.branch))), tuple(verification.errors)
     )
 
 
-def select_targets(references: Collection[TargetReference], targets: Iterable[Target]) -> list[Target]:
-    """Return the targets that the references name. Return all targets if there are no references.
-
-    Raises:
-        UnknownTargetError: No target has the name in a reference.
-    """
-    by_name = {target.name: target for target in targets}
-    for reference in references:
-        if reference.cluster not in by_name:
-            names = format_closest_names(reference.cluster, by_name)
-            raise UnknownTargetError(
-                f"{reference}: there is no Repository or cluster {reference.cluster}; existing names: {names}"
-            )
-    selected_names = {reference.cluster for reference in references} or by_name
-    return [target for name, target in by_name.items() if name in selected_names]
-
-
 class _Verification:
-    def __init__(
-        self,
-        options: VerifyOptions,
-        past: PastReader,
-        current_config: CurrentConfig,
-        resolve_commit: CommitResolver,
-    ) -> None:
+    def __init__(self, options: VerifyOptions, history: PackageHistory) -> None:
         self._options = options
-        self._past = past
-        self._current_config = current_config
-        self._resolve_commit = resolve_commit
+        self._history = history
         self.errors: list[str] = []
 
     def list_subjects(self) -> Iterator[CommittedPackage | VerificationResult]:
         """Yield the packages to verify. Yield a result for each package without a valid status file."""
-        for target in self._current_config.targets:
-            remote = self._past.get_remote(target)
-            if remote is None:
-                self.errors.append(self._past.describe_fetch_failure(target))
-            elif error := self._find_target_error(target, remote):
-                self.errors.append(error)
+        for target in self._history.targets:
+            try:
+                remote = self._history.get_remote(target)
+            except UnknownTargetError as error:
+                self.errors.append(str(error))
+                continue
+            if message := self._find_target_error(target, remote):
+                self.errors.append(message)
             else:
                 yield from self._list_target_subjects(target, remote)
 
     def _find_target_error(self, target: Target, remote: Remote) -> str:
         """Return the reason why the packages of a fetched target cannot be listed. Return "" if they can be listed."""
         if self._options.should_verify_drafts:
-            return self._current_config.unreadable.get(target, "")
+            return self._history.unreadable.get(target, "")
         is_branch_missing = (
             not self._options.at
             and BRANCH_PREFIX + target.branch not in remote.refs
-            and self._past.has_earlier_branch(target, self._current_config)
+            and self._history.has_earlier_branch(target)
         )
         return (
             f"{target.title}: the branch {target.branch} existed earlier and is missing now"
@@ -161,7 +122,7 @@ class _Verification:
         existing: set[str] = set()
         for branch, commit in self._list_heads(target, remote):
             selected = references - {""} if "" not in references else set()
-            packages = tuple(selected) or self._past.list_packages(target, remote, commit)
+            packages = tuple(selected) or self._history.list_packages(target, remote, commit)
             for package in sorted(packages):
                 if subject := self._find_subject(target, remote, branch, package, commit):
                     existing.add(package)
@@ -174,19 +135,19 @@ class _Verification:
     def _list_heads(self, target: Target, remote: Remote) -> list[tuple[str, CommitId]]:
         """Return the name of each branch to verify, with the commit to verify on this branch."""
         if self._options.at:
-            return [(self._options.at, self._resolve_commit(remote.mirror, self._options.at))]
+            return [(self._options.at, self._history.resolve_commit(remote, self._options.at))]
         branches = self._list_draft_branches(target) if self._options.should_verify_drafts else [target.branch]
         return [(name, remote.refs[BRANCH_PREFIX + name]) for name in branches if BRANCH_PREFIX + name in remote.refs]
 
     def _list_draft_branches(self, target: Target) -> list[str]:
         """Return the names of the draft branches, except for those that delete packages."""
-        state = self._current_config.states.get(target)
+        state = self._history.states.get(target)
         return sorted(name for name, draft in state.drafts.items() if not draft.is_removal) if state else []
 
     def _find_subject(
         self, target: Target, remote: Remote, branch: str, package: str, commit: CommitId
     ) -> CommittedPackage | VerificationResult | None:
-        committed = self._past.read_package(target, remote, package, commit)
+        committed = self._history.read_package(target, remote, package, commit)
         if self._options.should_verify_drafts and not self._is_drafted(committed):
             return None
         if isinstance(committed, CommittedPackage):
@@ -220,7 +181,7 @@ class _Verification:
 
     def _describe_missing_package(self, target: Target, remote: Remote, package: str) -> str:
         heads = self._list_heads(target, remote)
-        existing = {name for _, commit in heads for name in self._past.list_packages(target, remote, commit)}
+        existing = {name for _, commit in heads for name in self._history.list_packages(target, remote, commit)}
         branch = "draft" if self._options.should_verify_drafts else "branch"
         location = f"at {self._options.at}" if self._options.at else f"on its {branch}"
         names = format_closest_names(package, existing)
@@ -231,12 +192,13 @@ class _Verification:
         by_config: dict[str, list[CommittedPackage]] = {}
         for package in packages:
             by_config.setdefault(package.recorded.config, []).append(package)
-        for config, group in by_config.items():
-            past_config = self._past.read_config(config, self._current_config, group)
-            yield from (self._verify(package, past_config) for package in group)
+        for group in by_config.values():
+            yield from (self._verify(package, group) for package in group)
 
-    def _verify(self, package: CommittedPackage, past_config: PastConfig | ReRenderFailure) -> VerificationResult:
-        rerender = self._re_render(package, past_config)
+    def _verify(self, package: CommittedPackage, group: Sequence[CommittedPackage]) -> VerificationResult:
+        rerender = self._compare(package, group)
+        if rerender.verdict == "differs" and self._can_depend_on_refs(package, group):
+            rerender = self._compare(package, [package], has_original_refs=True)
         name, config = str(package.package_target), package.recorded.config
         if not package.is_edited:
             return VerificationResult(name, package.branch, package.commit, rerender, config)
@@ -252,61 +214,32 @@ class _Verification:
             return None
         return find_first_difference(rendered, current, self._options.max_diff_lines)
 
-    def _re_render(self, package: CommittedPackage, past_config: PastConfig | ReRenderFailure) -> RerenderResult:
-        if isinstance(past_config, ReRenderFailure):
-            return self._re_render_with_current_config(package, past_config)
-        result = self._compare(package, past_config)
-        if result.verdict != "differs" or not self._can_depend_on_refs(package, past_config):
-            return result
-        original = self._past.read_config(
-            package.recorded.config, self._current_config, [package], has_original_refs=True
-        )
-        return self._compare(package, original) if isinstance(original, PastConfig) else result
-
-    def _re_render_with_current_config(self, package: CommittedPackage, failure: ReRenderFailure) -> RerenderResult:
-        """Verify a package whose recorded config cannot be read, with the current config.
-
-        The verification succeeds if the current config provides the same inputs for this package.
-        """
-        try:
-            re_rendered = self._past.re_render_with_current_config(
-                package, self._current_config, self._evaluated_current_config
-            )
-        except InterruptedFunctionError:
-            re_rendered = None
-        if re_rendered is None:
-            return _build_failure_result(failure)
-        note = f"{failure.message}; the current config provides the same inputs for this package"
-        return RerenderResult("reproduced", notes=(note,))
-
-    @cached_property
-    def _evaluated_current_config(self) -> PastConfig | ReRenderFailure:
-        return self._past.read_config(self._current_config.snapshot.id, self._current_config, ())
-
-    def _can_depend_on_refs(self, package: CommittedPackage, past_config: PastConfig) -> bool:
+    def _can_depend_on_refs(self, package: CommittedPackage, group: Sequence[CommittedPackage]) -> bool:
         """Return whether the controllers can select another source with the refs of the time of the render."""
-        variant = past_config.find_variant(package)
-        if isinstance(variant, ReRenderFailure):
+        recorded = package.recorded
+        try:
+            source = self._history.read_config(recorded.config, group).find_variant(package).source
+        except ReRenderError:
             return True
-        source, recorded = variant.source, package.recorded
         return (source.as_data() or {}) != recorded.upstream if recorded.upstream else True
 
-    def _compare(self, package: CommittedPackage, past_config: PastConfig) -> RerenderResult:
+    def _compare(
+        self, package: CommittedPackage, group: Sequence[CommittedPackage], *, has_original_refs: bool = False
+    ) -> RerenderResult:
         try:
-            re_rendered = self._past.re_render(package, past_config, self._current_config)
-        except InterruptedFunctionError as error:
-            return RerenderResult("unknowable", f"{error} (next step: retry)")
-        if isinstance(re_rendered, ReRenderFailure):
-            return _build_failure_result(re_rendered)
-        if re_rendered.is_usable and re_rendered.rendered.files.id == package.recorded.rendered:
-            return RerenderResult("reproduced", notes=re_rendered.notes)
-        reason = _find_unknowable_reason(package, re_rendered, past_config)
+            re_rendered = self._history.re_render_recorded(package, group, has_original_refs=has_original_refs)
+            if re_rendered.is_reproduced:
+                return RerenderResult("reproduced", notes=re_rendered.notes)
+            past_config = self._history.read_config(package.recorded.config, group, has_original_refs=has_original_refs)
+        except ReRenderError as error:
+            return RerenderResult("differs" if error.is_mismatch else "unknowable", error.message)
+        reason = _find_unknowable_reason(package, re_rendered, is_config_complete=past_config.catalog.is_complete)
         return RerenderResult("unknowable", reason) if reason else self._describe_difference(package, re_rendered)
 
     def _describe_difference(self, package: CommittedPackage, re_rendered: ReRenderedPackage) -> RerenderResult:
         recorded = package.recorded
         rendered = read_files(package.remote, recorded.rendered)
-        record = self._current_config.find_record(package)
+        record = self._history.find_record(package)
         changed_inputs: tuple[str, ...] = ()
         if has_recorded_inputs(recorded, re_rendered.trace):
             reason = "all inputs equal the recorded inputs, but the output differs"
@@ -325,6 +258,7 @@ class _Verification:
     def _find_difference(self, rendered: FileTree | None, re_rendered: ReRenderedPackage) -> FirstDifference | None:
         if rendered is None:
             return None
+        assert re_rendered.rendered, "a failed render has no difference"
         difference = find_first_difference(rendered, re_rendered.rendered.files, self._options.max_diff_lines)
         if difference is None or not difference.resource:
             return difference
@@ -333,7 +267,7 @@ class _Verification:
     def _list_edit_commits(self, package: CommittedPackage) -> Iterator[CommitInfo]:
         """Yield the commits that contain local changes after the last render of a package, newest first."""
         path, remote = package.target.get_package_path(package.package), package.remote
-        introduced = self._past.find_introducing_commit(package)
+        introduced = self._history.find_introducing_commit(package)
         commits = remote.mirror.list_commits_changing(package.commit, path, introduced) if introduced else []
         for commit in [*commits, *([introduced] if introduced else [])]:
             if remote.find_tree_at(commit, path) == package.recorded.rendered:
@@ -348,27 +282,24 @@ class _Verification:
             yield build_commit_info(remote.read_commit(commit))
 
 
-def _find_unknowable_reason(package: CommittedPackage, re_rendered: ReRenderedPackage, past_config: PastConfig) -> str:
+def _find_unknowable_reason(
+    package: CommittedPackage, re_rendered: ReRenderedPackage, *, is_config_complete: bool
+) -> str:
     """Return the reason why the new output cannot be compared with the recorded output.
 
     Return "" if the outputs can be compared.
     """
-    if errors := select_errors(re_rendered.rendered.findings):
-        return f"a re-render with the recorded config fails: {errors[0].message}"
-    unavailable = [
-        finding for finding in re_rendered.rendered.findings if finding.code == PlanningCodes.FUNCTION_UNAVAILABLE.name
-    ]
+    if re_rendered.rendered is None:
+        return f"a re-render with the recorded config fails: {re_rendered.findings[0].message}"
+    findings = re_rendered.rendered.findings
+    unavailable = [finding for finding in findings if finding.code == PlanningCodes.FUNCTION_UNAVAILABLE.name]
     if unavailable and package.recorded.conditions.get(RENDERED_CONDITION) == "True":
         return unavailable[0].message
     if TEXTS_UNKNOWN_NOTE in re_rendered.notes:
         return TEXTS_UNKNOWN_NOTE
-    if not past_config.catalog.is_complete:
+    if not is_config_complete:
         return "the recorded config has files that cannot be read; the package can depend on their content"
     return ""
-
-
-def _build_failure_result(failure: ReRenderFailure) -> RerenderResult:
-    return RerenderResult("differs" if failure.is_mismatch else "unknowable", failure.message)
 
 
 def is_reconciler_commit(commit: Commit) -> bool:

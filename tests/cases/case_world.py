@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.bootstrap import build_folder_publisher, build_push_publisher, build_services
-from reconciler.inspect.committed_packages import PastReader
+from reconciler.inspect.package_history import PastReader
 from reconciler.inspect.verify import VerifyOptions, verify
 from reconciler.krm.yaml import parse_yaml
 from reconciler.output.explain.verification import VerificationResult
@@ -102,12 +102,14 @@ class CaseWorld:
         """Make all that is drafted or published again; what was made of `before` is left out, for that is gone."""
         parts = build_services(self.settings, str(self.folder / "config"))
         with parts.remotes as remotes:
-            past = PastReader(parts.source, parts.open_config_history, remotes, parts.pass_services)
+            past = PastReader(
+                parts.source, parts.open_config_history, remotes, parts.pass_services, parts.resolve_commit
+            )
             ways = (VerifyOptions(should_verify_drafts=True), VerifyOptions())
             verification_results = [
                 verification_result
                 for verify_options in ways
-                for verification_result in verify(verify_options, past, parts.resolve_commit).packages
+                for verification_result in verify(verify_options, past).packages
             ]
             today = parts.source.read().id
         return [

@@ -24,9 +24,15 @@ from reconciler.catalog.catalog import ConfigObject
 from reconciler.controllers.results import UpstreamPackage
 from reconciler.inspect.explain import PackageExplainer
 from reconciler.output.explain.builder import explain
-from reconciler.output.explain.model import ExplainedPackage
 from reconciler.packages.package import Package
-from reconciler.planning.attribution.re_render import ConfigField, FunctionCall, LocalEdit, RemovableLayer, SourceField
+from reconciler.planning.attribution.re_render import ReRenderedPackage
+from reconciler.planning.attribution.removable_layers import (
+    ConfigField,
+    FunctionCall,
+    LocalEdit,
+    RemovableLayer,
+    SourceField,
+)
 from reconciler.planning.model.outcomes import PackageRender
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.targets import TargetReference, UnknownTargetError
@@ -67,7 +73,7 @@ def test_the_steps_of_each_value_lead_to_it(case: Case, tmp_path: Path) -> None:
     expected = read_expected(case)
     with explainers(CaseWorld(case, tmp_path)) as packages:
         for explainer in packages:
-            known, folder = explainer.explain(), f"{explainer.reference}/"
+            known, folder = explainer.render(), f"{explainer.reference}/"
             if known.rendered:
                 _check(known, known.rendered)
             files = {path.removeprefix(folder): data for path, data in expected.items() if path.startswith(folder)}
@@ -76,7 +82,7 @@ def test_the_steps_of_each_value_lead_to_it(case: Case, tmp_path: Path) -> None:
                 assert {path: file.data for path, file in known.rendered.files.items()} == files
 
 
-def _check(known: ExplainedPackage, rendered: PackageRender) -> None:
+def _check(known: ReRenderedPackage, rendered: PackageRender) -> None:
     mapping = {
         (value.file, value.resource, value.pointer): value
         for resource in _resources(known)
@@ -98,7 +104,7 @@ def _check(known: ExplainedPackage, rendered: PackageRender) -> None:
             assert before.after == after.before or MASK in (before.after, after.before), item
 
 
-def _resources(known: ExplainedPackage) -> list[str]:
+def _resources(known: ReRenderedPackage) -> list[str]:
     assert known.rendered
     return sorted({str(package_resource.key) for package_resource in Package(known.rendered.files).resources})
 
@@ -119,7 +125,7 @@ def test_what_is_told_to_be_without_a_layer_comes_true(case: Case, tmp_path: Pat
         for number, (explainer, layer) in enumerate(chance.sample(values, min(len(values), LAYERS))):
             world = CaseWorld(case, tmp_path / str(number))
             if _take_away(world, explainer, layer):
-                assert _told(partial(explainer.explain_without, layer)) == _in(world, explainer.reference), (
+                assert _told(partial(explainer.render, layer)) == _in(world, explainer.reference), (
                     explainer.reference,
                     layer,
                 )
@@ -127,7 +133,7 @@ def test_what_is_told_to_be_without_a_layer_comes_true(case: Case, tmp_path: Pat
 
 def _layers(explainer: PackageExplainer) -> list[RemovableLayer]:
     """Return every layer of a package, each once."""
-    known = explainer.explain()
+    known = explainer.render()
     values = [
         value for resource in (_resources(known) if known.rendered else ()) for value in explain(known, resource).values
     ]
@@ -145,7 +151,7 @@ def _layers(explainer: PackageExplainer) -> list[RemovableLayer]:
 
 def _take_away(world: CaseWorld, explainer: PackageExplainer, layer: RemovableLayer) -> bool:
     """Take a layer away in the files of a world, and return whether that could be done."""
-    known = explainer.explain()
+    known = explainer.render()
     assert known.variant
     upstream = known.variant.upstream
     match layer:
@@ -227,10 +233,10 @@ def _yaml() -> YAML:
 
 def _in(world: CaseWorld, place: TargetReference) -> Any:
     with beginning(world) as result:
-        return _told(PackageExplainer(place, *result).explain)
+        return _told(PackageExplainer(place, *result).render)
 
 
-def _told(explained: Callable[[], ExplainedPackage]) -> Any:
+def _told(explained: Callable[[], ReRenderedPackage]) -> Any:
     """Return what a package comes to: its resources, or why it is withheld."""
     try:
         known = explained()
@@ -308,18 +314,17 @@ def test_what_is_told_to_be_without_an_edit_comes_true(branch: str, tmp_path: Pa
         layers = [layer for layer in _layers(explainer) if isinstance(layer, LocalEdit)]
         layers += [layer for layer in _gone(explainer) if isinstance(layer, LocalEdit)]
         values = [
-            _told(partial(explainer.explain_without, layer))
-            for layer in {repr(layer): layer for layer in layers}.values()
+            _told(partial(explainer.render, layer)) for layer in {repr(layer): layer for layer in layers}.values()
         ]
     for number in range(len(EDITS)):
         edited(*EDITS[:number], *EDITS[number + 1 :])
         with explaining(world) as explainer:
-            assert _told(explainer.explain) in values, EDITS[number]
+            assert _told(explainer.render) in values, EDITS[number]
 
 
 def _gone(explainer: PackageExplainer) -> Iterator[RemovableLayer | None]:
     """Yield the layers of what is not there any more."""
-    return (step.removable_layer for value in explain(explainer.explain()).values for step in value.steps)
+    return (step.removable_layer for value in explain(explainer.render()).values for step in value.steps)
 
 
 @contextmanager

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.inspect.committed_packages import CommittedPackage, ReRenderFailure
+from reconciler.inspect.committed_packages import CommittedPackage, ReRenderError
 from reconciler.planning.attribution.re_render import ReRenderedPackage
+from reconciler.reconcile.remotes.targets import TargetReference
 from tests.support.git_repositories import git
 from tests.support.history_world import HistoryWorld, history_published
 from tests.support.prepared_worlds import begin
@@ -19,34 +20,30 @@ def world(tmp_path: Path) -> HistoryWorld:
     return begin(tmp_path, history_published)
 
 
-def made_again(
-    world: HistoryWorld, name: str = "gateway", at: str = "clusters/berlin"
-) -> ReRenderedPackage | ReRenderFailure:
+def made_again(world: HistoryWorld, name: str = "gateway", at: str = "clusters/berlin") -> ReRenderedPackage:
     """Make a package of Berlin again, as it stands on a branch or at a commit."""
     with world.open_past() as past:
-        opened = past.open_config(lambda known: [target for target in known if target.name == "berlin"])
-        (berlin,) = opened.targets
-        remote = past.get_remote(berlin)
-        assert remote
+        history = past.open([TargetReference("berlin")])
+        (berlin,) = history.targets
+        remote = history.get_remote(berlin)
         head = remote.refs.get(f"refs/heads/{at}") or at
-        result = past.read_package(berlin, remote, name, head)  # type: ignore[arg-type]
+        result = history.read_package(berlin, remote, name, head)  # type: ignore[arg-type]
         assert isinstance(result, CommittedPackage)
-        then = past.read_config(result.recorded.config, opened, [result])
-        return then if isinstance(then, ReRenderFailure) else past.re_render(result, then, opened)
+        return history.re_render(result, history.read_config(result.recorded.config, [result]))
 
 
 def comes_out(world: HistoryWorld, name: str = "gateway", at: str = "clusters/berlin") -> bool:
     """Return whether a package comes out again as it is published."""
     result = made_again(world, name, at)
-    assert isinstance(result, ReRenderedPackage), result.message
+    assert result.rendered, result.blocked_reason
     return result.rendered.files.id == world.tree("clusters/berlin", name)
 
 
 def why_not(world: HistoryWorld, name: str = "gateway") -> tuple[str, bool]:
     """Return why a package cannot be made again, and whether that is wrong of its status file."""
-    result = made_again(world, name)
-    assert isinstance(result, ReRenderFailure)
-    return result.message, result.is_mismatch
+    with pytest.raises(ReRenderError) as error:
+        made_again(world, name)
+    return error.value.message, error.value.is_mismatch
 
 
 def test_it_is_made_by_the_config_of_then(world: HistoryWorld) -> None:

@@ -18,7 +18,7 @@ from reconciler.krm.yaml import parse_yaml
 from reconciler.output.explain.ablation import add_ablations
 from reconciler.output.explain.builder import explain
 from reconciler.output.explain.formats import build_explanation_data
-from reconciler.output.explain.model import ExplainedPackage
+from reconciler.planning.attribution.re_render import ReRenderedPackage
 from reconciler.reconcile.remotes.targets import TargetReference
 from reconciler.reconcile.snapshot import PassSnapshot, take_snapshot
 from reconciler.settings import Settings
@@ -39,7 +39,7 @@ class Showcase:
     folder: Path
     services: Services
     snapshot: PassSnapshot
-    _explained: dict[TargetReference, ExplainedPackage] = field(default_factory=dict)
+    _explained: dict[TargetReference, ReRenderedPackage] = field(default_factory=dict)
 
     @property
     def fleet(self) -> Path:
@@ -61,7 +61,7 @@ class Showcase:
         target = TargetReference(row.cluster, row.package)
         if target not in self._explained:
             explainer = PackageExplainer(target, self.snapshot, self.services.remotes, self.services.pass_services)
-            self._explained[target] = explainer.explain()
+            self._explained[target] = explainer.render()
         values = build_explanation_data(explain(self._explained[target], row.resource, row.pointer))["values"]
         return next((item for item in values if item["pointer"] == row.pointer), values[0])
 
@@ -160,7 +160,7 @@ def test_values_without_each_layer(
     """In the table, None is a blocked package, and "" is an absent value. Expression inputs follow their step."""
     explainer = PackageExplainer(target, world.snapshot, world.services.remotes, world.services.pass_services)
 
-    (value,) = add_ablations(explain(explainer.explain(), resource, text), explainer.explain_without).values
+    (value,) = add_ablations(explain(explainer.render(), resource, text), explainer.render).values
 
     ablations = [
         ablation

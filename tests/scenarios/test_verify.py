@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.inspect.committed_packages import PastReader
+from reconciler.inspect.package_history import PackageHistory
+from reconciler.reconcile.config_source import ConfigSnapshot
 from tests.support.command_line import CommandResult, run_in
 from tests.support.git_repositories import git, read_refs
 from tests.support.history_world import HistoryWorld, history_published, rollout_history, templates_history
@@ -49,15 +50,15 @@ def test_the_whole_fleet_is_reproduced(world: HistoryWorld) -> None:
 
 def test_each_config_commit_is_read_once(world: HistoryWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    original_read_config = PastReader.read_config
+    original_evaluate_config = PackageHistory.evaluate_config
 
-    def count_read_config(self: PastReader, config: str, *arguments: Any, **options: Any) -> Any:
-        read.append(config)
-        return original_read_config(self, config, *arguments, **options)
+    def count_evaluated_config(self: PackageHistory, snapshot: ConfigSnapshot, *arguments: Any, **options: Any) -> Any:
+        read.append(snapshot.id)
+        return original_evaluate_config(self, snapshot, *arguments, **options)
 
     world.change({"regions/north.yaml": config_map("region-north", api="elsewhere")})
     world.publish()
-    monkeypatch.setattr(PastReader, "read_config", count_read_config)
+    monkeypatch.setattr(PackageHistory, "evaluate_config", count_evaluated_config)
 
     assert set(read_verdicts(world).values()) == {"reproduced"}
     assert len(read) == len(set(read)) == 2

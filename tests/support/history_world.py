@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from reconciler.bootstrap import build_services
-from reconciler.inspect.committed_packages import PastReader
+from reconciler.inspect.package_history import PastReader
 from tests.support.git_repositories import commit_files, git, make_bare, read_file
 from tests.support.policies import RINGS, labelled_package, policy, publish, rollout_rule, rollout_world
 from tests.support.templates import bundle, kafka, template_world
@@ -55,7 +55,9 @@ class HistoryWorld(World):
         """Open the reader of earlier commits."""
         parts = build_services(self._read_settings(), self.source, clock=lambda: self.now)
         with parts.remotes as remotes:
-            yield PastReader(parts.source, parts.open_config_history, remotes, parts.pass_services)
+            yield PastReader(
+                parts.source, parts.open_config_history, remotes, parts.pass_services, parts.resolve_commit
+            )
 
     def publish(self) -> None:
         """Run a pass, publish all drafts, and run a second pass."""

@@ -11,7 +11,6 @@ from reconciler.krm.merge3.rules import ABSENT
 from reconciler.output.explain.builder import explain, parse_data_path
 from reconciler.output.explain.model import (
     AblationResult,
-    ExplainedPackage,
     ExplainedValue,
     PackageExplanation,
     ValueNotFoundError,
@@ -19,17 +18,18 @@ from reconciler.output.explain.model import (
 )
 from reconciler.packages.package import Package, PackageResource
 from reconciler.planning.attribution.provenance_trace import find_previous_path
-from reconciler.planning.attribution.re_render import ConfigField, RemovableLayer
+from reconciler.planning.attribution.re_render import ReRenderedPackage
+from reconciler.planning.attribution.removable_layers import ConfigField, RemovableLayer
 
 # Limit the number of values, because each layer of each value requires a render.
 MAX_ABLATED_VALUES = 10
-RenderWithoutLayer = Callable[[RemovableLayer], ExplainedPackage | str]
+RenderWithoutLayer = Callable[[RemovableLayer], ReRenderedPackage | str]
 """Renders the package without a layer. Returns the reason as text if no object requests the package then."""
 
 
 def add_ablations(explanation: PackageExplanation, render_without_layer: RenderWithoutLayer) -> PackageExplanation:
     """Add an ablation to each layer of each value, unless the number of values exceeds `MAX_ABLATED_VALUES`."""
-    renders: dict[str, ExplainedPackage | str] = {}
+    renders: dict[str, ReRenderedPackage | str] = {}
 
     def ablate(layer: RemovableLayer | None, value: ExplainedValue) -> AblationResult | None:
         if layer is None:
@@ -56,7 +56,7 @@ def add_ablations(explanation: PackageExplanation, render_without_layer: RenderW
     return replace(explanation, values=tuple(values))
 
 
-def _list_attempts(layer: RemovableLayer, package: ExplainedPackage) -> Iterator[RemovableLayer]:
+def _list_attempts(layer: RemovableLayer, package: ReRenderedPackage) -> Iterator[RemovableLayer]:
     """Yield the layers to remove, in this order, until a render succeeds.
 
     The second attempt removes the whole object if the removed item is the only item of its list. An empty list can be
@@ -69,12 +69,12 @@ def _list_attempts(layer: RemovableLayer, package: ExplainedPackage) -> Iterator
             yield ConfigField(layer.key, ())
 
 
-def _is_rendered(result: ExplainedPackage | str) -> bool:
-    return isinstance(result, ExplainedPackage) and result.rendered is not None
+def _is_rendered(result: ReRenderedPackage | str) -> bool:
+    return isinstance(result, ReRenderedPackage) and result.rendered is not None
 
 
 def _find_value_without_layer(
-    value: ExplainedValue, package: ExplainedPackage, other: ExplainedPackage | str
+    value: ExplainedValue, package: ReRenderedPackage, other: ReRenderedPackage | str
 ) -> AblationResult:
     if isinstance(other, str):
         return AblationResult(blocked_reason=other)
@@ -96,7 +96,7 @@ def _find_value_without_layer(
     return AblationResult(results[-1] if results else ABSENT)
 
 
-def _find_resource(value: ExplainedValue, package: ExplainedPackage) -> PackageResource | None:
+def _find_resource(value: ExplainedValue, package: ReRenderedPackage) -> PackageResource | None:
     """Return the resource of the value in another render.
 
     The resource has the same name. If no resource has this name, return the only resource of the same kind in the file.

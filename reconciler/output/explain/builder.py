@@ -25,7 +25,6 @@ from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.explain.model import (
     SOURCE_LAYERS,
-    ExplainedPackage,
     ExplainedValue,
     PackageExplanation,
     ValueNotFoundError,
@@ -35,6 +34,7 @@ from reconciler.output.explain.steps import StepBuilder
 from reconciler.output.status.package_sections import build_children_data
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.planning.attribution.provenance_trace import ResourceTrace, TracedChange, trace_resources
+from reconciler.planning.attribution.re_render import ReRenderedPackage
 from reconciler.planning.model.outcomes import PackageRender
 from reconciler.planning.render.templates import TEMPLATE_DEPENDENCY
 from reconciler.redaction import MASK
@@ -46,9 +46,9 @@ _OPTIONS: DataPath = ("spec", "optionValues")
 _MAX_NAMES = 20
 
 
-def list_provenance_entries(variant: Variant) -> list[dict[str, Any]]:
+def list_provenance_entries(variant: Variant | None) -> list[dict[str, Any]]:
     """Return the provenance that the controller recorded for the values of a generated package."""
-    return variant.provenance.list_layers() if variant.provenance else []
+    return variant.provenance.list_layers() if variant and variant.provenance else []
 
 
 def build_recorded_value(entry: ProvenanceEntry, step_builder: StepBuilder) -> ExplainedValue:
@@ -287,7 +287,7 @@ def _mask_value(value: Any) -> Any:
     return value if value is ABSENT else MASK
 
 
-def explain(explained: ExplainedPackage, resource: str = "", location: str = "") -> PackageExplanation:
+def explain(explained: ReRenderedPackage, resource: str = "", location: str = "") -> PackageExplanation:
     """Return the explanation of a package, of one resource, or of the values at one location.
 
     The explanation of a whole package omits values that are equal to the source of the package.
@@ -316,7 +316,7 @@ def explain(explained: ExplainedPackage, resource: str = "", location: str = "")
     return PackageExplanation(explained, matching, option_layers, requested_resource=resource)
 
 
-def _resolve_pointer(values: Sequence[ExplainedValue], location: str, explained: ExplainedPackage) -> str:
+def _resolve_pointer(values: Sequence[ExplainedValue], location: str, explained: ReRenderedPackage) -> str:
     """Return the JSON pointer of a location. The location can be the name of an option."""
     pointer = next((value.pointer for value in values if value.option == location), location)
     try:
@@ -340,7 +340,7 @@ def _is_at_or_below(pointer: str, other: str) -> bool:
 
 
 def _format_value_not_found(
-    explained: ExplainedPackage, values: Sequence[ExplainedValue], resource: str, location: str
+    explained: ReRenderedPackage, values: Sequence[ExplainedValue], resource: str, location: str
 ) -> str:
     options = [value.option for value in values if value.option]
     is_pointer = location.startswith("/") or not options
@@ -349,7 +349,7 @@ def _format_value_not_found(
     return f"{explained.target}: {resource} has no value at {location}; existing {kind}, closest match first: {names}"
 
 
-def _get_option_layers(explained: ExplainedPackage) -> tuple[OptionLayer, ...]:
+def _get_option_layers(explained: ReRenderedPackage) -> tuple[OptionLayer, ...]:
     owner = explained.owner
     return LAYERS if owner and (owner.key.group, owner.key.kind) == (GROUP, PLUGIN) else ()
 
@@ -364,7 +364,7 @@ def format_closest_names(name: str, names: Iterable[str]) -> str:
 class _ResourceExplanations:
     """The explanations of all resources of a package, including removed resources."""
 
-    def __init__(self, explained: ExplainedPackage) -> None:
+    def __init__(self, explained: ReRenderedPackage) -> None:
         self._explained = explained
 
     @cached_property

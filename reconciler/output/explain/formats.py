@@ -13,7 +13,6 @@ from reconciler.output.explain.model import (
     RESOURCE_LAYER,
     SOURCE_LAYERS,
     AblationResult,
-    ExplainedPackage,
     ExplainedValue,
     ExpressionInput,
     PackageExplanation,
@@ -27,6 +26,7 @@ from reconciler.output.status.package_status import build_injected_data, build_i
 from reconciler.output.text import format_both_values, format_value, shorten_id, to_one_line
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package_context import PACKAGE_CONTEXT_FILE
+from reconciler.planning.attribution.re_render import ReRenderedPackage
 
 _MAX_CHILDREN = 50
 _ADDON_LAYER = "addon"
@@ -75,20 +75,19 @@ def build_explanation_data(explanation: PackageExplanation) -> dict[str, Any]:
     })  # fmt: skip
 
 
-def _build_inputs(package: ExplainedPackage) -> dict[str, Any]:
+def _build_inputs(package: ReRenderedPackage) -> dict[str, Any]:
     if package.variant is None or package.rendered is None:
         return {}
-    dependencies = {**package.rendered.trace, **package.variant.dependencies}
-    return build_inputs_data(package.variant, package.rendered, dependencies, package.config)
+    return build_inputs_data(package.variant, package.rendered, package.trace, package.config)
 
 
-def _list_heading_lines(package: ExplainedPackage) -> Iterator[str]:
+def _list_heading_lines(package: ReRenderedPackage) -> Iterator[str]:
     yield package.target
     if package.commit:
         yield f"  at commit {shorten_id(package.commit)}, rendered with the config {shorten_id(package.config)}"
     elif not package.config.startswith("tree:"):
         yield f"  config: {shorten_id(package.config)}"
-    if not package.is_reproduced:
+    if package.rendered and not package.is_reproduced:
         yield "  warning: the re-rendered package differs from this commit; the values below are the re-rendered values"
     if package.blocked_reason:
         yield f"  blocked: {package.blocked_reason}"
@@ -109,7 +108,7 @@ def _list_heading_lines(package: ExplainedPackage) -> Iterator[str]:
         yield f"  injected: {origin} at the injection point {injected['point']} of {injected['file']}"
 
 
-def _format_source(package: ExplainedPackage) -> str:
+def _format_source(package: ReRenderedPackage) -> str:
     upstream = package.variant.source if package.variant else None
     if isinstance(upstream, UpstreamPackage):
         name = f"{upstream.repository}/{upstream.package} {upstream.ref}"
@@ -252,7 +251,7 @@ def _list_unchanged_values(explanation: PackageExplanation) -> Iterator[Iterable
         yield ["All values are unchanged from the source. To list the values of a resource, name it in the command."]
 
 
-def _format_unchanged(step: ValueStep, package: ExplainedPackage) -> str:
+def _format_unchanged(step: ValueStep, package: ReRenderedPackage) -> str:
     """Return the origin of a value that is equal to the source of the package."""
     if step.layer == RESOURCE_LAYER:
         return f"unchanged from {step.set_by}{_format_file(step.file)}"

@@ -8,16 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from reconciler.catalog.catalog import ConfigObject
 from reconciler.controllers.plugin_presets.option_layers import OptionLayer
-from reconciler.controllers.results import PackageOwner, Variant
-from reconciler.krm.findings import Finding
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.merge3.rules import ABSENT
-from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field
-from reconciler.planning.attribution.re_render import RemovableLayer
-from reconciler.planning.model.outcomes import PackageRender
+from reconciler.planning.attribution.re_render import ReRenderedPackage
+from reconciler.planning.attribution.removable_layers import RemovableLayer
 
 ResourceLocation: TypeAlias = tuple[str, str]
 """The file of a resource, and the name of the resource as `Kind/namespace/name`."""
@@ -25,35 +21,6 @@ ResourceLocation: TypeAlias = tuple[str, str]
 
 class ValueNotFoundError(ExpectedError):
     """The user named a resource or a value that does not exist. The message lists the existing names."""
-
-
-@dataclass(frozen=True)
-class ExplainedPackage:
-    """One package and its render with one version of the config.
-
-    Attributes:
-        target: The package, as `repository/package`.
-        config: The ID of the config.
-        objects: The objects of the config.
-        rendered: The render. None if the render failed or cannot be used.
-        blocked_reason: The reason why the package is blocked. "" if the package is not blocked.
-        findings: The errors that explain `blocked_reason`.
-        commit: The commit of the target branch, if the user selected a commit. Otherwise "".
-        is_reproduced: Whether the re-render has the same files as the package at `commit`.
-        folder: The folder of the package on the branches of its target.
-    """
-
-    target: str
-    config: str
-    objects: Mapping[ObjectKey, ConfigObject]
-    owner: PackageOwner | None = None
-    variant: Variant | None = None
-    rendered: PackageRender | None = None
-    blocked_reason: str = ""
-    findings: tuple[Finding, ...] = ()
-    commit: str = ""
-    is_reproduced: bool = True
-    folder: str = ""
 
 
 @dataclass(frozen=True)
@@ -164,7 +131,7 @@ class PackageExplanation:
         requested_resource: The resource that the user requested. "" if the user requested all resources.
     """
 
-    package: ExplainedPackage
+    package: ReRenderedPackage
     values: tuple[ExplainedValue, ...] = ()
     option_layers: tuple[OptionLayer, ...] = ()
     template_children: tuple[Mapping[str, Any], ...] = ()

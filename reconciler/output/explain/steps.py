@@ -26,20 +26,14 @@ from reconciler.output.config_fields import (
     get_line,
     parse_field_path,
 )
-from reconciler.output.explain.model import (
-    GENERATED_LAYER,
-    RESOURCE_LAYER,
-    UPSTREAM_LAYER,
-    ExplainedPackage,
-    ExpressionInput,
-    ValueStep,
-)
+from reconciler.output.explain.model import GENERATED_LAYER, RESOURCE_LAYER, UPSTREAM_LAYER, ExpressionInput, ValueStep
 from reconciler.output.text import format_value
 from reconciler.packages.kptfile import FunctionSpec
 from reconciler.packages.package import join_path
 from reconciler.packages.package_context import PACKAGE_CONTEXT_FILE
 from reconciler.planning.attribution.provenance_trace import ResourceState, ResourceTrace, TracedChange
-from reconciler.planning.attribution.re_render import ConfigField, FunctionCall, LocalEdit, SourceField
+from reconciler.planning.attribution.re_render import ReRenderedPackage
+from reconciler.planning.attribution.removable_layers import ConfigField, FunctionCall, LocalEdit, SourceField
 from reconciler.planning.model.outcomes import PackageRender
 
 _MAX_CONFIG_CHARACTERS = 200
@@ -59,7 +53,7 @@ class StepBuilder:
         resource_traces: The traces of the resources by `Kind/namespace/name`.
     """
 
-    explained: ExplainedPackage
+    explained: ReRenderedPackage
     variant: Variant
     rendered: PackageRender
     kptfile_traces: Mapping[str, ResourceTrace]

@@ -19,7 +19,7 @@ from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.changes import fields
 from reconciler.output.changes.diffs import format_file_diffs
 from reconciler.output.explain.builder import explain
-from reconciler.output.explain.model import ExplainedPackage, ValueNotFoundError
+from reconciler.output.explain.model import ValueNotFoundError
 from reconciler.output.json_data import drop_empty, mask_secrets, mask_trace
 from reconciler.output.text import format_count, shorten, shorten_id, to_one_line
 from reconciler.packages.package import Package, PackageResource
@@ -138,10 +138,8 @@ def find_first_changed_path(before: Any, after: Any, path: SegmentPath = ()) -> 
 
 def find_setter(resource: str, pointer: str, package: ReRenderedPackage) -> str:
     """Return the object, function or person that set a value last. Return "" if the value does not exist."""
-    variant = package.variant
-    explained = ExplainedPackage(str(variant.target), "", package.objects, variant.owner, variant, package.rendered)
     try:
-        values = explain(explained, resource, pointer).values
+        values = explain(package, resource, pointer).values
     except ValueNotFoundError:
         return ""
     last = values[0].steps[-1] if values else None

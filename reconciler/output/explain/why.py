@@ -18,7 +18,7 @@ from reconciler.krm.yaml.compare import is_equal_data
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.memory import cached
 from reconciler.output.changes import fields
-from reconciler.output.explain.builder import format_closest_names
+from reconciler.output.explain.builder import format_closest_names, list_provenance_entries
 from reconciler.output.explain.model import ValueNotFoundError
 from reconciler.output.explain.verification import (
     CommitInfo,
@@ -69,7 +69,7 @@ class FoundValue:
 
 def reveal_value(value: FoundValue, package: ReRenderedPackage) -> FoundValue:
     """Set `is_hidden` to False if the provenance of a Plugin shows that the option with this value is not a secret."""
-    entries = package.variant.provenance.list_layers() if package.variant.provenance else []
+    entries = list_provenance_entries(package.variant)
     last_steps = [
         entry["steps"][-1]
         for entry in entries
@@ -236,8 +236,8 @@ def _get_digest(manifest: ConfigObject | None) -> str:
 
 def _is_input(key: ObjectKey, package: ReRenderedPackage) -> bool:
     variant = package.variant
-    if key in (variant.owner.key, variant.owner.parent):
-        return True
+    if variant is None or key in (variant.owner.key, variant.owner.parent):
+        return variant is not None
     names = {(entry.kind, entry.namespace, entry.name) for entry in list_object_dependencies(package.trace)}
     names |= {
         (entry["kind"], entry.get("namespace", ""), entry["name"])

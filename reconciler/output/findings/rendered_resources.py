@@ -11,10 +11,11 @@ from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.explain.builder import explain
-from reconciler.output.explain.model import SOURCE_LAYERS, ExplainedPackage, ValueNotFoundError, ValueStep
+from reconciler.output.explain.model import SOURCE_LAYERS, ValueNotFoundError, ValueStep
 from reconciler.output.text import format_count, format_names, format_object, format_object_reference, format_path_text
 from reconciler.packages.package import PackageResource
-from reconciler.planning.attribution.re_render import ConfigField
+from reconciler.planning.attribution.re_render import ReRenderedPackage
+from reconciler.planning.attribution.removable_layers import ConfigField
 from reconciler.planning.attribution.validation import CheckedPackage, ResourceViolation, UncheckedResources
 from reconciler.planning.model.codes import PlanningCodes
 
@@ -106,9 +107,9 @@ def _find_config_step(
 ) -> ValueStep | None:
     """Return the last step that set the value or a value that contains it. Return None if no config object set it."""
     variant, pointer = package.variant, format_pointer(violation.path)
-    explained = ExplainedPackage(str(variant.target), "", objects, variant.owner, variant, package.rendered)
+    re_rendered = ReRenderedPackage(str(variant.target), "", objects, variant.owner, variant, package.rendered)
     try:
-        values = explain(explained, str(violation.resource.key), pointer).values
+        values = explain(re_rendered, str(violation.resource.key), pointer).values
     except ValueNotFoundError:
         return None
     around = [value for value in values if value.file == violation.resource.file and _contains(value.pointer, pointer)]

@@ -15,9 +15,10 @@ from reconciler.krm.merge3.rules import ABSENT
 from reconciler.output.explain.ablation import add_ablations
 from reconciler.output.explain.builder import explain, format_closest_names
 from reconciler.output.explain.formats import build_explanation_data, format_explanation
-from reconciler.output.explain.model import ExplainedPackage, ValueNotFoundError
+from reconciler.output.explain.model import ValueNotFoundError
 from reconciler.packages.package import Package
-from reconciler.planning.attribution.re_render import ConfigField, LocalEdit, RemovableLayer
+from reconciler.planning.attribution.re_render import ReRenderedPackage
+from reconciler.planning.attribution.removable_layers import ConfigField, LocalEdit, RemovableLayer
 from reconciler.planning.model.outcomes import PackageRender, PolicyStage
 from reconciler.planning.model.sources import PackageSource
 from tests.unit.output.builders import COMMIT, CONFIG, build_tree, build_variant, format_deployment, format_secret
@@ -43,7 +44,7 @@ TWICE: Turns = [(f"{IMAGE}[0]", 2, "m/web:0"), (f"{IMAGE}[1]", 2, "web:1")]
 EARLIER: Turns = [(f"{PATCH}[0] (earlier text)", 3, "web:0")]
 
 
-def build_explained_package(turns: Turns = TWICE, more: str = "", **rendered: Any) -> ExplainedPackage:
+def build_explained_package(turns: Turns = TWICE, more: str = "", **rendered: Any) -> ReRenderedPackage:
     """Return a package that an override policy changed. `more` is appended to its Deployment."""
     came = build_tree({**CAME, "web.yaml": CAME["web.yaml"] + more})
     resource = next(
@@ -55,7 +56,7 @@ def build_explained_package(turns: Turns = TWICE, more: str = "", **rendered: An
     stage = PolicyStage((OverriddenResource(resource, resource.document, stages=override_stages),))
     package_render = PackageRender(files, source=PackageSource(came, came, came), stages=(stage,), **rendered)
     desired_variant = build_variant()
-    return ExplainedPackage(
+    return ReRenderedPackage(
         "eu-1/gw",
         CONFIG,
         read_catalog(build_tree({"policies.yaml": POLICY})).objects,
@@ -65,7 +66,7 @@ def build_explained_package(turns: Turns = TWICE, more: str = "", **rendered: An
     )
 
 
-def list_pointers(known: ExplainedPackage, place: str = "", *, plain: bool = False) -> list[str]:
+def list_pointers(known: ReRenderedPackage, place: str = "", *, plain: bool = False) -> list[str]:
     return [
         explained_value.pointer
         for explained_value in explain(known, "Deployment/web", place).values
@@ -190,7 +191,7 @@ def test_secret_values_are_masked() -> None:
 
 
 def test_removed_list_item_is_compared_with_the_item_that_takes_its_index() -> None:
-    def explain_edited_list(left: str) -> ExplainedPackage:
+    def explain_edited_list(left: str) -> ReRenderedPackage:
         came, files = (
             build_tree({"web.yaml": f"{format_deployment()}        args: {item}\n"}) for item in ("[a, b]", left)
         )
@@ -295,7 +296,7 @@ def build_layer_entry(pointer: str, *steps: Mapping[str, Any]) -> dict[str, Any]
     return {"file": "web.yaml", "resource": "Deployment/_cluster/web", "pointer": pointer, "steps": list(steps)}
 
 
-def build_composed_package() -> ExplainedPackage:
+def build_composed_package() -> ReRenderedPackage:
     whole = build_layer_entry("", {**MADE, "where": IMAGE, "forEach": "${spec.images}"})
     known, came = build_explained_package([]), build_tree(CAME)
     collector = FixedProvenance([whole, build_layer_entry(f"{CONTAINER}/image", BY_ADDON)])
@@ -340,7 +341,7 @@ def test_data_lists_the_inputs_of_an_expression_with_lines() -> None:
     ]
 
 
-def render_without_layer(layer: RemovableLayer) -> ExplainedPackage | str:
+def render_without_layer(layer: RemovableLayer) -> ReRenderedPackage | str:
     """Render without the second image of the policy. All other layers are blocked."""
     if isinstance(layer, ConfigField):
         return build_explained_package(TWICE[:1])

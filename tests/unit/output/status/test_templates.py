@@ -19,7 +19,6 @@ from reconciler.output.changes.package_changes import compare_packages
 from reconciler.output.commits import format_draft_message, parse_templates
 from reconciler.output.explain.builder import explain
 from reconciler.output.explain.formats import build_explanation_data, format_explanation
-from reconciler.output.explain.model import ExplainedPackage
 from reconciler.output.plan.formats import build_plan_data, format_plan_markdown, format_plan_text
 from reconciler.output.status.package_sections import (
     build_changed_children,
@@ -30,6 +29,7 @@ from reconciler.output.status.package_sections import (
 )
 from reconciler.output.status.package_status import build_package_status
 from reconciler.output.text import format_object
+from reconciler.planning.attribution.re_render import ReRenderedPackage
 from reconciler.planning.model.outcomes import Draft, FilesStage, PackageRender
 from reconciler.planning.model.sources import PackageSource
 from tests.unit.controllers.kafka_templates.template_builders import PACKAGE, kafka, key, merge, pool, tree
@@ -344,7 +344,7 @@ def test_secret_in_a_template_is_masked_everywhere() -> None:
     own = {"kafkaContainer": {"env": [{"name": "MANIFEST", "value": manifest}]}}
     new_draft = build_draft({}, {}, rendered=build_render(TemplateOptions("report"), own))
     plan = build_fleet_plan(build_target_plan(new_draft))
-    known = ExplainedPackage("eu-1/gw", CONFIG, {}, build_variant().owner, build_variant(), new_draft.rendered)
+    known = ReRenderedPackage("eu-1/gw", CONFIG, {}, build_variant().owner, build_variant(), new_draft.rendered)
     package_explanation = explain(known, "KafkaNodePool/brokers")
     values = [
         str(read_status(new_draft)),
@@ -361,9 +361,9 @@ def test_secret_in_a_template_is_masked_everywhere() -> None:
 # Explanations
 
 
-def build_explained_package(**options: Any) -> ExplainedPackage:
+def build_explained_package(**options: Any) -> ReRenderedPackage:
     objects = read_catalog(tree({"kafka.yaml": kafka({"pod": POD, "kafkaContainer": CONTAINER})})).objects
-    return ExplainedPackage(
+    return ReRenderedPackage(
         "eu-1/gw", CONFIG, objects, build_variant().owner, build_variant(), build_render(TemplateOptions(**options))
     )
 

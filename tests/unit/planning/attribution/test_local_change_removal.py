@@ -10,7 +10,7 @@ from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
 from reconciler.packages.package import Package
 from reconciler.packages.update import MergeOptions
-from reconciler.planning.attribution.re_render import LocalEdit, remove_from_source, undo_change
+from reconciler.planning.attribution.removable_layers import LocalEdit, remove_from_source, undo_change
 from reconciler.planning.model.sources import PackageSource
 from tests.unit.output.builders import build_tree
 

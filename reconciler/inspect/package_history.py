@@ -1,0 +1,540 @@
+"""Reads the history of packages and of the config, and renders committed packages again.
+
+The inputs in a status file are sufficient to re-render the package, while Git still has the recorded objects. If an
+object is missing, the functions raise `ReRenderError` with the name of the object. This module does not judge
+differences between renders: the modules `verify` and `why` do this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cached_property, partial
+
+from reconciler.catalog.catalog import Catalog
+from reconciler.catalog.files import CommitId, FileTree, TreeId
+from reconciler.controllers.results import (
+    GeneratedSource,
+    PreviousRender,
+    UpstreamPackage,
+    Variant,
+)
+from reconciler.git.errors import GitError
+from reconciler.git.mirror import Mirror
+from reconciler.inspect.committed_packages import (
+    CommittedPackage,
+    PastConfig,
+    ReRenderError,
+    find_recorded_refs,
+    has_commit,
+    has_recorded_inputs,
+    read_files,
+)
+from reconciler.krm.findings import Finding
+from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.output.explain.builder import format_closest_names
+from reconciler.output.text import shorten_id
+from reconciler.packages.functions.function import InterruptedFunctionError
+from reconciler.planning.attribution.re_render import (
+    TREE_PREFIX,
+    RecordedInputs,
+    RecordedRender,
+    RecordedRuleTexts,
+    RecordedTrees,
+    ReRenderedPackage,
+    list_re_renders,
+    parse_recorded_render,
+    pin_recorded_upstream,
+)
+from reconciler.planning.model.state import PackageRecord, TargetState
+from reconciler.planning.model.targets import STATUS_FOLDER, Target
+from reconciler.planning.render.templates import PackageTrees
+from reconciler.reconcile.config_source import ConfigHistory, ConfigSnapshot
+from reconciler.reconcile.remotes.remotes import Remotes
+from reconciler.reconcile.remotes.repository import Remote
+from reconciler.reconcile.remotes.targets import (
+    BRANCH_PREFIX,
+    TargetReference,
+    UnknownTargetError,
+    read_target_states,
+)
+from reconciler.reconcile.services import ConfigSource, PassServices, keep_stages
+from reconciler.reconcile.snapshot import resolve_definition_conflicts
+
+# Walk at most this number of commits in this process. For longer histories, start `git`, which finds the last change of
+# a file in any history.
+_MAX_WALKED_COMMITS = 50
+# Limit the number of cached configs, because one config contains the result of the controllers for the whole fleet.
+_MAX_CACHED_CONFIGS = 4
+_REFERENCE_FIELDS = ("repo", "directory", "ref")
+_PREVIOUS_OUTPUT_UNKNOWN_NOTE = (
+    "the previous output of the package is unknown; the values that a render copies from the previous output, for "
+    "example keys of the package context, come from the recorded output"
+)
+TEXTS_UNKNOWN_NOTE = "the state does not contain the rollout rules of this render any more"
+
+CommitResolver = Callable[[Mirror, str], CommitId]
+"""Resolves a commit name in a mirror, for example a branch or an abbreviated ID. Raises GitError."""
+
+
+@dataclass(frozen=True)
+class PastReader:
+    """Opens the commits of targets and of the config.
+
+    Attributes:
+        open_history: Returns the commits of the config. Raises `GitError` if the config is a folder outside a Git
+            repository.
+    """
+
+    source: ConfigSource
+    open_history: Callable[[], ConfigHistory]
+    remotes: Remotes
+    services: PassServices
+    resolve_commit: CommitResolver
+
+    def open(self, references: Collection[TargetReference] = ()) -> PackageHistory:
+        """Read the current config, and fetch the upstream repositories and the repositories of the selected targets.
+
+        Args:
+            references: The names of the selected targets. If there are none, all targets are selected.
+
+        Raises:
+            UnknownTargetError: No target has the name in a reference.
+            GitError: The config cannot be read.
+        """
+        return PackageHistory(self, references)
+
+
+class PackageHistory:
+    """Reads the committed packages of selected targets and their configs, and renders the packages again.
+
+    Do not close the remotes while the history is in use.
+
+    Attributes:
+        snapshot: The current config.
+        catalog: The objects of the current config.
+        targets: The selected targets.
+        states: The state of each selected target whose state can be read.
+        unreadable: The error message of each selected target whose state cannot be read.
+    """
+
+    def __init__(self, reader: PastReader, references: Collection[TargetReference]) -> None:
+        self._reader = reader
+        self._remotes = reader.remotes
+        self._services = reader.services
+        self._fetched: set[str] = set()
+        self._configs: dict[tuple[object, ...], PastConfig] = {}
+        self.snapshot = reader.source.read()
+        self.catalog = self._read_catalog(self.snapshot)
+        self.targets = select_targets(references, self._services.list_targets(self.catalog))
+        upstream_urls, _ = self._services.list_urls(self.catalog)
+        self._fetch(upstream_urls, {target.url for target in self.targets})
+        results = read_target_states(self.targets, self._remotes, self._services.state_ref)
+        self.states = {target: state for target, state in results.items() if isinstance(state, TargetState)}
+        self.unreadable = {target: error.message for target, error in results.items() if isinstance(error, Finding)}
+
+    @cached_property
+    def config_history(self) -> ConfigHistory:
+        """The commits of the config. Access raises `GitError` if the config is a folder outside a Git repository."""
+        return self._reader.open_history()
+
+    def report_progress(self, stage: str, done: int, total: int) -> None:
+        """Report that `done` of `total` steps of a stage are complete."""
+        self._services.report_progress(stage, done, total)
+
+    def _read_catalog(self, snapshot: ConfigSnapshot) -> Catalog:
+        catalog = self._services.read_catalog(snapshot)
+        return resolve_definition_conflicts(
+            catalog, snapshot, self._remotes, self._services, lambda urls: self._fetch((), urls)
+        )
+
+    def _fetch(self, upstream_urls: Collection[str], target_urls: Collection[str]) -> None:
+        self.report_progress("fetching", 0, 1)
+        new_urls = {*upstream_urls, *target_urls} - self._fetched
+        self._remotes.fetch(new_urls.intersection(upstream_urls), new_urls.intersection(target_urls))
+        self._fetched |= new_urls
+        self.report_progress("fetching", 1, 1)
+
+    def get_remote(self, target: Target) -> Remote:
+        """Return the repository of a target.
+
+        Raises:
+            UnknownTargetError: The repository cannot be read.
+        """
+        if remote := self._remotes.get(target.url):
+            return remote
+        failure = self._remotes.failures.get(target.url)
+        reason = failure.full_message if failure else "the repository was not fetched"
+        raise UnknownTargetError(f"{target.title}: {reason}")
+
+    def resolve_commit(self, remote: Remote, name: str) -> CommitId:
+        """Return the ID of a commit in the repository of a target.
+
+        Args:
+            remote: The repository.
+            name: The name of the commit, for example a branch or an abbreviated ID.
+
+        Raises:
+            GitError: There is no such commit.
+        """
+        return self._reader.resolve_commit(remote.mirror, name)
+
+    def has_earlier_branch(self, target: Target) -> bool:
+        """Return whether the target branch existed earlier, according to the recorded state or to the cache."""
+        state = self.states.get(target)
+        return bool(state and state.observed_commit) or self._services.known_heads.find(target) is not None
+
+    def find_record(self, package: CommittedPackage) -> PackageRecord | None:
+        """Return the record of the package in the state of its target, or None if the state has no such record."""
+        state = self.states.get(package.target)
+        return state.packages.get(package.package) if state else None
+
+    def read_package(
+        self, target: Target, remote: Remote, package: str, commit: CommitId
+    ) -> CommittedPackage | str | None:
+        """Read a package, with its status file, at a commit.
+
+        Returns:
+            The package. The error message if the status file is invalid. None if the commit has no status file of the
+                package.
+        """
+        status = remote.find_blob_at(commit, target.get_status_file_path(package))
+        if status is None:
+            return None
+        recorded = parse_recorded_render(remote.read_blob(status))
+        if isinstance(recorded, str):
+            return recorded
+        tree = remote.find_tree_at(commit, target.get_package_path(package))
+        return CommittedPackage(target, remote, package, commit, tree, status, recorded)
+
+    def list_packages(self, target: Target, remote: Remote, commit: CommitId) -> tuple[str, ...]:
+        """Return the names of the packages that have a status file in the commit."""
+        folder = remote.find_tree_at(commit, target.get_package_path(STATUS_FOLDER))
+        paths = remote.list_paths(folder) if folder else ()
+        return tuple(sorted(path.removesuffix(".yaml") for path in paths if path.endswith(".yaml")))
+
+    def read_config(
+        self, config: str, packages: Collection[CommittedPackage], *, has_original_refs: bool = False
+    ) -> PastConfig:
+        """Read the config of a commit, and run the controllers on this config. The latest results are cached.
+
+        The controllers receive past refs: the branch of each target points to the commit of its package. A deleted
+        upstream ref points to the recorded upstream commit.
+
+        Args:
+            config: The ID of a commit, or `tree:<id>` for a config that was a plain folder.
+            packages: The packages whose commits and recorded upstreams replace the current refs.
+            has_original_refs: Whether upstream refs that still exist also point to the recorded upstream commit, and
+                whether the branch of the target points to the commit before the package. Set this for a single package
+                only.
+
+        Raises:
+            ReRenderError: The config cannot be read.
+        """
+        versions = tuple((package.target.key, package.package, package.commit) for package in packages)
+        key = (config, versions, has_original_refs)
+        if key not in self._configs:
+            self.report_progress(f"config {shorten_id(config)}", 0, 1)
+            snapshot = self._read_config_snapshot(config)
+            self._configs[key] = self.evaluate_config(snapshot, packages, has_original_refs=has_original_refs)
+            self.report_progress(f"config {shorten_id(config)}", 1, 1)
+            for oldest in [*self._configs][:-_MAX_CACHED_CONFIGS]:
+                del self._configs[oldest]
+        return self._configs[key]
+
+    def evaluate_config(
+        self, snapshot: ConfigSnapshot, packages: Collection[CommittedPackage], *, has_original_refs: bool = False
+    ) -> PastConfig:
+        """Run the controllers on a config snapshot. For the other arguments, see `read_config`."""
+        catalog = self.catalog if snapshot is self.snapshot else self._read_catalog(snapshot)
+        upstream_urls, _ = self._services.list_urls(catalog)
+        self._fetch(upstream_urls, ())
+        refs = self._find_past_refs(catalog, packages, has_original_refs=has_original_refs)
+        controller_result = self._services.run_controllers(
+            catalog, self._remotes.with_refs_at(refs), self.states, int(self._services.clock())
+        )
+        # Keep the stages of each render, because they show which step of a render caused a difference.
+        renderer = keep_stages(self._services).create_renderer(catalog)
+        return PastConfig(snapshot, catalog, controller_result, renderer, partial(self._services.list_targets, catalog))
+
+    def _read_config_snapshot(self, config: str) -> ConfigSnapshot:
+        if config == self.snapshot.id:
+            return self.snapshot
+        try:
+            if config.startswith(TREE_PREFIX):
+                return self.config_history.read_tree(TreeId(config.removeprefix(TREE_PREFIX)))
+            return self.config_history.source_at(self.config_history.find_commit(config)).read()
+        except GitError as error:
+            if config.startswith(TREE_PREFIX):
+                raise ReRenderError(
+                    "the recorded config was a folder with uncommitted content; the folder has changed since then, and "
+                    "no commit contains the recorded content"
+                ) from error
+            message = f"the recorded config {shorten_id(config)} cannot be read: {error.message}"
+            raise ReRenderError(message) from error
+
+    def _find_past_refs(
+        self, catalog: Catalog, packages: Collection[CommittedPackage], *, has_original_refs: bool
+    ) -> dict[str, dict[str, CommitId | None]]:
+        """Return the replacement commits of refs, as `{URL: {ref: commit}}`. The commit None removes a ref."""
+        refs: dict[str, dict[str, CommitId | None]] = {}
+        for package in packages:
+            commit = self.find_commit_before(package) if has_original_refs else package.commit
+            refs.setdefault(package.target.url, {})[BRANCH_PREFIX + package.target.branch] = commit
+        for recorded in (package.recorded for package in packages if package.recorded.upstream):
+            for url, remote in self._list_upstream_remotes(recorded, catalog):
+                recorded_refs = find_recorded_refs(recorded, remote, has_original_refs=has_original_refs)
+                refs.setdefault(url, {}).update(recorded_refs)
+        return refs
+
+    def _list_upstream_remotes(self, recorded: RecordedRender, catalog: Catalog) -> Iterator[tuple[str, Remote]]:
+        for url in self._services.find_upstream_urls(recorded.upstream["repo"], catalog):
+            if remote := self._remotes.get(url):
+                yield url, remote
+
+    def find_upstream(self, recorded: RecordedRender) -> Remote | None:
+        """Return the repository of the recorded upstream, or None if the current config has no such repository."""
+        return next((remote for _, remote in self._list_upstream_remotes(recorded, self.catalog)), None)
+
+    def re_render_recorded(
+        self, package: CommittedPackage, packages: Collection[CommittedPackage], *, has_original_refs: bool = False
+    ) -> ReRenderedPackage:
+        """Re-render a package with its recorded config. For the arguments, see `read_config`.
+
+        If the config cannot be read, use the current config if it provides the same inputs and the same output.
+
+        Raises:
+            ReRenderError: The package cannot be rendered again.
+        """
+        try:
+            past_config = self.read_config(package.recorded.config, packages, has_original_refs=has_original_refs)
+        except ReRenderError as error:
+            re_rendered = self._re_render_with_current_config(package)
+            if re_rendered is None:
+                raise
+            note = f"{error.message}; the current config provides the same inputs for this package"
+            return replace(re_rendered, notes=(note,))
+        return self.re_render(package, past_config)
+
+    def _re_render_with_current_config(self, package: CommittedPackage) -> ReRenderedPackage | None:
+        try:
+            re_rendered = self.re_render(package, self.read_config(self.snapshot.id, ()))
+        except ReRenderError:
+            return None
+        has_same_inputs = has_recorded_inputs(package.recorded, re_rendered.trace)
+        return re_rendered if has_same_inputs and re_rendered.is_reproduced else None
+
+    def re_render(self, package: CommittedPackage, past_config: PastConfig) -> ReRenderedPackage:
+        """Re-render a package with its recorded inputs.
+
+        Returns:
+            The package with the recorded output. If no combination of input candidates has this output, the first
+                package with the recorded dependencies. If there is none, the first package.
+
+        Raises:
+            ReRenderError: The package cannot be rendered again.
+        """
+        variant = pin_recorded_upstream(past_config.find_variant(package), package.recorded)
+        attempts: list[ReRenderedPackage] = []
+        for attempt in self._list_re_renders(package, variant, past_config):
+            if attempt.is_reproduced:
+                return attempt
+            attempts.append(attempt)
+        recorded = (attempt for attempt in attempts if has_recorded_inputs(package.recorded, attempt.trace))
+        return next(recorded, attempts[0])
+
+    def re_render_with_other_config(
+        self, package: CommittedPackage, past_config: PastConfig, upstreams: Iterable[RecordedRender]
+    ) -> ReRenderedPackage:
+        """Render a package with a config that is not its recorded config. The other inputs have their recorded values.
+
+        Args:
+            package: The committed package.
+            past_config: The config to render with.
+            upstreams: Recorded renders that can provide the upstream commit. The first one whose upstream has the same
+                repository, directory and ref provides it. If there is none, the current commit of the ref is used.
+
+        Raises:
+            ReRenderError: The package cannot be rendered.
+        """
+        variant = past_config.find_variant(package)
+        recorded = next((render for render in upstreams if _has_same_reference(variant.source, render)), None)
+        variant = pin_recorded_upstream(variant, recorded) if recorded else variant
+        return next(self._list_re_renders(package, variant, past_config))
+
+    def _list_re_renders(
+        self, package: CommittedPackage, variant: Variant, past_config: PastConfig
+    ) -> Iterator[ReRenderedPackage]:
+        """Render a variant of a package with each combination of the inputs that the status file does not contain."""
+        recorded, remote = package.recorded, package.remote
+        source_files = self._read_source_files(package, variant)
+        base = merged = source_files
+        if recorded.is_edited:
+            base = self._read_source_files(package, pin_recorded_upstream(variant, recorded))
+            merged = _read_merged_files(package)
+        trees = RecordedTrees(base, merged, _read_rendered_files(package, merged))
+        inputs = RecordedInputs(
+            source_files, trees, self._list_previous_renders(package, variant, trees),
+            self._list_rule_texts(package, past_config), partial(self._list_related_trees, package, past_config),
+            remote.read_files,
+        )  # fmt: skip
+        folder = package.target.get_package_path(package.package)
+        try:
+            for attempt in list_re_renders(variant, inputs, past_config.renderer):
+                is_reproduced = attempt.rendered is not None and attempt.rendered.files.id == recorded.rendered
+                yield replace(attempt, folder=folder, is_reproduced=is_reproduced)
+        except InterruptedFunctionError as error:
+            raise ReRenderError(f"{error} (next step: retry)") from error
+
+    def _read_source_files(self, package: CommittedPackage, variant: Variant) -> FileTree:
+        """Return the files of the source of a variant, or raise `ReRenderError` if these files cannot be read.
+
+        If the upstream repository does not have the recorded tree, search in the repository of the target, whose state
+        keeps a copy of recent upstream packages.
+        """
+        if isinstance(variant.source, GeneratedSource):
+            return variant.source.files
+        upstream = variant.source
+        remote = self._remotes.get(upstream.url)
+        if remote and has_commit(remote, upstream.commit):
+            tree = remote.find_tree_at(upstream.commit, upstream.directory)
+            if tree != upstream.tree:
+                location = f"{upstream.directory} of {upstream.repo} at {shorten_id(upstream.commit)}"
+                problem = f"is the tree {shorten_id(tree)}" if tree else "does not exist"
+                raise ReRenderError(
+                    f"{location} {problem}; the status file records the tree {shorten_id(upstream.tree)}",
+                    is_mismatch=True,
+                )
+        contents = (read_files(candidate, upstream.tree) for candidate in (remote, package.remote) if candidate)
+        files = next((files for files in contents if files is not None), None)
+        if files is not None:
+            return files
+        raise ReRenderError(
+            f"the upstream commit {shorten_id(upstream.commit)} of {upstream.repo} does not exist any more, and "
+            f"neither {upstream.repo} nor {package.target.title} contains the tree {shorten_id(upstream.tree)}"
+        )
+
+    def find_commit_before(self, package: CommittedPackage) -> CommitId | None:
+        """Return the parent of the commit that added this version of a package. Return None for a root commit."""
+        introducing_commit = self.find_introducing_commit(package)
+        parents = package.remote.read_commit(introducing_commit).parents if introducing_commit else ()
+        return parents[0] if parents else None
+
+    def find_introducing_commit(self, package: CommittedPackage) -> CommitId | None:
+        """Return the commit that added the status file of a package. Follow only first parents."""
+        commit, path = package.commit, package.target.get_status_file_path(package.package)
+        for _ in range(_MAX_WALKED_COMMITS):
+            parents = package.remote.read_commit(commit).parents
+            if not parents or package.remote.find_blob_at(parents[0], path) != package.status:
+                return commit
+            commit = parents[0]
+        return package.remote.find_last_change(commit, path)
+
+    def _list_previous_renders(
+        self, package: CommittedPackage, variant: Variant, trees: RecordedTrees
+    ) -> Iterator[tuple[PreviousRender | None, str]]:
+        """Yield the possible previous outputs of a package, each with a note for the user.
+
+        The candidates are, in this order:
+
+        - the version of the package before this one,
+        - None, which means that the package was new,
+        - the output of the package itself. A render changes nothing if the previous output equals the new output.
+        """
+        if isinstance(variant.source, GeneratedSource):
+            # Yield only None, because the controller generates the complete package and does not read the previous
+            # output.
+            yield None, ""
+            return
+        if previous_render := self._find_previous_render(package):
+            yield previous_render, ""
+        yield None, ""
+        yield PreviousRender(trees.rendered, trees.base), _PREVIOUS_OUTPUT_UNKNOWN_NOTE
+
+    def _find_previous_render(self, package: CommittedPackage) -> PreviousRender | None:
+        commit = self.find_commit_before(package)
+        previous = self.read_package(package.target, package.remote, package.package, commit) if commit else None
+        if not isinstance(previous, CommittedPackage):
+            return None
+        rendered = read_files(package.remote, previous.recorded.rendered)
+        if rendered is None:
+            return None
+        base = read_files(package.remote, previous.recorded.base)
+        return PreviousRender(rendered, base if base is not None else FileTree())
+
+    def _list_rule_texts(
+        self, package: CommittedPackage, past_config: PastConfig
+    ) -> tuple[tuple[RecordedRuleTexts | None, str], ...]:
+        """Return the possible sets of rollout rules that the render of a package used, each with a note for the user.
+
+        The state contains the rules of recent versions. For an older version, return two candidates: all rules applied,
+        or no rule applied.
+        """
+        if not past_config.renderer.cluster_overrides.rollouts:
+            return ((None, ""),)
+        record = self.find_record(package)
+        version = record.find_version(package.status) if record else None
+        return ((version.rules, ""),) if version else ((None, TEXTS_UNKNOWN_NOTE), ({}, TEXTS_UNKNOWN_NOTE))
+
+    def _list_related_trees(self, package: CommittedPackage, past_config: PastConfig) -> tuple[PackageTrees, ...]:
+        """Return the possible trees of the other packages with Kafka templates at the time of the render of a package.
+
+        The candidates are the trees at three commits: the commit of the package, the commit that added its status file,
+        and the parent of the commit that added its status file.
+        """
+        commits = (package.commit, self.find_introducing_commit(package), self.find_commit_before(package))
+        candidates = [
+            self.read_related_packages(package, past_config, commit) for commit in dict.fromkeys(commits) if commit
+        ]
+        return tuple(trees for index, trees in enumerate(candidates) if trees not in candidates[:index])
+
+    def read_related_packages(
+        self, package: CommittedPackage, past_config: PastConfig, commit: CommitId
+    ) -> PackageTrees:
+        """At a commit, return the trees of the other packages that contain or inherit Kafka templates."""
+        target, remote, template_merger = package.target, package.remote, past_config.renderer.template_merger
+        names = (name for name in self.list_packages(target, remote, commit) if name != package.package)
+        trees = {name: tree for name in names if (tree := remote.find_tree_at(commit, target.get_package_path(name)))}
+        return {
+            name: tree
+            for name, tree in trees.items()
+            if template_merger.has_template_roles_in_tree(tree, partial(remote.read_files, tree))
+        }
+
+
+def select_targets(references: Collection[TargetReference], targets: Iterable[Target]) -> list[Target]:
+    """Return the targets that the references name. Return all targets if there are no references.
+
+    Raises:
+        UnknownTargetError: No target has the name in a reference.
+    """
+    by_name = {target.name: target for target in targets}
+    for reference in references:
+        if reference.cluster not in by_name:
+            names = format_closest_names(reference.cluster, by_name)
+            raise UnknownTargetError(
+                f"{reference}: there is no Repository or cluster {reference.cluster}; existing names: {names}"
+            )
+    selected_names = {reference.cluster for reference in references} or by_name
+    return [target for name, target in by_name.items() if name in selected_names]
+
+
+def _has_same_reference(source: UpstreamPackage | GeneratedSource, recorded: RecordedRender) -> bool:
+    """Return whether a package source and a recorded upstream have the same repository, directory and ref."""
+    data = source.as_data()
+    return bool(recorded.upstream) and all(data.get(name) == recorded.upstream[name] for name in _REFERENCE_FIELDS)
+
+
+def _read_rendered_files(package: CommittedPackage, default: FileTree) -> FileTree:
+    trees = (tree for tree in (package.recorded.rendered, package.tree) if tree)
+    contents = (read_files(package.remote, tree) for tree in trees)
+    return next((files for files in contents if files is not None), default)
+
+
+def _read_merged_files(package: CommittedPackage) -> FileTree:
+    merged = read_files(package.remote, package.recorded.merged)
+    if merged is None:
+        raise ReRenderError(
+            f"the source with local changes (tree {shorten_id(package.recorded.merged)}) does not exist any more; "
+            "the state contains such trees only for recent revisions"
+        )
+    return merged
