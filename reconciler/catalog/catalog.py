@@ -131,7 +131,6 @@ class _FileContent:
     """The content of one file.
 
     Attributes:
-        id: Blob id of the content.
         nameless: Findings about objects without a name.
         without_version: Findings about documents without an apiVersion whose kind is known or similar to a known kind.
     """
@@ -294,7 +293,6 @@ def read_catalog(
 
     Args:
         cache: Results of the YAML parser by blob id. New results are added to this cache.
-        limits: Limits for YAML files.
         unreadable_paths: Files and folders that could not be read, each with the reason. Folder paths end in "/".
         previous: An earlier catalog. Unchanged objects are taken from this catalog, so that results that were computed
             for these Python objects can be reused.

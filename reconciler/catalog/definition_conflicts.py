@@ -53,7 +53,6 @@ class DefinitionConflict:
         Args:
             earlier: Earlier versions of the config, newest first. They must contain the files of the conflicting
                 objects. Versions with files that cannot be parsed are skipped.
-            limits: Limits for YAML files.
         """
         remaining = self.claims
         cache: ParseCache = {}

@@ -26,7 +26,6 @@ class DependencyReader:
     """Computes the current fingerprints of dependencies.
 
     Attributes:
-        catalog: The current catalog.
         extra: Functions that compute the fingerprints of dependencies that this module does not define. The key is the
             first word of the dependency. The function receives the other words, and returns "" if they are invalid.
     """
@@ -121,7 +120,6 @@ def find_changed_dependencies(trace: Trace, facts: Trace, reader: DependencyRead
     Args:
         trace: The recorded trace of the last render.
         facts: Current values of dependencies that are not in the catalog, such as the variant and the upstream.
-        reader: The reader that computes current fingerprints.
     """
     other_facts = {name for name in trace if not reader.is_dependency(name)}
     changed = [name for name in sorted({*facts, *other_facts}) if facts.get(name) != trace.get(name)]

@@ -170,7 +170,6 @@ class LoopStep(AccessStep):
     Attributes:
         kind: The operation of the macro. Macros with different names can have the same operation.
         name: Name of the macro in the expression.
-        variables: Names of the one or two variables.
         condition: Condition that selects elements. Only `map` and the `transform…` macros can have a condition.
         body: Expression that is evaluated for each element.
     """

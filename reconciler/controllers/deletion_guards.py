@@ -95,7 +95,6 @@ def decide_deletions(
         existing_count: The number of existing packages of the owner.
         blocked_counts: For each package whose deletion was blocked in an earlier pass, the number of packages that
             existed at that time.
-        acknowledged_hashes: The deletion hashes that users have acknowledged.
         max_percent: The limit in percent of the existing packages.
         nouns: Two terms for the message: the term for the packages, and the name of the object to annotate.
     """

@@ -171,8 +171,6 @@ def redact_both_values(
     """Return the old and the new value at a path. Secret values are masked.
 
     Args:
-        old: The value before the change.
-        new: The value after the change.
         path: The path of the value in the document.
         wholes: The whole document before and after the change, which may be a Secret.
         hides: Whether to mask every value.

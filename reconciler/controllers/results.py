@@ -383,7 +383,6 @@ class DeletionGuard:
         reason: The reason why the deletion of other packages is blocked. "" if no deletion is blocked.
         existing_count: The number of packages from which the limit was calculated.
         unconfirmed: The packages whose deletion a person must confirm first.
-        acknowledged_hashes: The deletion hashes that users have acknowledged.
         confirmed: The packages in `targets` whose deletion a person has confirmed. No other guard blocks their
             deletion.
     """

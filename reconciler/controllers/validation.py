@@ -207,7 +207,6 @@ def explain_no_match(
     It names the first requirement that no object meets, and the labels that exist.
 
     Args:
-        requirements: The requirements of a selector.
         label_sets: The labels of each candidate object.
         noun: The term for the candidates in the message, for example "Cluster of org".
     """

@@ -89,7 +89,6 @@ class RenderContext:
 
     Attributes:
         cluster_overrides: The override policies of each cluster.
-        merge_rules: The rules of the Kafka template controller.
         template_options: The settings of the Kafka template controller.
         unreadable_files: The config files that cannot be parsed, each with the reason.
         unproven_deletions: Findings about objects that are missing in the config without evidence of their deletion.

@@ -27,7 +27,6 @@ def compile_pattern(pattern: str, *, captures: bool = False) -> Any:
     """Compile a regular expression in RE2 syntax.
 
     Args:
-        pattern: The regular expression.
         captures: Whether groups capture text. Matching without captures is faster and needs less memory.
 
     Raises:

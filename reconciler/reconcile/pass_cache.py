@@ -195,7 +195,6 @@ class CompletedPass:
         destinations: The URLs of all targets.
         due: The time of the next pass if no ref moves, in seconds since 1970. None if no pass is due.
         counts: The number of packages for each outcome.
-        findings: All findings of the pass.
         silent: Whether another pass with the same inputs would change nothing and return the same result.
         at: The time of the pass, in seconds since 1970.
         functions: The dependency names of all functions that packages use and that run outside of this process.

@@ -42,7 +42,6 @@ class WebhookServer:
     Args:
         notify: Called for each accepted delivery, in a thread of the server.
         clock: Returns seconds since 1970.
-        limits: Limits of the requests.
     """
 
     def __init__(

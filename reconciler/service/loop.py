@@ -131,7 +131,6 @@ class ServiceWork:
     Attributes:
         run_pass: Runs one pass. Returns False if the pass should be repeated soon. Raises GitError.
         retry_now: Ends the back-off of all remotes.
-        schedule: The delays between passes.
         folders: The folders in which a change starts a pass.
         seconds_until_due: Returns the seconds until a pass is due although no ref has moved.
         debounce_seconds: The delay after a webhook or a late remote, so that one pass handles several of them.

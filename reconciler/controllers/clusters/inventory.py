@@ -37,7 +37,6 @@ class ClusterInventory:
             in the fleet repository.
         conflicts: For each cluster that two objects of the same kind define, the error. The daemon must not write to
             the targets of these clusters.
-        findings: Findings about the objects that define clusters.
         uncertain_names: Names of invalid Repositories and of objects that are defined twice. A cluster may have such a
             name. Therefore, the packages of a cluster with such a name must not be deleted.
         invalid_objects: Objects whose name is not a valid cluster name. The daemon must not write to their targets.

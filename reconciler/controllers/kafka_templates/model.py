@@ -78,7 +78,6 @@ class TemplateOptions:
     Attributes:
         mode: Whether merged templates are written to the packages or only reported.
         strict: Codes of warnings that become errors.
-        operator: Settings of the Strimzi operators in the clusters.
     """
 
     mode: TemplateMode = "materialise"

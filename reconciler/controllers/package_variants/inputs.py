@@ -48,7 +48,6 @@ class PackageVariantInputs:
         children: The existing PackageVariants of each PackageVariantSet, by the key of the set.
         max_delete_percent: The highest percentage of its PackageVariants that a set deletes without a confirmation.
         engine: Identifier of the rendering code. If it changes, all packages are rendered again.
-        cel_limits: The limits of each CEL expression.
         now_seconds: Current time in seconds since 1970. It decides whether a moved reference has settled. It is not
             written to any output.
         blocked_counts: For each set, the PackageVariants whose deletion was blocked in earlier passes. Each has the

@@ -15,11 +15,7 @@ from reconciler.krm.field_text import format_path
 
 
 def read_package_variant_set(data: Mapping[str, Any], cel_limits: ExpressionLimits) -> ReadResult[PackageVariantSet]:
-    """Read a PackageVariantSet. Expressions are checked before the targets are expanded.
-
-    Args:
-        cel_limits: Limits of the length and the depth of each expression.
-    """
+    """Read a PackageVariantSet. Expressions are checked before the targets are expanded."""
     result = read_manifest(PackageVariantSet, data)
     if result.model is None:
         return result

@@ -132,7 +132,6 @@ def write_merged_document(
     New values are formatted as in `updated`. Comments are merged three ways.
 
     Args:
-        data: The merged data.
         pairing: Function that pairs the elements of two lists without merge keys.
     """
     sides = (_Value(local.data), None if origin is None else _Value(origin.data), _Value(updated.data))

@@ -47,7 +47,6 @@ class Document:
     Attributes:
         text: The text of the document without `---` and `...` lines.
         line: Line number in the file, from 1, where `text` begins.
-        root: The root node of the document.
 
     Do not change `data` in place. Copy the changed parts. The copy can share all other parts with `data`.
     """

@@ -28,7 +28,6 @@ class UpstreamComparison:
     Attributes:
         upstream: The differing files in the upstream package.
         local: The differing files in the local package.
-        upstream_package: The upstream package with its commit.
     """
 
     upstream: FileTree

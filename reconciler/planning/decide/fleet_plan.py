@@ -48,8 +48,6 @@ class TargetPlan:
 
     Attributes:
         findings: The findings about the target as a whole.
-        held: The packages whose removal is held.
-        removals: The removals of packages.
         kept_heads: The heads of draft branches with local changes that this plan deletes. The pass keeps these commits.
         missing_tags: The revision tags to create after the state was written.
     """

@@ -149,10 +149,8 @@ class TargetClaims:
         is_complete: Whether all config files can be read. If not, a missing object is not evidence of a deletion.
         stalled_packages: The requested packages that cannot be computed now.
         multi_target_owners: The owners that can have several packages.
-        guards: The deletion guards of sets.
         dependents: For each upstream package, an owner that uses the package.
         similar_objects: The objects of unknown kinds, which can be misspelled owners, by namespace and name.
-        has_no_owners: Whether the config contains no owner of packages.
         unready_owners: All owners that are not ready, including those of other targets.
         acknowledged_hashes: The hashes of removals that an annotation of the target confirms.
         max_delete_percent: The percentage of the target's published packages that one pass removes without a

@@ -124,7 +124,6 @@ class OpenDraft:
         published_head: The head of the target branch.
         proposed_head: The commit that was submitted for approval.
         is_edited: Whether the draft branch contains commits of other authors.
-        packages: The packages that the draft changes.
         files: All files that the draft changes, except for `metadata`.
         metadata: The file with the config commit of the draft, for GitOps Promoter.
         pull_request_number: The number of the pull request, or 0 if there is none.

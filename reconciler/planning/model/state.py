@@ -185,7 +185,6 @@ class PackageRecord:
         outcome: The last outcome as JSON data: kind, conditions, findings and upstream.
         conflicts: The conflicts between local changes on the draft and later updates.
         deletion_policy: The deletion policy of the last valid variant.
-        removal: The proposed deletion of the package.
         declined_source: The source tree of a version that was just rejected, without local changes of the draft. It is
             set only if the draft had local changes.
         policy_usage: The resources that name each override policy in the last render, and the rules that select the

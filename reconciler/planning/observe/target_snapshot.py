@@ -79,7 +79,6 @@ class TargetHeads:
         is_absent: Whether the target branch does not exist. Then `target_branch` is a root commit that the branch will
             start at.
         drafts: The heads of the draft branches.
-        proposed: The commits that were proposed.
         removal_branches: The names of the draft branches that delete packages.
         approved: The commits whose pull requests are approved, or about to be merged.
         closed_drafts: The draft branches whose pull requests were closed without a merge.
