@@ -10,7 +10,8 @@ from reconciler.cli.exit_codes import SUCCESS
 from reconciler.cli.explain import PackageType
 from reconciler.cli.review_options import CommandSetup, add_setup_options, offline_option, open_history
 from reconciler.inspect.why import explain_value
-from reconciler.output.explain.why import build_why_data, format_why_text, parse_value_query
+from reconciler.output.explain.value_query import parse_value_query
+from reconciler.output.explain.why import build_why_data, format_why_text
 from reconciler.reconcile.remotes.targets import TargetReference
 
 

@@ -10,16 +10,9 @@ from reconciler.inspect.committed_packages import CommittedPackage, ReRenderErro
 from reconciler.inspect.package_history import TEXTS_UNKNOWN_NOTE, PackageHistory, PastReader
 from reconciler.krm.git_formats import parse_trailers
 from reconciler.lazy_dataclasses import dataclass, replace
-from reconciler.output.explain.builder import format_closest_names
-from reconciler.output.explain.verification import (
-    CommitInfo,
-    FirstDifference,
-    RerenderResult,
-    VerificationResult,
-    find_first_difference,
-    find_setter,
-    format_changed_inputs,
-)
+from reconciler.output.explain.builder import find_setter, format_closest_names
+from reconciler.output.explain.first_difference import FirstDifference, find_first_difference
+from reconciler.output.explain.verification import CommitInfo, RerenderResult, VerificationResult, format_changed_inputs
 from reconciler.output.text import shorten_id
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.planning.attribution.re_render import ReRenderedPackage

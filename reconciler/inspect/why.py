@@ -22,20 +22,12 @@ from reconciler.inspect.package_history import PackageHistory, PastReader
 from reconciler.inspect.verify import build_commit_info, is_reconciler_commit
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.lazy_dataclasses import dataclass, replace
-from reconciler.output.explain.builder import format_closest_names
+from reconciler.output.changes.config_changes import ConfigChange, ConfigChangeAttribution, compare_configs
+from reconciler.output.explain.builder import find_setter, format_closest_names
 from reconciler.output.explain.model import ValueNotFoundError
-from reconciler.output.explain.verification import CommitInfo, find_setter
-from reconciler.output.explain.why import (
-    BranchValueChange,
-    ChangeReason,
-    ConfigObjectChange,
-    FoundValue,
-    ValueQuery,
-    WhyResult,
-    find_config_changes,
-    format_value_not_found,
-    reveal_value,
-)
+from reconciler.output.explain.value_query import FoundValue, ValueQuery, format_value_not_found, reveal_value
+from reconciler.output.explain.verification import CommitInfo
+from reconciler.output.explain.why import ChangeReason, WhyResult
 from reconciler.output.text import shorten_id
 from reconciler.planning.attribution.re_render import TREE_PREFIX, RecordedRender, ReRenderedPackage
 from reconciler.planning.model.targets import Target
@@ -203,11 +195,13 @@ class _CauseSearch:
             before = replace(before, is_hidden=after.is_hidden)
             reason = replace(reason, set_by=find_setter(after.resource, after.pointer, re_rendered))
         commit = build_commit_info(values.remote.read_commit(self._change.commit))
-        change = BranchValueChange(str(values.reference), self._branch, values.query, before, after, commit)
         reason = replace(reason, render_count=self._render_count, commit_count=self._commit_count)
         old_config = self._previous.recorded.config if self._previous else ""
         new_config = self._package.recorded.config if self._package else ""
-        return WhyResult(change, reason, (old_config, new_config))
+        return WhyResult(
+            str(values.reference), self._branch, values.query.location, before, after, commit, reason,
+            (old_config, new_config),
+        )  # fmt: skip
 
     def _find_reason(self) -> tuple[ChangeReason, ReRenderedPackage | None]:
         package = self._package
@@ -372,7 +366,7 @@ class _CauseSearch:
         objects = self._find_changed_objects(before, candidates[-1])
         return ChangeReason("config", message, commits, tuple(merges), objects, upstream)
 
-    def _find_changed_objects(self, before: str, after: str) -> tuple[ConfigObjectChange, ...]:
+    def _find_changed_objects(self, before: str, after: str) -> tuple[ConfigChange, ...]:
         if not before:
             return ()
         re_rendered = None
@@ -382,7 +376,9 @@ class _CauseSearch:
             old, new = self._read_config(before), self._read_config(after)
         except ReRenderError:
             return ()
-        return find_config_changes(old.catalog, new.catalog, re_rendered)
+        changes = compare_configs(old.catalog.objects, new.catalog.objects)
+        inputs = ConfigChangeAttribution(changes).find_inputs(re_rendered) if re_rendered else ()
+        return inputs or changes
 
     def _build_folder_reason(self, old_config: str, new_config: str) -> ChangeReason | None:
         """Return the reason if the value changed between two configs whose commits are unknown."""

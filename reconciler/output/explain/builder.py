@@ -91,7 +91,7 @@ class ResourceExplanation:
         return tuple(self._list_values())
 
     def _list_values(self) -> Iterator[ExplainedValue]:
-        paths = list(_list_leaf_paths(self._trace.last_data, (), frozenset(self._controller_entries)))
+        paths = list(list_leaf_paths(self._trace.last_data, (), frozenset(self._controller_entries)))
         yield from (self._build_value(path, self._trace.list_changes(path)) for path in paths)
         yield from self._list_removed_values()
         yield from (build_recorded_value(entry, self._step_builder) for entry in self._list_missing_entries(paths))
@@ -236,14 +236,16 @@ def _get_text(data: Any, *path: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _list_leaf_paths(data: Any, path: DataPath, whole_values: frozenset[DataPath]) -> Iterator[DataPath]:
+def list_leaf_paths(
+    data: Any, path: DataPath = (), whole_values: frozenset[DataPath] = frozenset()
+) -> Iterator[DataPath]:
     """Yield the paths of all values that contain no other values, and the paths in `whole_values`."""
     items = list(data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ())
     if not items or (path and path in whole_values):
         yield path
         return
     for key, value in items:
-        yield from _list_leaf_paths(value, (*path, key), whole_values)
+        yield from list_leaf_paths(value, (*path, key), whole_values)
 
 
 def parse_data_path(pointer: str, data: Any) -> DataPath:
@@ -314,6 +316,16 @@ def explain(explained: ReRenderedPackage, resource: str = "", location: str = ""
     if not matching:
         raise ValueNotFoundError(_format_value_not_found(explained, values, resource, location))
     return PackageExplanation(explained, matching, option_layers, requested_resource=resource)
+
+
+def find_setter(resource: str, pointer: str, package: ReRenderedPackage) -> str:
+    """Return the object, function or person that set a value last. Return "" if the value does not exist."""
+    try:
+        values = explain(package, resource, pointer).values
+    except ValueNotFoundError:
+        return ""
+    last = values[0].steps[-1] if values else None
+    return " at commit ".join(filter(None, (last.set_by, last.commit))) if last else ""
 
 
 def _resolve_pointer(values: Sequence[ExplainedValue], location: str, explained: ReRenderedPackage) -> str:

@@ -1,4 +1,4 @@
-"""Results of the command `verify` as text and JSON data, and the first difference between two versions of a package.
+"""Results of the command `verify` as text and JSON data.
 
 The module `inspect/verify.py` re-renders the packages.
 """
@@ -6,145 +6,16 @@ The module `inspect/verify.py` re-renders the packages.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
-from reconciler.catalog.files import CommitId, File, FileTree
+from reconciler.catalog.files import CommitId
 from reconciler.catalog.trace import Trace
-from reconciler.krm.json_pointer import PointerError, format_pointer, resolve_pointer
-from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.times import format_rfc3339
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.changes import fields
-from reconciler.output.changes.diffs import format_file_diffs
-from reconciler.output.explain.builder import explain
-from reconciler.output.explain.model import ValueNotFoundError
-from reconciler.output.json_data import drop_empty, mask_secrets, mask_trace
+from reconciler.output.explain.first_difference import FirstDifference
+from reconciler.output.json_data import drop_empty, mask_trace
 from reconciler.output.text import format_count, shorten, shorten_id, to_one_line
-from reconciler.packages.package import Package, PackageResource
-from reconciler.planning.attribution.re_render import ReRenderedPackage
-
-_MAX_DIFF_LINES = 40
-_EMPTY_FILE = File(b"")
-SegmentPath = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class FirstDifference:
-    """The first difference between two versions of a package.
-
-    Attributes:
-        byte: The offset of the first different byte in the file. The first byte has the offset 0.
-        line: The line of this byte. The first line has the number 1.
-        files: The number of files that differ.
-        resource: The resource that contains the difference. "" if there is no such resource.
-        pointer: The JSON pointer of the first different field in the resource. "" if there is no such field.
-        change: The change of this field, such as `2 → 5`.
-        set_by: The object or person that set the value in the second version. "" if this is unknown.
-        diff: The diff of `file`.
-    """
-
-    file: str
-    byte: int
-    line: int
-    files: int
-    resource: str = ""
-    pointer: str = ""
-    change: str = ""
-    set_by: str = ""
-    diff: str = ""
-
-
-def find_first_difference(
-    before: FileTree, after: FileTree, max_diff_lines: int = _MAX_DIFF_LINES
-) -> FirstDifference | None:
-    """Return the first difference between two versions, or None if the versions are equal. Secret values are masked.
-
-    Args:
-        before: The files of the first version.
-        after: The files of the second version.
-        max_diff_lines: The maximum number of lines of the diff. 0 omits the diff.
-    """
-    differing = [path for path in sorted({*before, *after}) if before.get(path) != after.get(path)]
-    if not differing:
-        return None
-    file = differing[0]
-    old, new = before.get(file, _EMPTY_FILE).data, after.get(file, _EMPTY_FILE).data
-    byte = _find_first_byte(old, new)
-    line = (old if len(old) > byte else new).count(b"\n", 0, byte) + 1
-    diffs = format_file_diffs(before, after, max_lines=max_diff_lines)
-    diff = next((text for path, text in diffs if path == file), "mode changed\n")
-    resource, pointer, change = _find_changed_field(file, before, after)
-    return FirstDifference(
-        file, byte, line, len(differing), resource, pointer, change, diff=diff if max_diff_lines else ""
-    )
-
-
-def _find_first_byte(old: bytes, new: bytes) -> int:
-    if old == new:
-        return 0
-    shorter = min(len(old), len(new))
-    low, high = 0, shorter
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if old[:middle] == new[:middle] else (low, middle - 1)
-    return low
-
-
-def _find_changed_field(file: str, before: FileTree, after: FileTree) -> tuple[str, str, str]:
-    """Return the first changed field of a file: the resource, the JSON pointer of the field, and the change."""
-    old, new = ({str(resource.key): resource for resource in _list_resources(files, file)} for files in (before, after))
-    for name in dict.fromkeys((*old, *new)):
-        if name not in old or name not in new:
-            return name, "", "removed" if name in old else "added"
-        path = find_first_changed_path(old[name].data, new[name].data)
-        if path is not None:
-            return name, format_pointer(path), _format_change(old[name].data, new[name].data, path)
-    return "", "", ""
-
-
-def _format_change(old: Any, new: Any, path: SegmentPath) -> str:
-    values = (get_value(data, path) for data in (mask_secrets(old), mask_secrets(new, old, should_mark_changes=True)))
-    before, after = (fields.ABSENT_FIELD if value is ABSENT else value for value in values)
-    return fields.FieldChange((), before, after).format_line().strip()
-
-
-def get_value(data: Any, path: SegmentPath) -> Any:
-    """Return the value at a path in the data, or ABSENT if the data has no such value."""
-    try:
-        return resolve_pointer(data, path)
-    except PointerError:
-        return ABSENT
-
-
-def _list_resources(files: FileTree, file: str) -> Iterator[PackageResource]:
-    return (resource for resource in Package(files).resources if resource.file == file)
-
-
-def find_first_changed_path(before: Any, after: Any, path: SegmentPath = ()) -> SegmentPath | None:
-    """Return the path of the first value that differs, in the order of the fields. Return None if no value differs."""
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
-        keys = dict.fromkeys((*before, *after))
-        pairs = ((str(key), before.get(key, ABSENT), after.get(key, ABSENT)) for key in keys)
-    elif isinstance(before, list) and isinstance(after, list):
-        zipped = zip_longest(before, after, fillvalue=ABSENT)
-        pairs = ((str(index), old, new) for index, (old, new) in enumerate(zipped))
-    else:
-        return path if type(before) is not type(after) or before != after else None
-    changed_paths = (find_first_changed_path(old, new, (*path, key)) for key, old, new in pairs)
-    return next((changed for changed in changed_paths if changed is not None), None)
-
-
-def find_setter(resource: str, pointer: str, package: ReRenderedPackage) -> str:
-    """Return the object, function or person that set a value last. Return "" if the value does not exist."""
-    try:
-        values = explain(package, resource, pointer).values
-    except ValueNotFoundError:
-        return ""
-    last = values[0].steps[-1] if values else None
-    return " at commit ".join(filter(None, (last.set_by, last.commit))) if last else ""
-
 
 VerificationVerdict = Literal["reproduced", "edited", "differs", "unknowable", "foreign"]
 VERIFICATION_VERDICTS: tuple[VerificationVerdict, ...] = ("differs", "unknowable", "edited", "reproduced", "foreign")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reconciler.catalog.files import File, FileTree
-from reconciler.output.explain.verification import FirstDifference, find_first_changed_path, find_first_difference
+from reconciler.krm.yaml import DataPath
+from reconciler.output.explain.first_difference import FirstDifference, find_first_change, find_first_difference
 
 WEB = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  replicas: 2\n  paused: false\n"
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  key: {}\n"
@@ -96,11 +97,13 @@ def test_all_different_files_are_counted() -> None:
     [
         pytest.param({"a": 1}, {"a": 1}, None, id="the-same"),
         pytest.param({"a": 1}, {"a": True}, ("a",), id="types-count"),
-        pytest.param({"a": [1, 2]}, {"a": [1, 3]}, ("a", "1"), id="an-item"),
-        pytest.param({"a": [1]}, {"a": [1, 3]}, ("a", "1"), id="one-more-item"),
+        pytest.param({"a": [1, 2]}, {"a": [1, 3]}, ("a", 1), id="an-item"),
+        pytest.param({"a": [1]}, {"a": [1, 3]}, ("a", 1), id="one-more-item"),
         pytest.param({"a": {"b": 1}}, {"a": [1]}, ("a",), id="another-shape"),
         pytest.param({}, {"a": None}, ("a",), id="null-is-a-value"),
     ],
 )
-def test_first_changed_path(before: object, after: object, path: tuple[str, ...] | None) -> None:
-    assert find_first_changed_path(before, after) == path
+def test_path_of_the_first_change(before: object, after: object, path: DataPath | None) -> None:
+    change = find_first_change(before, after)
+
+    assert (change and change[0]) == path

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Literal
 
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.catalog.manifests import DEFAULT_NAMESPACE
+from reconciler.controllers.nested_values import get_value
+from reconciler.controllers.plugin_presets.model import GROUP
+from reconciler.controllers.provenance import diff_values
 from reconciler.controllers.results import Variant
+from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.objects import ObjectKey, split_api_version
 from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.changes.fields import find_field_changes
 from reconciler.output.changes.package_changes import PackageChanges
-from reconciler.output.json_data import drop_empty
+from reconciler.output.json_data import drop_empty, mask_secrets
+from reconciler.output.status.package_status import list_object_dependencies
 from reconciler.output.text import format_object, to_one_line
 from reconciler.planning.attribution.impact import PackageImpact
+from reconciler.planning.attribution.re_render import ReRenderedPackage
 from reconciler.planning.model.outcomes import Draft, PackageOutcome
 
 _CLUSTER_KINDS = frozenset({"Repository", "Cluster", "FederatedCluster"})
@@ -25,15 +33,48 @@ _LookupKey = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class ConfigChange:
-    """One config object that was added, removed or changed.
-
-    Attributes:
-        file: The file that contains the object. For a removed object, the file that contained it.
-    """
+    """One config object that was added, removed or changed. An added object has no `before`."""
 
     key: ObjectKey
-    change_type: Literal["added", "removed", "changed"]
-    file: str
+    before: ConfigObject | None
+    after: ConfigObject | None
+
+    @property
+    def change_type(self) -> Literal["added", "removed", "changed"]:
+        """The type of the change."""
+        return "added" if self.before is None else "removed" if self.after is None else "changed"
+
+    @property
+    def file(self) -> str:
+        """The file that contains the object. For a removed object, the file that contained it."""
+        return self._last_version.file
+
+    @property
+    def line(self) -> int:
+        """The line of the first changed field. For an added or removed object, the line of the object."""
+        manifest = self._last_version
+        change = next(diff_values(self.before.data, self.after.data, ()), None) if self.before and self.after else None
+        path = change[0] if change else ()
+        while path and get_value(manifest.data, path) is ABSENT:
+            path = path[:-1]
+        return manifest.location_of(path).line if path else manifest.location.line
+
+    @property
+    def _last_version(self) -> ConfigObject:
+        manifest = self.after or self.before
+        assert manifest, "a changed object must exist in at least one of the two configs"
+        return manifest
+
+    def format_field_lines(self, limit: int) -> tuple[str, ...]:
+        """Return at most `limit` changed fields, one per line. Only changed objects have such lines."""
+        if not (self.before and self.after):
+            return ()
+        before = mask_secrets(self.before.data)
+        after = mask_secrets(self.after.data, self.before.data, should_mark_changes=True)
+        changes = islice(find_field_changes(before, after), limit)
+        # Omit all values of Plugins and presets, because the path of an option does not show whether it is a secret.
+        is_hidden = self.key.group == GROUP
+        return tuple(change.path_text if is_hidden else change.format_line() for change in changes)
 
     @property
     def summary(self) -> str:
@@ -49,19 +90,13 @@ def compare_configs(
     before: Mapping[ObjectKey, ConfigObject], after: Mapping[ObjectKey, ConfigObject]
 ) -> tuple[ConfigChange, ...]:
     """Return the config objects that differ, sorted by key. Ignore moves to another file or line."""
-    changes = (_compare_objects(before.get(key), after.get(key)) for key in sorted({*before, *after}))
-    return tuple(change for change in changes if change)
+    pairs = ((key, before.get(key), after.get(key)) for key in sorted({*before, *after}))
+    return tuple(ConfigChange(key, old, new) for key, old, new in pairs if not _is_equal(old, new))
 
 
-def _compare_objects(before: ConfigObject | None, after: ConfigObject | None) -> ConfigChange | None:
-    if before is None:
-        return ConfigChange(after.key, "added", after.file) if after else None
-    if after is None:
-        return ConfigChange(before.key, "removed", before.file)
+def _is_equal(before: ConfigObject | None, after: ConfigObject | None) -> bool:
     # Compare identities first, because both configs share the Python objects of unchanged files.
-    if before is after or before.digest == after.digest:
-        return None
-    return ConfigChange(after.key, "changed", after.file)
+    return before is after or (before is not None and after is not None and before.digest == after.digest)
 
 
 class ConfigChangeAttribution:
@@ -84,6 +119,16 @@ class ConfigChangeAttribution:
         direct = {change.key: change for cause in effect.causes for change in self._find_by_cause(cause, effect)}
         causes = direct or {change.key: change for change in self._find_related(effect, changes)}
         return tuple(causes[key] for key in sorted(causes))
+
+    def find_inputs(self, package: ReRenderedPackage) -> tuple[ConfigChange, ...]:
+        """Return the config changes of the owner and of all objects that the render of a package depends on."""
+        owner = package.owner
+        changes = [self._by_key[key] for key in ((owner.key, owner.parent) if owner else ()) if key in self._by_key]
+        names = [(entry.kind, entry.namespace, entry.name) for entry in list_object_dependencies(package.trace)]
+        for name in (*names, *(_list_sources(package.variant) if package.variant else ())):
+            changes += self._by_lookup.get(_build_lookup_key(*name), ())
+        by_key = {change.key: change for change in changes}
+        return tuple(by_key[key] for key in sorted(by_key))
 
     def _find_by_cause(self, cause: str, effect: PackageImpact) -> Iterator[ConfigChange]:
         match [word.replace("%20", " ").replace("%25", "%") for word in cause.split(" ")]:
