@@ -129,6 +129,8 @@ def _split_without_scheme(text: str) -> SplitUrl:
 
 def has_credentials(url: str) -> bool:
     """Return whether the user information of a URL, scp-style address or path may contain a secret."""
+    if not _has_at_sign(url):
+        return False
     parts = split_url(url)
     # Treat "token@host/path" as a secret, because an SSH address has a colon after the host.
     is_other_user = not parts.start and bool(parts.user_information) and ":" not in parts.rest.partition("/")[0]

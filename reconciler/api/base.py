@@ -122,8 +122,8 @@ class ApiModel(BaseModel):
     """Names of the fields in manifests, without deprecated names."""
     _known: ClassVar[frozenset[str]] = frozenset()
     _positions: ClassVar[Mapping[str, int]] = {}
-    _has_rules: ClassVar[bool] = False
     _has_notation: ClassVar[bool] = False
+    _has_hooks: ClassVar[bool] = False
     field_codes: ClassVar[Mapping[str, str]] = {}
     """Names of finding codes for absent fields and for values that are not allowed, by the name of the field."""
     subtree_codes: ClassVar[Mapping[str, str]] = {}
@@ -159,7 +159,6 @@ class ApiModel(BaseModel):
         cls.field_names = tuple(info.alias or name for name, info in cls.model_fields.items())
         cls._known = frozenset((*cls.field_names, *cls.deprecated_names))
         cls._positions = {name: position for position, name in enumerate(cls.field_names)}
-        cls._has_rules = cls.find_issues.__func__ is not ApiModel.find_issues.__func__  # type: ignore[attr-defined]
         cls._has_notation = bool(
             cls.deprecated_names
             or cls.deprecated_lists
@@ -167,35 +166,46 @@ class ApiModel(BaseModel):
             or cls.blank_fields
             or cls.convert.__func__ is not ApiModel.convert.__func__  # type: ignore[attr-defined]
         )
+        has_rules = cls.find_issues.__func__ is not ApiModel.find_issues.__func__  # type: ignore[attr-defined]
+        cls._has_hooks = cls._has_notation or has_rules
 
     @model_validator(mode="wrap")
     @classmethod
     def _read(cls, data: Any, handler: Callable[[Any], Self], info: ValidationInfo) -> Self:
         # This function runs for every mapping of a config. It skips each hook that the class does not use.
         # Without this context, code calls the constructor with the names of the attributes.
-        if not isinstance(data, Mapping) or not isinstance(info.context, ReadContext):
+        if info.context.__class__ is not ReadContext or not (data.__class__ is dict or isinstance(data, Mapping)):
             return handler(data)
-        fields = {name: value for name, value in data.items() if value is not None or name in cls.nullable_fields}
+        fields = data
+        if None in data.values():
+            fields = {name: value for name, value in data.items() if value is not None or name in cls.nullable_fields}
+        if not cls._has_hooks and (cls.is_open or fields.keys() <= cls._known):
+            try:
+                return handler(fields)
+            except ValidationError as error:
+                raise cls._build_error(cls._list_raised_errors(error)) from None
         errors: list[InitErrorDetails] = []
         if cls._has_notation:
             errors += [entry.to_error(data) for entry in cls._find_alias_issues(fields)]
-            fields = cls._convert_notation(fields, _Notifier(info.context, data))
-        if cls._has_rules:
-            errors += [entry.to_error(data) for entry in cls.find_issues(fields)]
-        if not cls.is_open and not fields.keys() <= cls._known:
+            fields = cls._convert_notation(dict(fields), _Notifier(info.context, data))
+        errors += [entry.to_error(data) for entry in cls.find_issues(fields)]
+        if not cls.is_open:
             errors += cls._list_unknown_fields(fields)
         try:
             model = handler(fields)
         except ValidationError as error:
             errors = [*cls._list_raised_errors(error), *errors]
-        else:
-            if not errors:
-                return model
-        errors.sort(
-            key=lambda error: cls._positions.get(str(next(iter(error.get("loc", ())), "")), len(cls._positions))
-        )
-        raise ValidationError.from_exception_data(
-            cls.__name__, [_redact(error) for error in errors] if cls.is_confidential else errors
+        if errors:
+            raise cls._build_error(errors)
+        return model
+
+    @classmethod
+    def _build_error(cls, errors: list[InitErrorDetails]) -> ValidationError:
+        """Return an exception with all errors, in the order of the fields. Errors of the whole mapping are last."""
+        last = len(cls._positions)
+        ordered = sorted(errors, key=lambda error: cls._positions.get(str(next(iter(error.get("loc", ())), "")), last))
+        return ValidationError.from_exception_data(
+            cls.__name__, [_redact(error) for error in ordered] if cls.is_confidential else ordered
         )
 
     @classmethod
@@ -351,7 +361,7 @@ def read_model(
     """
     context = ReadContext()
     try:
-        value: Model | None = model.model_validate(data, context=context)
+        value: Model | None = model.model_validate(data, context=context, by_alias=True, by_name=False)
         errors: tuple[FieldMessage, ...] = ()
     except ValidationError as error:
         errors = tuple(_convert_errors(error, templates, path))

@@ -14,7 +14,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from reconciler.api.base import ApiModel
-from reconciler.api.manifest import Manifest
+from reconciler.api.manifest import KrmObject, Manifest
 
 _DEFINITIONS = "#/$defs/"
 _NAMESPACES = {
@@ -137,7 +137,7 @@ def _inline(node: Any, definitions: Mapping[str, Any], *, is_property_map: bool 
     return schema
 
 
-def build_manifest_schema(model: type[Manifest]) -> dict[str, Any]:
+def build_manifest_schema(model: type[KrmObject]) -> dict[str, Any]:
     """Return the JSON Schema of the objects of a kind, without the dialect."""
     schema = build_model_schema(model)
     kind, description = model.__name__, schema["description"]
@@ -145,27 +145,33 @@ def build_manifest_schema(model: type[Manifest]) -> dict[str, Any]:
     properties["apiVersion"] = {"enum": [*model.api_versions], "description": "API group and version."}
     properties["kind"] = {"const": kind, "description": description}
     properties["metadata"] = _build_metadata_schema(model)
-    if model.is_open:
-        del properties["status"]
-    if model.model_fields["spec"].annotation is Any:
-        del properties["spec"]
-    optional = "spec" if model.is_spec_optional else ""
-    required = [name for name in ("apiVersion", "kind", "metadata", "spec") if name in properties and name != optional]
+    optional = {"metadata"} if model.is_name_optional else set()
+    if issubclass(model, Manifest):
+        if model.is_open:
+            del properties["status"]
+        if model.model_fields["spec"].annotation is Any:
+            del properties["spec"]
+        optional |= {"spec"} if model.is_spec_optional else set()
+    required = [
+        name for name in ("apiVersion", "kind", "metadata", "spec") if name in properties and name not in optional
+    ]
     rest = {key: value for key, value in schema.items() if key not in ("title", "description", "type", "required")}
     return {"title": kind, "description": description, "type": "object", "required": required, **rest}
 
 
-def _build_metadata_schema(model: type[Manifest]) -> dict[str, Any]:
+def _build_metadata_schema(model: type[KrmObject]) -> dict[str, Any]:
     """Return the schema of `metadata`. Other fields are allowed, because Kubernetes defines them."""
     # Users write versions without quotes, so that YAML reads a number. The readers accept a number in a label.
     # The reconciler ignores its own annotations if they are not strings, so the schema must report them.
     annotations = {name: {"type": ["string", "null"], **schema} for name, schema in model.annotation_schemas.items()}
+    is_optional = model.is_name_optional
+    name = {"type": ["string", "null"]} if is_optional else {"type": "string", "minLength": 1}
     return {
         "description": "Metadata of the object.",
-        "type": "object",
-        "required": ["name"],
+        "type": ["object", "null"] if is_optional else "object",
+        "required": [] if is_optional else ["name"],
         "properties": {
-            "name": {"type": "string", "minLength": 1, "description": "Name of the object."},
+            "name": {**name, "description": "Name of the object."},
             "namespace": _NAMESPACES[model.scope],
             "labels": {
                 "description": "Labels of the object.",

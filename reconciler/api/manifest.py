@@ -1,6 +1,7 @@
-"""Models of whole manifests: apiVersion, kind, metadata, spec and status.
+"""Models of whole objects: apiVersion, kind, metadata, spec and status.
 
-A kind is a subclass of `Manifest` that declares its spec. The class name is the kind.
+A kind is a subclass of `Manifest` that declares its spec, or of `KrmObject` if it has no spec. The class name is the
+kind.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ class Metadata(ApiModel):
     name: Any = Field(None, description="Name of the object.")
 
 
-class Manifest(ApiModel):
-    """An object of the config repository."""
+class KrmObject(ApiModel):
+    """An object with apiVersion, kind and metadata."""
 
     api_versions: ClassVar[tuple[str, ...]] = ()
     """The supported values of apiVersion."""
@@ -34,8 +35,8 @@ class Manifest(ApiModel):
     """`cluster` if an object must have no namespace. `default` if an object without a namespace is in `default`."""
     lenient_codes: ClassVar[frozenset[str]] = frozenset()
     """Names of finding codes of errors that make only their list item invalid, if the object has no other errors."""
-    is_spec_optional: ClassVar[bool] = False
-    """Whether an object without a spec is valid in the JSON Schema."""
+    is_name_optional: ClassVar[bool] = False
+    """Whether an object without a name is valid in the JSON Schema."""
     label_schemas: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """JSON Schemas of the labels that the reconciler reads."""
     annotation_schemas: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -44,8 +45,13 @@ class Manifest(ApiModel):
     api_version: Any = Field(None, description="API group and version.")
     kind: Any = None
     metadata: Metadata = Metadata()
-    spec: Any = None
-    status: Any = Field(None, description="Programs write this field. The reconciler does not read this field.")
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Skip `find_issues` for kinds without a rule about the namespace."""
+        super().__pydantic_init_subclass__(**kwargs)
+        if cls.scope != "cluster" and cls.find_issues.__func__ is KrmObject.find_issues.__func__:  # type: ignore[attr-defined]
+            cls._has_hooks = cls._has_notation
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
@@ -57,10 +63,20 @@ class Manifest(ApiModel):
             yield FieldIssue(text, ("metadata", "namespace"))
 
 
-AnyManifest = TypeVar("AnyManifest", bound=Manifest)
+class Manifest(KrmObject):
+    """An object of the config repository."""
+
+    is_spec_optional: ClassVar[bool] = False
+    """Whether an object without a spec is valid in the JSON Schema."""
+
+    spec: Any = None
+    status: Any = Field(None, description="Programs write this field. The reconciler does not read this field.")
 
 
-def read_manifest(model: type[AnyManifest], data: Mapping[str, Any]) -> ReadResult[AnyManifest]:
+AnyObject = TypeVar("AnyObject", bound=KrmObject)
+
+
+def read_manifest(model: type[AnyObject], data: Mapping[str, Any]) -> ReadResult[AnyObject]:
     """Read a whole object. An object of an unsupported version has only one error."""
     version = data.get("apiVersion")
     if version in model.api_versions:

@@ -24,7 +24,7 @@ _TEMPLATES = {
     "model_type": "{path} must be a mapping{found}",
     "dict_type": "{path} must be a mapping{found}",
     "tuple_type": "{path} must be a list{found}",
-    "literal_error": "{path} must be one of {allowed}{found}",
+    "literal_error": "{path} must be {choice}{found}",
     "unknown_field": "{path} is unknown; allowed are {allowed}{suggestion}",
     "hidden_unknown_field": "{parent} must have no other fields than {allowed}",
     "too_short": "{path} must not be empty",
@@ -36,7 +36,8 @@ class MessageTemplates:
     """The message templates of a family of kinds.
 
     A template can contain `{path}`, `{parent}` (the path of the mapping that contains the field), `{lower_parent}`,
-    `{found}` (", not" and the value), `{value}`, `{allowed}`, `{name}` and `{suggestion}`.
+    `{found}` (", not" and the value), `{value}`, `{allowed}`, `{choice}` ("one of" and the allowed values), `{name}`
+    and `{suggestion}`.
 
     Attributes:
         by_type: Templates by pydantic's error type. They replace the default templates.
@@ -79,6 +80,7 @@ def format_error_message(
         "found": "" if is_hidden else f", not {describe_value(error['input'])}",
         "value": "" if is_hidden else describe_value(error["input"]),
         "allowed": ", ".join(allowed),
+        "choice": f"one of {', '.join(allowed)}" if len(allowed) > 1 else ", ".join(allowed),
         "suggestion": suggestion,
         "error": error["msg"],
     }

@@ -1,4 +1,4 @@
-"""Kinds of Porch: PackageVariant and PackageVariantSet.
+"""Kinds of Porch: Repository, PackageVariant and PackageVariantSet.
 
 The message texts are those of Porch, where Porch has one.
 """
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictBool
 
 from reconciler.api.base import ApiModel, Deprecation, FieldIssue, ReadResult, issue, read_model
 from reconciler.api.field_types import (
@@ -25,14 +25,16 @@ from reconciler.api.field_types import (
     check_text,
 )
 from reconciler.api.json_schema import SchemaOf
-from reconciler.api.kpt import UpdateStrategy
+from reconciler.api.kpt import FunctionSelector, FunctionSpec, UpdateStrategy
 from reconciler.api.manifest import Manifest, Metadata
 from reconciler.api.messages import MessageTemplates
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.names import validate_dns_subdomain, validate_ref_name, validate_workspace_name
 from reconciler.krm.selectors import LabelSelector
 from reconciler.krm.times import parse_duration_seconds
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.redaction import has_credentials, redact_url
 
 PORCH_TEMPLATES = MessageTemplates(
     {
@@ -235,32 +237,26 @@ class Downstream(ApiModel):
     package: PackagePath = Field(description="Path of the package in the Repository.")
 
 
-class FunctionSelector(ApiModel):
+class PipelineSelector(FunctionSelector):
     """Properties that the resources must have."""
 
-    api_version: str = Field("", description="API group and version that the resource must have.")
-    kind: str = Field("", description="Kind that the resource must have.")
-    name: str = Field("", description="Name that the resource must have.")
-    namespace: str = Field("", description="Namespace that the resource must have.")
-    labels: dict[str, str] = Field({}, description="Labels that the resource must have.")
-    annotations: dict[str, str] = Field({}, description="Annotations that the resource must have.")
+    model_config = ConfigDict(extra="ignore")
+    is_open: ClassVar = False
 
 
-class PipelineFunction(ApiModel):
+class PipelineFunction(FunctionSpec):
     """One entry of a pipeline (kpt: `Function`)."""
 
-    image: str = Field(
-        "", description="Image of the function. Use either image or exec.", examples=["set-namespace:v0.4.1"]
-    )
-    exec: str = Field("", description="Program to run. Use either exec or image.")
-    tag: str = Field("", description="Tag of the image, if the field image does not contain it.")
+    model_config = ConfigDict(extra="ignore")
+    is_open: ClassVar = False
+
     name: str = Field("", description="Name of the entry, without dots.", json_schema_extra={"pattern": "^[^.]*$"})
-    config_path: str = Field("", description="File in the package that configures the function.")
     config_map: dict[str, str] = Field({}, description="Configuration of the function, as strings.")
-    selectors: tuple[FunctionSelector | None, ...] = Field(
+    # Unlike a Kptfile, a PackageVariant can have null in these lists.
+    selectors: tuple[PipelineSelector | None, ...] = Field(  # type: ignore[assignment]
         (), description="Input resources of the function. The default is all resources."
     )
-    exclude: tuple[FunctionSelector | None, ...] = Field(
+    exclude: tuple[PipelineSelector | None, ...] = Field(  # type: ignore[assignment]
         (), description="Resources that are not passed to the function."
     )
 
@@ -818,6 +814,76 @@ class PorchManifest(Manifest):
     def convert(cls, data: dict[str, Any], notify: Callable[[str, str], None]) -> dict[str, Any]:
         """Read an object without metadata or spec like an object whose metadata and spec are empty."""
         return {"metadata": {}, "spec": {}, **data}
+
+
+def _check_repository_url(url: str) -> str:
+    if has_credentials(url):
+        advice = "put the credentials into the file of the setting `git.credentials_file`. In a path, write @ as %40"
+        text = f'must not contain a user name, password or token. Write "{redact_url(url)}"; {advice}'
+        raise issue(f"{{path}} {text}", "CredentialInUrl")
+    return url
+
+
+def _check_directory(directory: str) -> str:
+    if ".." in directory.split("/"):
+        raise issue(f'{{path}} must not contain "..", and is {quote_value(directory)}')
+    return directory
+
+
+class RepositoryGit(ApiModel):
+    """The Git repository."""
+
+    is_open: ClassVar = True
+
+    repo: Annotated[NonEmptyText, AfterValidator(_check_repository_url)] = Field(
+        description="URL or path. Relative paths start at the parent folder of the config.",
+        examples=["https://git.example.com/fleet.git", "./fleet.git"],
+    )
+    branch: str = Field(
+        "", description="Branch. The default is clusters/<name> for a target cluster, and main for other repositories."
+    )
+    directory: Annotated[str, AfterValidator(_check_directory)] = Field(
+        "", description="Folder that contains the packages. The default is the root."
+    )
+    tag_prefix: str | None = Field(
+        None,
+        description=(
+            "Prefix of revision tags. The default is <name>/ for a target cluster, and no prefix for other"
+            " repositories."
+        ),
+    )
+
+
+class RepositorySpec(ApiModel):
+    """The Git repository, and whether it is a target cluster."""
+
+    is_open: ClassVar = True
+
+    type: Literal["git"] = Field("git", description="Type of the repository. Only git is supported.")
+    description: Any = Field(None, description="Description.")
+    deployment: StrictBool = Field(
+        False,
+        description=(
+            "true for a target cluster, whose branch contains the published packages. false for a repository of"
+            " upstream packages."
+        ),
+    )
+    git: RepositoryGit
+
+
+class Repository(Manifest):
+    """A Git repository with upstream packages, or with deployment a target cluster."""
+
+    api_versions: ClassVar = (PORCH_API_VERSION,)
+    is_open: ClassVar = True
+    templates: ClassVar = MessageTemplates(
+        by_field={
+            (error, "repo"): "{path} is required: the URL of a Git repository"
+            for error in ("missing", "string_too_short")
+        }
+    )
+
+    spec: RepositorySpec
 
 
 class PackageVariant(PorchManifest):

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from reconciler.api.kpt import GitUpstream
 from reconciler.catalog.files import FileTree
 from reconciler.cli.exit_codes import CannotRunError
 from reconciler.controllers.package_variants.codes import VariantCodes
@@ -19,7 +20,7 @@ from reconciler.git.upstream_packages import UpstreamPackages
 from reconciler.git.url import parse_url
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.output.package_report import PackageReport, format_package_report, format_package_report_json
-from reconciler.packages.kptfile import GitUpstream, Kptfile
+from reconciler.packages.kptfile import Kptfile
 from reconciler.packages.package import Package
 from reconciler.redaction import has_credentials, redact_url
 

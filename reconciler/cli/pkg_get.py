@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from reconciler.api.kpt import UpdateStrategy
+from reconciler.api.kpt import GitUpstream, UpdateStrategy
 from reconciler.bootstrap import PackageServices, build_package_services
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import CannotRunError
@@ -25,7 +25,6 @@ from reconciler.krm.findings import select_errors
 from reconciler.output.changes.package_changes import read_upstream_lock
 from reconciler.output.package_report import PackageReport
 from reconciler.output.text import format_count
-from reconciler.packages.kptfile import GitUpstream
 from reconciler.packages.package_context import ensure_package_context_name
 from reconciler.packages.update import UpdateResult, get_package
 

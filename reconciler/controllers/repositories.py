@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from reconciler.api import porch
+from reconciler.api.manifest import read_manifest
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.controllers.codes import ControllerCodes
-from reconciler.krm.findings import CommonCodes, Finding, FindingCode, SourceLocation
+from reconciler.controllers.validation import create_field_findings
+from reconciler.krm.findings import CommonCodes, Finding, SourceLocation
 from reconciler.krm.names import validate_ref_name
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field
-from reconciler.redaction import has_credentials, redact_url
+from reconciler.redaction import redact_url
 
 _MAX_LISTED = 8
-REPOSITORY_API_VERSION = f"{PORCH_GROUP}/v1alpha1"
 
 
 @dataclass(frozen=True)
@@ -72,90 +73,21 @@ def explain_missing_repository(repositories: Repositories, namespace: str, name:
     return f"{message}; existing Repositories: {', '.join(names)}" if 0 < len(names) <= _MAX_LISTED else message
 
 
-def read_repository(manifest: ConfigObject) -> Repository | list[Finding]:
+def read_repository(manifest: ConfigObject) -> Repository | tuple[Finding, ...]:
     """Return a Repository, or the errors of an invalid Repository. Unknown fields are ignored."""
-    spec = _get_mapping(manifest.data.get("spec"))
-    git = _get_mapping(spec.get("git"))
-    errors = [*_find_text_errors(manifest, git), *_find_spec_errors(manifest, spec)]
-    if errors:
-        return errors
-    deployment = spec.get("deployment") is True
-    branch = git.get("branch") or (f"clusters/{manifest.key.name}" if deployment else "main")
-    if error := validate_ref_name(branch):
-        message = f'spec.git.branch "{branch}" is invalid: {error}'
-        return [_create_finding(manifest, ("spec", "git", "branch"), message, ControllerCodes.NAME_NOT_USABLE)]
-    directory = (git.get("directory") or "").strip("/")
-    tag_prefix = git.get("tagPrefix")
-    prefix = (f"{manifest.key.name}/" if deployment else "") if tag_prefix is None else tag_prefix
+    result = read_manifest(porch.Repository, manifest.data)
+    if result.model is None:
+        return create_field_findings(manifest, result.errors, ControllerCodes.REPOSITORY_INVALID, CommonCodes.by_name)
+    spec, git, name = result.model.spec, result.model.spec.git, manifest.key.name
+    branch = git.branch or (f"clusters/{name}" if spec.deployment else "main")
+    prefix = (f"{name}/" if spec.deployment else "") if git.tag_prefix is None else git.tag_prefix
     # A tag starts with the prefix, and continues with a package path and a revision. "x" represents this second part.
-    if error := validate_ref_name(f"{prefix}x"):
-        message = f'spec.git.tagPrefix "{prefix}" is invalid: {error}'
-        return [_create_finding(manifest, ("spec", "git", "tagPrefix"), message, ControllerCodes.NAME_NOT_USABLE)]
+    for field_name, value, ref_name in (("branch", branch, branch), ("tagPrefix", prefix, f"{prefix}x")):
+        if error := validate_ref_name(ref_name):
+            message = f'spec.git.{field_name} "{value}" is invalid: {error}'
+            location = manifest.location_of(("spec", "git", field_name))
+            return (ControllerCodes.NAME_NOT_USABLE.finding(message, location),)
     return Repository(
-        manifest.key,
-        git["repo"],
-        branch,
-        directory,
-        deployment,
-        prefix,
-        manifest.location,
-        manifest.labels,
-        manifest.annotations,
-    )
-
-
-def _get_mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _find_text_errors(manifest: ConfigObject, git: Mapping[str, Any]) -> list[Finding]:
-    errors = []
-    for name in ("repo", "branch", "directory", "tagPrefix"):
-        value = git.get(name)
-        if value is not None and not isinstance(value, str):
-            errors.append(
-                _create_finding(manifest, ("spec", "git", name), f"spec.git.{name} must be a string, not {value!r}")
-            )
-    if not git.get("repo"):
-        errors.append(
-            _create_finding(manifest, ("spec", "git", "repo"), "spec.git.repo is required: the URL of a Git repository")
-        )
-    repo = git.get("repo")
-    if isinstance(repo, str) and has_credentials(repo):
-        message = (
-            f'spec.git.repo must not contain a user name, password or token. Write "{redact_url(repo)}";'
-            " put the credentials into the file of the setting `git.credentials_file`. In a path, write @ as %40"
-        )
-        errors.append(_create_finding(manifest, ("spec", "git", "repo"), message, CommonCodes.CREDENTIAL_IN_URL))
-    directory = git.get("directory")
-    if isinstance(directory, str) and ".." in directory.split("/"):
-        message = f'spec.git.directory must not contain "..", and is "{directory}"'
-        errors.append(_create_finding(manifest, ("spec", "git", "directory"), message))
-    return errors
-
-
-def _find_spec_errors(manifest: ConfigObject, spec: Mapping[str, Any]) -> list[Finding]:
-    errors = []
-    if manifest.api_version != REPOSITORY_API_VERSION:
-        errors.append(
-            _create_finding(
-                manifest,
-                ("apiVersion",),
-                f'apiVersion must be "{REPOSITORY_API_VERSION}", not "{manifest.api_version}"',
-            )
-        )
-    if spec.get("type", "git") != "git":
-        errors.append(_create_finding(manifest, ("spec", "type"), f'spec.type must be "git", not {spec["type"]!r}'))
-    if spec.get("deployment", False) not in (True, False):
-        errors.append(
-            _create_finding(
-                manifest, ("spec", "deployment"), f"spec.deployment must be true or false, not {spec['deployment']!r}"
-            )
-        )
-    return errors
-
-
-def _create_finding(
-    manifest: ConfigObject, path: tuple[str, ...], message: str, code: FindingCode = ControllerCodes.REPOSITORY_INVALID
-) -> Finding:
-    return code.finding(message, manifest.location_of(path))
+        manifest.key, git.repo, branch, git.directory.strip("/"), spec.deployment, prefix,
+        manifest.location, manifest.labels, manifest.annotations,
+    )  # fmt: skip

@@ -6,6 +6,7 @@ kpt-merge: default/web`.
 
 from __future__ import annotations
 
+from reconciler.api.kpt import KptfileUpstream, Profile
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.yaml import Document, FormattingSource, YamlError, parse_yaml
@@ -13,7 +14,7 @@ from reconciler.krm.yaml.emit import format_scalar
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 from reconciler.packages.codes import PackageCodes
-from reconciler.packages.kptfile import KPTFILE, Kptfile, KptfileUpstream, Profile, create_kptfile
+from reconciler.packages.kptfile import KPTFILE, Kptfile, create_kptfile
 from reconciler.packages.package import Package, PackageResource
 from reconciler.packages.parsing import ParseFailure, parse_cached
 from reconciler.packages.resource import UPSTREAM_IDENTIFIER

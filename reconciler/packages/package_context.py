@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping
 from posixpath import basename
 from typing import Any
 
+from reconciler.api.kpt import Profile
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.yaml import Document, YamlFile, emit
 from reconciler.memory import cached
 from reconciler.packages.codes import PackageCodes
-from reconciler.packages.kptfile import Profile
 from reconciler.packages.parsing import ParseFailure, edit_document, parse_cached
 from reconciler.packages.resource import LOCAL_CONFIG
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from posixpath import basename, dirname, normpath
 from typing import Any, Literal, NoReturn, Protocol
 
+from reconciler.api.kpt import FunctionSelector, FunctionSpec, Profile
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.internal_errors import isolation_boundary
@@ -28,15 +29,7 @@ from reconciler.packages.functions.registry import (
     FunctionUnavailable,
     format_function_trace_key,
 )
-from reconciler.packages.kptfile import (
-    KPTFILE,
-    SAVE_ON_RENDER_FAILURE,
-    FunctionSpec,
-    Kptfile,
-    Profile,
-    Selector,
-    validate_kptfile,
-)
+from reconciler.packages.kptfile import KPTFILE, SAVE_ON_RENDER_FAILURE, Kptfile, validate_kptfile
 from reconciler.packages.package import (
     Package,
     PackageResource,
@@ -468,7 +461,7 @@ def _select_items(items: Sequence[Item], spec: FunctionSpec) -> list[Item]:
     return [item for item in selected if not any(_matches(item, selector) for selector in excludes)]
 
 
-def _matches(item: Item, selector: Selector) -> bool:
+def _matches(item: Item, selector: FunctionSelector) -> bool:
     fields = (
         (selector.api_version, item.api_version),
         (selector.kind, item.kind),

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
+from reconciler.api.kpt import FunctionSpec
 from reconciler.catalog.trace import ABSENT_FINGERPRINT
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.functions.function import (
@@ -28,7 +29,6 @@ from reconciler.packages.functions.resource_list import (
     read_response,
     reject_response,
 )
-from reconciler.packages.kptfile import FunctionSpec
 from reconciler.runners.interrupted_calls import InterruptedCalls
 from reconciler.runners.process import ProcessLimits, ProcessResult, ProcessSpec, ProcessTimeoutError, run_process
 

@@ -11,6 +11,7 @@ from typing import Literal
 
 import re2
 
+from reconciler.api.kpt import FunctionSpec
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.functions.function import (
     FunctionConfig,
@@ -21,7 +22,6 @@ from reconciler.packages.functions.function import (
 )
 from reconciler.packages.functions.registry import FunctionMatch, FunctionUnavailable
 from reconciler.packages.functions.resource_list import clean_log, format_request
-from reconciler.packages.kptfile import FunctionSpec
 from reconciler.runners.commands import KILL_SIGNALS, read_function_output, run_limited
 from reconciler.runners.interrupted_calls import InterruptedCalls
 from reconciler.runners.process import ProcessLimits, ProcessResult, ProcessSpec

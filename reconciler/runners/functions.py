@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reconciler.api.kpt import FunctionSpec
 from reconciler.catalog.trace import ABSENT_FINGERPRINT
 from reconciler.krm.json_text import compute_digest
 from reconciler.packages.functions.function import InterruptedFunctionError
@@ -15,7 +16,6 @@ from reconciler.packages.functions.registry import (
     parse_function_trace_key,
 )
 from reconciler.packages.functions.starlark import ScriptRunner, create_starlark_function, run_starlark
-from reconciler.packages.kptfile import FunctionSpec
 from reconciler.packages.pipeline import FunctionProvider
 from reconciler.runners.commands import CommandFunctions
 from reconciler.runners.containers import ContainerFunctions

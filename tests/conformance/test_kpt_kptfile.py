@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
+from reconciler.api.kpt import FunctionSpec
 from reconciler.packages.functions.function import FunctionConfig, FunctionContext, FunctionOutput, Item
 from reconciler.packages.functions.limits import DEFAULT_LIMITS
 from reconciler.packages.functions.registry import FunctionMatch
 from reconciler.packages.functions.resource_list import read_returned_items, read_returned_results
-from reconciler.packages.kptfile import FunctionSpec, Kptfile, read_kptfile, validate_kptfile
+from reconciler.packages.kptfile import Kptfile, read_kptfile, validate_kptfile
 from reconciler.packages.package import join_path
 from reconciler.packages.pipeline import RenderResult, render_pipelines
 from reconciler.packages.update.kptfile_merge import merge_kptfile

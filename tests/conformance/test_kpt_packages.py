@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.api.kpt import UpdateStrategy
+from reconciler.api.kpt import GitUpstream, UpdateStrategy
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.findings import select_errors
 from reconciler.packages.clone import add_merge_comments
-from reconciler.packages.kptfile import GitUpstream
 from reconciler.packages.update import (
     FetchedPackage,
     UpdateResult,

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 import yaml
 
+from reconciler.api.kpt import FunctionSpec
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.yaml import YamlFile
 from reconciler.packages.functions.function import FunctionContext, Item
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
-from reconciler.packages.kptfile import FunctionSpec, Kptfile, read_kptfile
+from reconciler.packages.kptfile import Kptfile, read_kptfile
 from reconciler.packages.package import Package
 from reconciler.packages.parsing import parse_cached
 from reconciler.packages.pipeline import PipelineStep, RenderFailure, RenderResult, render_pipelines

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from reconciler.api.kpt import FunctionSpec
 from reconciler.krm.findings import select_errors
 from reconciler.packages.functions.registry import FunctionMatch, FunctionRegistry, FunctionUnavailable
-from reconciler.packages.kptfile import FunctionSpec
 from reconciler.reconcile import review_actions as approvals
 from reconciler.reconcile.review_actions import ReviewVerb
 from reconciler.review import actions as acting

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from reconciler.api.kpt import FunctionSpec
 from reconciler.krm.yaml import parse_yaml
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
-from reconciler.packages.kptfile import FunctionSpec
 from tests.real.packages import DATA, drafted, images, make_upstream, package_files
 from tests.support.git_repositories import assert_sound
 from tests.support.world import PassResult, World, config_map, repository

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from reconciler.api.kpt import FunctionSpec
 from reconciler.krm.yaml import parse_yaml
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
-from reconciler.packages.kptfile import FunctionSpec
 from tests.real.packages import DATA, FOLDERS, drafted, images, make_upstream, package_files
 from tests.support.world import PassResult, World, repository
 

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 from textwrap import dedent
 
+from reconciler.api.kpt import FunctionSpec
 from reconciler.packages.functions.function import FunctionContext, FunctionOutput
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS, FunctionMatch
 from reconciler.packages.functions.starlark import run_in_process
-from reconciler.packages.kptfile import FunctionSpec
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.runners.commands import CommandFunctions
 from reconciler.runners.containers import ContainerEngine, ContainerFunctions, EngineOptions, PullPolicy

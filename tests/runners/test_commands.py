@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.api.kpt import FunctionSpec
 from reconciler.packages.functions.function import FunctionOutput, InterruptedFunctionError
 from reconciler.packages.functions.registry import FunctionMatch, FunctionUnavailable
-from reconciler.packages.kptfile import FunctionSpec
 from tests.runners.programs import BOUNDS, Clock, call, command, editing, functions, program
 from tests.unit.packages.builders import format_items, list_messages
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.api.kpt import FunctionSpec
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.packages.functions.registry import FunctionMatch, FunctionUnavailable
-from reconciler.packages.kptfile import FunctionSpec
 from reconciler.runners.containers import PullPolicy, resolve_image_reference
 from tests.runners.programs import BOUNDS, PREFIX, call, editing, engine, functions, put_image
 from tests.unit.packages.builders import format_items, list_messages

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.api.kpt import FunctionSpec
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
-from reconciler.packages.kptfile import FunctionSpec
 from reconciler.packages.pipeline import RenderResult, render_pipelines
 from tests.runners.programs import call, command, editing, functions, program
 from tests.unit.packages.builders import build_tree, format_items, list_messages, read_texts

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reconciler.api.manifest import read_manifest
+from reconciler.api.package_status import PackageStatus
 from reconciler.api.porch import PackageVariant
 from reconciler.api.reconciler import PackageRevisionSet
 from reconciler.catalog.catalog import Catalog, ConfigObject
@@ -112,6 +113,7 @@ _READERS: Mapping[str, Callable[[Any], Told]] = {
     "Build": _by_object(read_build),
     "TemplateMergeRule": _by_object(read_merge_rule),
     "Kptfile": _kptfile,
+    "PackageStatus": lambda document: read_manifest(PackageStatus, document).error_texts,
 }
 
 READ = frozenset(_READERS)

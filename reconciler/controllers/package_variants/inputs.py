@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from reconciler.api.kpt import PackageMetadata
 from reconciler.api.porch import UpstreamSpec
 from reconciler.catalog.files import CommitId
 from reconciler.cel import ExpressionLimits
@@ -21,7 +22,7 @@ from reconciler.controllers.package_variants.upstream_resolution import (
 from reconciler.controllers.repositories import Repositories, Repository, explain_missing_repository
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field
-from reconciler.packages.kptfile import KPTFILE, Kptfile, KptfileMetadata, read_kptfile
+from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 
 
 class UpstreamRepositories(Protocol):
@@ -124,12 +125,12 @@ class UpstreamResolver:
             return UnreachableUpstream(refs)
         return resolve_upstream(upstream, _select_repository_fields(repository), refs)
 
-    def _read_metadata(self, namespace: str, revision: ResolvedRevision) -> KptfileMetadata:
+    def _read_metadata(self, namespace: str, revision: ResolvedRevision) -> PackageMetadata:
         refs = self._inputs.upstreams.get_refs(self._inputs.repositories[namespace, revision.repository])
         assert not isinstance(refs, str), "the repository was readable when the upstream was resolved"
         content = refs.read_file(revision.commit, f"{revision.directory}/{KPTFILE}")
         kptfile = read_kptfile(content) if content else ()
-        return kptfile.model.metadata if isinstance(kptfile, Kptfile) else KptfileMetadata()
+        return kptfile.model.metadata if isinstance(kptfile, Kptfile) else PackageMetadata()
 
 
 def _select_repository_fields(repository: Repository) -> UpstreamRepository:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
+from reconciler.api.kpt import FunctionSpec
 from reconciler.controllers.nested_values import get_value
 from reconciler.controllers.package_variants.mutation import is_variant_function
 from reconciler.controllers.provenance import get_operation, redact_both_values
@@ -28,7 +29,6 @@ from reconciler.output.config_fields import (
 )
 from reconciler.output.explain.model import GENERATED_LAYER, RESOURCE_LAYER, UPSTREAM_LAYER, ExpressionInput, ValueStep
 from reconciler.output.text import format_value
-from reconciler.packages.kptfile import FunctionSpec
 from reconciler.packages.package import join_path
 from reconciler.packages.package_context import PACKAGE_CONTEXT_FILE
 from reconciler.planning.attribution.provenance_trace import ResourceState, ResourceTrace, TracedChange

@@ -23,6 +23,7 @@ from importlib import resources
 from typing import Any
 
 from reconciler.api.json_schema import build_manifest_schema
+from reconciler.api.kpt import Kptfile
 from reconciler.api.kubeadmiral import (
     ClusterOverridePolicy,
     ClusterPropagationPolicy,
@@ -30,8 +31,9 @@ from reconciler.api.kubeadmiral import (
     OverridePolicy,
     PropagationPolicy,
 )
-from reconciler.api.manifest import Manifest
-from reconciler.api.porch import PackageVariant, PackageVariantSet
+from reconciler.api.manifest import KrmObject
+from reconciler.api.package_status import PackageStatus
+from reconciler.api.porch import PackageVariant, PackageVariantSet, Repository
 from reconciler.api.reconciler import PackageRevisionSet, TemplateMergeRule
 from reconciler.api.strimzi import Kafka, KafkaNodePool
 from reconciler.controllers.components.model import API_VERSION
@@ -118,7 +120,7 @@ def _allow_null(schema: dict[str, Any]) -> dict[str, Any]:
 DIALECT = "http://json-schema.org/draft-07/schema#"
 """The JSON Schema version: the newest version that all common YAML editors and validators support."""
 
-_SCHEMA_FILES = ("greenhouse", "composition", "kpt")
+_SCHEMA_FILES = ("greenhouse", "composition")
 
 
 @dataclass(frozen=True)
@@ -231,18 +233,19 @@ def _build_metadata(entry: Node) -> Node:
     }
 
 
-_MODELS: tuple[type[Manifest], ...] = (
-    PackageVariant, PackageVariantSet, PackageRevisionSet, OverridePolicy, ClusterOverridePolicy,
+_MODELS: tuple[type[KrmObject], ...] = (
+    Repository, PackageVariant, PackageVariantSet, PackageRevisionSet, OverridePolicy, ClusterOverridePolicy,
     PropagationPolicy, ClusterPropagationPolicy, FederatedCluster, Kafka, KafkaNodePool, TemplateMergeRule,
 )  # fmt: skip
+_PACKAGE_MODELS: tuple[type[KrmObject], ...] = (Kptfile, PackageStatus)
 
 
-def _build_model_kind(model: type[Manifest]) -> Kind:
+def _build_model_kind(model: type[KrmObject]) -> Kind:
     body = build_manifest_schema(model)
     return Kind(model.__name__, model.api_versions, body["description"], body)
 
 
-KINDS = (*_load_kinds("porch"), *map(_build_model_kind, _MODELS), *_load_kinds(*_SCHEMA_FILES))
+KINDS = (*map(_build_model_kind, _MODELS), *_load_kinds(*_SCHEMA_FILES), *map(_build_model_kind, _PACKAGE_MODELS))
 """All kinds except the kinds that ComponentTypes define."""
 
 

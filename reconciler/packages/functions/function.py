@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, wraps
 from typing import Any, Literal, Protocol
 
+from reconciler.api.kpt import Profile
 from reconciler.krm.field_text import format_path
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.yaml import DataPath, Document
@@ -22,7 +23,6 @@ from reconciler.packages.functions.limits import (
     estimate_value_bytes,
     find_depth_error,
 )
-from reconciler.packages.kptfile import Profile
 from reconciler.packages.parsing import build_document, edit_document
 from reconciler.packages.resource import KrmResource
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from reconciler.api.kpt import Profile
 from reconciler.krm.schema.validation import (
     SCHEMAS_EXTRA,
     KubernetesSchemas,
@@ -31,7 +32,6 @@ from reconciler.packages.functions.function import (
     read_string_map,
     report_errors_as_failure,
 )
-from reconciler.packages.kptfile import Profile
 
 _FieldMessage = tuple[str, str]
 """A pair of strings: the path of a field, and the message about the field."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
+from reconciler.api.kpt import Profile
 from reconciler.krm.field_text import format_path
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass
@@ -23,7 +24,6 @@ from reconciler.packages.functions.function import (
     report_errors_as_failure,
 )
 from reconciler.packages.functions.limits import estimate_value_bytes
-from reconciler.packages.kptfile import Profile
 
 _ACCEPTED = "`SetLabels.fn.kpt.dev` or `ConfigMap.v1`"
 # In this version and later, a selector such as `spec.selector.matchLabels` of a Job gets a new value only for labels

@@ -10,11 +10,11 @@ from functools import cached_property
 
 import re2
 
+from reconciler.api.kpt import FunctionSpec
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.memory import cached
 from reconciler.packages.functions.function import FunctionVersion, KrmFunction
 from reconciler.packages.functions.limits import DEFAULT_LIMITS, FunctionLimits
-from reconciler.packages.kptfile import FunctionSpec
 
 _ANY_NUMBER = 1_000_000
 _VERSION = re2.compile(r"[=^~]?\s*v?(\d+)(?:\.(\d+|[x*]))?(?:\.(\d+|[x*]))?")

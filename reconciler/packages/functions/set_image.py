@@ -11,6 +11,7 @@ from typing import Any
 
 import re2
 
+from reconciler.api.kpt import Profile
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.functions.field_specs import FieldSpec, create_field_specs, read_field_specs
@@ -26,7 +27,6 @@ from reconciler.packages.functions.function import (
     read_config_strings,
     report_errors_as_failure,
 )
-from reconciler.packages.kptfile import Profile
 
 _KEYS = ("name", "newName", "newTag", "digest")
 _TEMPLATED = ((None, "Deployment"), (None, "StatefulSet"), (None, "ReplicaSet"), (None, "DaemonSet"))

@@ -1,6 +1,6 @@
-"""Kptfiles: the typed model, reading, validation, and edits that do not change other lines.
+"""Kptfiles: reading, validation, and edits that do not change other lines.
 
-The merge of Kptfiles is in `packages.update`.
+The model of a Kptfile is in `api/kpt.py`, and the merge of Kptfiles is in `packages.update`.
 """
 
 from reconciler.packages.kptfile.file import (
@@ -14,34 +14,12 @@ from reconciler.packages.kptfile.file import (
     read_kptfile,
     validate_kptfile,
 )
-from reconciler.packages.kptfile.model import (
-    FunctionSpec,
-    GitLock,
-    GitUpstream,
-    KptfileMetadata,
-    KptfileModel,
-    KptfilePipeline,
-    KptfileUpstream,
-    Profile,
-    Selector,
-    UpstreamLock,
-)
 
 __all__ = [
     "BFS_RENDERING",
     "KPTFILE",
     "SAVE_ON_RENDER_FAILURE",
-    "FunctionSpec",
-    "GitLock",
-    "GitUpstream",
     "Kptfile",
-    "KptfileMetadata",
-    "KptfileModel",
-    "KptfilePipeline",
-    "KptfileUpstream",
-    "Profile",
-    "Selector",
-    "UpstreamLock",
     "create_kptfile",
     "find_credentials",
     "order_sections",

@@ -8,8 +8,10 @@ from posixpath import normpath
 from typing import Any
 
 import re2
-from pydantic import ValidationError
 
+from reconciler.api import kpt
+from reconciler.api.base import ApiModel, ReadResult, read_model
+from reconciler.api.kpt import FunctionSpec, KptfilePipeline, KptfileUpstream, Profile, UpstreamLock
 from reconciler.krm.field_text import format_path
 from reconciler.krm.findings import CommonCodes, Finding, FindingCode, SourceLocation
 from reconciler.krm.objects import Condition, split_api_version
@@ -17,15 +19,6 @@ from reconciler.krm.yaml import Document, YamlFile, emit
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 from reconciler.packages.codes import PackageCodes
-from reconciler.packages.kptfile.model import (
-    FunctionSpec,
-    KptfileModel,
-    KptfilePipeline,
-    KptfileSection,
-    KptfileUpstream,
-    Profile,
-    UpstreamLock,
-)
 from reconciler.packages.parsing import edit_document, parse_cached
 from reconciler.redaction import has_credentials, redact_url
 
@@ -44,7 +37,7 @@ class Kptfile:
     """The text and the typed content of a Kptfile. An edit returns a new `Kptfile` and does not change other lines."""
 
     source: YamlFile
-    model: KptfileModel
+    model: kpt.Kptfile
 
     @property
     def document(self) -> Document:
@@ -151,7 +144,9 @@ class Kptfile:
         """Return the Kptfile with `document` as its YAML document."""
         if document is self.document:
             return self
-        return Kptfile(self.source.replace(0, document), _validate_model(document))
+        model = _read_model(document).model
+        assert model, "an edit keeps the types of all fields"
+        return Kptfile(self.source.replace(0, document), model)
 
     def _with_sections(self, **sections: Any) -> Kptfile:
         """Return the Kptfile with these sections replaced. The value None removes a section."""
@@ -181,7 +176,7 @@ def read_kptfile(content: bytes, file: str = KPTFILE) -> Kptfile | tuple[Finding
 
 def create_kptfile(name: str) -> Kptfile:
     """Return a Kptfile that contains only `apiVersion`, `kind` and `metadata.name`."""
-    data = {"apiVersion": "kpt.dev/v1", "kind": "Kptfile", "metadata": {"name": name}}
+    data = {"apiVersion": kpt.KPT_API_VERSION, "kind": "Kptfile", "metadata": {"name": name}}
     kptfile = read_kptfile(emit(data).encode())
     assert isinstance(kptfile, Kptfile)
     return kptfile
@@ -198,28 +193,27 @@ def _find_identity_error(source: YamlFile) -> tuple[FindingCode, str] | None:
             PackageCodes.KPTFILE_DEPRECATED,
             f'the Kptfile has the old schema version "{version}"; the version must be kpt.dev/v1',
         )
-    if (api_version, kind) != ("kpt.dev/v1", KPTFILE):
+    if (api_version, kind) != (kpt.KPT_API_VERSION, KPTFILE):
         return PackageCodes.KPTFILE_UNKNOWN, f'a Kptfile must be kpt.dev/v1 Kptfile, not "{api_version} {kind}"'
     return None
 
 
 def _parse_model(source: YamlFile, file: str) -> Kptfile | tuple[Finding, ...]:
     document = source.documents[0]
-    try:
-        return Kptfile(source, _validate_model(document))
-    except ValidationError as error:
-        return tuple(
-            PackageCodes.KPTFILE_INVALID.finding(
-                f"{format_path(item['loc'])}: {item['msg']}",
-                SourceLocation(file, document.find_line(item["loc"]), pointer=format_path(item["loc"])),
-            )
-            for item in error.errors()
+    result = _read_model(document)
+    if result.model:
+        return Kptfile(source, result.model)
+    return tuple(
+        PackageCodes.KPTFILE_INVALID.finding(
+            error.text, SourceLocation(file, document.find_line(error.path), pointer=format_path(error.path))
         )
+        for error in result.errors
+    )
 
 
 @cached(_MAX_CACHED_KPTFILES)
-def _validate_model(document: Document) -> KptfileModel:
-    return KptfileModel.model_validate(document.data)
+def _read_model(document: Document) -> ReadResult[kpt.Kptfile]:
+    return read_model(kpt.Kptfile, document.data, kpt.Kptfile.templates)
 
 
 def _merge_fields(old: Any, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -344,12 +338,12 @@ def _find_config_path_errors(path: str) -> Iterator[_FieldError]:
         yield ("configPath",), 'must not contain ".."', path
 
 
-def _find_unknown_fields(section: KptfileSection, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+def _find_unknown_fields(section: ApiModel, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
     yield from ((*path, field) for field in section.model_extra or ())
     for name, field in type(section).model_fields.items():
         value = getattr(section, name)
         for index, entry in enumerate(value if isinstance(value, tuple) else (value,)):
-            if isinstance(entry, KptfileSection):
+            if isinstance(entry, ApiModel):
                 section_path = (*path, field.alias or name)
                 yield from _find_unknown_fields(
                     entry, (*section_path, index) if isinstance(value, tuple) else section_path

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from posixpath import normpath
 from typing import Any, Protocol
 
-from reconciler.api.kpt import UpdateStrategy
+from reconciler.api.kpt import GitUpstream, UpdateStrategy
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import SourceLocation
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.clone import add_merge_comments
 from reconciler.packages.codes import PackageCodes
-from reconciler.packages.kptfile import KPTFILE, GitUpstream, Kptfile, create_kptfile, read_kptfile
+from reconciler.packages.kptfile import KPTFILE, Kptfile, create_kptfile, read_kptfile
 from reconciler.packages.package import Package, join_path
 from reconciler.packages.update.kptfile_merge import merge_kptfile
 from reconciler.packages.update.options import MergeOptions

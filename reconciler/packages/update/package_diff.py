@@ -7,11 +7,12 @@ from contextlib import suppress
 from posixpath import basename
 from typing import Any
 
+from reconciler.api.kpt import Profile
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.yaml import Document, YamlError, YamlFile
 from reconciler.krm.yaml.compare import is_equal_data
 from reconciler.packages.clone import MERGE_COMMENT, add_comments_to_content
-from reconciler.packages.kptfile import KPTFILE, Profile
+from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.parsing import ParseFailure, parse_cached
 from reconciler.packages.resource import UPSTREAM_IDENTIFIER
 

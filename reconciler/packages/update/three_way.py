@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reconciler.api.kpt import UpdateStrategy
+from reconciler.api.kpt import KptfileUpstream, UpdateStrategy
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import SourceLocation
 from reconciler.packages.clone import ResolvedUpstream, add_merge_comments
 from reconciler.packages.codes import PackageCodes
-from reconciler.packages.kptfile import KPTFILE, Kptfile, KptfileUpstream
+from reconciler.packages.kptfile import KPTFILE, Kptfile
 from reconciler.packages.package import Package, join_path
 from reconciler.packages.update.options import MergeOptions
 from reconciler.packages.update.package_diff import is_resource_file, list_changed_files

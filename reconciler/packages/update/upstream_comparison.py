@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from reconciler.api.kpt import GitUpstream
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.clone import add_comments_to_content
 from reconciler.packages.codes import PackageCodes
-from reconciler.packages.kptfile import KPTFILE, GitUpstream, Kptfile, create_kptfile, read_kptfile
+from reconciler.packages.kptfile import KPTFILE, Kptfile, create_kptfile, read_kptfile
 from reconciler.packages.package import Package, join_path
 from reconciler.packages.parsing import ParseFailure
 from reconciler.packages.resource import UPSTREAM_IDENTIFIER

@@ -7,6 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
+from reconciler.api.kpt import FunctionSpec
 from reconciler.catalog.files import FileTree
 from reconciler.controllers.nested_values import get_value
 from reconciler.krm.merge3.rules import ABSENT
@@ -14,7 +15,6 @@ from reconciler.krm.yaml import DataPath
 from reconciler.krm.yaml.compare import align_items, is_equal_data
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.functions.function import Item
-from reconciler.packages.kptfile import FunctionSpec
 from reconciler.packages.package import Package, PackageResource
 from reconciler.planning.model.outcomes import (
     FilesStage,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+from reconciler.api.kpt import FunctionSpec
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.files import FileTree
 from reconciler.catalog.known_kinds import PORCH_GROUP
@@ -37,7 +38,7 @@ from reconciler.krm.schema.validation import Violation
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.packages.functions.registry import FunctionMatch, FunctionUnavailable
-from reconciler.packages.kptfile import KPTFILE, FunctionSpec
+from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package import Package, PackageResource
 from reconciler.packages.pipeline import FunctionProvider
 from reconciler.planning.model.codes import PlanningCodes

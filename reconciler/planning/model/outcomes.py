@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Literal
 
+from reconciler.api.kpt import FunctionSpec
 from reconciler.catalog.files import FileTree, TreeId
 from reconciler.catalog.trace import Trace
 from reconciler.controllers.kafka_templates.effective_templates import TemplateChange
@@ -19,7 +20,6 @@ from reconciler.krm.merge3.rules import Conflict
 from reconciler.krm.objects import Condition, ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.functions.function import Item
-from reconciler.packages.kptfile import FunctionSpec
 from reconciler.packages.update import MergeOptions
 from reconciler.planning.model.sources import EMPTY_SOURCE, PackageSource, serialize_conflict
 from reconciler.planning.model.state import ObservedPackage, PackageRecord

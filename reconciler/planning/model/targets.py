@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from reconciler.api.porch import PORCH_API_VERSION
 from reconciler.controllers.codes import ControllerCodes
-from reconciler.controllers.repositories import REPOSITORY_API_VERSION
 from reconciler.controllers.results import ConfigSources
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.objects import ObjectKey
@@ -36,7 +36,7 @@ class Target:
     is_deployment: bool
     location: SourceLocation
     tag_prefix: str = ""
-    api_version: str = REPOSITORY_API_VERSION
+    api_version: str = PORCH_API_VERSION
     normalized_url: str = ""
     definition_sources: ConfigSources = field(default_factory=dict, compare=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 
+from reconciler.api.kpt import FunctionSpec, Profile
 from reconciler.api.porch import ConflictPolicy
 from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.files import FileTree, SpecialEntry
@@ -26,7 +27,7 @@ from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.clone import ResolvedUpstream, clone_package, read_upstream_lock
 from reconciler.packages.functions.function import Item
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
-from reconciler.packages.kptfile import KPTFILE, FunctionSpec, Kptfile, Profile, find_credentials, read_kptfile
+from reconciler.packages.kptfile import KPTFILE, Kptfile, find_credentials, read_kptfile
 from reconciler.packages.package_context import ensure_package_context
 from reconciler.packages.pipeline import FunctionProvider, RenderFailure, RenderResult
 from reconciler.packages.pipeline import render_pipelines as run_pipeline

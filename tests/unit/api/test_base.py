@@ -114,6 +114,11 @@ def read(data: Any) -> list[str]:
              "spec.hostNmae is unknown; allowed are hostName, mode, ports, labels; did you mean hostName?"],
             id="unknown-field-is-last",
         ),
+        pytest.param(
+            {"hostName": "a", "host_name": "b"},
+            ["spec.host_name is unknown; allowed are hostName, mode, ports, labels; did you mean hostName?"],
+            id="name-of-the-attribute",
+        ),
         pytest.param({"hostName": "reserved"}, ["spec.hostName must not be reserved"], id="rule"),
         pytest.param(
             {"hostName": "reserved", "mode": "x", "ports": [{}]},

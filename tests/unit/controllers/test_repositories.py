@@ -80,27 +80,27 @@ def test_metadata_is_read() -> None:
         pytest.param(
             {"git": {}}, 6, "RepositoryInvalid", "spec.git.repo is required: the URL of a Git repository", id="no-url"
         ),
+        pytest.param({"git": "x"}, 6, "RepositoryInvalid", 'spec.git must be a mapping, not "x"', id="no-git"),
+        pytest.param("x", 5, "RepositoryInvalid", 'spec must be a mapping, not "x"', id="no-spec"),
         pytest.param(
-            {"git": "x"}, 6, "RepositoryInvalid", "spec.git.repo is required: the URL of a Git repository", id="no-git"
-        ),
-        pytest.param(
-            "x", 5, "RepositoryInvalid", "spec.git.repo is required: the URL of a Git repository", id="no-spec"
-        ),
-        pytest.param(
-            {"git": {"repo": 1}}, 7, "RepositoryInvalid", "spec.git.repo must be a string, not 1", id="url-of-a-type"
+            {"git": {"repo": 1}},
+            7,
+            "RepositoryInvalid",
+            "spec.git.repo must be a string, not 1: quote it",
+            id="url-of-a-type",
         ),
         pytest.param(
             {"git": {"repo": URL, "branch": 1.1}},
             8,
             "RepositoryInvalid",
-            "spec.git.branch must be a string, not 1.1",
+            "spec.git.branch must be a string, not 1.1: quote it",
             id="branch-like-a-number",
         ),
         pytest.param(
             {"git": {"repo": URL, "tagPrefix": ["v"]}},
             8,
             "RepositoryInvalid",
-            "spec.git.tagPrefix must be a string, not ['v']",
+            "spec.git.tagPrefix must be a string, not a list: quote it",
             id="prefix-of-a-type",
         ),
         pytest.param(
@@ -128,14 +128,14 @@ def test_metadata_is_read() -> None:
             {"type": "oci", "git": {"repo": URL}},
             6,
             "RepositoryInvalid",
-            "spec.type must be \"git\", not 'oci'",
+            'spec.type must be git, not "oci"',
             id="type",
         ),
         pytest.param(
             {"deployment": "yes", "git": {"repo": URL}},
             6,
             "RepositoryInvalid",
-            "spec.deployment must be true or false, not 'yes'",
+            'spec.deployment must be true or false, not "yes"',
             id="deployment",
         ),
     ],
@@ -151,9 +151,7 @@ def test_errors_are_reported(spec: Any, line: int, code: str, message: str) -> N
 def test_other_api_version_is_refused() -> None:
     _, (finding,) = read({"git": {"repo": URL}}, version="v1alpha2")
 
-    assert finding.message == (
-        'apiVersion must be "config.porch.kpt.dev/v1alpha1", not "config.porch.kpt.dev/v1alpha2"'
-    )
+    assert finding.message == ('apiVersion must be config.porch.kpt.dev/v1alpha1, not "config.porch.kpt.dev/v1alpha2"')
     assert finding.location.pointer == "/apiVersion"
 
 
@@ -163,7 +161,7 @@ def test_all_errors_are_reported_and_valid_repositories_are_read() -> None:
     )
 
     assert [finding.location.pointer for finding in findings] == [
-        "/spec/git/branch", "/spec/git/repo", "/spec/type", "/spec/deployment", "/spec/git/repo",
+        "/spec/type", "/spec/deployment", "/spec/git/repo", "/spec/git/branch", "/spec/git/repo",
     ]  # fmt: skip
     assert set(repositories) == {("default", "r1")}
 

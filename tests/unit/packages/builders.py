@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from textwrap import dedent
 from typing import Any
 
+from reconciler.api.kpt import Profile
 from reconciler.catalog.files import File, FileTree
 from reconciler.packages.functions.function import FunctionContext, FunctionOutput, FunctionVersion, Item, KrmFunction
-from reconciler.packages.kptfile import Profile
 from reconciler.packages.parsing import parse_cached
 
 KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n"

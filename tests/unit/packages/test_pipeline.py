@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from reconciler.api.kpt import FunctionSpec
 from reconciler.packages.functions.function import (
     FunctionConfig,
     FunctionContext,
@@ -19,7 +20,6 @@ from reconciler.packages.functions.function import (
 )
 from reconciler.packages.functions.limits import DEFAULT_LIMITS
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS, FunctionMatch
-from reconciler.packages.kptfile import FunctionSpec
 from reconciler.packages.pipeline import RenderFailure, RenderResult, render_pipelines
 from tests.unit.packages.builders import KPTFILE, build_tree, read_texts
 

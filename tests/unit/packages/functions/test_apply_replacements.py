@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from reconciler.api.kpt import Profile
 from reconciler.packages.functions.apply_replacements import apply_replacements
 from reconciler.packages.functions.function import FunctionVersion, get_value_at
-from reconciler.packages.kptfile import Profile
 from tests.unit.packages.builders import build_config, format_items, list_messages, run_function
 
 RESOURCES = """\

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.api.kpt import Profile
 from reconciler.packages.functions.labels_and_annotations import delete_annotations
-from reconciler.packages.kptfile import Profile
 from tests.unit.packages.builders import build_config, format_items, list_messages, run_function
 
 HEAD = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n"

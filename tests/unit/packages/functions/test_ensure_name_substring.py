@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from reconciler.api.kpt import Profile
 from reconciler.packages.functions.function import get_value_at
 from reconciler.packages.functions.resource_names import ensure_name_substring
-from reconciler.packages.kptfile import Profile
 from tests.unit.packages.builders import build_config, format_items, run_function
 
 PREFIX = build_config("ConfigMap", {"prepend": "p-"})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.api.kpt import Profile
 from reconciler.packages.functions.function import FunctionContext, Item
 from reconciler.packages.functions.resources import gen_pkg_context
-from reconciler.packages.kptfile import Profile
 from tests.unit.packages.builders import KPTFILE, parse_items
 
 OLD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kptfile.kpt.dev}\ndata: {name: old, zone: b}\n"

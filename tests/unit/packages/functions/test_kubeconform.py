@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from reconciler.api.kpt import FunctionSpec, Profile
 from reconciler.krm.schema.validation import find_schemas_version
 from reconciler.packages.functions import kubeconform as kubeconform_module
 from reconciler.packages.functions.function import FunctionOutput, KrmFunction
 from reconciler.packages.functions.kubeconform import describe_installed_schemas, kubeconform, kubeval
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
-from reconciler.packages.kptfile import FunctionSpec, Profile
 from tests.unit.packages.builders import build_config, list_messages, parse_items, run_function
 
 pytest.importorskip("kubernetes_validate", reason="the schemas are an extra: k8s-schemas")

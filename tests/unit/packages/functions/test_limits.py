@@ -12,11 +12,11 @@ import re2
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from reconciler.api.kpt import Profile
 from reconciler.packages.functions.function import FunctionContext, FunctionOutput
 from reconciler.packages.functions.limits import FunctionBudget, FunctionLimits, estimate_value_bytes, find_depth_error
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from reconciler.packages.functions.setters import extract_setter_values, find_setter_names
-from reconciler.packages.kptfile import Profile
 from reconciler.packages.pipeline import RenderResult, render_pipelines
 from tests.unit.packages.builders import KPTFILE, build_config, build_tree, parse_items
 

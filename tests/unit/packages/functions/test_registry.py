@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.api.kpt import FunctionSpec
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from reconciler.packages.functions.set_namespace import set_namespace
-from reconciler.packages.kptfile import FunctionSpec
 
 NEWEST = 1_000_000
 

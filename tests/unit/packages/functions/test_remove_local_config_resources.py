@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.api.kpt import Profile
 from reconciler.packages.functions.function import FunctionContext
 from reconciler.packages.functions.resources import remove_local_config_resources
-from reconciler.packages.kptfile import Profile
 from tests.unit.packages.builders import KPTFILE, list_messages, parse_items, run_function
 
 NOTHING = ("warning", "Found no resources to prune with the local config annotation")

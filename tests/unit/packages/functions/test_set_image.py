@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from reconciler.api.kpt import Profile
 from reconciler.packages.functions.function import get_value_at
 from reconciler.packages.functions.set_image import set_image
-from reconciler.packages.kptfile import Profile
 from tests.unit.packages.builders import build_config, list_messages, run_function
 
 DIGEST = f"sha256:{'a' * 64}"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from reconciler.api.kpt import Profile
 from reconciler.packages.functions.function import FunctionVersion, get_value_at
 from reconciler.packages.functions.labels_and_annotations import set_labels
-from reconciler.packages.kptfile import Profile
 from tests.unit.packages.builders import build_config, list_messages, run_function
 
 TIER = build_config("ConfigMap", {"tier": "web"})

@@ -2,12 +2,12 @@
 
 import pytest
 
+from reconciler.api.kpt import FunctionSpec
 from reconciler.packages.functions.registry import (
     format_function_trace_key,
     is_function_trace_key,
     parse_function_trace_key,
 )
-from reconciler.packages.kptfile import FunctionSpec
 
 
 @pytest.mark.parametrize(

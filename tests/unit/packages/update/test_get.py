@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.packages.kptfile import GitUpstream
+from reconciler.api.kpt import GitUpstream
 from reconciler.packages.update import get_package
 from tests.unit.packages.builders import read_texts
 from tests.unit.packages.update.builders import SAFE, FakeRepositories, format_kptfile, format_resource

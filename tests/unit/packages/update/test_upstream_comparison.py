@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.api.kpt import GitUpstream
 from reconciler.catalog.files import FileTree
-from reconciler.packages.kptfile import GitUpstream
 from reconciler.packages.update import get_package
 from reconciler.packages.update.upstream_comparison import UpstreamComparison, compare_with_upstream
 from tests.unit.packages.builders import build_tree, read_texts

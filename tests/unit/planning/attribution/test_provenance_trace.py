@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from reconciler.api.kpt import FunctionSpec
 from reconciler.controllers.override_policies.resource_overrides import OverriddenResource, OverrideStage
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
 from reconciler.packages.functions.function import Item
-from reconciler.packages.kptfile import FunctionSpec
 from reconciler.packages.package import Package
 from reconciler.planning.attribution.provenance_trace import ResourceTrace, find_previous_path, trace_resources
 from reconciler.planning.model.outcomes import FilesStage, FunctionStage, PackageRender, PolicyStage, RenderStage

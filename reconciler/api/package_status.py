@@ -1,0 +1,273 @@
+"""The PackageStatus file: the inputs and the results of the last render of a package.
+
+The reconciler writes this file. Anyone can edit it, so the code that reads it accepts any data.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from reconciler.api.base import ApiModel
+from reconciler.api.manifest import KrmObject
+from reconciler.api.reconciler import RECONCILER_API_VERSION
+
+_FILE = "Path of the file in the package."
+_RESOURCE = "Resource in the file, as Kind/namespace/name."
+
+
+class StatusOwner(ApiModel):
+    """The config object that requests the package."""
+
+    api_version: str = Field("", description="API group and version of the object.")
+    kind: str = Field("", description="Kind of the object.")
+    namespace: str = Field("", description="Namespace of the object. It is empty for a cluster-scoped object.")
+    name: str = Field("", description="Name of the object.")
+    set: str = Field("", description="Name of the PackageVariantSet or PluginPreset that created the object.")
+
+
+class StatusUpstreamVersion(ApiModel):
+    """A version of the upstream package."""
+
+    repo: str = Field("", description="URL of the package repository.")
+    directory: str = Field("", description="Folder of the package in this repository.")
+    ref: str = Field("", description="Git ref.")
+    commit: str = Field("", description="Commit ID.")
+    tree: str = Field("", description="ID of the package's tree.")
+
+
+class StatusUpstream(ApiModel):
+    """The upstream package before and after the change. Only packages with an upstream have this field."""
+
+    from_: StatusUpstreamVersion = Field(
+        StatusUpstreamVersion(), alias="from", description="Upstream version before the change."
+    )
+    to: StatusUpstreamVersion = Field(StatusUpstreamVersion(), description="Upstream version after the change.")
+
+
+class StatusTrees(ApiModel):
+    """The Git trees of the render."""
+
+    base: str = Field("", description="Source without local changes: the upstream package or the generated files.")
+    merged: str = Field("", description="Source with local changes, which is the input of the functions.")
+    rendered: str = Field("", description="Package after the render.")
+
+
+class StatusInputObject(ApiModel):
+    """A config object that the render used."""
+
+    kind: str = Field("", description="Kind of the object.")
+    namespace: str = Field("", description="Namespace of the object.")
+    name: str = Field("", description="Name of the object.")
+    file: str = Field("", description="Config file of the object.")
+    hash: str = Field("", description="Digest of the object. It is masked for a Secret.")
+
+
+class StatusInputs(ApiModel):
+    """All inputs of the render."""
+
+    config: str = Field("", description="Commit of the config, or tree:<id> for a folder without Git.")
+    digest: str = Field("", description="Digest of all dependencies of the render.")
+    objects: tuple[StatusInputObject, ...] = Field((), description="Config objects that the render used.")
+
+
+class StatusCondition(ApiModel):
+    """A condition of the package."""
+
+    type: str = Field(description="Type of the condition.")
+    status: Literal["True", "False", "Unknown"] = Field("Unknown", description="Status of the condition.")
+    reason: str = Field("", description="Reason as one word.")
+    message: str = Field("", description="Message.")
+
+
+class StatusGate(ApiModel):
+    """A readiness gate of the Kptfile."""
+
+    condition_type: str = Field(description="Type of the condition that the gate requires.")
+    met: Any = Field(
+        False,
+        description="Whether this condition is True. If it is not, reconciler approve does not publish the draft.",
+        json_schema_extra={"type": "boolean"},
+    )
+
+
+class StatusInjection(ApiModel):
+    """A completed config injection."""
+
+    point: str = Field("", description="Condition type of the injection point.")
+    file: str = Field("", description="File in the package that receives the content.")
+    object: str = Field("", description="Injected object, as Kind/namespace/name.")
+    from_: str = Field("", alias="from", description="Config file of the object.")
+    hash: str = Field("", description="Digest of the object.")
+
+
+class StatusConflict(ApiModel):
+    """A conflict of a local change with an upstream change or a rule."""
+
+    kind: str = Field("", description="field, element (of a list), resource, file or package.")
+    file: str = Field("", description=_FILE)
+    resource: str = Field("", description=_RESOURCE)
+    pointer: str = Field("", description="JSON pointer of the field.")
+    base: Any = Field(None, description="Value before both changes. Absent if there is no value.")
+    local: Any = Field(None, description="Local value. Absent if there is no value.")
+    upstream: Any = Field(None, description="Upstream value. Absent if there is no value.")
+    chosen: str = Field(
+        "",
+        description=(
+            "Side whose value the draft contains: local, upstream, or rule for a value that a function, an injection or"
+            " a policy sets."
+        ),
+    )
+    rule: str = Field("", description="Rule that determined the chosen value.")
+
+
+class StatusOverride(ApiModel):
+    """An addon or plugin override that changed the package."""
+
+    layer: str = Field("", description="Layer of the override.")
+    kind: str = Field("", description="Kind of the override or addon.")
+    namespace: str = Field("", description="Namespace of the override or addon.")
+    name: str = Field("", description="Name of the override or addon.")
+    instance: str = Field("", description="Instance of the addon.")
+
+
+class StatusStepValue(ApiModel):
+    """The source of a parameter in an expression."""
+
+    name: str = Field("", description="Name of the parameter.")
+    layer: str = Field("", description="Layer that sets the parameter.")
+    by: str = Field("", description="Object that sets the parameter, as Kind/namespace/name.")
+    file: str = Field("", description="Config file of this object.")
+    where: str = Field("", description="Field of this object.")
+
+
+class StatusStep(ApiModel):
+    """A change of the value. The last step sets the effective value."""
+
+    layer: str = Field("", description="Layer, such as definition-default, preset or addon.")
+    instance: str = Field("", description="Instance of the addon.")
+    by: str = Field("", description="Object that made the change, as Kind/namespace/name.")
+    file: str = Field("", description="Config file of this object.")
+    where: str = Field("", description="Field of this object.")
+    op: str = Field("", description="added, replaced or removed.")
+    before: Any = Field(None, description="Value before the change. Absent if there is no value.")
+    after: Any = Field(None, description="Value after the change. Absent if there is no value.")
+    expression: str = Field("", description="Expression that produced the value.")
+    for_each: str = Field("", description="Expression of the loop that produced the resource.")
+    values: tuple[StatusStepValue, ...] = Field((), description="Sources of the parameters in the expression.")
+
+
+class StatusLayer(ApiModel):
+    """The origin of a value."""
+
+    file: str = Field("", description=_FILE)
+    resource: str = Field("", description=_RESOURCE)
+    pointer: str = Field(
+        "",
+        description=(
+            "JSON pointer of the value. For a value inside a YAML text in a string, the form is POINTER!POINTER:"
+            " the path of the string, and the path in its text."
+        ),
+    )
+    option: str = Field("", description="Name of the plugin option.")
+    steps: tuple[StatusStep, ...] = Field((), description="Changes of the value in the order of application.")
+
+
+class StatusTemplateProperty(ApiModel):
+    """A property of an effective template."""
+
+    name: str = Field("", description="Name of the property.")
+    source: str = Field("", description="Object that sets the property.")
+    field: str = Field("", description="Field of this object.")
+    shadowed: tuple[str, ...] = Field((), description="Fields of the parent that the property of the child hides.")
+    overridden: tuple[str, ...] = Field((), description="Fields of the parent to which the child gives another value.")
+
+
+class StatusTemplate(ApiModel):
+    """The effective template of a child resource."""
+
+    file: str = Field("", description=_FILE)
+    resource: str = Field("", description="Child, as Kind/namespace/name.")
+    parent: str = Field("", description="Parent, as Kind/namespace/name.")
+    mode: str = Field(
+        "", description="materialise: the file contains the effective template. report: only this entry contains it."
+    )
+    properties: tuple[StatusTemplateProperty, ...] = Field((), description="Properties of the template.")
+    settings: dict[str, Any] = Field({}, description="Other settings that a child inherits in the same way.")
+    objects: tuple[dict[str, Any], ...] = Field(
+        (), description="Objects that the operator creates: kind, names, labels, annotations and fields."
+    )
+    template: dict[str, Any] = Field({}, description="Effective template, if the mode is report.")
+    to_repeat: str = Field(
+        "", description="Template as YAML that also contains the fields of the parent that have no effect."
+    )
+
+
+class StatusFunctionResult(ApiModel):
+    """The result of a function call, in the format of kpt's function results."""
+
+    package: str = Field("", description="Path of the subpackage. A dot is the package itself.")
+    stage: str = Field("", description="mutator or validator.")
+    name: str = Field("", description="Name of the function in the pipeline.")
+    image: str = Field("", description="Image of the function.")
+    exec: str = Field("", description="Command of the function.")
+    exit_code: Any = Field(0, description="Exit code. 0 is a success.", json_schema_extra={"type": "integer"})
+    execution_error: str = Field(
+        "", description="Reason why the function was not called, or why its output was rejected."
+    )
+    results: tuple[dict[str, Any], ...] = Field(
+        (), description="Results of the function: message, severity, resourceRef, field, file and tags."
+    )
+    stderr: str = Field("", description="Output of the function to standard error.")
+
+
+class StatusWarning(ApiModel):
+    """A warning or an info of the render."""
+
+    code: str = Field("", description="Code of the finding.")
+    severity: str = Field("", description="warning or info.")
+    message: str = Field("", description="Message.")
+    object: str = Field("", description="Object of the finding.")
+    file: str = Field("", description="File of the finding.")
+    pointer: str = Field("", description="Field of the finding.")
+
+
+class PackageStatusFields(ApiModel):
+    """The inputs and the results of the last render."""
+
+    repository: str = Field("", description="Name of the target.")
+    package: str = Field("", description="Path of the package in the target.")
+    owner: StatusOwner = StatusOwner()
+    task: str = Field("", description="Kind of the change, for example clone, upgrade or edit.")
+    labels: dict[str, str] = Field({}, description="Labels of the draft. Packages with an upstream always have it.")
+    annotations: dict[str, str] = Field({}, description="Annotations of the draft. Packages with an upstream have it.")
+    upstream: StatusUpstream = StatusUpstream()
+    trees: StatusTrees = StatusTrees()
+    inputs: StatusInputs = StatusInputs()
+    conditions: tuple[StatusCondition, ...] = Field(
+        (), description="Conditions of the Kptfile, and conditions of the reconciler."
+    )
+    readiness_gates: tuple[StatusGate, ...] = Field((), description="Readiness gates of the Kptfile.")
+    injected: tuple[StatusInjection, ...] = Field((), description="Completed config injections.")
+    conflicts: tuple[StatusConflict, ...] = Field(
+        (), description="Conflicts of local changes with upstream changes or rules."
+    )
+    applied_overrides: tuple[StatusOverride, ...] = Field(
+        (), description="Addons or plugin overrides that changed the package, in the order of application."
+    )
+    layers: tuple[StatusLayer, ...] = Field(
+        (), description="Origin of each value of a generated package, and of each value in a Kafka template."
+    )
+    overrides: tuple[StatusLayer, ...] = Field((), description="Values that override policies changed.")
+    templates: tuple[StatusTemplate, ...] = Field((), description="Effective template of each child resource.")
+    results: tuple[StatusFunctionResult, ...] = Field((), description="One entry for each function call.")
+    warnings: tuple[StatusWarning, ...] = Field((), description="Warnings and infos of the render.")
+
+
+class PackageStatus(KrmObject):
+    """The inputs and the results of the last render of a package. The reconciler writes it."""
+
+    api_versions: ClassVar = (RECONCILER_API_VERSION,)
+
+    status: PackageStatusFields = PackageStatusFields()
