@@ -373,7 +373,7 @@ def read_model(
 def _read_leniently(model: type[Model], data: object) -> Model | None:
     """Return the model with None for each invalid item of a lenient list. Return None if there are other errors."""
     try:
-        return model.model_validate(data, context=ReadContext(is_lenient=True))
+        return model.model_validate(data, context=ReadContext(is_lenient=True), by_alias=True, by_name=False)
     except ValidationError:
         return None
 
