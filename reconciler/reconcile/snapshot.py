@@ -140,9 +140,9 @@ def resolve_definition_conflicts(
 ) -> Catalog:
     """Return the catalog with resolved definition conflicts. The earlier of several definitions stays in effect.
 
-    The recorded packages of targets show which definition is the earlier one. If they do not, the other records are
-    used, and then the config history. If the earlier definition is still unknown, no definition has an effect. If there
-    are conflicts, `fetch` is called with the URLs of all targets.
+    The earlier definition is found in the recorded packages of the targets, or else in their other records, or else in
+    the config history. If it is found in none of them, no definition has an effect. If there are conflicts, `fetch` is
+    called with the URLs of all targets.
     """
     for find in (find_duplicates, services.find_rival_claims):
         conflicts = find(catalog)

@@ -122,7 +122,7 @@ def has_override_policy_label(labels: Mapping[str, Any]) -> bool:
 
 
 def strip_control_metadata(data: Any) -> Any:
-    """Return a resource after the removal of the labels and annotations that control override policies and placement.
+    """Return a resource without the labels and annotations that control override policies and placement.
 
     If no other label or annotation remains, the empty mapping is removed as well.
     """

@@ -31,7 +31,7 @@ _REFERENCE = re.compile(
 
 
 def apply_image(data: Any, item: ImageItem, template: PodTemplate) -> OverrideEffect:
-    """Return the resource after the change of all images that `item` selects, or unchanged after an error."""
+    """Return the resource with all changes of images that `item` requests. After an error, return it unchanged."""
     paths = _find_image_paths(data, item, template)
     if isinstance(paths, ResourceIssue):
         return OverrideEffect(data, (paths,))

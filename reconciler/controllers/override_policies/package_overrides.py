@@ -153,7 +153,7 @@ class PackageOverrider:
     def override(
         self, files: FileTree, cluster: Cluster, texts: RuleTexts, previous_policies: Iterable[ObjectKey] = ()
     ) -> OverriddenPackage:
-        """Return a package after the policies are applied. The labels that name policies are removed.
+        """Apply the policies to a package, and remove the labels that name policies.
 
         Policies do not apply to the Kptfile, local config, policies, Lists, ignored files and unreadable files. If a
         rule has a rollout and `texts` contains its id, the version in `texts` is applied. Otherwise, the current

@@ -86,7 +86,7 @@ class ClusterOverrides:
     def override(
         self, files: FileTree, cluster: str, view: CatalogView, previous: PreviousOverrides
     ) -> OverriddenPackage:
-        """Return a package after the override policies of its cluster, and record its dependencies in `view`.
+        """Apply the override policies of a cluster to a package, and record the dependencies in `view`.
 
         If the rollout of a rule has not reached the cluster, the previous version of the rule is applied. If that
         version is unknown, the package is blocked. The package is also blocked if a policy of its last render is
