@@ -7,9 +7,10 @@ and the JSON Schema come from this declaration. This module does not know any ki
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, model_validator
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, ValidationInfo, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
@@ -100,6 +101,9 @@ class Deprecation:
     type: Any = None
 
 
+_UNSUPPORTED_CODE = "FeatureNotSupported"
+
+
 class ApiModel(BaseModel):
     """A mapping in a manifest. A null value reads as an absent field, and an unknown field is an error.
 
@@ -128,6 +132,12 @@ class ApiModel(BaseModel):
     """Names of finding codes for absent fields and for values that are not allowed, by the name of the field."""
     subtree_codes: ClassVar[Mapping[str, str]] = {}
     """Names of finding codes for all errors in a field and in its subfields, by the name of the field."""
+    unknown_field_code: ClassVar[str] = ""
+    """Name of the finding code for unknown fields. "" means the code of the kind."""
+    unsupported_fields: ClassVar[tuple[str, ...]] = ()
+    """Names of fields of the API whose features the reconciler does not support. They are errors."""
+    extension_prefix: ClassVar[str] = ""
+    """Prefix of the unknown fields that are allowed and ignored. "" means that all unknown fields are errors."""
     nullable_fields: ClassVar[frozenset[str]] = frozenset()
     """Names of fields for which null is a value."""
     is_open: ClassVar[bool] = False
@@ -189,7 +199,7 @@ class ApiModel(BaseModel):
             errors += [entry.to_error(data) for entry in cls._find_alias_issues(fields)]
             fields = cls._convert_notation(dict(fields), _Notifier(info.context, data))
         errors += [entry.to_error(data) for entry in cls.find_issues(fields)]
-        if not cls.is_open:
+        if not cls.is_open and not fields.keys() <= cls._known:
             errors += cls._list_unknown_fields(fields)
         try:
             model = handler(fields)
@@ -265,12 +275,15 @@ class ApiModel(BaseModel):
 
     @classmethod
     def _list_unknown_fields(cls, fields: Mapping[Any, Any]) -> list[InitErrorDetails]:
-        context = {"allowed": cls.field_names, "is_last": True}
-        error = PydanticCustomError("unknown_field", "unknown", context)
+        context = {"allowed": cls.field_names, "is_last": True, "code": cls.unknown_field_code}
+        unknown = PydanticCustomError("unknown_field", "unknown", context)
+        unsupported = issue("{path} is not supported; remove the field", _UNSUPPORTED_CODE)
         return [
-            InitErrorDetails(type=error, loc=(str(name),), input=value)
+            InitErrorDetails(
+                type=unsupported if name in cls.unsupported_fields else unknown, loc=(str(name),), input=value
+            )
             for name, value in fields.items()
-            if name not in cls._known
+            if name not in cls._known and not (cls.extension_prefix and str(name).startswith(cls.extension_prefix))
         ]
 
     def as_data(self) -> dict[str, Any]:
@@ -374,6 +387,23 @@ def _read_leniently(model: type[Model], data: object) -> Model | None:
     """Return the model with None for each invalid item of a lenient list. Return None if there are other errors."""
     try:
         return model.model_validate(data, context=ReadContext(is_lenient=True), by_alias=True, by_name=False)
+    except ValidationError:
+        return None
+
+
+@cache
+def _get_field_adapter(model: type[ApiModel], attribute: str) -> TypeAdapter[Any]:
+    return TypeAdapter(model.model_fields[attribute].rebuild_annotation())
+
+
+def read_field(model: type[ApiModel], attribute: str, data: Mapping[str, Any]) -> Any:
+    """Return the value of one field of invalid data. Return None if the value of this field is invalid."""
+    info = model.model_fields[attribute]
+    value = data.get(info.alias or attribute)
+    if value is None:
+        return info.get_default(call_default_factory=True)
+    try:
+        return _get_field_adapter(model, attribute).validate_python(value, context=ReadContext())
     except ValidationError:
         return None
 

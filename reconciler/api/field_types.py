@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, ValidationError, core_schema
@@ -20,6 +20,18 @@ from reconciler.krm.selectors import LabelRequirement, LabelSelector
 from reconciler.krm.times import parse_duration_seconds
 
 NonEmptyText = Annotated[str, Field(min_length=1)]
+FreeMapping = dict[Any, Any]
+"""A mapping that the model does not check."""
+
+
+EXTENSION_PREFIX = "x-"
+
+
+class ExtensibleModel(ApiModel):
+    """A mapping in which users can add fields whose names begin with `x-`."""
+
+    unknown_field_code: ClassVar = "UnknownField"
+    extension_prefix: ClassVar = EXTENSION_PREFIX
 
 
 def check_text(validate: Callable[[str], str | None], text: str, code: str = "") -> AfterValidator:

@@ -57,6 +57,8 @@ class _Generator(GenerateJsonSchema):
             properties[name] = _allow_values(properties[name], tuple(values))
         if not model.is_open:
             result["additionalProperties"] = False
+        if model.extension_prefix:
+            result["patternProperties"] = {f"^{model.extension_prefix}": {}}
         return result
 
 

@@ -14,6 +14,7 @@ from pydantic import Field
 from reconciler.api.base import ApiModel, FieldIssue, FieldMessage, ReadResult, read_model
 from reconciler.api.messages import DEFAULT_TEMPLATES, MessageTemplates
 from reconciler.krm.field_text import quote_value
+from reconciler.krm.names import validate_dns_label, validate_dns_subdomain
 
 
 class Metadata(ApiModel):
@@ -71,6 +72,38 @@ class Manifest(KrmObject):
 
     spec: Any = None
     status: Any = Field(None, description="Programs write this field. The reconciler does not read this field.")
+
+
+def get_metadata_entry(data: Mapping[str, Any], field: Literal["labels", "annotations"], key: str) -> Any:
+    """Return the value of a label or an annotation. Return None if it is absent."""
+    metadata = data.get("metadata")
+    entries = metadata.get(field) if isinstance(metadata, Mapping) else None
+    return entries.get(key) if isinstance(entries, Mapping) else None
+
+
+class CheckedManifest(Manifest):
+    """A namespaced object whose name is checked. If its scope is `default`, its namespace is checked too."""
+
+    unknown_field_code: ClassVar = "UnknownField"
+
+    metadata: dict[Any, Any] = Field({}, description="Metadata of the object.")  # type: ignore[assignment]
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue for an invalid name, and for an invalid namespace."""
+        metadata = data.get("metadata")
+        if not isinstance(metadata, Mapping):
+            return
+        if reason := cls.validate_name(str(metadata.get("name"))):
+            yield FieldIssue(f"{{path}} must be a valid object name: {reason}", ("metadata", "name"))
+        namespace = metadata.get("namespace")
+        if cls.scope == "default" and namespace and (reason := validate_dns_label(str(namespace))):
+            yield FieldIssue(f"{{path}} must be a valid namespace name: {reason}", ("metadata", "namespace"))
+
+    @staticmethod
+    def validate_name(name: str) -> str | None:
+        """Return the reason why a name is invalid, or None."""
+        return validate_dns_subdomain(name)
 
 
 AnyObject = TypeVar("AnyObject", bound=KrmObject)

@@ -1,4 +1,4 @@
-"""Kinds of this project: PackageRevisionSet and TemplateMergeRule."""
+"""Kinds of this project: PackageRevisionSet, TemplateMergeRule, Environment and Build."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from reconciler.api.base import ApiModel, FieldIssue, issue
-from reconciler.api.field_types import NOT_EMPTY, NonEmptyText
-from reconciler.api.manifest import Manifest
+from reconciler.api.field_types import NOT_EMPTY, ExtensibleModel, FreeMapping, LabelSelectorFields, NonEmptyText
+from reconciler.api.manifest import CheckedManifest, Manifest
 from reconciler.api.messages import MessageTemplates
 from reconciler.api.porch import SET_TEMPLATES, PorchManifest, UpstreamSpec
 from reconciler.krm.field_text import quote_value
@@ -133,3 +133,47 @@ class TemplateMergeRule(Manifest):
     scope: ClassVar = "cluster"
 
     spec: TemplateMergeRuleSpec
+
+
+SPEC_REQUIRED = MessageTemplates(by_field={("missing", "spec"): "{path} must be a mapping"})
+
+
+class EnvironmentSpec(ExtensibleModel):
+    """The named clusters, and the clusters that the selector matches."""
+
+    subtree_codes: ClassVar = {"clusterSelector": "SelectorInvalid"}
+
+    clusters: tuple[str, ...] = Field((), description="Names of clusters.")
+    cluster_selector: LabelSelectorFields | None = Field(
+        None, description="Labels of more clusters in this environment."
+    )
+    context: FreeMapping = Field({}, description="Data that templates read as env.")
+
+
+class Environment(CheckedManifest):
+    """The clusters of an environment, and its data for templates."""
+
+    api_versions: ClassVar = (RECONCILER_API_VERSION,)
+    templates: ClassVar = SPEC_REQUIRED
+
+    spec: EnvironmentSpec
+
+
+class BuildSpec(ApiModel):
+    """Data of any structure. Templates read it as build."""
+
+    is_open: ClassVar = True
+
+    image: Any = Field(None, description="Container image.", examples=["registry.example.com/shop:1.4"])
+    tag: Any = Field(None, description="Image tag.")
+    workload: FreeMapping = Field({}, description="Data that templates read as workload.")
+
+
+class Build(CheckedManifest):
+    """Build output for the component with the same name, or for <component>.<environment>."""
+
+    api_versions: ClassVar = (RECONCILER_API_VERSION,)
+    templates: ClassVar = SPEC_REQUIRED
+    scope: ClassVar = "default"
+
+    spec: BuildSpec

@@ -32,8 +32,8 @@ from reconciler.controllers.components.component_types import GeneratedKind
 from reconciler.controllers.components.component_types import list_generated_kinds as list_component_kinds
 from reconciler.controllers.components.controller import ComponentCache, ComponentControllerInputs, reconcile_components
 from reconciler.controllers.components.lint import lint_components
-from reconciler.controllers.components.model import BINDING
-from reconciler.controllers.components.model import GROUP as COMPONENT_GROUP
+from reconciler.controllers.components.names import BINDING
+from reconciler.controllers.components.names import GROUP as COMPONENT_GROUP
 from reconciler.controllers.kafka_templates.model import TEMPLATE_RULE_GROUP, TEMPLATE_RULE_KIND, TemplateOptions
 from reconciler.controllers.kafka_templates.pairing import TemplatePairs
 from reconciler.controllers.kafka_templates.read_merge_rules import TemplateMergeRules, read_merge_rules

@@ -19,9 +19,9 @@ from reconciler.catalog.definition_conflicts import DefinitionConflict, get_clai
 from reconciler.catalog.known_kinds import KNOWN_KINDS, PORCH_GROUP, find_known_group, suggest_kind
 from reconciler.controllers.clusters.inventory import CLUSTER_KINDS
 from reconciler.controllers.codes import ControllerCodes
-from reconciler.controllers.components.model import BINDING
-from reconciler.controllers.components.model import GROUP as COMPONENTS
-from reconciler.controllers.components.readers import read_binding
+from reconciler.controllers.components.model import read_binding
+from reconciler.controllers.components.names import BINDING
+from reconciler.controllers.components.names import GROUP as COMPONENTS
 from reconciler.controllers.file_names import format_full_file_name
 from reconciler.controllers.override_policies.model import CLUSTER_OVERRIDE_POLICY_KIND, KUBEADMIRAL_GROUP
 from reconciler.controllers.placement.model import CLUSTER_PROPAGATION_POLICY_KIND

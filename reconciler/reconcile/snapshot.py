@@ -12,7 +12,7 @@ from functools import partial
 
 from reconciler.catalog.catalog import Catalog, ConfigObject, ConflictResolution, is_config_path
 from reconciler.catalog.definition_conflicts import DefinitionConflict, find_duplicates
-from reconciler.controllers.components.model import GROUP as COMPONENTS
+from reconciler.controllers.components.names import GROUP as COMPONENTS
 from reconciler.controllers.results import ControllerResult, format_object_id
 from reconciler.git.errors import GitError
 from reconciler.krm.findings import Finding, SourceLocation

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from reconciler.controllers.components.patching.operations import PATCH_OPS
-from reconciler.controllers.components.patching.targets import TARGET_FIELDS
-from reconciler.controllers.components.schema import read_component_schema
+from reconciler.api.openchoreo import PATCH_OPS, PatchTargetFields
 from reconciler.controllers.components.templates import PATCH_VARIABLES
 from reconciler.krm.yaml import parse_yaml
 from reconciler.reconcile.codes import ALL_CODES
 from reconciler.settings import RuleSettings
 from tests.cases.case_world import Case, CaseWorld
+from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "components.md"
 TEXT = PAGE.read_text()
@@ -64,7 +63,10 @@ def test_the_example_makes_what_the_page_says(tmp_path: Path) -> None:
         pytest.param("operation", {*PATCH_OPS}, id="operations"),
         pytest.param(
             "field",
-            {"selector.matchLabels" if target_field == "selector" else target_field for target_field in TARGET_FIELDS},
+            {
+                "selector.matchLabels" if target_field == "selector" else target_field
+                for target_field in PatchTargetFields.field_names
+            },
             id="targets",
         ),
     ],

@@ -15,8 +15,8 @@ from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.catalog.manifests import is_namespaced
 from reconciler.cel import ExpressionLimits
-from reconciler.controllers.components.definition_readers import read_addon, read_component_definition
-from reconciler.controllers.components.readers import (
+from reconciler.controllers.components.definitions import read_addon, read_component_definition
+from reconciler.controllers.components.model import (
     read_binding,
     read_build,
     read_component,

@@ -9,20 +9,17 @@ from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.clusters.inventory import ClusterInventory
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.components.codes import ComponentCodes
-from reconciler.controllers.components.definitions import build_unreported_duplicate_findings, group_by_name
+from reconciler.controllers.components.definition_index import build_unreported_duplicate_findings, group_by_name
 from reconciler.controllers.components.inputs import ComponentCache
 from reconciler.controllers.components.model import (
-    BINDING,
-    COMPONENT,
-    ENVIRONMENT,
-    GROUP,
-    KINDS,
-    RECONCILER_GROUP,
     Component,
-    ComponentEnvironment,
     EnvBinding,
+    Environment,
+    read_binding,
+    read_component,
+    read_environment,
 )
-from reconciler.controllers.components.readers import read_binding, read_component, read_environment
+from reconciler.controllers.components.names import BINDING, COMPONENT, ENVIRONMENT, GROUP, KINDS, RECONCILER_GROUP
 from reconciler.krm.field_text import format_list, suggest_name
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.lazy_dataclasses import dataclass, field
@@ -128,7 +125,7 @@ class Environments:
         findings: Findings about all environments.
     """
 
-    by_name: Mapping[str, ComponentEnvironment] = field(default_factory=dict)
+    by_name: Mapping[str, Environment] = field(default_factory=dict)
     clusters_by_name: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unusable_reasons: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
@@ -142,7 +139,7 @@ class Environments:
 
 def read_environments(catalog: Catalog, inventory: ClusterInventory, cache: ComponentCache) -> Environments:
     """Read the environments of a config, and select their clusters from the inventory."""
-    by_name: dict[str, ComponentEnvironment] = {}
+    by_name: dict[str, Environment] = {}
     unusable: dict[str, str] = {}
     findings: list[Finding] = []
     for name, objects in group_by_name(catalog, RECONCILER_GROUP, ENVIRONMENT).items():
@@ -161,17 +158,17 @@ def read_environments(catalog: Catalog, inventory: ClusterInventory, cache: Comp
     return Environments(by_name, clusters, unusable, tuple(findings))
 
 
-def _select_clusters(environment: ComponentEnvironment, inventory: ClusterInventory) -> tuple[str, ...]:
+def _select_clusters(environment: Environment, inventory: ClusterInventory) -> tuple[str, ...]:
     """Return the sorted names of the clusters that an environment lists or selects by labels."""
-    names = {name for name in environment.clusters if name in inventory.clusters}
+    names = {name for name in environment.spec.clusters if name in inventory.clusters}
     selector = environment.selector
     if selector is not None:
         names |= {cluster.name for cluster in inventory.clusters.values() if selector.matches(cluster.labels)}
     return tuple(sorted(names))
 
 
-def _check_cluster_names(environment: ComponentEnvironment, inventory: ClusterInventory) -> Iterator[Finding]:
-    for index, name in enumerate(environment.clusters):
+def _check_cluster_names(environment: Environment, inventory: ClusterInventory) -> Iterator[Finding]:
+    for index, name in enumerate(environment.spec.clusters):
         if name not in inventory.clusters and name not in inventory.uncertain_names:
             message = f"spec.clusters[{index}]: no cluster has the name {name}"
             yield ControllerCodes.UNKNOWN_CLUSTER.finding(
@@ -188,7 +185,7 @@ class ResolvedBinding:
 
     binding: EnvBinding
     component: Component
-    environment: ComponentEnvironment
+    environment: Environment
     clusters: tuple[str, ...]
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from reconciler.api.openchoreo import AllowedAddon
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.components.addon_order import (
@@ -17,20 +18,21 @@ from reconciler.controllers.components.addon_order import (
 )
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.component_plan import AddonUse, ComponentPlan
-from reconciler.controllers.components.definitions import Addon, ComponentDefinition, DefinitionIndex
+from reconciler.controllers.components.definition_index import DefinitionIndex
+from reconciler.controllers.components.definitions import Addon, ComponentDefinition, compile_rules
 from reconciler.controllers.components.effective_values import ValueLayer, check_static_values
 from reconciler.controllers.components.field_findings import FieldFinding
 from reconciler.controllers.components.model import (
+    ALLOWED_ADDONS,
+    LISTED_ADDONS,
+    PLATFORM_ADDONS,
+    AddonDeclaration,
     AddonInstance,
     AddonRole,
-    AllowedAddon,
     Component,
     ComponentType,
-    ListedAddon,
-    PlatformAddon,
-    derive_addon_key,
-    to_camel_case,
 )
+from reconciler.controllers.components.names import derive_addon_key, to_camel_case
 from reconciler.controllers.components.patching.targets import can_match_target
 from reconciler.controllers.components.schema import DeveloperAddon, build_developer_schema, override_defaults
 from reconciler.controllers.components.templates import (
@@ -39,7 +41,6 @@ from reconciler.controllers.components.templates import (
     TemplateScope,
     build_scope,
     compile_condition,
-    compile_rule,
 )
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding, downgrade_to_warning, select_errors
@@ -48,8 +49,6 @@ from reconciler.lazy_dataclasses import dataclass, field, replace
 
 _PLATFORM_ROLE: AddonRole = "platform"
 _DEVELOPER_ROLE: AddonRole = "developer"
-_PLATFORM_ADDONS_PATH: DataPath = ("spec", "platformAddons")
-_ALLOWED_ADDONS_PATH: DataPath = ("spec", "developerAddons", "allowed")
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ class _TypeCompiler:
             self.limits,
         )
         platform_uses = [self._build_platform_use(addon, scope) for addon in self.component_type.platform_addons]
-        allowed_uses = [self._build_allowed_use(addon) for addon in self.component_type.developer_addons]
+        allowed_uses = [self._build_allowed_use(path, addon) for path, addon in self.component_type.allowed_addons]
         plan = ComponentPlan(
             self.manifest, definition, tuple(platform_uses), {use.key: use for use in allowed_uses}, (), (), self.kind
         )
@@ -126,6 +125,7 @@ class _TypeCompiler:
 
     def _resolve_definition(self) -> ComponentDefinition | None:
         name, definitions = self.component_type.definition, self.index.definitions
+        version = self.component_type.spec.component_definition_ref.version
         definition = definitions.by_name.get(name)
         path = ("spec", "componentDefinitionRef")
         if definition is None:
@@ -134,10 +134,10 @@ class _TypeCompiler:
                     definitions.explain_absence(name), self.manifest.location_of((*path, "name"))
                 )
             )
-        elif self.component_type.version and self.component_type.version != definition.version:
+        elif version and version != definition.version:
             message = (
                 "spec.componentDefinitionRef.version must be the version of the definition,"
-                f" {quote_value(definition.version)}, not {quote_value(self.component_type.version)}"
+                f" {quote_value(definition.version)}, not {quote_value(version)}"
             )
             self._add(
                 ComponentCodes.DEFINITION_VERSION_MISMATCH.finding(
@@ -154,29 +154,24 @@ class _TypeCompiler:
 
     def _list_addon_names(self) -> Iterator[tuple[str, DataPath]]:
         yield from ((addon.instance.addon, addon.path) for addon in self.component_type.platform_addons)
-        yield from ((addon.name, addon.path) for addon in self.component_type.developer_addons)
+        yield from ((addon.name, path) for path, addon in self.component_type.allowed_addons)
 
     def _check_permissions(self) -> None:
         platform = ((addon.instance.addon, addon.path, _PLATFORM_ROLE) for addon in self.component_type.platform_addons)
-        allowed = ((addon.name, addon.path, _DEVELOPER_ROLE) for addon in self.component_type.developer_addons)
+        allowed = ((addon.name, path, _DEVELOPER_ROLE) for path, addon in self.component_type.allowed_addons)
         for name, path, role in (*platform, *allowed):
             if finding := check_permission(self._get_addon(name), role, self.manifest, path):
                 self._add(finding)
 
     def _check_instances(self) -> None:
-        self.findings += check_instance_ids(
-            self.manifest,
-            [(addon.instance, addon.has_instance_id, addon.path) for addon in self.component_type.platform_addons],
-        )
-        for addon in self.component_type.developer_addons:
+        self.findings += check_instance_ids(self.manifest, self.component_type.platform_addons)
+        for path, addon in self.component_type.allowed_addons:
             if derive_addon_key(addon.name) is None:
                 key = quote_value(to_camel_case(addon.name))
                 message = f"the key {key} of the addon {addon.name} is not a valid field name"
-                self._add(
-                    ComponentCodes.ADDON_KEY_INVALID.finding(message, self.manifest.location_of((*addon.path, "name")))
-                )
+                self._add(ComponentCodes.ADDON_KEY_INVALID.finding(message, self.manifest.location_of((*path, "name"))))
 
-    def _build_platform_use(self, declaration: PlatformAddon, scope: TemplateScope) -> AddonUse:
+    def _build_platform_use(self, declaration: AddonDeclaration, scope: TemplateScope) -> AddonUse:
         addon, name = self._get_addon(declaration.instance.addon), declaration.instance.addon
         condition = (
             compile_condition(declaration.condition, (*declaration.path, "condition"), scope)
@@ -191,7 +186,7 @@ class _TypeCompiler:
             declaration.config, condition, declaration.has_instance_id,
         )  # fmt: skip
 
-    def _build_allowed_use(self, declaration: AllowedAddon) -> AddonUse:
+    def _build_allowed_use(self, path: DataPath, declaration: AllowedAddon) -> AddonUse:
         addon = self._get_addon(declaration.name)
         schema = override_defaults(addon.schema.full, declaration.defaults)
         return AddonUse(
@@ -200,23 +195,20 @@ class _TypeCompiler:
             to_camel_case(declaration.name),
             schema,
             self.manifest,
-            declaration.path,
+            path,
         )
 
     def _compile_rules(self, scope: TemplateScope) -> tuple[CompiledRule, ...]:
-        compiled = [
-            compile_rule(rule.name, rule.expression, rule.message, rule.path, scope)
-            for rule in self.component_type.rules
-        ]
+        compiled = compile_rules(self.component_type.spec.validation, scope)
         self.findings += (finding.to_finding(self.manifest) for rule in compiled for finding in rule.field_findings)
-        return tuple(compiled)
+        return compiled
 
     def _check_values(self, plan: ComponentPlan) -> Iterator[Finding]:
         """Yield the errors in the addon values that the component type sets."""
         for use in plan.platform_uses:
             yield from tuple(check_static_values(use.config_layer, use.schema)) or use.values.findings
-        for addon in self.component_type.developer_addons:
-            layer = ValueLayer("defaults", self.manifest, (*addon.path, "defaults"), addon.defaults)
+        for path, addon in self.component_type.allowed_addons:
+            layer = ValueLayer("defaults", self.manifest, (*path, "defaults"), addon.defaults)
             yield from check_static_values(layer, self._get_addon(addon.name).schema.full)
 
     def _check_compatibility(self, plan: ComponentPlan) -> Iterator[Finding]:
@@ -240,7 +232,7 @@ class _TypeCompiler:
         """Yield an error for each cycle in the order of addons, and for each constraint that cannot be satisfied."""
         developers = [use.instance for use in plan.allowed_uses.values()]
         platform = [use.instance for use in plan.platform_uses]
-        for instances, path in ((platform, _PLATFORM_ADDONS_PATH), (developers, _ALLOWED_ADDONS_PATH)):
+        for instances, path in ((platform, PLATFORM_ADDONS), (developers, ALLOWED_ADDONS)):
             order = order_instances(instances, plan.order_constraints, path)
             if isinstance(order, FieldFinding):
                 yield order.to_finding(self.manifest)
@@ -255,7 +247,7 @@ class _TypeCompiler:
 
     def _finish(self, plan: ComponentPlan, uses: Sequence[AddonUse]) -> CompilationResult:
         """Complete the plan: build the schema for developers, and sort the platform addons."""
-        declarations = {addon.name: addon for addon in self.component_type.developer_addons}
+        declarations = {addon.name: addon for _, addon in self.component_type.allowed_addons}
         addons = [_build_developer_addon(use, declarations[use.instance.addon]) for use in uses]
         schema, field_findings = build_developer_schema(plan.definition.schema, addons)
         self.findings += (finding.to_finding(self.manifest) for finding in field_findings)
@@ -274,8 +266,8 @@ class _TypeCompiler:
 
 
 def _build_developer_addon(use: AddonUse, declaration: AllowedAddon) -> DeveloperAddon:
-    description = declaration.description or use.addon.description
-    return DeveloperAddon(use.key, description, use.addon.schema, declaration.defaults, (*declaration.path, "name"))
+    description = declaration.description or use.addon.spec.description
+    return DeveloperAddon(use.key, description, use.addon.schema, declaration.defaults, (*use.path, "name"))
 
 
 def sort_uses(uses: Sequence[AddonUse], constraints: Mapping[str, AddonOrderConstraints]) -> tuple[AddonUse, ...]:
@@ -295,13 +287,12 @@ def check_permission(addon: Addon, role: AddonRole, manifest: ConfigObject, path
     return ComponentCodes.ADDON_NOT_ALLOWED.finding(message, manifest.location_of((*path, "name")))
 
 
-def check_instance_ids(
-    manifest: ConfigObject, declarations: Sequence[tuple[AddonInstance, bool, DataPath]]
-) -> Iterator[Finding]:
+def check_instance_ids(manifest: ConfigObject, declarations: Sequence[AddonDeclaration]) -> Iterator[Finding]:
     """Yield the findings about instance ids. If an addon has several instances, each of them must set `instanceId`."""
-    counts = Counter(instance.addon for instance, _, _ in declarations)
+    counts = Counter(declaration.instance.addon for declaration in declarations)
     checked_instances: set[AddonInstance] = set()
-    for instance, has_id, path in declarations:
+    for declaration in declarations:
+        instance, has_id, path = declaration.instance, declaration.has_instance_id, declaration.path
         if counts[instance.addon] > 1 and not has_id:
             message = f"{instance.addon} has {counts[instance.addon]} instances, so each of them must set instanceId"
             yield ComponentCodes.INSTANCE_ID_MISSING.finding(message, manifest.location_of(path))
@@ -346,7 +337,7 @@ def find_missing_requirements(uses: Sequence[AddonUse], present: set[str]) -> It
     for use in uses:
         first.setdefault(use.instance.addon, use)
     for use in first.values():
-        for reference in use.addon.requires:
+        for reference in use.addon.spec.dependencies.requires:
             if reference.addon not in present:
                 reason = f" ({reference.reason})" if reference.reason else ""
                 message = f"{use.instance.addon} requires {reference.addon}, which is not in use{reason}"
@@ -359,7 +350,7 @@ def find_addon_conflicts(uses: Sequence[AddonUse], others: Sequence[AddonUse]) -
     for first_uses, second_uses in ((uses, others), (others, uses)):
         present = {use.instance.addon for use in second_uses}
         for use in first_uses:
-            for reference in use.addon.conflicts:
+            for reference in use.addon.spec.dependencies.conflicts_with:
                 names = frozenset((use.instance.addon, reference.addon))
                 if reference.addon in present and len(names) == 2 and names not in reported:
                     reported.add(names)
@@ -368,18 +359,12 @@ def find_addon_conflicts(uses: Sequence[AddonUse], others: Sequence[AddonUse]) -
                     yield ComponentCodes.ADDON_CONFLICT.finding(message, use.declared_by.location_of(use.path))
 
 
-_LISTED_ADDONS_PATH: DataPath = ("spec", "addons")
-
-
 def compile_untyped_component(component: Component, index: DefinitionIndex) -> CompilationResult:
     """Compile a component without a type. Its spec names the component definition and the addons."""
     findings = list(_check_references(component, index))
     declarations = component.addons or ()
     if not select_errors(findings):
-        findings += check_instance_ids(
-            component.manifest,
-            [(declaration.instance, declaration.has_instance_id, declaration.path) for declaration in declarations],
-        )
+        findings += check_instance_ids(component.manifest, declarations)
     if select_errors(findings):
         return CompilationResult(None, tuple(findings))
     uses = tuple(_build_use(declaration, component, index) for declaration in declarations)
@@ -389,7 +374,7 @@ def compile_untyped_component(component: Component, index: DefinitionIndex) -> C
     if select_errors(findings):
         return CompilationResult(None, tuple(findings))
     plan = ComponentPlan(component.manifest, definition, listed_uses=uses)
-    order = order_instances([use.instance for use in uses], plan.order_constraints, _LISTED_ADDONS_PATH)
+    order = order_instances([use.instance for use in uses], plan.order_constraints, LISTED_ADDONS)
     if isinstance(order, FieldFinding):
         return CompilationResult(None, (*findings, order.to_finding(component.manifest)))
     return CompilationResult(plan, tuple(findings))
@@ -413,8 +398,8 @@ def _check_references(component: Component, index: DefinitionIndex) -> Iterator[
             )
 
 
-def _build_use(declaration: ListedAddon, component: Component, index: DefinitionIndex) -> AddonUse:
-    addon, instance = index.addons.by_name[declaration.instance.addon], replace(declaration.instance, role="developer")
+def _build_use(declaration: AddonDeclaration, component: Component, index: DefinitionIndex) -> AddonUse:
+    addon, instance = index.addons.by_name[declaration.instance.addon], declaration.instance
     return AddonUse(
         instance, addon, to_camel_case(addon.name), addon.schema.full, component.manifest, declaration.path,
         declaration.config, has_instance_id=declaration.has_instance_id,

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from reconciler.api.field_types import EXTENSION_PREFIX
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.cel import ExpressionBudget, ExpressionLimits
 from reconciler.controllers.codes import ControllerCodes
@@ -22,14 +23,7 @@ from reconciler.controllers.components.effective_values import (
     check_overrides,
     compute_effective_values,
 )
-from reconciler.controllers.components.model import (
-    AddonInstance,
-    Build,
-    Component,
-    ComponentEnvironment,
-    EnvBinding,
-    Values,
-)
+from reconciler.controllers.components.model import AddonInstance, Build, Component, EnvBinding, Environment, Values
 from reconciler.controllers.components.overrides import ENVIRONMENT_LAYER, resolve_addon_overrides
 from reconciler.controllers.components.patching.pod_templates import check_duplicate_list_keys
 from reconciler.controllers.components.resource_renderer import (
@@ -41,7 +35,6 @@ from reconciler.controllers.components.resource_renderer import (
     sort_resources,
 )
 from reconciler.controllers.components.schema import is_declared
-from reconciler.controllers.components.template_syntax import EXTENSION_PREFIX
 from reconciler.controllers.components.templates import CompiledRule
 from reconciler.krm.field_text import describe_value, format_list, format_path, quote_value
 from reconciler.krm.findings import Finding, select_errors
@@ -62,12 +55,10 @@ class InjectedValues:
         return {"env": self.env, "build": self.build, "workload": self.workload}
 
 
-def build_injected_values(
-    binding: EnvBinding, environment: ComponentEnvironment, build: Build | None
-) -> InjectedValues:
+def build_injected_values(binding: EnvBinding, environment: Environment, build: Build | None) -> InjectedValues:
     """Return the values of the template variables `env`, `build` and `workload` for a component."""
-    endpoints = {"endpoints": list(binding.endpoints)} if binding.endpoints else {}
-    env = {**environment.context, "name": binding.environment, **endpoints}
+    endpoints = {"endpoints": list(binding.spec.endpoints)} if binding.spec.endpoints else {}
+    env = {**environment.spec.context, "name": binding.environment, **endpoints}
     return InjectedValues(env, build.context, build.workload) if build else InjectedValues(env)
 
 
@@ -178,9 +169,9 @@ class _ComponentRender:
         own_values = {key: value for key, value in self.component.values.items() if not self._is_not_own_value(key)}
         layers = [ValueLayer("component", manifest, path, own_values)]
         definition = self.plan.definition.schema
-        if self.binding and self.binding.overrides.component:
+        if self.binding and self.binding.spec.overrides:
             layer = ValueLayer(
-                ENVIRONMENT_LAYER, self.binding.manifest, ("spec", "overrides"), self.binding.overrides.component
+                ENVIRONMENT_LAYER, self.binding.manifest, ("spec", "overrides"), self.binding.spec.overrides
             )
             self.findings += check_overrides(layer, definition)
             layers.append(layer)

@@ -7,21 +7,22 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from reconciler.api.openchoreo import API_VERSION
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.compilation import CompilationResult, compile_component_type
 from reconciler.controllers.components.component_plan import AddonUse, ComponentPlan
-from reconciler.controllers.components.definition_readers import read_addon, read_component_definition
-from reconciler.controllers.components.definitions import (
+from reconciler.controllers.components.definition_index import (
     DefinitionIndex,
     build_definition_index,
     build_duplicate_findings,
     group_by_name,
 )
+from reconciler.controllers.components.definitions import read_addon, read_component_definition
 from reconciler.controllers.components.flatten.definition import flatten_component_type
 from reconciler.controllers.components.inputs import ComponentCache, ComponentControllerInputs
-from reconciler.controllers.components.model import API_VERSION, GROUP, KINDS, TYPE, ComponentType, derive_kind
-from reconciler.controllers.components.readers import read_component_type
+from reconciler.controllers.components.model import ComponentType, read_component_type
+from reconciler.controllers.components.names import GROUP, KINDS, TYPE, derive_kind
 from reconciler.controllers.components.schema import build_crd, build_json_schema
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.json_text import compute_digest

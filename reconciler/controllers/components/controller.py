@@ -36,12 +36,12 @@ from reconciler.controllers.components.component_types import (
     compile_component_types,
     index_by_kind,
 )
-from reconciler.controllers.components.definition_readers import read_addon, read_component_definition
-from reconciler.controllers.components.definitions import DefinitionIndex, build_definition_index
+from reconciler.controllers.components.definition_index import DefinitionIndex, build_definition_index
+from reconciler.controllers.components.definitions import read_addon, read_component_definition
 from reconciler.controllers.components.inputs import ComponentCache, ComponentControllerInputs, ComponentRecords
-from reconciler.controllers.components.model import BUILD, KINDS, RECONCILER_GROUP, Build, Component
+from reconciler.controllers.components.model import Build, Component, read_build
+from reconciler.controllers.components.names import BUILD, KINDS, RECONCILER_GROUP
 from reconciler.controllers.components.package_builder import ComponentPackages, PackageBuilder, compute_manifest_digest
-from reconciler.controllers.components.readers import read_build
 from reconciler.controllers.components.status import (
     build_binding_status,
     build_component_status,

@@ -1,32 +1,49 @@
-"""Component definitions and addons with compiled templates, and their lookup by name."""
+"""Component definitions and addons with compiled templates, and their reading."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
-from reconciler.catalog.catalog import Catalog, ConfigObject
-from reconciler.catalog.codes import CatalogCodes
+from reconciler.api import openchoreo
+from reconciler.api.base import read_field
+from reconciler.catalog.catalog import ConfigObject
+from reconciler.cel import ExpressionLimits
 from reconciler.controllers.components.addon_order import AddonOrderConstraints
-from reconciler.controllers.components.field_findings import FieldFinding
-from reconciler.controllers.components.model import ADDON, DEFINITION, GROUP, AddonRole
-from reconciler.controllers.components.patching.operations import OperationTemplate
-from reconciler.controllers.components.patching.targets import PatchTarget
-from reconciler.controllers.components.schema import ComponentSchema
-from reconciler.controllers.components.templates import CompiledRule, CompiledTemplate, TemplateCondition, TemplateLoop
-from reconciler.krm.field_text import format_list
-from reconciler.krm.findings import Finding
+from reconciler.controllers.components.codes import ComponentCodes
+from reconciler.controllers.components.field_findings import MAX_FINDINGS_PER_OBJECT, FieldFinding
+from reconciler.controllers.components.model import AddonRole, read_object
+from reconciler.controllers.components.patching.operations import OperationTemplate, build_operation_template
+from reconciler.controllers.components.patching.targets import PatchTarget, build_target_template
+from reconciler.controllers.components.schema import ComponentSchema, build_component_schema
+from reconciler.controllers.components.templates import (
+    ADDON_VARIABLES,
+    COMPONENT_VARIABLES,
+    PATCH_VARIABLES,
+    CompiledRule,
+    CompiledTemplate,
+    TemplateCondition,
+    TemplateLoop,
+    TemplateScope,
+    build_scope,
+    compile_condition,
+    compile_loop,
+    compile_rule,
+    compile_template,
+)
+from reconciler.krm.findings import Finding, Severity, select_errors
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.yaml import DataPath
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.lazy_dataclasses import dataclass, field
 
 ROLES_BY_LABEL: Final[Mapping[str, frozenset[AddonRole]]] = {
     "platform-engineer": frozenset({"platform"}),
     "developer": frozenset({"developer"}),
     "both": frozenset({"platform", "developer"}),
 }
-"""Roles that can use an addon, by the value of its label `allowedFor`. The first value is the default."""
+"""Roles that can use an addon, by the value of its label `allowedFor`."""
+_ENABLED = "enabled"
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,23 +111,18 @@ class AddonPatch:
         return frozenset().union(self.condition.variables, self.loop.variables, self.target.variables, *variables)
 
 
-@dataclass(frozen=True)
-class AddonReference:
-    """Entry of an addon that names another addon, e.g. in `requires`. `reason` is the field `reason` of the entry."""
-
-    addon: str
-    path: DataPath
-    reason: str = ""
-
-
 @dataclass(frozen=True, eq=False)
 class ComponentDefinition:
     """Component definition without errors, with compiled templates."""
 
     manifest: ConfigObject
-    version: str
     schema: ComponentSchema
     resources: tuple[ObjectTemplate, ...]
+
+    @property
+    def version(self) -> str:
+        """Value of the label `version`."""
+        return _get_version(self.manifest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,18 +130,12 @@ class Addon:
     """Addon without errors, with compiled templates."""
 
     manifest: ConfigObject
-    version: str
-    description: str
-    allowed_roles: frozenset[AddonRole]
+    spec: openchoreo.AddonSpec
     schema: ComponentSchema
     condition: TemplateCondition
     targets: tuple[PatchTarget, ...]
     creates: tuple[ObjectTemplate, ...]
     patches: tuple[AddonPatch, ...]
-    requires: tuple[AddonReference, ...]
-    conflicts: tuple[AddonReference, ...]
-    after: tuple[AddonReference, ...]
-    before: tuple[AddonReference, ...]
     rules: tuple[CompiledRule, ...]
 
     @property
@@ -137,11 +143,22 @@ class Addon:
         """Name of the addon, which is unique across namespaces."""
         return self.manifest.key.name
 
+    @property
+    def version(self) -> str:
+        """Value of the label `version`."""
+        return _get_version(self.manifest)
+
+    @property
+    def allowed_roles(self) -> frozenset[AddonRole]:
+        """Roles that can use the addon."""
+        return ROLES_BY_LABEL[self.manifest.labels.get("allowedFor", openchoreo.ADDON_USERS[0])]
+
     @cached_property
     def order_constraints(self) -> AddonOrderConstraints:
         """Names of the addons that must run before or after the addon."""
-        relations = (self.requires, self.after, self.before)
-        return AddonOrderConstraints(*(tuple(reference.addon for reference in references) for references in relations))
+        relations = self.spec.dependencies
+        required = tuple(relation.addon for relation in relations.requires)
+        return AddonOrderConstraints(required, relations.load_order.after, relations.load_order.before)
 
     @property
     def digest(self) -> str:
@@ -155,99 +172,193 @@ class Addon:
         return self.condition.variables.union(*(part.variables for part in parts))
 
 
-_Definition = TypeVar("_Definition")
+def _get_version(manifest: ConfigObject) -> str:
+    """Return the label `version` as text, even if YAML parsed the value as a number."""
+    labels: Any = manifest.data["metadata"].get("labels")
+    value = labels.get("version") if isinstance(labels, Mapping) else None
+    return "" if value is None or isinstance(value, Mapping | list) else str(value)
 
 
-@dataclass(frozen=True)
-class NameIndex(Generic[_Definition]):
-    """Usable objects of one kind, by name.
-
-    `unusable_reasons` contains the names of objects that are invalid or declared more than once, each with the reason.
-    """
-
-    kind: str
-    by_name: Mapping[str, _Definition]
-    unusable_reasons: Mapping[str, str]
-
-    def explain_absence(self, name: str) -> str:
-        """Return the reason why `by_name` contains no object with this name."""
-        if name in self.unusable_reasons:
-            return f"{self.kind} {name} {self.unusable_reasons[name]}"
-        names = format_list(sorted({*self.by_name, *self.unusable_reasons})) or "none"
-        return f"no {self.kind} has the name {name}; existing: {names}"
+def read_component_definition(
+    manifest: ConfigObject, limits: ExpressionLimits
+) -> tuple[ComponentDefinition | None, tuple[Finding, ...]]:
+    """Read and compile a component definition. Return None and the findings if the definition has errors."""
+    model, errors = read_object(openchoreo.ComponentDefinition, manifest, ComponentCodes.COMPONENT_DEFINITION_INVALID)
+    compiler = _Compiler(manifest, openchoreo.ComponentDefinitionSpec, model.spec if model else None, limits)
+    schema = compiler.compile_schema()
+    if schema is None:
+        return None, errors
+    scope = compiler.build_scope(COMPONENT_VARIABLES, schema)
+    resources = tuple(
+        compiler.add(_compile_object(entry, path, scope)) for path, entry in compiler.iterate_entries("resources")
+    )
+    definition = ComponentDefinition(manifest, schema, resources) if model else None
+    return compiler.finish(definition, errors)
 
 
-@dataclass(frozen=True)
-class DefinitionIndex:
-    """All component definitions and addons of a config."""
+def read_addon(manifest: ConfigObject, limits: ExpressionLimits) -> tuple[Addon | None, tuple[Finding, ...]]:
+    """Read and compile an addon. Return None and the findings if the addon has errors."""
+    model, errors = read_object(openchoreo.Addon, manifest, ComponentCodes.ADDON_INVALID)
+    spec = model.spec if model else None
+    compiler = _Compiler(manifest, openchoreo.AddonSpec, spec, limits)
+    schema = compiler.compile_schema()
+    if schema is None:
+        return None, errors
+    scope = compiler.build_scope(ADDON_VARIABLES, schema)
+    condition = compiler.add(compile_condition(_get_condition(manifest, schema), ("spec", "condition"), scope))
+    creates = tuple(
+        compiler.add(_compile_object(entry, path, scope)) for path, entry in compiler.iterate_entries("creates")
+    )
+    operation_scope = compiler.build_scope(PATCH_VARIABLES, schema)
+    patches = tuple(
+        compiler.add(_compile_patch(entry, path, scope, operation_scope, compiler.field_findings))
+        for path, entry in compiler.iterate_entries("patches")
+    )
+    validation = compiler.read_value("validation")
+    rules = tuple(map(compiler.add, compile_rules(validation, scope))) if validation else ()
+    if spec is None:
+        return compiler.finish(None, errors)
+    targets = tuple(map(build_target_template, spec.targets))
+    addon, findings = compiler.finish(
+        Addon(manifest, spec, schema, condition, targets, creates, patches, rules), errors
+    )
+    if addon and not creates and not patches:
+        message = f"{manifest.key} neither creates nor patches a resource"
+        findings = (*findings, ComponentCodes.ADDON_EMPTY.finding(message, manifest.location))
+    return addon, findings
 
-    definitions: NameIndex[ComponentDefinition]
-    addons: NameIndex[Addon]
-    findings: tuple[Finding, ...] = ()
 
-
-def build_definition_index(
-    catalog: Catalog,
-    read_definition: Callable[[ConfigObject], tuple[ComponentDefinition | None, tuple[Finding, ...]]],
-    read_addon: Callable[[ConfigObject], tuple[Addon | None, tuple[Finding, ...]]],
-) -> DefinitionIndex:
-    """Read all component definitions with `read_definition`, and all addons with `read_addon`."""
-    findings: list[Finding] = []
-    return DefinitionIndex(
-        _build_name_index(catalog, DEFINITION, read_definition, findings),
-        _build_name_index(catalog, ADDON, read_addon, findings),
-        tuple(findings),
+def compile_rules(validation: openchoreo.ValidationRules, scope: TemplateScope) -> tuple[CompiledRule, ...]:
+    """Compile the validation rules of an addon or a component type."""
+    return tuple(
+        compile_rule(rule.name, rule.expression, rule.message, ("spec", "validation", "rules", index), scope)
+        for index, rule in enumerate(validation.rules)
     )
 
 
-def _build_name_index(
-    catalog: Catalog,
-    kind: str,
-    read_object: Callable[[ConfigObject], tuple[_Definition | None, tuple[Finding, ...]]],
-    findings: list[Finding],
-) -> NameIndex[_Definition]:
-    unusable: dict[str, str] = {}
-    by_name: dict[str, _Definition] = {}
-    for name, objects in group_by_name(catalog, GROUP, kind).items():
-        if len(objects) > 1:
-            unusable[name] = "is declared more than once"
-            findings += build_unreported_duplicate_findings(objects)
-            continue
-        definition, definition_findings = read_object(objects[0])
-        findings += definition_findings
-        if definition is None:
-            unusable[name] = "is invalid"
+class _HasFieldFindings(Protocol):
+    @property
+    def field_findings(self) -> Iterable[FieldFinding]: ...
+
+
+_Part = TypeVar("_Part", bound=_HasFieldFindings)
+_Result = TypeVar("_Result")
+
+
+@dataclass
+class _Compiler:
+    """Compiles the templates of one object and collects the errors.
+
+    If the object is invalid, `spec` is None. The valid entries of its lists are compiled nevertheless, so that one pass
+    reports the errors in their templates too.
+    """
+
+    manifest: ConfigObject
+    spec_model: type[openchoreo.ComponentDefinitionSpec | openchoreo.AddonSpec]
+    spec: openchoreo.ComponentDefinitionSpec | openchoreo.AddonSpec | None
+    limits: ExpressionLimits
+    field_findings: list[FieldFinding] = field(default_factory=list)
+
+    def read_value(self, name: str) -> Any:
+        """Return the value of a field of the spec. Return None if the value is invalid."""
+        if self.spec:
+            return getattr(self.spec, name)
+        data = self.manifest.data.get("spec")
+        return read_field(self.spec_model, name, data) if isinstance(data, Mapping) else None
+
+    def iterate_entries(self, name: str) -> Iterator[tuple[DataPath, Any]]:
+        """Yield the path and the entry for each valid item of a list in the spec."""
+        if self.spec:
+            entries: Iterable[Any] = getattr(self.spec, name)
         else:
-            by_name[name] = definition
-    return NameIndex(kind, by_name, unusable)
+            data: Any = self.manifest.data.get("spec")
+            items = data.get(name) if isinstance(data, Mapping) else None
+            lists = (
+                read_field(self.spec_model, name, {name: [item]}) for item in (items if isinstance(items, list) else ())
+            )
+            entries = (entry_list[0] if entry_list else None for entry_list in lists)
+        for index, entry in enumerate(entries):
+            if entry is not None:
+                yield ("spec", name, index), entry
+
+    def compile_schema(self) -> ComponentSchema | None:
+        """Return the schema of the parameters. Return None if its sections are invalid."""
+        sections = self.read_value("schema_")
+        return self.add(build_component_schema(sections, ("spec", "schema"))) if sections else None
+
+    def build_scope(self, variables: tuple[str, ...], schema: ComponentSchema) -> TemplateScope:
+        """Return the variables of templates, with the types that the schema declares."""
+        return build_scope(variables, schema.full, schema.parameters, schema.env_overrides, self.limits)
+
+    def add(self, part: _Part) -> _Part:
+        """Collect the errors of a compiled part, and return the part."""
+        self.field_findings += part.field_findings
+        return part
+
+    def finish(
+        self, result: _Result | None, findings: tuple[Finding, ...]
+    ) -> tuple[_Result | None, tuple[Finding, ...]]:
+        """Return the result and all findings. If there are errors, the result is None."""
+        findings = (*findings, *(finding.to_finding(self.manifest) for finding in self.field_findings))
+        errors = select_errors(findings)
+        others = [finding for finding in findings if finding.severity is not Severity.ERROR]
+        limited = (*errors[:MAX_FINDINGS_PER_OBJECT], *others[:MAX_FINDINGS_PER_OBJECT])
+        return (None if errors else result), limited
 
 
-def group_by_name(catalog: Catalog, group: str, kind: str) -> Mapping[str, list[ConfigObject]]:
-    """Return all objects of a kind by name. Objects in different namespaces can have the same name."""
-    objects_by_name: dict[str, list[ConfigObject]] = {}
-    for manifest in catalog.objects_of_kind(group, kind):
-        objects_by_name.setdefault(manifest.key.name, []).append(manifest)
-    for key, copies in catalog.copies.items():
-        if (key.group, key.kind) == (group, kind):
-            objects_by_name.setdefault(key.name, []).extend(copies)
-    return {name: objects_by_name[name] for name in sorted(objects_by_name)}
+def _get_condition(manifest: ConfigObject, schema: ComponentSchema) -> Any:
+    """Return the condition of an addon.
 
-
-def build_duplicate_findings(objects: Sequence[ConfigObject]) -> list[Finding]:
-    """Return one error for each object in `objects`. All these objects must have the same name."""
-    locations = format_list(
-        [f"{manifest.key} at {manifest.file}:{manifest.document.line}" for manifest in objects], " and "
-    )
-    key = objects[0].key
-    message = (
-        f"{key.kind} {key.name} must be declared once across all namespaces, not {len(objects)} times: {locations}"
-    )
-    return [CatalogCodes.DUPLICATE_OBJECT.finding(message, manifest.location) for manifest in objects]
-
-
-def build_unreported_duplicate_findings(objects: Sequence[ConfigObject]) -> list[Finding]:
-    """Return one error for each of several objects that have the same name in different namespaces.
-
-    Return no error for objects in one namespace, because the catalog reports them.
+    If `spec.condition` is not set, a boolean field `enabled` in the schema of the addon is its condition.
     """
-    return build_duplicate_findings(objects) if len({manifest.key for manifest in objects}) > 1 else []
+    condition = manifest.data["spec"].get("condition")
+    enabled = schema.full.get("properties", {}).get(_ENABLED, {})
+    return f"${{spec.{_ENABLED}}}" if condition is None and enabled.get("type") == "boolean" else condition
+
+
+def _compile_object(entry: Any, path: DataPath, scope: TemplateScope) -> ObjectTemplate:
+    """Compile an entry of `resources` or `creates`: an entry with a template, or the object itself."""
+    if isinstance(entry, openchoreo.ObjectEntry):
+        name, condition, for_each, variable = entry.id, entry.include_when, entry.for_each, entry.var
+        data, template_path = entry.object_data, (*path, entry.object_field)
+    else:
+        name, condition, for_each, variable, data, template_path = "", None, None, None, entry, path
+    include = compile_condition(condition, (*path, "includeWhen"), scope)
+    loop = compile_loop(for_each, variable, path, scope)
+    return ObjectTemplate(name, include, loop, compile_template(data, template_path, loop.scope), data, path)
+
+
+def _compile_patch(
+    entry: openchoreo.PatchEntry,
+    path: DataPath,
+    scope: TemplateScope,
+    operation_scope: TemplateScope,
+    field_findings: list[FieldFinding],
+) -> AddonPatch:
+    """Compile an entry of `patches`. Add the errors in the paths of its operations to `field_findings`."""
+    loop = compile_loop(entry.for_each, entry.var, path, scope)
+    loop_scope = compile_loop(entry.for_each, entry.var, path, operation_scope).scope
+    is_alias = entry.include_when is not None
+    condition = compile_condition(
+        entry.include_when if is_alias else entry.condition, (*path, "includeWhen" if is_alias else "condition"), scope
+    )
+    operations = []
+    for operation_path, fields in entry.iterate_operations():
+        operation = build_operation_template(fields, (*path, *operation_path))
+        if isinstance(operation, FieldFinding):
+            field_findings.append(operation)
+        else:
+            operations.append(_compile_operation(operation, loop_scope))
+    target = compile_template(entry.target, (*path, "target"), loop.scope)
+    return AddonPatch(condition, loop, target, tuple(operations), entry.on_missing == "skip", path)
+
+
+def _compile_operation(operation: OperationTemplate, scope: TemplateScope) -> CompiledOperation:
+    path = operation.path if isinstance(operation.path, str) else None
+    return CompiledOperation(
+        operation,
+        None if path is None else compile_template(path, (*operation.field_path, "path"), scope),
+        None
+        if operation.op == "remove"
+        else compile_template(operation.value, (*operation.field_path, "value"), scope),
+    )

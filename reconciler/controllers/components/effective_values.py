@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 
+from reconciler.api.openchoreo import EXPRESSION_START
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import MAX_FINDINGS_PER_OBJECT, FieldFinding, build_field_finding
@@ -22,7 +23,6 @@ from reconciler.controllers.components.schema import (
     overlay_values,
     validate_value,
 )
-from reconciler.controllers.components.template_syntax import EXPRESSION_START
 from reconciler.controllers.nested_values import get_value
 from reconciler.krm.field_text import format_path
 from reconciler.krm.findings import Finding

@@ -12,7 +12,7 @@ from reconciler.catalog.catalog import ConfigObject
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.components.compilation import CompilationResult
 from reconciler.controllers.components.component_renderer import RenderedComponent
-from reconciler.controllers.components.definitions import DefinitionIndex
+from reconciler.controllers.components.definition_index import DefinitionIndex
 from reconciler.controllers.components.model import Component, ComponentType
 from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.keyed_cache import KeyedCache
@@ -108,7 +108,7 @@ class ComponentCache:
         """Return the compiled component type. Compile it again if its definition or one of its addons has changed."""
         names = [
             *(addon.instance.addon for addon in component_type.platform_addons),
-            *(addon.name for addon in component_type.developer_addons),
+            *(addon.name for _, addon in component_type.allowed_addons),
         ]
         return self._compiled.get_or_create(
             (component_type, *_list_used_definitions(component_type.definition, names, index)), compute

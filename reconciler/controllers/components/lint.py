@@ -11,7 +11,7 @@ from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.components.bindings import Components
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.controller import ComponentSnapshot, read_component_snapshot
-from reconciler.controllers.components.definitions import NameIndex
+from reconciler.controllers.components.definition_index import NameIndex
 from reconciler.controllers.components.inputs import ComponentCache, ComponentControllerInputs
 from reconciler.controllers.validation import explain_no_match, list_requirements
 from reconciler.krm.field_text import format_list, suggest_name
@@ -57,7 +57,7 @@ def _lint_definitions(snapshot: ComponentSnapshot) -> Iterator[Finding]:
     )
     listed_addons = {addon.instance.addon for component in untyped_components for addon in component.addons or ()}
     addons = {addon.instance.addon for model in types for addon in model.platform_addons} | listed_addons
-    addons |= {addon.name for model in types for addon in model.developer_addons}
+    addons |= {addon.name for model in types for _, addon in model.allowed_addons}
     yield from _find_unused(
         snapshot.definition_index.addons, addons, "no ComponentType or Component names it", snapshot
     )

@@ -1,46 +1,44 @@
-"""Models of component types, components, EnvBindings, Environments and Builds.
+"""Component types, components, EnvBindings, Environments and Builds of a config, and their reading.
 
-This module also derives kinds, CRD names and addon keys from the names of objects. Component definitions and addons
-contain templates. Their models are in the module `definitions`.
+Component definitions and addons contain templates. The module `definitions` reads them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any, Literal, TypeVar
 
-import re2
-
+from reconciler.api import openchoreo
+from reconciler.api import reconciler as reconciler_api
+from reconciler.api.manifest import CheckedManifest, read_manifest
 from reconciler.catalog.catalog import ConfigObject
+from reconciler.controllers.codes import ControllerCodes
+from reconciler.controllers.components.codes import ComponentCodes
+from reconciler.controllers.components.field_findings import MAX_FINDINGS_PER_OBJECT
+from reconciler.controllers.components.names import COMPONENT
+from reconciler.controllers.validation import create_field_findings
+from reconciler.krm.findings import Finding, FindingCode
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.selectors import LabelSelector
 from reconciler.krm.yaml import DataPath
-from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.lazy_dataclasses import dataclass
 
-GROUP: Final = "platform"
-API_VERSION: Final = "platform/v1alpha1"
-DEFINITION, ADDON, TYPE = "ComponentDefinition", "Addon", "ComponentType"
-COMPONENT, BINDING, RESULT = "Component", "EnvBinding", "RenderResult"
-KINDS: Final = (DEFINITION, ADDON, TYPE, COMPONENT, BINDING, RESULT)
-"""Kinds of this API group that the reconciler defines. No component type may generate one of these kinds."""
-
-RECONCILER_GROUP: Final = "reconciler.dev"
-RECONCILER_API_VERSION: Final = "reconciler.dev/v1alpha1"
-ENVIRONMENT, BUILD = "Environment", "Build"
-
-DEFAULT_INSTANCE: Final = "default"
 AddonRole = Literal["platform", "developer"]
 Values = Mapping[str, Any]
+CODES_BY_NAME = {**ControllerCodes.by_name, **ComponentCodes.by_name}
+"""Finding codes that the models can name."""
+
+_Manifest = TypeVar("_Manifest", bound=CheckedManifest)
 
 
-@dataclass(frozen=True, eq=False)
-class ValidationRule:
-    """Validation rule of a component type or addon. `expression` is a CEL expression that must be true."""
-
-    name: str
-    expression: str
-    message: str
-    path: DataPath
+def read_object(
+    model: type[_Manifest], manifest: ConfigObject, code: FindingCode
+) -> tuple[_Manifest | None, tuple[Finding, ...]]:
+    """Return a valid object. Return None and all errors if the object is invalid."""
+    result = read_manifest(model, manifest.data)
+    errors = result.errors[:MAX_FINDINGS_PER_OBJECT]
+    return result.model, create_field_findings(manifest, errors, code, CODES_BY_NAME) if errors else ()
 
 
 @dataclass(frozen=True, order=True)
@@ -52,7 +50,7 @@ class AddonInstance:
     """
 
     addon: str
-    id: str = DEFAULT_INSTANCE
+    id: str = openchoreo.DEFAULT_INSTANCE
     role: AddonRole = "platform"
 
     def __str__(self) -> str:
@@ -60,8 +58,8 @@ class AddonInstance:
 
 
 @dataclass(frozen=True, eq=False)
-class PlatformAddon:
-    """Addon that a component type adds to all its components. `config` contains the values that the type sets."""
+class AddonDeclaration:
+    """Addon that a component type adds to its components, or that a component without a type lists."""
 
     instance: AddonInstance
     config: Values
@@ -70,40 +68,60 @@ class PlatformAddon:
     condition: Any = None
 
 
-@dataclass(frozen=True, eq=False)
-class AllowedAddon:
-    """Developer addon that the components of a type can use."""
+def _list_declarations(
+    addons: Iterable[openchoreo.AddonUse], path: DataPath, role: AddonRole
+) -> tuple[AddonDeclaration, ...]:
+    return tuple(
+        AddonDeclaration(
+            AddonInstance(addon.name, addon.instance_id or openchoreo.DEFAULT_INSTANCE, role),
+            addon.config,
+            (*path, index),
+            addon.instance_id is not None,
+            addon.condition if isinstance(addon, openchoreo.PlatformAddon) else None,
+        )
+        for index, addon in enumerate(addons)
+    )
 
-    name: str
-    defaults: Values
-    path: DataPath
-    description: str = ""
+
+PLATFORM_ADDONS: DataPath = ("spec", "platformAddons")
+ALLOWED_ADDONS: DataPath = ("spec", "developerAddons", "allowed")
+LISTED_ADDONS: DataPath = ("spec", "addons")
 
 
 @dataclass(frozen=True, eq=False)
 class ComponentType:
-    """Component type before its compilation.
-
-    `flattened_name` is the name of the flattened definition to generate. It is "" if no such definition is requested.
-    """
+    """Component type before its compilation."""
 
     manifest: ConfigObject
-    definition: str
-    version: str = ""
-    platform_addons: tuple[PlatformAddon, ...] = ()
-    developer_addons: tuple[AllowedAddon, ...] = ()
-    rules: tuple[ValidationRule, ...] = ()
-    flattened_name: str = ""
+    spec: openchoreo.ComponentTypeSpec
+
+    @property
+    def definition(self) -> str:
+        """Name of the component definition."""
+        return self.spec.component_definition_ref.name
+
+    @cached_property
+    def platform_addons(self) -> tuple[AddonDeclaration, ...]:
+        """Addons that the component type adds to all its components."""
+        return _list_declarations(self.spec.platform_addons, PLATFORM_ADDONS, "platform")
+
+    @property
+    def allowed_addons(self) -> tuple[tuple[DataPath, openchoreo.AllowedAddon], ...]:
+        """Developer addons that the components of the type can use, with their paths."""
+        return tuple(
+            ((*ALLOWED_ADDONS, index), addon) for index, addon in enumerate(self.spec.developer_addons.allowed)
+        )
+
+    @property
+    def flattened_name(self) -> str:
+        """Name of the flattened definition to generate. "" if no such definition is requested."""
+        return self.manifest.annotations.get(openchoreo.FLATTEN_ANNOTATION, "")
 
 
-@dataclass(frozen=True, eq=False)
-class ListedAddon:
-    """Addon that a component without a type lists in its `spec.addons`."""
-
-    instance: AddonInstance
-    config: Values
-    path: DataPath
-    has_instance_id: bool
+def read_component_type(manifest: ConfigObject) -> tuple[ComponentType | None, tuple[Finding, ...]]:
+    """Read a component type. Return None and the findings if the component type has errors."""
+    model, findings = read_object(openchoreo.ComponentType, manifest, ComponentCodes.COMPONENT_TYPE_INVALID)
+    return ComponentType(manifest, model.spec) if model else None, findings
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +136,7 @@ class Component:
     manifest: ConfigObject
     values: Values
     definition: str = ""
-    addons: tuple[ListedAddon, ...] | None = None
+    addons: tuple[AddonDeclaration, ...] | None = None
 
     @property
     def key(self) -> ObjectKey:
@@ -131,105 +149,90 @@ class Component:
         return self.addons is None
 
 
-@dataclass(frozen=True, eq=False)
-class EnvironmentOverrides:
-    """Values that an EnvBinding overrides, separate for the component, its platform addons and its developer addons."""
+def read_component(manifest: ConfigObject) -> tuple[Component | None, tuple[Finding, ...]]:
+    """Read a component. Return None and the findings if the component has errors.
 
-    component: Values = field(default_factory=dict)
-    platform: Values = field(default_factory=dict)
-    developer: Values = field(default_factory=dict)
+    For a generated kind, the fields of the spec are not checked here, because they depend on the component type.
+    """
+    if manifest.key.kind != COMPONENT:
+        typed, findings = read_object(openchoreo.TypedComponent, manifest, ComponentCodes.COMPONENT_INVALID)
+        return Component(manifest, typed.spec) if typed else None, findings
+    model, findings = read_object(openchoreo.Component, manifest, ComponentCodes.COMPONENT_INVALID)
+    if model is None:
+        return None, findings
+    addons = _list_declarations(model.spec.addons, LISTED_ADDONS, "developer")
+    return Component(manifest, model.spec.parameters, model.spec.component_definition, addons), findings
 
 
 @dataclass(frozen=True, eq=False)
 class EnvBinding:
-    """Binding of a component to an environment. `component` is "" if the EnvBinding does not name a component."""
+    """Binding of a component to an environment."""
 
     manifest: ConfigObject
-    component: str
-    namespace: str
-    environment: str
-    overrides: EnvironmentOverrides
-    endpoints: Sequence[Any] = ()
-    acknowledged: frozenset[str] = frozenset()
+    spec: openchoreo.EnvBindingSpec
 
     @property
     def key(self) -> ObjectKey:
         """Group, kind, namespace and name of the EnvBinding."""
         return self.manifest.key
 
+    @property
+    def component(self) -> str:
+        """Name of the component. "" if the EnvBinding does not name a component."""
+        return self.spec.owner.component_name
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the component."""
+        return self.spec.owner.namespace or self.manifest.key.namespace
+
+    @property
+    def environment(self) -> str:
+        """Name of the environment."""
+        return self.spec.environment
+
+
+def read_binding(manifest: ConfigObject) -> tuple[EnvBinding | None, tuple[Finding, ...]]:
+    """Read an EnvBinding. Return None and the findings if the EnvBinding has errors."""
+    model, findings = read_object(openchoreo.EnvBinding, manifest, ComponentCodes.ENV_BINDING_INVALID)
+    return EnvBinding(manifest, model.spec) if model else None, findings
+
 
 @dataclass(frozen=True, eq=False)
-class ComponentEnvironment:
-    """Environment for components.
-
-    `clusters` and `selector` determine the clusters of the environment. `context` is the template variable `env`.
-    """
+class Environment:
+    """Environment for components. `spec.context` is the template variable `env`."""
 
     manifest: ConfigObject
-    clusters: tuple[str, ...] = ()
-    selector: LabelSelector | None = None
-    context: Values = field(default_factory=dict)
+    spec: reconciler_api.EnvironmentSpec
+
+    @property
+    def selector(self) -> LabelSelector | None:
+        """Selector for the clusters of the environment, in addition to the clusters that it names."""
+        selector = self.spec.cluster_selector
+        return selector.selector if selector else None
+
+
+def read_environment(manifest: ConfigObject) -> tuple[Environment | None, tuple[Finding, ...]]:
+    """Read an Environment. Return None and the findings if the Environment has errors."""
+    model, findings = read_object(reconciler_api.Environment, manifest, ComponentCodes.ENVIRONMENT_INVALID)
+    return Environment(manifest, model.spec) if model else None, findings
 
 
 @dataclass(frozen=True, eq=False)
 class Build:
-    """Result of a build. `context` is the spec of the Build, which templates can read as the variable `build`."""
+    """Result of a build. `workload` is a template variable."""
 
     manifest: ConfigObject
-    context: Values
+    workload: Values
 
     @property
-    def workload(self) -> Values:
-        """Value of the template variable `workload`: the field `workload` of the spec."""
-        workload: Values = self.context.get("workload") or {}
-        return workload
+    def context(self) -> Values:
+        """Spec of the Build, which templates can read as the variable `build`."""
+        spec: Values = self.manifest.data["spec"]
+        return spec
 
 
-_KEY_PATTERN = re2.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# Restrict kinds as Kubernetes does: the kind in lower case must be a DNS label that begins with a letter.
-_KIND_PATTERN = re2.compile(r"[A-Z][A-Za-z0-9]{0,62}")
-_SIBILANT_ENDINGS = ("s", "x", "z", "ch", "sh")
-
-
-def to_camel_case(name: str) -> str:
-    """Return a name in camel case, e.g. `config-files` -> `configFiles`."""
-    first, *later = name.replace(".", "-").replace("_", "-").split("-")
-    return first + "".join(_capitalize(part) for part in later)
-
-
-def derive_addon_key(name: str) -> str | None:
-    """Return the field of a component that contains the values of an addon, e.g. `log-level` -> `logLevel`.
-
-    Return None if the name of the addon does not form a valid field name.
-    """
-    key = to_camel_case(name)
-    return key if _KEY_PATTERN.fullmatch(key) else None
-
-
-def derive_kind(name: str) -> str | None:
-    """Return the kind that a component type generates, e.g. `public-api` -> `PublicApi`.
-
-    Return None if the name of the component type does not form a valid kind.
-    """
-    kind = _capitalize(to_camel_case(name))
-    return kind if _KIND_PATTERN.fullmatch(kind) else None
-
-
-def pluralize_kind(kind: str) -> str:
-    """Return the plural name of a kind for its CRD, e.g. `Proxy` -> `proxies`."""
-    lower_kind = kind.lower()
-    if lower_kind.endswith(_SIBILANT_ENDINGS):
-        return f"{lower_kind}es"
-    # Replace "y" only after a consonant: "proxy" becomes "proxies", but "bay" becomes "bays".
-    if lower_kind.endswith("y") and lower_kind[-2:-1] not in ("", *"aeiou"):
-        return f"{lower_kind[:-1]}ies"
-    return f"{lower_kind}s"
-
-
-def derive_crd_name(kind: str, group: str) -> str:
-    """Return the name of the CRD of a kind. Kubernetes requires the form `<plural>.<group>`."""
-    return f"{pluralize_kind(kind)}.{group}"
-
-
-def _capitalize(part: str) -> str:
-    return part[:1].upper() + part[1:]
+def read_build(manifest: ConfigObject) -> tuple[Build | None, tuple[Finding, ...]]:
+    """Read a Build, whose spec can contain any fields. Return None and the findings if the Build has errors."""
+    model, findings = read_object(reconciler_api.Build, manifest, ComponentCodes.BUILD_INVALID)
+    return Build(manifest, model.spec.workload) if model else None, findings

@@ -38,7 +38,7 @@ def resolve_addon_overrides(
     """
     overrides = AddonOverrides()
     _resolve_platform_overrides(binding, plan, overrides)
-    for key, data in binding.overrides.developer.items():
+    for key, data in binding.spec.addon_overrides.items():
         uses = _find_uses(key, plan)
         if len(uses) != 1:
             overrides.findings.append(_build_key_finding(binding, key, uses, plan))
@@ -90,7 +90,7 @@ def _resolve_platform_overrides(binding: EnvBinding, plan: ComponentPlan, overri
     for use in plan.platform_uses:
         for key in (use.key, use.instance.addon):
             addons_by_key.setdefault(key, set()).add(use.instance.addon)
-    for key in binding.overrides.platform:
+    for key in binding.spec.platform_addon_overrides:
         addons = sorted(addons_by_key.get(key, ()))
         if len(addons) == 1:
             keys_by_addon.setdefault(addons[0], []).append(key)
@@ -133,7 +133,7 @@ def _split_by_instance(
 
     If there is only one instance, its id can be omitted: `{<field>: <value>}`.
     """
-    data = binding.overrides.platform[key]
+    data = binding.spec.platform_addon_overrides[key]
     by_id = {use.instance.id: use for use in uses}
     if len(uses) == 1 and not _is_mapping_of_instances(data, uses[0]):
         yield uses[0], (key,), data

@@ -273,9 +273,9 @@ def _render_value(
 
 def _render_target(patch: AddonPatch, bindings: VariableBindings, budget: ExpressionBudget) -> PatchTarget:
     target = read_patch_target(patch.target.render(bindings, budget), patch.target.path)
-    if isinstance(target, PatchTarget):
-        return target
-    raise FieldFindingError(target[0])
+    if not isinstance(target, PatchTarget):
+        raise FieldFindingError(target[0])
+    return target
 
 
 def _build_note_finding(

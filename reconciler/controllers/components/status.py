@@ -13,8 +13,9 @@ from reconciler.controllers.components.component_types import (
     ComponentTypeResult,
     build_type_status_fields,
 )
-from reconciler.controllers.components.definitions import DefinitionIndex, group_by_name
-from reconciler.controllers.components.model import ADDON, DEFINITION, ENVIRONMENT, GROUP, RECONCILER_GROUP, Component
+from reconciler.controllers.components.definition_index import DefinitionIndex, group_by_name
+from reconciler.controllers.components.model import Component
+from reconciler.controllers.components.names import ADDON, DEFINITION, ENVIRONMENT, GROUP, RECONCILER_GROUP
 from reconciler.controllers.components.package_builder import ComponentPackages
 from reconciler.controllers.results import ConfigStatus
 from reconciler.krm.findings import Finding, join_messages, select_errors

@@ -1,4 +1,4 @@
-"""Syntax of templates: the beginning of expressions, literals in expressions, and conversion of values to text."""
+"""Syntax of templates: literals in expressions, and conversion of values to text."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ import json
 from decimal import Decimal
 from typing import Any, Final
 
-# Each expression in a template begins with this text and ends with "}".
-EXPRESSION_START: Final = "${"
-# Ignore all fields whose names have this prefix, because users can add such fields as extensions.
-EXTENSION_PREFIX: Final = "x-"
-
+from reconciler.api.openchoreo import EXPRESSION_START
 
 MIN_EXPONENT_VALUE: Final = 1e15
 """Smallest absolute value of a double that is written with an exponent."""

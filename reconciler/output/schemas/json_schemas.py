@@ -32,11 +32,11 @@ from reconciler.api.kubeadmiral import (
     PropagationPolicy,
 )
 from reconciler.api.manifest import KrmObject
+from reconciler.api.openchoreo import Addon, Component, ComponentDefinition, ComponentType, EnvBinding, TypedComponent
 from reconciler.api.package_status import PackageStatus
 from reconciler.api.porch import PackageVariant, PackageVariantSet, Repository
-from reconciler.api.reconciler import PackageRevisionSet, TemplateMergeRule
+from reconciler.api.reconciler import Build, Environment, PackageRevisionSet, TemplateMergeRule
 from reconciler.api.strimzi import Kafka, KafkaNodePool
-from reconciler.controllers.components.model import API_VERSION
 from reconciler.krm.objects import split_api_version
 from reconciler.krm.yaml import parse_yaml
 from reconciler.lazy_dataclasses import dataclass, field
@@ -120,7 +120,7 @@ def _allow_null(schema: dict[str, Any]) -> dict[str, Any]:
 DIALECT = "http://json-schema.org/draft-07/schema#"
 """The JSON Schema version: the newest version that all common YAML editors and validators support."""
 
-_SCHEMA_FILES = ("greenhouse", "composition")
+_SCHEMA_FILES = ("greenhouse",)
 
 
 @dataclass(frozen=True)
@@ -155,15 +155,17 @@ def build_component_kind(name: str, component_type: str, spec: Mapping[str, Any]
         component_type: The name of the ComponentType.
         spec: The JSON Schema of the field `spec`.
     """
-    description = f"A component of the type {component_type}."
-    spec_schema = {key: value for key, value in spec.items() if key != "$schema"}
-    entry = {
-        "kind": name,
-        "description": description,
-        "namespace": "default",
-        "spec": {"description": "Parameters of the component.", **spec_schema},
+    description, body = f"A component of the type {component_type}.", build_manifest_schema(TypedComponent)
+    properties = {
+        **body["properties"],
+        "kind": {"const": name, "description": description},
+        "spec": {
+            "description": "Parameters of the component.",
+            **{key: value for key, value in spec.items() if key != "$schema"},
+        },
     }
-    return Kind(name, (API_VERSION,), description, _build_body(entry, [API_VERSION], {}))
+    header = {"title": name, "description": description}
+    return Kind(name, TypedComponent.api_versions, description, {**body, **header, "properties": properties})
 
 
 def _load_kinds(*files: str) -> Iterator[Kind]:
@@ -236,6 +238,7 @@ def _build_metadata(entry: Node) -> Node:
 _MODELS: tuple[type[KrmObject], ...] = (
     Repository, PackageVariant, PackageVariantSet, PackageRevisionSet, OverridePolicy, ClusterOverridePolicy,
     PropagationPolicy, ClusterPropagationPolicy, FederatedCluster, Kafka, KafkaNodePool, TemplateMergeRule,
+    ComponentDefinition, Addon, ComponentType, Component, EnvBinding, Environment, Build,
 )  # fmt: skip
 _PACKAGE_MODELS: tuple[type[KrmObject], ...] = (Kptfile, PackageStatus)
 

@@ -9,7 +9,7 @@ import pytest
 from pydantic import Field, Strict, StrictInt
 
 from reconciler.api import porch
-from reconciler.api.base import ApiModel, Deprecation, FieldIssue, FieldMessage, read_model
+from reconciler.api.base import ApiModel, Deprecation, FieldIssue, FieldMessage, read_field, read_model
 from reconciler.api.field_types import LenientItem, NonEmptyText, check_text
 from reconciler.api.json_schema import build_model_schema
 from reconciler.api.messages import DEFAULT_TEMPLATES, MessageTemplates
@@ -281,3 +281,41 @@ def test_no_field_converts_values() -> None:
 
     assert len(models) > 10
     assert converting == []
+
+
+class Extended(ApiModel):
+    """A mapping with extensions."""
+
+    extension_prefix: ClassVar = "x-"
+    unknown_field_code: ClassVar = "Unknown"
+    unsupported_fields: ClassVar = ("outputs",)
+
+    name: str = Field("", description="Name.")
+    ports: tuple[Port, ...] = Field((), description="Ports.")
+
+
+def test_fields_with_the_prefix_of_extensions_are_ignored() -> None:
+    result = read_model(Extended, {"name": "a", "x-owner": {"any": 1}}, DEFAULT_TEMPLATES)
+
+    assert (result.model, result.errors) == (Extended(name="a"), ())
+
+
+def test_unknown_and_unsupported_fields_have_codes() -> None:
+    result = read_model(Extended, {"nam": "a", "outputs": []}, DEFAULT_TEMPLATES)
+
+    assert [(error.code, error.text) for error in result.errors] == [
+        ("FeatureNotSupported", "outputs is not supported; remove the field"),
+        ("Unknown", "nam is unknown; allowed are name, ports; did you mean name?"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("attribute", "data", "value"),
+    [
+        pytest.param("ports", {"ports": [{"number": 1}], "name": 3}, (Port(number=1),), id="valid-field"),
+        pytest.param("ports", {"ports": [{"number": "a"}]}, None, id="invalid-field"),
+        pytest.param("name", {"ports": 3}, "", id="default-of-an-absent-field"),
+    ],
+)
+def test_single_fields_of_invalid_data_can_be_read(attribute: str, data: Any, value: Any) -> None:
+    assert read_field(Extended, attribute, data) == value

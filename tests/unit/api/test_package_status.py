@@ -17,4 +17,6 @@ def test_expected_status_files_match_the_model() -> None:
 
     assert len(statuses) > 200
     assert {data["kind"] for data in statuses.values()} == {"PackageStatus"}
-    assert {file: result for file, data in statuses.items() if (result := read_manifest(PackageStatus, data).errors)} == {}
+    assert {
+        file: result for file, data in statuses.items() if (result := read_manifest(PackageStatus, data).errors)
+    } == {}

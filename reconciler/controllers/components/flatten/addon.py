@@ -24,7 +24,7 @@ from reconciler.controllers.components.flatten.fields import (
     remove_fixed_fields,
     restrict_to_section,
 )
-from reconciler.controllers.components.model import derive_addon_key
+from reconciler.controllers.components.names import derive_addon_key
 from reconciler.controllers.components.schema import Schema
 from reconciler.controllers.components.templates import CompiledTemplate
 from reconciler.krm.field_text import quote_value

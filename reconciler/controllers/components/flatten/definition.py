@@ -19,25 +19,30 @@ from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
 
+from reconciler.api.openchoreo import API_VERSION, ID_DESCRIPTION, ID_PATTERN
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.cel import OMIT, ExpressionBudget, ExpressionLimits
 from reconciler.controllers.components.addon_order import is_order_declared
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.compilation import find_missing_requirements
 from reconciler.controllers.components.component_plan import AddonUse, ComponentPlan
-from reconciler.controllers.components.definition_readers import read_component_definition
-from reconciler.controllers.components.definitions import AddonPatch, CompiledOperation, ObjectTemplate
+from reconciler.controllers.components.definitions import (
+    AddonPatch,
+    CompiledOperation,
+    ObjectTemplate,
+    read_component_definition,
+)
 from reconciler.controllers.components.effective_values import ValueLayer, compute_effective_values
 from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError, build_field_finding
 from reconciler.controllers.components.flatten.addon import FlattenedAddon, iter_templates
 from reconciler.controllers.components.flatten.expressions import ExpressionRewriter, iter_programs, parse_field_steps
 from reconciler.controllers.components.flatten.fields import ShorthandWriter
 from reconciler.controllers.components.flatten.patches import is_patch_target, require_static_result
-from reconciler.controllers.components.model import API_VERSION, DEFINITION, GROUP, AddonInstance, to_camel_case
+from reconciler.controllers.components.model import AddonInstance
+from reconciler.controllers.components.names import DEFINITION, GROUP, to_camel_case
 from reconciler.controllers.components.patching.budget import PatchBudget
 from reconciler.controllers.components.patching.targets import PatchTarget, read_patch_target
 from reconciler.controllers.components.patching.writers import WriteTracker
-from reconciler.controllers.components.readers import ID_DESCRIPTION, ID_PATTERN
 from reconciler.controllers.nested_values import get_value
 from reconciler.krm.field_text import format_path, quote_value
 from reconciler.krm.findings import Finding, select_errors

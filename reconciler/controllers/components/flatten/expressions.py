@@ -13,12 +13,13 @@ from copy import deepcopy
 from itertools import groupby
 from typing import Any
 
+from reconciler.api.openchoreo import EXPRESSION_START
 from reconciler.cel import OMIT, CelProgram, ExpressionBudget
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFindingError, build_field_finding
 from reconciler.controllers.components.flatten.fields import FixedFields
 from reconciler.controllers.components.schema import Schema
-from reconciler.controllers.components.template_syntax import EXPRESSION_START, render_literal
+from reconciler.controllers.components.template_syntax import render_literal
 from reconciler.controllers.components.templates import escape_template, format_cel_literal
 from reconciler.controllers.components.templates.expressions import (
     EmbeddedExpression,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from reconciler.api.openchoreo import EXPRESSION_START
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFindingError, build_field_finding
 from reconciler.controllers.components.model import AddonInstance
@@ -25,7 +26,6 @@ from reconciler.controllers.components.patching.paths import (
 from reconciler.controllers.components.patching.pod_templates import CONTAINER_LISTS, get_pod_spec_path
 from reconciler.controllers.components.patching.targets import PatchTarget, can_match_target, is_target_match
 from reconciler.controllers.components.patching.writers import WriteTracker
-from reconciler.controllers.components.template_syntax import EXPRESSION_START
 from reconciler.controllers.components.templates.expressions import EmbeddedExpression, split_expressions
 from reconciler.controllers.nested_values import get_value
 from reconciler.krm.field_text import quote_value

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
+from reconciler.api.openchoreo import PatchOp
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFindingError, build_field_finding
 from reconciler.controllers.components.patching.budget import PatchBudget
@@ -26,7 +27,6 @@ from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass
 
-PatchOp = Literal["add", "replace", "remove", "merge"]
 Location = tuple[str | int, ...]
 
 MAX_LOCATIONS = 10_000

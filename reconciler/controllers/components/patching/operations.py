@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
 
+from reconciler.api.openchoreo import PatchOp, PatchOperationFields, is_template_text
 from reconciler.cel import OMIT
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError, build_field_finding
 from reconciler.controllers.components.patching.budget import PatchBudget
-from reconciler.controllers.components.patching.locations import Location, PatchOp, find_locations
+from reconciler.controllers.components.patching.locations import Location, find_locations
 from reconciler.controllers.components.patching.paths import PatchPath, parse_patch_path
-from reconciler.controllers.components.template_syntax import EXPRESSION_START, EXTENSION_PREFIX
-from reconciler.krm.field_text import describe_value, quote_value, suggest_name
+from reconciler.krm.field_text import describe_value, quote_value
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass
-
-PATCH_OPS: tuple[PatchOp, ...] = get_args(PatchOp)
-_FIELDS = ("op", "path", "value")
 
 
 @dataclass(frozen=True)
@@ -60,44 +57,10 @@ class OperationTemplate:
         return PatchOperation(self.op, patch_path, value, self.field_path)
 
 
-def read_operation(data: Any, field_path: DataPath) -> OperationTemplate | tuple[FieldFinding, ...]:
-    """Read a patch operation from the data at `field_path`. Return all errors if the operation is not valid."""
-    if not isinstance(data, Mapping):
-        return (
-            build_field_finding(
-                ComponentCodes.ADDON_INVALID,
-                field_path,
-                f"must be a mapping of op, path and value, not {describe_value(data)}",
-            ),
-        )
-    errors = [*_check_unknown_fields(data, field_path)]
-    op, text = data.get("op"), data.get("path")
-    if op not in PATCH_OPS:
-        errors.append(
-            build_field_finding(
-                ComponentCodes.PATCH_OP_UNSUPPORTED,
-                (*field_path, "op"),
-                f"must be one of {', '.join(PATCH_OPS)}, not {describe_value(op)}",
-            )
-        )
-        return tuple(errors)
-    is_templated = isinstance(text, str) and EXPRESSION_START in text
-    path = text if is_templated else _read_path(op, text, field_path)
-    if isinstance(path, FieldFinding):
-        errors.append(path)
-    if ("value" in data) == (op == "remove"):
-        requirement = f"must {'not ' if op == 'remove' else ''}be set for the operation {op}"
-        errors.append(build_field_finding(ComponentCodes.ADDON_INVALID, (*field_path, "value"), requirement))
-    if errors or isinstance(path, FieldFinding) or path is None:
-        return tuple(errors)
-    return OperationTemplate(op, path, data.get("value", ABSENT), field_path)
-
-
-def _check_unknown_fields(data: Mapping[Any, Any], field_path: DataPath) -> Iterator[FieldFinding]:
-    for name in map(str, data):
-        if name not in _FIELDS and not name.startswith(EXTENSION_PREFIX):
-            message = f"is unknown; allowed are {', '.join(_FIELDS)}{suggest_name(name, _FIELDS)}"
-            yield build_field_finding(ComponentCodes.UNKNOWN_FIELD, (*field_path, name), message)
+def build_operation_template(fields: PatchOperationFields, field_path: DataPath) -> OperationTemplate | FieldFinding:
+    """Return a patch operation with the parsed path. Return the error if the path is not valid."""
+    path = fields.path if is_template_text(fields.path) else _read_path(fields.op, fields.path, field_path)
+    return path if isinstance(path, FieldFinding) else OperationTemplate(fields.op, path, fields.value, field_path)
 
 
 def _read_path(op: PatchOp, text: Any, field_path: DataPath) -> PatchPath | FieldFinding:

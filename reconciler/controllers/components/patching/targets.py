@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from reconciler.api.base import read_model
+from reconciler.api.openchoreo import COMPONENT_TEMPLATES, PatchTargetFields, TargetSelector, is_template_text
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding, build_field_finding
 from reconciler.controllers.components.patching.pod_templates import CONTAINER_LISTS, get_pod_list, get_value_or_text
-from reconciler.controllers.components.template_syntax import EXPRESSION_START, EXTENSION_PREFIX, render_literal
-from reconciler.krm.field_text import describe_value, suggest_name
+from reconciler.controllers.components.template_syntax import render_literal
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.objects import split_api_version
 from reconciler.krm.yaml import DataPath
-from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.lazy_dataclasses import dataclass
 
-TARGET_FIELDS = ("resourceType", "resourceId", "selector", "containerName", "containers", "group", "version")
 EVERY_KIND = "*"
-_LABELS: DataPath = ("selector", "matchLabels")
 
 
 @dataclass(frozen=True)
 class PatchTarget:
-    """Requirements that a resource must meet to be changed by a patch. None or () means no requirement.
-
-    If `is_templated` is true, some requirements contain expressions. For these requirements, the attributes are None or
-    (), because the values are unknown before a render.
-    """
+    """Requirements that a resource must meet to be changed by a patch. None or () means no requirement."""
 
     kinds: tuple[str, ...] | None = None
     ids: tuple[str, ...] | None = None
@@ -33,20 +29,57 @@ class PatchTarget:
     containers: tuple[str, ...] | None = None
     group: str | None = None
     version: str | None = None
-    is_templated: bool = False
 
 
 def read_patch_target(data: Any, field_path: DataPath) -> PatchTarget | tuple[FieldFinding, ...]:
     """Read a patch target whose expressions are rendered. Return all errors if the target is not valid."""
-    return _TargetReader(field_path, templates=False).read(data)
+    result = read_model(PatchTargetFields, data, COMPONENT_TEMPLATES, field_path)
+    if result.model is None:
+        codes, default = ComponentCodes.by_name, ComponentCodes.TARGET_INVALID.name
+        return tuple(FieldFinding(codes[error.code or default], error.path, error.text) for error in result.errors)
+    if isinstance(labels := _get_labels(result.model), str):
+        # The model accepts an expression here, but the rendered value is not an expression.
+        message = f"must be a mapping of labels, not {quote_value(labels)}"
+        return (build_field_finding(ComponentCodes.TARGET_INVALID, (*field_path, "selector"), message),)
+    return _build_target(result.model, templates=False)
 
 
-def read_patch_target_template(data: Any, field_path: DataPath) -> PatchTarget | tuple[FieldFinding, ...]:
-    """Read a patch target as written in an addon. Return all errors if the target is not valid.
+def build_target_template(fields: PatchTargetFields) -> PatchTarget:
+    """Return a patch target as written in an addon.
 
     Requirements with expressions are omitted, because their values are unknown before a render.
     """
-    return _TargetReader(field_path, templates=True).read(data)
+    return _build_target(fields, templates=True)
+
+
+def _build_target(fields: PatchTargetFields, *, templates: bool) -> PatchTarget:
+    def is_known(value: str) -> bool:
+        return not (templates and is_template_text(value))
+
+    def select_all(values: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        # One expression can render to any value.
+        return values if values is not None and all(map(is_known, values)) else None
+
+    labels = _get_labels(fields)
+    return PatchTarget(
+        select_all(fields.resource_type),
+        select_all(fields.resource_id),
+        tuple(
+            (str(key), render_literal(value))
+            for key, value in (labels.items() if isinstance(labels, Mapping) else ())
+            if is_known(key) and is_known(value)
+        ),
+        select_all(fields.containers if fields.container_name is None else fields.container_name),
+        fields.group if fields.group is not None and is_known(fields.group) else None,
+        fields.version if fields.version is not None and is_known(fields.version) else None,
+    )
+
+
+def _get_labels(fields: PatchTargetFields) -> Mapping[Any, Any] | str:
+    """Return the labels of the selector, or the expression that replaces the selector or its labels."""
+    selector: TargetSelector | str | None = fields.selector
+    labels: Mapping[Any, Any] | str = selector.match_labels if isinstance(selector, TargetSelector) else selector or {}
+    return labels
 
 
 def is_target_match(target: PatchTarget, resource: Any, resource_id: str) -> bool:
@@ -100,7 +133,7 @@ class _TargetMatcher:
         if not isinstance(labels, dict):
             return False
         # Accept the labels if one label key contains an expression, because the expression can render to any label key.
-        is_any = self.templates and any(_is_template(key) for key in labels)
+        is_any = self.templates and any(is_template_text(key) for key in labels)
         return is_any or all(self._is_one_of(labels.get(key), (value,)) for key, value in target.labels)
 
     def _has_container(self, names: tuple[str, ...], resource: Any) -> bool:
@@ -116,108 +149,4 @@ class _TargetMatcher:
         return self._is_templated(value) or (isinstance(value, str | int | float) and render_literal(value) in values)
 
     def _is_templated(self, value: Any) -> bool:
-        return self.templates and _is_template(value)
-
-
-class _TargetReader:
-    """Reads one patch target. If `templates` is true, requirements with expressions are omitted."""
-
-    def __init__(self, field_path: DataPath, *, templates: bool) -> None:
-        self._field_path = field_path
-        self._templates = templates
-        self._errors: list[FieldFinding] = []
-        self._has_templates = False
-
-    def read(self, data: Any) -> PatchTarget | tuple[FieldFinding, ...]:
-        if not isinstance(data, Mapping):
-            self._add_error(
-                (), f"must be a mapping with at least one of {', '.join(TARGET_FIELDS)}, not {describe_value(data)}"
-            )
-            return tuple(self._errors)
-        self._check_unknown_fields(data, (), TARGET_FIELDS)
-        target = PatchTarget(
-            self._read_texts(data, "resourceType"),
-            self._read_texts(data, "resourceId"),
-            tuple(self._read_selector(data.get("selector"))),
-            self._read_containers(data),
-            self._read_text(data, "group"),
-            self._read_text(data, "version"),
-        )
-        return tuple(self._errors) if self._errors else self._check(target)
-
-    def _check_unknown_fields(self, data: Mapping[Any, Any], path: DataPath, known: tuple[str, ...]) -> None:
-        for name in map(str, data):
-            if name not in known and not name.startswith(EXTENSION_PREFIX):
-                message = f"is unknown; allowed are {', '.join(known)}{suggest_name(name, known)}"
-                self._errors.append(
-                    build_field_finding(ComponentCodes.UNKNOWN_FIELD, (*self._field_path, *path, name), message)
-                )
-
-    def _read_texts(self, data: Mapping[Any, Any], name: str) -> tuple[str, ...] | None:
-        value = data.get(name)
-        if value is None or self._is_templated(value):
-            return None
-        items = value if isinstance(value, list) else [value]
-        for number, item in enumerate(items):
-            if not isinstance(item, str):
-                item_path = (name, number) if isinstance(value, list) else (name,)
-                self._add_error(item_path, f"must be a string, not {describe_value(item)}")
-        # Omit the requirement if one item contains an expression, because the expression can render to any value.
-        is_open = any(self._is_templated(item) for item in items)
-        return None if is_open else tuple(item for item in items if isinstance(item, str))
-
-    def _read_text(self, data: Mapping[Any, Any], name: str) -> str | None:
-        value = data.get(name)
-        if value is None or self._is_templated(value):
-            return None
-        if not isinstance(value, str):
-            self._add_error((name,), f"must be a string, not {describe_value(value)}")
-        return str(value)
-
-    def _read_containers(self, data: Mapping[Any, Any]) -> tuple[str, ...] | None:
-        present_fields = [name for name in ("containerName", "containers") if data.get(name) is not None]
-        if len(present_fields) > 1:
-            self._add_error(("containers",), "must not be set together with containerName, which has the same meaning")
-        return self._read_texts(data, present_fields[0]) if present_fields else None
-
-    def _read_selector(self, selector: Any) -> Iterator[tuple[str, str]]:
-        if selector is None or self._is_templated(selector):
-            return
-        if not isinstance(selector, Mapping):
-            self._add_error(("selector",), f"must be a mapping with matchLabels, not {describe_value(selector)}")
-            return
-        self._check_unknown_fields(selector, ("selector",), ("matchLabels",))
-        labels = selector.get("matchLabels")
-        if labels is None or self._is_templated(labels):
-            return
-        if not isinstance(labels, Mapping):
-            self._add_error(_LABELS, f"must be a mapping of labels, not {describe_value(labels)}")
-            return
-        yield from self._read_labels(labels)
-
-    def _read_labels(self, labels: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
-        for key, value in labels.items():
-            if value is None or isinstance(value, Mapping | list):
-                self._add_error((*_LABELS, str(key)), f"must be a string, not {describe_value(value)}")
-            elif not any([self._is_templated(key), self._is_templated(value)]):
-                yield str(key), render_literal(value)
-
-    def _check(self, target: PatchTarget) -> PatchTarget | tuple[FieldFinding, ...]:
-        if self._has_templates:
-            return replace(target, is_templated=True)
-        if target == PatchTarget():
-            message = f"must have at least one of {', '.join(TARGET_FIELDS)}; otherwise it matches every resource"
-            return (build_field_finding(ComponentCodes.TARGET_EMPTY, self._field_path, message),)
-        return target
-
-    def _is_templated(self, value: Any) -> bool:
-        is_open = self._templates and _is_template(value)
-        self._has_templates |= is_open
-        return is_open
-
-    def _add_error(self, path: DataPath, message: str) -> None:
-        self._errors.append(build_field_finding(ComponentCodes.TARGET_INVALID, (*self._field_path, *path), message))
-
-
-def _is_template(value: Any) -> bool:
-    return isinstance(value, str) and EXPRESSION_START in value
+        return self.templates and is_template_text(value)

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from reconciler.api.openchoreo import PatchOp
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.model import AddonInstance
 from reconciler.controllers.components.patching.budget import PatchBudget
-from reconciler.controllers.components.patching.locations import Location, PatchOp
+from reconciler.controllers.components.patching.locations import Location
 from reconciler.controllers.components.patching.operations import PatchOperation, Write, WriteOp, apply_operation
 from reconciler.controllers.nested_values import get_value
 from reconciler.controllers.resource_findings import ResourceIssue

@@ -11,7 +11,7 @@ from reconciler.controllers.components.schema.crd import (
     override_defaults,
 )
 from reconciler.controllers.components.schema.openapi import Schema, build_json_schema, is_declared
-from reconciler.controllers.components.schema.sections import ComponentSchema, read_component_schema
+from reconciler.controllers.components.schema.sections import ComponentSchema, build_component_schema
 from reconciler.controllers.components.schema.validation import validate_value
 from reconciler.controllers.components.schema.values import apply_defaults, overlay_values
 
@@ -20,12 +20,12 @@ __all__ = [
     "DeveloperAddon",
     "Schema",
     "apply_defaults",
+    "build_component_schema",
     "build_crd",
     "build_developer_schema",
     "build_json_schema",
     "is_declared",
     "overlay_values",
     "override_defaults",
-    "read_component_schema",
     "validate_value",
 ]

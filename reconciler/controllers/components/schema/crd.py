@@ -7,7 +7,7 @@ from typing import Any
 
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding
-from reconciler.controllers.components.model import derive_crd_name, pluralize_kind
+from reconciler.controllers.components.names import derive_crd_name, pluralize_kind
 from reconciler.controllers.components.schema.openapi import (
     LIST_TYPE,
     MAP_TYPE,

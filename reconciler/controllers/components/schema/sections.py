@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
 from typing import Any
 
+from reconciler.api.openchoreo import SchemaSections
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding
 from reconciler.controllers.components.schema.openapi import Schema, build_object_schema, sort_keywords
 from reconciler.controllers.components.schema.shorthand import ShorthandReader
 from reconciler.controllers.components.schema.values import overlay_values, validate_default
-from reconciler.controllers.components.template_syntax import EXTENSION_PREFIX
-from reconciler.krm.field_text import describe_value, format_path
+from reconciler.krm.field_text import format_path
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass
 
@@ -78,10 +77,6 @@ def _overlay_defaults(defaults: list[Any], schema: Schema) -> Any:
     return overlay_values(*mappings, schema=schema) if mappings else None
 
 
-_TYPES, _PARAMETERS, _ENV_OVERRIDES, _REQUIRED = "types", "parameters", "envOverrides", "requiredByDefault"
-_KNOWN_FIELDS = (_TYPES, _PARAMETERS, _ENV_OVERRIDES, _REQUIRED)
-
-
 @dataclass(frozen=True)
 class ComponentSchema:
     """Schema of a component definition or addon. `full` contains the fields of both sections.
@@ -96,58 +91,14 @@ class ComponentSchema:
     """Errors and infos, in document order."""
 
 
-def read_component_schema(data: Any, path: DataPath) -> ComponentSchema:
-    """Read the field `spec.schema` of a component definition or addon, and collect all errors.
-
-    `data` is None if the field is missing.
-    """
-    findings = list(_check_structure(data, path))
-    fields = data if isinstance(data, Mapping) else {}
-    types, parameters_data, env_overrides_data = (
-        _get_mapping(fields.get(name)) for name in (_TYPES, _PARAMETERS, _ENV_OVERRIDES)
+def build_component_schema(sections: SchemaSections, path: DataPath) -> ComponentSchema:
+    """Convert the field `spec.schema` of a component definition or addon, and collect all errors."""
+    types_path, parameters_path, env_overrides_path = (
+        (*path, name) for name in ("types", "parameters", "envOverrides")
     )
-    reader = ShorthandReader(types, (*path, _TYPES), required_by_default=fields.get(_REQUIRED) is True)
+    reader = ShorthandReader(sections.types, types_path, required_by_default=sections.required_by_default)
     reader.check_types()
-    parameters_schema = reader.read_section(parameters_data, (*path, _PARAMETERS)) or build_object_schema({}, [])
-    env_overrides_schema = reader.read_section(env_overrides_data, (*path, _ENV_OVERRIDES)) or build_object_schema(
-        {}, []
-    )
-    full, collisions = merge_sections(parameters_schema, env_overrides_schema, (*path, _ENV_OVERRIDES))
-    return ComponentSchema(
-        parameters_schema, env_overrides_schema, full, (*findings, *reader.field_findings, *collisions)
-    )
-
-
-def _get_mapping(value: Any) -> Mapping[Any, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _check_structure(data: Any, path: DataPath) -> Iterator[FieldFinding]:
-    if data is not None and not isinstance(data, Mapping):
-        yield FieldFinding(
-            ComponentCodes.SHORTHAND_FIELD_TYPE,
-            path,
-            f"{format_path(path)} must be a mapping, not {describe_value(data)}",
-        )
-        return
-    for name, value in (data or {}).items():
-        field_path = (*path, str(name))
-        if name == _REQUIRED:
-            if not isinstance(value, bool):
-                message = f"{format_path(field_path)} must be true or false, not {describe_value(value)}"
-                yield FieldFinding(ComponentCodes.SHORTHAND_FIELD_TYPE, field_path, message)
-        elif name in _KNOWN_FIELDS:
-            if value is not None and not isinstance(value, Mapping):
-                message = f"{format_path(field_path)} must be a mapping of names to types, not {describe_value(value)}"
-                yield FieldFinding(ComponentCodes.SHORTHAND_FIELD_TYPE, field_path, message)
-        elif not str(name).startswith(EXTENSION_PREFIX):
-            yield FieldFinding(
-                ComponentCodes.UNKNOWN_FIELD,
-                field_path,
-                f"{format_path(field_path)} is unknown; {_describe_allowed(str(name))}",
-            )
-
-
-def _describe_allowed(name: str) -> str:
-    matches = get_close_matches(name, _KNOWN_FIELDS, 1)
-    return f"allowed are {', '.join(_KNOWN_FIELDS)}" + (f"; did you mean {matches[0]}?" if matches else "")
+    parameters = reader.read_section(sections.parameters, parameters_path) or build_object_schema({}, [])
+    env_overrides = reader.read_section(sections.env_overrides, env_overrides_path) or build_object_schema({}, [])
+    full, collisions = merge_sections(parameters, env_overrides, env_overrides_path)
+    return ComponentSchema(parameters, env_overrides, full, (*reader.field_findings, *collisions))

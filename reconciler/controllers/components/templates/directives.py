@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from reconciler.api.openchoreo import LOOP_VARIABLE
 from reconciler.cel import OMIT, CelEnvironment, CelProgram, ExpressionBudget, ExpressionError
 from reconciler.cel.errors import CelCodes
 from reconciler.controllers.components.codes import ComponentCodes
@@ -83,9 +84,6 @@ def _build_type_finding(path: DataPath, value: Any) -> FieldFinding:
     )
 
 
-DEFAULT_LOOP_VARIABLE: Final = "item"
-"""Name of the loop variable if the field `var` is not set."""
-
 _ITERATION_BYTES: Final = 256
 """Bytes that each loop iteration subtracts from the budget of a render."""
 
@@ -150,8 +148,8 @@ class TemplateLoop:
 def compile_loop(for_each: Any, variable: Any, path: DataPath, scope: TemplateScope) -> TemplateLoop:
     """Compile the loop of the entry at `path` from the values of its fields `forEach` and `var`."""
     if for_each is None:
-        return TemplateLoop(DEFAULT_LOOP_VARIABLE, scope, None)
-    name = DEFAULT_LOOP_VARIABLE if variable is None else variable
+        return TemplateLoop(LOOP_VARIABLE, scope, None)
+    name = LOOP_VARIABLE if variable is None else variable
     field_findings = _check_variable_name(name, (*path, "var"))
     template = compile_template(for_each, (*path, "forEach"), scope)
     if not template.field_findings and not _can_have_items(template):

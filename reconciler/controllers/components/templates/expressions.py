@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from reconciler.api.openchoreo import EXPRESSION_START
 from reconciler.cel import OMIT, BudgetExceededError, CelOptional, CelProgram, ExpressionBudget, ExpressionError, Uint
 from reconciler.cel.errors import CelCodes
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError
-from reconciler.controllers.components.template_syntax import EXPRESSION_START
 from reconciler.krm.field_text import format_path, quote_value
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.yaml import DataPath

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final
 
+from reconciler.api.openchoreo import EXPRESSION_START
 from reconciler.cel import CelEnvironment, CelProgram, ExpressionBudget, ExpressionError, ExpressionLimits
 from reconciler.cel.errors import CelCodes
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError
-from reconciler.controllers.components.template_syntax import EXPRESSION_START
 from reconciler.controllers.components.templates.expressions import EmbeddedExpression, charge_budget, split_expressions
 from reconciler.controllers.components.templates.nodes import (
     ExpressionNode,

@@ -7,16 +7,17 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from reconciler.api.openchoreo import API_VERSION
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.components.compilation import compile_component_type
 from reconciler.controllers.components.component_plan import ComponentPlan
 from reconciler.controllers.components.component_renderer import InjectedValues, render_component
-from reconciler.controllers.components.definition_readers import read_addon, read_component_definition
-from reconciler.controllers.components.definitions import DefinitionIndex, NameIndex
+from reconciler.controllers.components.definition_index import DefinitionIndex, NameIndex
+from reconciler.controllers.components.definitions import read_addon, read_component_definition
 from reconciler.controllers.components.flatten.definition import flatten_component_type
-from reconciler.controllers.components.model import API_VERSION, GROUP
-from reconciler.controllers.components.readers import read_binding, read_component, read_component_type
+from reconciler.controllers.components.model import read_binding, read_component, read_component_type
+from reconciler.controllers.components.names import GROUP
 from reconciler.controllers.components.schema import is_declared
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.objects import ObjectKey

@@ -17,9 +17,9 @@ from reconciler.controllers.components.schema import (
     overlay_values,
     validate_value,
 )
-from reconciler.controllers.components.schema.sections import read_component_schema
 from reconciler.krm.findings import Severity
 from tests.unit.controllers.components.flatten_helpers import FLATTENED_NAME, LIMITS, FlattenSetup, select_open_values
+from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 from tests.unit.controllers.components.schema.schema_strategies import components, values
 
 OWN: dict[str, Any] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.controllers.components.model import (
+from reconciler.controllers.components.names import (
     derive_addon_key,
     derive_crd_name,
     derive_kind,

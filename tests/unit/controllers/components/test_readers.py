@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from reconciler.cel import ExpressionLimits
-from reconciler.controllers.components.definition_readers import read_addon, read_component_definition
-from reconciler.controllers.components.model import AddonInstance
-from reconciler.controllers.components.readers import (
+from reconciler.controllers.components.definitions import read_addon, read_component_definition
+from reconciler.controllers.components.model import (
+    AddonInstance,
     read_binding,
     read_build,
     read_component,
@@ -177,7 +177,7 @@ def test_unknown_api_version_is_refused(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", READERS)
 def test_unknown_top_level_field_is_refused(kind: str) -> None:
-    message = "data is unknown; allowed are apiVersion, kind, metadata, spec, status"
+    message = "data is unknown; allowed are apiVersion, kind, metadata, spec, status; did you mean metadata?"
 
     assert read_object_findings(kind, data={}) == [("UnknownField", message)]
     assert read_object_findings(kind, status={"any": 1}) == []
@@ -263,7 +263,7 @@ DEFINITION = "ComponentDefinitionInvalid"
         pytest.param(
             {"resources": [{"id": "a"}]},
             DEFINITION,
-            "spec.resources[0].template.kind must be a kind without expressions, not null",
+            "spec.resources[0].template must be the template of an object",
             id="no-template",
         ),
         pytest.param(
@@ -308,8 +308,26 @@ DEFINITION = "ComponentDefinitionInvalid"
             'spec.resources[0].includeWhen must be true, false, or an expression that returns one of them, not "yes"',
             id="condition-of-text",
         ),
-        pytest.param({"schema": []}, "ShorthandFieldType", "spec.schema must be a mapping, not []", id="schema"),
-        pytest.param({"schema": {"params": {}}}, "UnknownField", "did you mean parameters?", id="section"),
+        pytest.param({"schema": []}, "ShorthandFieldType", "spec.schema must be a mapping, not []", id="schema-list"),
+        pytest.param(
+            {"schema": {"parameters": "string"}},
+            "ShorthandFieldType",
+            'spec.schema.parameters must be a mapping of names to types, not "string"',
+            id="schema-section-that-is-text",
+        ),
+        pytest.param(
+            {"schema": {"requiredByDefault": "yes"}},
+            "ShorthandFieldType",
+            'spec.schema.requiredByDefault must be true or false, not "yes"',
+            id="schema-switch-that-is-text",
+        ),
+        pytest.param(
+            {"schema": {"params": {}}},
+            "UnknownField",
+            "spec.schema.params is unknown; allowed are types, parameters, envOverrides, requiredByDefault; "
+            "did you mean parameters?",
+            id="schema-misspelt",
+        ),
     ],
 )
 def test_invalid_definition_is_refused(spec: Spec, code: str, message: str) -> None:
@@ -354,7 +372,7 @@ ADDON = "AddonInvalid"
         pytest.param({"condition": "${spec.on}"}, "CelUndefinedField", "spec has no field 'on'", id="unknown-field"),
         pytest.param({"condition": "${item}"}, "CelUndeclared", "undeclared variable 'item'", id="undeclared"),
         pytest.param({"condition": "${target}"}, "CelUndeclared", "undeclared variable 'target'", id="no-target-yet"),
-        pytest.param({"targets": {}}, ADDON, "spec.targets must be a list, not {}", id="targets"),
+        pytest.param({"targets": {}}, "TargetInvalid", "spec.targets must be a list, not {}", id="targets"),
         pytest.param({"targets": [{}]}, "TargetEmpty", "spec.targets[0] must have at least one of", id="target-empty"),
         pytest.param(
             {"targets": [{"resourceType": "A", "kind": "A"}]},
@@ -737,8 +755,8 @@ def test_component_without_type_is_read() -> None:
     assert not read.has_type
     assert (read.definition, read.values) == ("stall", {"a": 1})
     assert [(addon.instance, addon.has_instance_id) for addon in read.addons] == [
-        (AddonInstance("lamp", "default"), False),
-        (AddonInstance("lamp", "x"), True),
+        (AddonInstance("lamp", "default", "developer"), False),
+        (AddonInstance("lamp", "x", "developer"), True),
     ]
 
 
@@ -800,7 +818,7 @@ def test_environment_name_with_dots_is_valid() -> None:
             "Environment",
             {"clusterSelector": {"labels": {}}},
             "SelectorInvalid",
-            'unknown field "labels"',
+            "spec.clusterSelector.labels is unknown; allowed are matchLabels",
             id="selector",
         ),
         pytest.param("Build", {"workload": []}, "BuildInvalid", "spec.workload must be a mapping", id="workload"),

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.controllers.components.model import to_camel_case
+from reconciler.controllers.components.names import to_camel_case
 from reconciler.controllers.results import ControllerResult
 from reconciler.krm.json_pointer import parse_pointer, resolve_pointer
 from reconciler.krm.yaml import emit, parse_yaml

@@ -12,8 +12,8 @@ from reconciler.controllers.components.flatten.fields import (
     remove_fixed_fields,
     restrict_to_section,
 )
-from reconciler.controllers.components.schema import read_component_schema
 from reconciler.krm.yaml import DataPath
+from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 
 SCHEMA = read_component_schema(
     {

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.controllers.components.flatten.fields import ShorthandWriter
-from reconciler.controllers.components.schema import ComponentSchema, Schema, read_component_schema
+from reconciler.controllers.components.schema import ComponentSchema, Schema
 from reconciler.krm.findings import Severity
+from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 from tests.unit.controllers.components.schema.schema_strategies import components
 
 AT = ("spec", "schema")

@@ -8,16 +8,16 @@ import pytest
 
 from reconciler.cel import OMIT
 from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError
-from reconciler.controllers.components.patching.operations import OperationTemplate, PatchOperation, read_operation
+from reconciler.controllers.components.patching.operations import OperationTemplate, PatchOperation
 from reconciler.controllers.components.patching.paths import PatchPath
 from reconciler.krm.merge3.rules import ABSENT
-from tests.unit.controllers.components.patching.patch_helpers import AT
+from tests.unit.controllers.components.patching.patch_helpers import AT, read_operation
 
 WHERE = "spec.patches[0].patch"
 
 
 def read_valid(written: Any) -> OperationTemplate:
-    operation = read_operation(written, AT)
+    operation = read_operation(written)
     assert isinstance(operation, OperationTemplate)
     return operation
 
@@ -64,21 +64,21 @@ def test_read_operation(written: dict[str, Any], expected: tuple[Any, ...]) -> N
         pytest.param({"op": "add", "path": "/a[*]", "value": 1}, ["PathAmbiguousAdd.path:"], id="add-wildcard"),
         pytest.param({"op": "add", "path": "/a[?(@.n=='x')]", "value": 1}, ["PathAmbiguousAdd.path:"], id="add-filter"),
         pytest.param(
-            {"op": "add", "path": "a", "valu": 1},
+            {"op": "add", "path": 5, "valu": 1},
             [
-                "UnknownField.valu: is unknown; allowed are op, path, value; did you mean value?",
                 "PathSyntax.path:",
                 "AddonInvalid.value:",
+                "UnknownField.valu: is unknown; allowed are op, path, value; did you mean value?",
             ],
             id="all-at-once",
         ),
         pytest.param(
-            {"op": "move", "path": "/a", "from": "/b"}, ["UnknownField.from:", "PatchOpUnsupported.op:"], id="move"
+            {"op": "move", "path": "/a", "from": "/b"}, ["PatchOpUnsupported.op:", "UnknownField.from:"], id="move"
         ),
     ],
 )
 def test_invalid_operation_is_reported(written: Any, expected: list[str]) -> None:
-    operation = read_operation(written, AT)
+    operation = read_operation(written)
 
     assert isinstance(operation, tuple)
     values = [

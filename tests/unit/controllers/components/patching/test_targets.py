@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconciler.api.base import read_model
+from reconciler.api.openchoreo import COMPONENT_TEMPLATES, PatchTargetFields
 from reconciler.controllers.components.patching.targets import (
     PatchTarget,
+    build_target_template,
     can_match_target,
     is_target_match,
     read_patch_target,
-    read_patch_target_template,
 )
 
 AT = ("spec", "patches", 0, "target")
@@ -33,6 +35,12 @@ def target(written: Any) -> PatchTarget:
     patch_target = read_patch_target(written, AT)
     assert isinstance(patch_target, PatchTarget), patch_target
     return patch_target
+
+
+def read_target_template(written: Any) -> PatchTarget:
+    fields = read_model(PatchTargetFields, written, COMPONENT_TEMPLATES, AT).model
+    assert fields is not None
+    return build_target_template(fields)
 
 
 def labels(**pairs: Any) -> dict[str, Any]:
@@ -94,7 +102,7 @@ def test_matches(written: dict[str, Any], value: Any, expected: bool) -> None:
         pytest.param({"selector": "a=b"}, ["TargetInvalid.selector: must be a mapping"], id="selector-as-text"),
         pytest.param(
             {"selector": {"matchExpressions": []}, "group": 1},
-            ["UnknownField.selector.matchExpressions: is unknown; allowed are matchLabels", "TargetInvalid.group:"],
+            ["TargetInvalid.group:", "UnknownField.selector.matchExpressions: is unknown; allowed are matchLabels"],
             id="all-at-once",
         ),
         pytest.param(labels(a=[1]), ["TargetInvalid.selector.matchLabels.a: must be a string"], id="list-as-label"),
@@ -150,18 +158,15 @@ TEMPLATE = {
     ],
 )
 def test_template_can_match(written: dict[str, Any], template: Any, expected: bool) -> None:
-    patch_target_template = read_patch_target_template(written, AT)
+    patch_target_template = read_target_template(written)
 
-    assert isinstance(patch_target_template, PatchTarget)
     assert can_match_target(patch_target_template, template, "main") == expected
-    assert patch_target_template.is_templated == ("${" in repr(written))
 
 
 def test_templated_target_is_validated() -> None:
-    patch_target_template = read_patch_target_template({"resourceType": "${spec.kind}", "where": "${true}"}, AT)
+    result = read_model(PatchTargetFields, {"resourceType": "${spec.kind}", "where": "${true}"}, COMPONENT_TEMPLATES)
 
-    assert isinstance(patch_target_template, tuple)
-    assert [field_finding.code.name for field_finding in patch_target_template] == ["UnknownField"]
+    assert [error.code for error in result.errors] == ["UnknownField"]
 
 
 words = st.sampled_from(["Deployment", "Pod", "a", "b", ""])
@@ -194,5 +199,5 @@ def test_rendered_object_matches_as_a_template_too(written: Any, one: Any, name:
     patch_target = read_patch_target(written, AT)
 
     if isinstance(patch_target, PatchTarget):
-        assert read_patch_target_template(written, AT) == patch_target
+        assert read_target_template(written) == patch_target
         assert can_match_target(patch_target, one, name) == is_target_match(patch_target, one, name)

@@ -8,8 +8,9 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from reconciler.controllers.components.schema import ComponentSchema, Schema, read_component_schema
+from reconciler.controllers.components.schema import ComponentSchema, Schema
 from reconciler.krm.findings import Severity
+from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 
 AT = ("spec", "schema")
 NAMES = ("a", "b", "c")

@@ -19,10 +19,10 @@ from reconciler.controllers.components.schema import (
     build_crd,
     build_developer_schema,
     build_json_schema,
-    read_component_schema,
     validate_value,
 )
 from reconciler.krm.yaml import WIDE_INDENT_STYLE, emit
+from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 from tests.unit.controllers.components.schema.schema_strategies import components, values
 
 AT = ("spec", "schema")

@@ -13,8 +13,8 @@ from reconciler.controllers.components.schema import (
     apply_defaults,
     build_developer_schema,
     override_defaults,
-    read_component_schema,
 )
+from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 
 AT = ("spec", "schema")
 ALLOWED = ("spec", "developerAddons", "allowed")

@@ -11,10 +11,10 @@ from reconciler.controllers.components.schema import (
     apply_defaults,
     build_crd,
     build_json_schema,
-    read_component_schema,
     validate_value,
 )
 from reconciler.krm.findings import Severity
+from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 
 AT = ("spec", "schema")
 PIECES = (

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.controllers.components.schema import ComponentSchema, is_declared, read_component_schema
+from reconciler.controllers.components.schema import ComponentSchema, is_declared
+from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 
 AT = ("spec", "schema")
 EMPTY = {"type": "object", "properties": {}}
@@ -32,26 +33,6 @@ def test_empty_schema_has_no_fields(data: Any) -> None:
 @pytest.mark.parametrize(
     ("data", "code", "message"),
     [
-        pytest.param([], "ShorthandFieldType", "spec.schema must be a mapping, not []", id="list"),
-        pytest.param(
-            {"parameters": "string"},
-            "ShorthandFieldType",
-            'spec.schema.parameters must be a mapping of names to types, not "string"',
-            id="section-that-is-text",
-        ),
-        pytest.param(
-            {"requiredByDefault": "yes"},
-            "ShorthandFieldType",
-            'spec.schema.requiredByDefault must be true or false, not "yes"',
-            id="switch-that-is-text",
-        ),
-        pytest.param(
-            {"params": {}},
-            "UnknownField",
-            "spec.schema.params is unknown; allowed are types, parameters, envOverrides, requiredByDefault; "
-            "did you mean parameters?",
-            id="misspelt",
-        ),
         pytest.param(
             {"types": {"string": "integer"}},
             "ShorthandFieldType",

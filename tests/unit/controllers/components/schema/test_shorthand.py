@@ -9,8 +9,9 @@ import pytest
 import yaml
 
 from reconciler.controllers.components.field_findings import FieldFinding
-from reconciler.controllers.components.schema import ComponentSchema, read_component_schema
+from reconciler.controllers.components.schema import ComponentSchema
 from reconciler.krm.findings import Severity
+from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 
 AT = ("spec", "schema")
 FIELD = "spec.schema.parameters.f"

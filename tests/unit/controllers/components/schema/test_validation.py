@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.controllers.components.schema import Schema, overlay_values, read_component_schema, validate_value
+from reconciler.controllers.components.schema import Schema, overlay_values, validate_value
 from reconciler.krm.yaml import parse_yaml
+from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 
 AT = ("spec", "schema")
 TYPES = {"Port": {"number": "integer | required=true", "name": "string"}}

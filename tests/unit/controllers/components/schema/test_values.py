@@ -10,7 +10,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.controllers.components.schema import Schema, apply_defaults, overlay_values, read_component_schema
+from reconciler.controllers.components.schema import Schema, apply_defaults, overlay_values
+from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 
 AT = ("spec", "schema")
 

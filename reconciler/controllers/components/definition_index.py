@@ -1,0 +1,111 @@
+"""Lookup of component definitions and addons by name, and findings about names that several objects have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, TypeVar
+
+from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.catalog.codes import CatalogCodes
+from reconciler.controllers.components.definitions import Addon, ComponentDefinition
+from reconciler.controllers.components.names import ADDON, DEFINITION, GROUP
+from reconciler.krm.field_text import format_list
+from reconciler.krm.findings import Finding
+from reconciler.lazy_dataclasses import dataclass
+
+_Definition = TypeVar("_Definition")
+
+
+@dataclass(frozen=True)
+class NameIndex(Generic[_Definition]):
+    """Usable objects of one kind, by name.
+
+    `unusable_reasons` contains the names of objects that are invalid or declared more than once, each with the reason.
+    """
+
+    kind: str
+    by_name: Mapping[str, _Definition]
+    unusable_reasons: Mapping[str, str]
+
+    def explain_absence(self, name: str) -> str:
+        """Return the reason why `by_name` contains no object with this name."""
+        if name in self.unusable_reasons:
+            return f"{self.kind} {name} {self.unusable_reasons[name]}"
+        names = format_list(sorted({*self.by_name, *self.unusable_reasons})) or "none"
+        return f"no {self.kind} has the name {name}; existing: {names}"
+
+
+@dataclass(frozen=True)
+class DefinitionIndex:
+    """All component definitions and addons of a config."""
+
+    definitions: NameIndex[ComponentDefinition]
+    addons: NameIndex[Addon]
+    findings: tuple[Finding, ...] = ()
+
+
+def build_definition_index(
+    catalog: Catalog,
+    read_definition: Callable[[ConfigObject], tuple[ComponentDefinition | None, tuple[Finding, ...]]],
+    read_addon: Callable[[ConfigObject], tuple[Addon | None, tuple[Finding, ...]]],
+) -> DefinitionIndex:
+    """Read all component definitions with `read_definition`, and all addons with `read_addon`."""
+    findings: list[Finding] = []
+    return DefinitionIndex(
+        _build_name_index(catalog, DEFINITION, read_definition, findings),
+        _build_name_index(catalog, ADDON, read_addon, findings),
+        tuple(findings),
+    )
+
+
+def _build_name_index(
+    catalog: Catalog,
+    kind: str,
+    read_object: Callable[[ConfigObject], tuple[_Definition | None, tuple[Finding, ...]]],
+    findings: list[Finding],
+) -> NameIndex[_Definition]:
+    unusable: dict[str, str] = {}
+    by_name: dict[str, _Definition] = {}
+    for name, objects in group_by_name(catalog, GROUP, kind).items():
+        if len(objects) > 1:
+            unusable[name] = "is declared more than once"
+            findings += build_unreported_duplicate_findings(objects)
+            continue
+        definition, definition_findings = read_object(objects[0])
+        findings += definition_findings
+        if definition is None:
+            unusable[name] = "is invalid"
+        else:
+            by_name[name] = definition
+    return NameIndex(kind, by_name, unusable)
+
+
+def group_by_name(catalog: Catalog, group: str, kind: str) -> Mapping[str, list[ConfigObject]]:
+    """Return all objects of a kind by name. Objects in different namespaces can have the same name."""
+    objects_by_name: dict[str, list[ConfigObject]] = {}
+    for manifest in catalog.objects_of_kind(group, kind):
+        objects_by_name.setdefault(manifest.key.name, []).append(manifest)
+    for key, copies in catalog.copies.items():
+        if (key.group, key.kind) == (group, kind):
+            objects_by_name.setdefault(key.name, []).extend(copies)
+    return {name: objects_by_name[name] for name in sorted(objects_by_name)}
+
+
+def build_duplicate_findings(objects: Sequence[ConfigObject]) -> list[Finding]:
+    """Return one error for each object in `objects`. All these objects must have the same name."""
+    locations = format_list(
+        [f"{manifest.key} at {manifest.file}:{manifest.document.line}" for manifest in objects], " and "
+    )
+    key = objects[0].key
+    message = (
+        f"{key.kind} {key.name} must be declared once across all namespaces, not {len(objects)} times: {locations}"
+    )
+    return [CatalogCodes.DUPLICATE_OBJECT.finding(message, manifest.location) for manifest in objects]
+
+
+def build_unreported_duplicate_findings(objects: Sequence[ConfigObject]) -> list[Finding]:
+    """Return one error for each of several objects that have the same name in different namespaces.
+
+    Return no error for objects in one namespace, because the catalog reports them.
+    """
+    return build_duplicate_findings(objects) if len({manifest.key for manifest in objects}) > 1 else []
