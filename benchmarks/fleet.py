@@ -97,8 +97,9 @@ def _sync(name: str, world: Path) -> Measure:
     measure, out = _run(name, [sys.executable, "-m", "reconciler", *arguments], world)
     after = _refs(world)
     moved = {ref for ref in before.keys() | after.keys() if before.get(ref) != after.get(ref)}
-    counts = json.loads(out)["counts"]
-    return replace(measure, renders=counts["renders"], refs_pushed=len(moved), drafts=counts["drafted"])
+    counts = json.loads(out)["summary"]
+    drafts = counts["install"] + counts["update"]
+    return replace(measure, renders=counts["renders"], refs_pushed=len(moved), drafts=drafts)
 
 
 def _start() -> Measure:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS
-from reconciler.cli.options import cache_option, config_argument, fleet_option, settings_option
+from reconciler.cli.options import cache_option, config_argument, fleet_option, output_option, settings_option
 from reconciler.cli.review_options import CommandSetup, open_review, selector_option
-from reconciler.output.review.open_drafts import build_drafts_data, format_drafts_text
+from reconciler.output.review.formats import format_draft_list_text
+from reconciler.output.review.open_drafts import build_draft_list_result
 from reconciler.reconcile.remotes.targets import ReviewSelection, TargetReference
+from reconciler.review.drafts import list_target_errors
 
 
 @click.command("drafts")
@@ -26,7 +26,7 @@ from reconciler.reconcile.remotes.targets import ReviewSelection, TargetReferenc
     help="List only the drafts of this cluster. You can repeat the option.",
 )
 @selector_option
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
+@output_option("text", "json")
 def command(
     config: str | None,
     settings_file: str | None,
@@ -41,12 +41,9 @@ def command(
         raise click.UsageError("use either --cluster or --selector, not both")
     selection = ReviewSelection(tuple(TargetReference(cluster) for cluster in clusters), selector or "")
     with open_review(CommandSetup(config, settings_file, fleet, cache)) as review:
-        snapshots = review.open_targets(selection)
-        details = [review.read_draft_details(draft) for snapshot in snapshots for draft in snapshot.drafts]
+        targets = review.open_targets(selection)
+        details = [review.read_draft_details(draft) for target in targets for draft in target.drafts]
+        result = build_draft_list_result(details, review.config_id, list_target_errors(targets))
         now = review.now()
-    errors = [snapshot.error for snapshot in snapshots if snapshot.error]
-    if output == "json":
-        click.echo(json.dumps({"drafts": build_drafts_data(details), "troubles": errors}, indent=2))
-    else:
-        click.echo("\n".join([*(f"error: {error}" for error in errors), format_drafts_text(details, now, len(errors))]))
-    return ERROR_FINDING if errors else SUCCESS
+    click.echo(result.to_json() if output == "json" else format_draft_list_text(result, now))
+    return ERROR_FINDING if result.findings else SUCCESS

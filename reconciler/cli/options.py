@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -22,6 +22,7 @@ from reconciler.settings import Settings, SettingsError, load_settings
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 _SECONDS_WITHOUT_BARS = 1.0
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
@@ -61,6 +62,28 @@ diff_lines_option = click.option(
     show_default=True,
     help="The maximum number of diff lines per file. 0 omits diffs.",
 )
+
+color_option = click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    help="Whether diffs are colored. `auto` colors them on a terminal, unless the variable NO_COLOR is set.",
+)
+
+
+def output_option(*formats: str) -> Callable[[_Command], _Command]:
+    """Return the option `-o` of a command with these output formats. The first format is the default."""
+    return click.option(
+        "-o", "--output", type=click.Choice(formats), default=formats[0], show_default=True, help="The output format."
+    )
+
+
+def should_color(color: str) -> bool:
+    """Return whether the output has colors, for a value of the option --color."""
+    if color == "auto":
+        return sys.stdout.isatty() and not initial_environment().get("NO_COLOR")
+    return color == "always"
 
 
 def read_settings(

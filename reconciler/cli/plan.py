@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-
 import click
 
 from reconciler.bootstrap import Services, build_dry_run_publisher, build_services
@@ -12,20 +9,24 @@ from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import DIFFERENCES, SUCCESS
 from reconciler.cli.options import (
     cache_option,
+    color_option,
     config_argument,
     diff_lines_option,
     fleet_option,
+    output_option,
     read_settings,
     require_config_url,
     set_up_logs,
     settings_option,
     shard_option,
+    should_color,
     show_progress,
 )
 from reconciler.git.errors import GitError
-from reconciler.output.plan.formats import build_plan_data, format_plan_markdown, format_plan_text
-from reconciler.output.status.removals import list_removals
-from reconciler.planning.model.outcomes import Draft
+from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.output.plan.formats import format_plan_markdown, format_plan_text
+from reconciler.output.plan.models import PlanResult
+from reconciler.output.plan.overview import build_plan_result
 from reconciler.reconcile.pass_context import find_unread_targets
 from reconciler.reconcile.reconcile_pass import PassReport, run_pass
 from reconciler.service.loop import WakeupQueue, watch_folders
@@ -38,10 +39,9 @@ from reconciler.settings import Settings
 @settings_option
 @cache_option
 @shard_option
-@click.option(
-    "-o", "--output", type=click.Choice(["text", "markdown", "json"]), default="text", help="The output format."
-)
+@output_option("text", "markdown", "json")
 @diff_lines_option
+@color_option
 @click.option("--watch", is_flag=True, help="Repeat the plan after each change of a local CONFIG.")
 def command(
     config: str | None,
@@ -51,6 +51,7 @@ def command(
     shard: str | None,
     output: str,
     diff_lines: int,
+    color: str,
     watch: bool,
 ) -> int:
     """Show the changes of a `reconciler sync`: a summary, then each changed package. Nothing is pushed."""
@@ -58,11 +59,31 @@ def command(
         settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache, shard=shard)
         set_up_logs(settings, service=False)
         services = build_services(settings, require_config_url(settings), should_treat_missing_as_empty=True)
+        form = _PlanFormat(output, diff_lines, should_color(color))
         if watch:
-            return _watch(services, settings, output, diff_lines)
+            return _watch(services, settings, form)
         report = _run_plan(settings)
-    click.echo(_format_report(report, output, diff_lines))
-    return _exit_status(report)
+    result = build_plan_result(report.plan, diff_lines)
+    click.echo(form.format(result), color=form.has_color)
+    return exit_status_of(report.plan.list_findings()) or (DIFFERENCES if result.has_changes else SUCCESS)
+
+
+@dataclass(frozen=True)
+class _PlanFormat:
+    """The output format of the plan: `text`, `markdown` or `json`."""
+
+    output: str
+    diff_lines: int
+    has_color: bool
+
+    def format(self, result: PlanResult) -> str:
+        match self.output:
+            case "json":
+                return result.to_json()
+            case "markdown":
+                return format_plan_markdown(result)
+            case _:
+                return format_plan_text(result, has_color=self.has_color)
 
 
 def _run_plan(settings: Settings) -> PassReport:
@@ -76,39 +97,22 @@ def _run_plan(settings: Settings) -> PassReport:
             return replace(report, plan=replace(report.plan, findings=findings))
 
 
-def _watch(services: Services, settings: Settings, output: str, diff_lines: int) -> int:
+def _watch(services: Services, settings: Settings, form: _PlanFormat) -> int:
     if not services.watched_folders:
         raise click.UsageError("--watch requires a CONFIG on this machine, not a URL")
     wakeups, last_text = WakeupQueue(), ""
     with watch_folders(services.watched_folders, wakeups):
         while True:
-            text = _format_plan_or_error(settings, output, diff_lines)
+            text = _format_plan_or_error(settings, form)
             if text != last_text:
-                click.echo(text + "\n")
+                click.echo(text + "\n", color=form.has_color)
             last_text = text
             # Repeat the plan after a time limit too, because an upstream can change while the config stays the same.
             wakeups.wait(settings.poll_seconds)
 
 
-def _format_plan_or_error(settings: Settings, output: str, diff_lines: int) -> str:
+def _format_plan_or_error(settings: Settings, form: _PlanFormat) -> str:
     try:
-        return _format_report(_run_plan(settings), output, diff_lines)
+        return form.format(build_plan_result(_run_plan(settings).plan, form.diff_lines))
     except GitError as error:
         return f"reconciler: {error.full_message}"
-
-
-def _format_report(report: PassReport, output: str, diff_lines: int) -> str:
-    match output:
-        case "json":
-            return json.dumps(build_plan_data(report.plan, diff_lines), indent=2)
-        case "markdown":
-            return format_plan_markdown(report.plan, diff_lines)
-        case _:
-            return format_plan_text(report.plan, diff_lines)
-
-
-def _exit_status(report: PassReport) -> int:
-    has_drafts = any(isinstance(outcome, Draft) for _, outcome in report.plan.list_outcomes())
-    has_removals = any(removal.has_action for removal in list_removals(report.plan))
-    has_changes = has_drafts or has_removals or report.plan.proposal.action != "keep"
-    return exit_status_of(report.plan.list_findings()) or (DIFFERENCES if has_changes else SUCCESS)

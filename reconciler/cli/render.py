@@ -20,6 +20,7 @@ from reconciler.cli.options import (
     show_progress,
 )
 from reconciler.output.findings.formats import format_findings
+from reconciler.output.plan.pass_results import build_render_result
 from reconciler.reconcile.publishers import check_output_folder
 from reconciler.reconcile.reconcile_pass import run_pass
 
@@ -39,8 +40,22 @@ from reconciler.reconcile.reconcile_pass import run_pass
 @settings_option
 @cache_option
 @shard_option
+@click.option(
+    "-o",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="The format of the list of packages. `text` prints findings only.",
+)
 def command(
-    config: str | None, out: Path, force: bool, settings_file: str | None, cache: str | None, shard: str | None
+    config: str | None,
+    out: Path,
+    force: bool,
+    settings_file: str | None,
+    cache: str | None,
+    shard: str | None,
+    form: str,
 ) -> int:
     """Write the content of each draft branch to DIR/<repository>, and the status files to DIR/status."""
     with report_errors(), show_progress() as show:
@@ -57,6 +72,9 @@ def command(
         )
         with services.remotes as remotes:
             report = run_pass(services.source, remotes, services.pass_services, build_folder_publisher(settings, out))
-    for line in format_findings(report.plan.list_findings()):
-        click.echo(line, err=True)
+    if form == "json":
+        click.echo(build_render_result(report.plan, str(out)).to_json())
+    else:
+        for line in format_findings(report.plan.list_findings()):
+            click.echo(line, err=True)
     return exit_status_of(report.plan.list_findings())

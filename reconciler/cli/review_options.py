@@ -6,7 +6,6 @@ Review commands are `drafts`, `show`, `propose`, `approve` and `reject`. History
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
 from reconciler.cli.options import (
     cache_option,
     fleet_option,
+    output_option,
     read_settings,
     require_config_url,
     set_up_logs,
@@ -31,7 +31,7 @@ from reconciler.inspect.package_history import PastReader
 from reconciler.krm.selectors import LabelQueryError, matches_label_query
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.explain.model import ValueNotFoundError
-from reconciler.output.review.action_results import build_action_results_data, format_action_results
+from reconciler.output.review.action_results import build_review_result, format_review_text
 from reconciler.reconcile.remotes.targets import ReviewSelection, TargetReference, UnknownTargetError
 from reconciler.reconcile.review_actions import PersonSource, ReviewAction
 from reconciler.review.actions import apply_review_action
@@ -114,9 +114,6 @@ accept_conflicts_option = click.option(
     help="Accept the conflicts that the command prints. Without this option, drafts with conflicts are refused.",
 )
 offline_option = click.option("--offline", is_flag=True, help="Fetch nothing. Read all repositories from the cache.")
-_output_option = click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The output format."
-)
 
 
 @dataclass(frozen=True)
@@ -177,7 +174,7 @@ def open_review(setup: CommandSetup) -> Iterator[DraftReview]:
 def add_selection_options(command: Command) -> Command:
     """Add the arguments and options that select drafts to a command."""
     all_option = click.option("--all", "is_all", is_flag=True, help="Select every open draft.")
-    for option in (_output_option, selector_option, all_option, targets_argument):
+    for option in (output_option("text", "json"), selector_option, all_option, targets_argument):
         command = option(command)
     return add_setup_options(command)
 
@@ -205,8 +202,8 @@ def run_review_action(setup: CommandSetup, selection: DraftSelection, action: Re
     review_selection = selection.build_review_selection()
     with open_review(setup) as review:
         results = apply_review_action(review, review_selection, action)
-    data, text = build_action_results_data(results, action.person), format_action_results(results, action.person)
-    click.echo(json.dumps(data, indent=2) if selection.output == "json" else text)
+        result = build_review_result(results, action.verb, review.config_id, action.person)
+    click.echo(result.to_json() if selection.output == "json" else format_review_text(result))
     return SUCCESS if all(result.is_successful for result in results) else ERROR_FINDING
 
 

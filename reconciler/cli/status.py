@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from reconciler.bootstrap import read_status
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
-from reconciler.cli.options import cache_option, fleet_option, read_settings, set_up_logs, settings_option
+from reconciler.cli.options import (
+    cache_option,
+    fleet_option,
+    output_option,
+    read_settings,
+    set_up_logs,
+    settings_option,
+)
 from reconciler.krm.yaml import YamlError, parse_yaml
-from reconciler.output.status.summary import format_status_text, has_problems
+from reconciler.output.status.result import format_status_text, read_status_result
 
 
 @click.command("status")
 @fleet_option
 @settings_option
 @cache_option
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
+@output_option("text", "json")
 def command(fleet: str | None, settings_file: str | None, cache: str | None, output: str) -> int:
     """Show the status of the fleet after the last pass: the totals, and the problems with their reasons."""
     with report_errors():
@@ -31,13 +36,12 @@ def command(fleet: str | None, settings_file: str | None, cache: str | None, out
         )
     try:
         data = parse_yaml(summary).documents[0].data
-        text = json.dumps(data, indent=2) if output == "json" else format_status_text(data)
-        status = ERROR_FINDING if has_problems(data) else SUCCESS
+        result = read_status_result(data)
     except (YamlError, LookupError, TypeError, ValueError, AttributeError) as error:
         # Handle a malformed file, because everyone who may push to the status branch can change it.
         raise CannotRunError(
             f"summary.yaml on the branch {settings.status.branch} does not have the format of a pass"
             f" ({type(error).__name__}): run a pass, which writes the file again"
         ) from error
-    click.echo(text)
-    return status
+    click.echo(result.to_json() if output == "json" else format_status_text(result))
+    return ERROR_FINDING if result.has_problems else SUCCESS

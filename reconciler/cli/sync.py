@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-
 import click
 
 from reconciler.bootstrap import build_pass_cache, build_push_publisher, build_services
@@ -14,6 +11,7 @@ from reconciler.cli.options import (
     cache_option,
     config_argument,
     fleet_option,
+    output_option,
     read_settings,
     require_config_url,
     set_up_logs,
@@ -21,8 +19,10 @@ from reconciler.cli.options import (
     shard_option,
     show_progress,
 )
-from reconciler.output.findings.formats import build_findings_data, format_findings
-from reconciler.reconcile.pass_runner import PassRunner, PassSummary, UnpushedDraft
+from reconciler.output.envelope import create_cli_metadata
+from reconciler.output.findings.entries import build_finding_entries
+from reconciler.output.plan.pass_results import SyncedDraft, SyncResult, SyncSummary, format_sync_text
+from reconciler.reconcile.pass_runner import PassRunner, PassSummary
 
 
 @click.command("sync")
@@ -31,7 +31,7 @@ from reconciler.reconcile.pass_runner import PassRunner, PassSummary, UnpushedDr
 @settings_option
 @cache_option
 @shard_option
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
+@output_option("text", "json")
 def command(
     config: str | None,
     fleet: str | None,
@@ -55,50 +55,40 @@ def command(
         )
         passes.run()
     summary = passes.summary
-    click.echo(json.dumps(_build_data(summary), indent=2) if output == "json" else _format_text(summary))
+    result = _build_result(summary)
+    click.echo(result.to_json() if output == "json" else format_sync_text(result))
     return max(exit_status_of(summary.findings), SUCCESS if summary.is_clean else ERROR_FINDING)
 
 
-def _build_data(summary: PassSummary) -> dict[str, object]:
-    return {
-        "config": summary.config,
-        "counts": summary.counts,
-        "drafts": summary.drafts,
-        **({"unpushed": _build_unpushed_data(summary.unpushed_drafts)} if summary.unpushed_drafts else {}),
-        "findings": build_findings_data(summary.findings),
-        **({"statusNotWritten": summary.status_error} if summary.status_error else {}),
-    }
-
-
-def _format_text(summary: PassSummary) -> str:
-    lines = format_findings(summary.findings)
-    lines += [f"the status was not written: {summary.status_error}"] if summary.status_error else []
-    lines += [
-        f"draft    {branch} is at {head[:12]}" for heads in summary.drafts.values() for branch, head in heads.items()
+def _build_result(summary: PassSummary) -> SyncResult:
+    pushed = [
+        SyncedDraft(target=target, branch=branch, head=head)
+        for target, heads in summary.drafts.items()
+        for branch, head in heads.items()
     ]
-    lines += [_format_unpushed(draft) for drafts in summary.unpushed_drafts.values() for draft in drafts]
-    counts = ", ".join(f"{count} {name}" for name, count in summary.counts.items())
-    return "\n".join([*lines, counts])
-
-
-def _format_unpushed(draft: UnpushedDraft) -> str:
-    if not draft.has_remote_answered:
-        remote_state = "the state of the remote is unknown"
-    elif draft.remote_head is None:
-        remote_state = "the remote has no such branch"
-    else:
-        remote_state = f"on the remote, it is at {draft.remote_head[:12]}"
-    return f"draft    {draft.branch} was not pushed ({draft.reason}): {remote_state}"
-
-
-def _build_unpushed_data(unpushed: Mapping[str, Sequence[UnpushedDraft]]) -> dict[str, dict[str, dict[str, object]]]:
-    return {
-        name: {
-            draft.branch: {
-                "reason": draft.reason,
-                **({"remoteHead": draft.remote_head} if draft.has_remote_answered else {}),
-            }
-            for draft in drafts
-        }
-        for name, drafts in unpushed.items()
-    }
+    unpushed = [
+        SyncedDraft(
+            target=target,
+            branch=draft.branch,
+            reason=draft.reason,
+            remote_head=draft.remote_head,
+            has_remote_answered=draft.has_remote_answered,
+        )
+        for target, drafts in summary.unpushed_drafts.items()
+        for draft in drafts
+    ]
+    counts = summary.counts
+    return SyncResult(
+        metadata=create_cli_metadata(summary.config),
+        items=(*pushed, *unpushed),
+        findings=build_finding_entries(summary.findings),
+        summary=SyncSummary(
+            **vars(summary.changes),
+            pending_removals=counts.get("leaving", 0),
+            renders=counts.get("renders", 0),
+            approved=counts.get("approved", 0),
+            pull_requests=counts.get("requests", 0),
+            is_skipped=summary.is_skipped,
+            status_error=summary.status_error,
+        ),
+    )

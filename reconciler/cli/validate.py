@@ -28,9 +28,9 @@ from reconciler.output.findings.code_scanning import (
     FindingLocator,
     LocatedFinding,
     build_code_quality_report,
-    build_located_findings_data,
     build_sarif_log,
-    format_located_findings,
+    build_validation_result,
+    format_validation_text,
     locate_findings,
 )
 from reconciler.reconcile.codes import ALL_CODES
@@ -87,7 +87,7 @@ def command(
                 )
     locator = FindingLocator(validated.objects.values(), validated.owner_sets)
     findings = locate_findings(validated.findings, locator, location.root, location.settings)
-    click.echo(_format_findings(findings, output, "validate-rendered" if rendered else "validate"))
+    click.echo(_format_findings(findings, validated.config, output, "validate-rendered" if rendered else "validate"))
     return _exit_status(validated.findings, Severity(fail_on))
 
 
@@ -105,16 +105,16 @@ def _build_conformance_options(
     return ConformanceOptions(build_schemas(schemas), release)
 
 
-def _format_findings(findings: Sequence[LocatedFinding], output: str, category: str) -> str:
+def _format_findings(findings: Sequence[LocatedFinding], config: str, output: str, category: str) -> str:
     match output:
         case "sarif":
             return json.dumps(build_sarif_log(findings, __version__, ALL_CODES, category), indent=2)
         case "gitlab":
             return json.dumps(build_code_quality_report(findings), indent=2)
         case "json":
-            return json.dumps(build_located_findings_data(findings), indent=2)
+            return build_validation_result(findings, config).to_json()
         case _:
-            return "\n".join(format_located_findings(findings)) or "no findings"
+            return format_validation_text(build_validation_result(findings, config))
 
 
 def _exit_status(findings: Sequence[Finding], lowest: Severity) -> int:

@@ -57,16 +57,18 @@ _NO_FINDINGS: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True)
-class ValidationResult:
-    """The findings of a config.
+class ValidatedConfig:
+    """A config with its findings.
 
     Attributes:
+        config: The ID of the config.
         findings: All findings.
         objects: The config objects, which provide the locations of the findings.
         owner_sets: The object that created each owner, such as a PackageVariantSet. Keys and values have the form
             `Kind/namespace/name`.
     """
 
+    config: str
     findings: tuple[Finding, ...]
     objects: Mapping[ObjectKey, ConfigObject]
     owner_sets: Mapping[str, str]
@@ -86,7 +88,7 @@ class ConformanceOptions:
     release: KubernetesRelease | None = None
 
 
-def validate(source: ConfigSource, remotes: Remotes, services: PassServices) -> ValidationResult:
+def validate(source: ConfigSource, remotes: Remotes, services: PassServices) -> ValidatedConfig:
     """Return all findings of the config: in files, objects and references, from controllers, and from lint checks."""
     snapshot = take_snapshot(source, remotes, services)
     result = services.run_controllers(snapshot.catalog, remotes, {}, snapshot.now)
@@ -120,12 +122,12 @@ def validate(source: ConfigSource, remotes: Remotes, services: PassServices) -> 
     findings = plan.list_findings()
     lint_findings = _run_lint(findings, lambda: services.lint(catalog, remotes, result, snapshot.now))
     log_failures((*findings, *lint_findings))
-    return ValidationResult((*findings, *lint_findings), catalog.objects, _find_owner_sets(result))
+    return ValidatedConfig(snapshot.config.id, (*findings, *lint_findings), catalog.objects, _find_owner_sets(result))
 
 
 def validate_rendered(
     source: ConfigSource, remotes: Remotes, services: PassServices, options: ConformanceOptions
-) -> ValidationResult:
+) -> ValidatedConfig:
     """Return the findings of `validate` and of a plan, and the schema violations in the rendered resources.
 
     All packages are rendered, including packages without changes. Nothing is written to a repository.
@@ -159,7 +161,8 @@ def validate_rendered(
         findings, lambda: services.lint(snapshot.catalog, remotes, prepared.controller_result, snapshot.now)
     )
     log_failures((*steps.findings, *lint_findings))
-    return ValidationResult(
+    return ValidatedConfig(
+        snapshot.config.id,
         tuple(dict.fromkeys((*findings, *lint_findings))),
         snapshot.catalog.objects,
         _find_owner_sets(prepared.controller_result),

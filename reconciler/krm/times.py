@@ -7,6 +7,7 @@ import re
 from datetime import UTC, datetime
 from fractions import Fraction
 
+_RFC3339 = "%Y-%m-%dT%H:%M:%SZ"
 _MAX_SECONDS = 253402300799  # 9999-12-31T23:59:59Z, the latest time that RFC 3339 supports
 
 
@@ -17,7 +18,12 @@ def format_rfc3339(seconds: int) -> str:
     such times.
     """
     time = datetime.fromtimestamp(min(max(seconds, 0), _MAX_SECONDS), UTC)
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return time.strftime(_RFC3339)
+
+
+def parse_rfc3339_seconds(text: str) -> int:
+    """Return the seconds since 1970-01-01 for a result of `format_rfc3339`."""
+    return int(datetime.strptime(text, _RFC3339).replace(tzinfo=UTC).timestamp())
 
 
 _SECONDS_PER_UNIT = {

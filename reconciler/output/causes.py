@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from reconciler.catalog.trace import ABSENT_FINGERPRINT
 from reconciler.controllers.override_policies.rollout import parse_rule_id
 from reconciler.controllers.placement.model import CLUSTER_SCOPED_NAMESPACE
@@ -18,6 +20,17 @@ from reconciler.planning.model.targets import Target
 from reconciler.planning.render.templates import TEMPLATE_DEPENDENCY, TEMPLATE_RULES_DEPENDENCY
 
 _NEW_PACKAGE_TASKS = frozenset({"clone", "adopt"})
+DraftAction = Literal["install", "adopt", "update", "re-render"]
+"""The effect of a draft on its package. An update has a new upstream version."""
+
+
+def get_draft_action(draft: Draft) -> DraftAction:
+    """Return the effect of a draft on its package."""
+    if draft.task == "adopt":
+        return "adopt"
+    if draft.task == "clone" or not draft.previous_files:
+        return "install"
+    return "update" if draft.variant.upstream is not None and "upstream" in draft.causes else "re-render"
 
 
 def format_causes(draft: Draft, target: Target) -> tuple[str, ...]:

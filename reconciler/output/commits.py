@@ -14,7 +14,7 @@ from reconciler.catalog.files import CommitId
 from reconciler.krm.times import format_rfc3339
 from reconciler.krm.yaml import parse_yaml
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.causes import format_causes, format_upstream_change
+from reconciler.output.causes import format_causes, format_upstream_change, get_draft_action
 from reconciler.output.changes.objects import ObjectChange
 from reconciler.output.changes.package_changes import PackageChanges
 from reconciler.output.status.package_sections import (
@@ -23,12 +23,13 @@ from reconciler.output.status.package_sections import (
     format_children,
     format_conflict_summary,
     format_conflicts,
-    format_new_overrides,
+    format_overrides,
     format_recorded_conflicts,
     format_recorded_owner,
     format_task,
     format_template_changes,
     format_unmet_gates,
+    list_new_overrides,
     read_inputs,
     read_text,
     read_upstream,
@@ -82,11 +83,11 @@ def format_draft_message(
     sections = (
         _format_caused_by(dry_commit) if dry_commit else "",
         _format_section("Conflicts:", format_conflicts(draft.rendered.conflicts)),
-        _format_section(TEMPLATES_TITLE, format_template_changes(draft.rendered, _LINES_PER_LIST)),
+        _format_section(TEMPLATES_TITLE, format_template_changes(draft.rendered.template_changes, _LINES_PER_LIST)),
         _format_section("Changed:", changes.format_summary_lines(_LINES_PER_LIST)),
         _format_section("Files:", changes.format_file_lines(_LINES_PER_LIST)),
         _format_section("Children:", format_children(build_changed_children(draft), _LINES_PER_LIST)),
-        _format_section("Overridden:", format_new_overrides(draft, _LINES_PER_LIST)),
+        _format_section("Overridden:", format_overrides(list_new_overrides(draft), _LINES_PER_LIST)),
         _format_section("Why:", format_causes(draft, target)),
         _format_section("Not to be published before:", format_unmet_gates(draft.rendered)),
         "\n".join(_list_draft_trailers(draft, target, config)),
@@ -142,13 +143,10 @@ def format_draft_title(draft: Draft, changes: PackageChanges) -> str:
 
     Examples: `gateway v1 → v2: image, replicas (+3 more)`, `install gateway v1`, `re-render gateway: image`.
     """
-    package, version = draft.variant.target.package, format_upstream_change(draft)
-    if draft.task == "adopt":
-        return to_one_line(f"adopt {package} {version}".rstrip())
-    if draft.task == "clone" or not draft.previous_files:
-        return to_one_line(f"install {package} {version}".rstrip())
-    has_version_change = draft.variant.upstream is not None and "upstream" in draft.causes
-    result = f"{package} {version}" if has_version_change else f"re-render {package}"
+    package, version, action = draft.variant.target.package, format_upstream_change(draft), get_draft_action(draft)
+    if action in ("adopt", "install"):
+        return to_one_line(f"{action} {package} {version}".rstrip())
+    result = f"{package} {version}" if action == "update" else f"re-render {package}"
     fields = _summarize_fields(changes)
     return to_one_line(f"{result}: {fields}" if fields else result)
 

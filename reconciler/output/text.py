@@ -140,6 +140,24 @@ def shorten_id(name: str) -> str:
     return prefix + name.removeprefix("tree:")[:_ID_LENGTH]
 
 
+_DIFF_COLORS = {"@": "\x1b[36m", "-": "\x1b[31m", "+": "\x1b[32m"}
+_HEADER_COLOR, _RESET_COLOR = "\x1b[1m", "\x1b[0m"
+_HEADER_LINES = 2
+
+
+def format_diffs(diffs: Iterable[str], *, has_color: bool) -> str:
+    """Return unified diffs as one text. If `has_color` is true, lines have the colors of `git diff` on a terminal."""
+    return "".join(map(_color_diff, diffs) if has_color else diffs)
+
+
+def _color_diff(diff: str) -> str:
+    lines = [
+        (_HEADER_COLOR if index < _HEADER_LINES else _DIFF_COLORS.get(line[:1], ""), line)
+        for index, line in enumerate(diff.splitlines())
+    ]
+    return "".join(f"{color}{line}{_RESET_COLOR}\n" if color else f"{line}\n" for color, line in lines)
+
+
 def format_folded_diffs(diffs: Iterable[tuple[str, str]]) -> list[str]:
     """Return Markdown lines with a collapsed block that contains all diffs. Return [] if there are no diffs.
 

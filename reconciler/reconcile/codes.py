@@ -75,6 +75,9 @@ class PassCodes(CodeTable):
         "The status branch contains files that a pass did not write. Drafts are still pushed, but not the status.",
         CONFIG,
     )
+    TARGET_UNREADABLE = error(
+        "The drafts of a target cannot be read. Only commands for reviewers report this code.", DESTINATION
+    )
     URL_REFUSED = error("A URL is not valid, or not allowed.", DESTINATION)
 
 

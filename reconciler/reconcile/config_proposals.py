@@ -25,7 +25,7 @@ from reconciler.krm.findings import Finding, FindingCode, SourceLocation, downgr
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.yaml import YamlFile
 from reconciler.lazy_dataclasses import dataclass, replace
-from reconciler.output.plan.formats import format_config_state_message, format_proposal_message
+from reconciler.output.plan.proposals import format_config_state_message, format_proposal_message
 from reconciler.planning.layout.config_proposal import (
     PROPOSAL_STATE_FILE,
     ConfigBranchSnapshot,

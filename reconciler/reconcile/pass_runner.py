@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 
 from reconciler.catalog.files import CommitId
 from reconciler.git.push_outcomes import PushDone, PushOutcome
-from reconciler.krm.findings import Finding, Severity, create_internal_error_finding
+from reconciler.krm.findings import Finding, Severity, create_internal_error_finding, select_errors
 from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.memory import release_pass_memory
 from reconciler.output.findings.grouping import FindingGroup, group_findings
+from reconciler.output.plan.models import NO_CHANGES, ChangeCounts
+from reconciler.output.plan.overview import count_changes
 from reconciler.reconcile.event_log import log
 from reconciler.reconcile.failures import log_failure, log_failures
 from reconciler.reconcile.pass_cache import CompletedPass, CompletedPassStore, InMemoryPassStore, PassCache
@@ -46,11 +48,13 @@ class PassSummary:
     Attributes:
         config: The ID of the config, such as a commit ID.
         counts: The number of packages for each outcome.
+        findings: All findings of the pass.
         drafts: The new heads of the pushed draft branches, by target name and branch.
         unpushed_drafts: The drafts that were not pushed, by target name.
         is_clean: Whether every fetch, push and function call succeeded.
         status_error: The error that prevented the push of the status. It is "" if the push succeeded.
         is_skipped: Whether the pass was skipped, because no input had changed.
+        changes: The numbers of changed packages, conflicts and errors.
     """
 
     config: str
@@ -61,6 +65,7 @@ class PassSummary:
     is_clean: bool = True
     status_error: str = ""
     is_skipped: bool = False
+    changes: ChangeCounts = NO_CHANGES
 
 
 class PassRunner:
@@ -104,14 +109,20 @@ class PassRunner:
         except ScopeFailedError as error:
             log_failure(error.failure)
             self._store.save(None)
-            self.summary = PassSummary("", {}, (create_internal_error_finding(error.failure),), is_clean=False)
+            self.summary = PassSummary(
+                "",
+                {},
+                (create_internal_error_finding(error.failure),),
+                is_clean=False,
+                changes=NO_CHANGES.model_copy(update={"errors": 1}),
+            )
             return False
 
     def _run(self) -> bool:
         with self._remotes as remotes:
             snapshot = take_snapshot_if_changed(self._source, remotes, self._services, self._store.load())
             if isinstance(snapshot, CompletedPass):
-                self.summary = PassSummary(snapshot.config, snapshot.counts, snapshot.findings, is_skipped=True)
+                self.summary = _summarize_skipped(snapshot)
                 return True
             remotes.include_late_errors_in_digest()
             report = decide_and_publish(snapshot, remotes, self._services, self._publisher, self._cache)
@@ -188,7 +199,18 @@ def _summarize(
     findings = report.plan.list_findings()
     is_clean = report.is_clean and not status_error
     counts = count_outcomes(report)
-    return PassSummary(report.plan.config_id, counts, findings, drafts, unpushed_drafts, is_clean, status_error)
+    changes = count_changes(report.plan)
+    return PassSummary(
+        report.plan.config_id, counts, findings, drafts, unpushed_drafts, is_clean, status_error, changes=changes
+    )
+
+
+def _summarize_skipped(last: CompletedPass) -> PassSummary:
+    """Return the summary of a skipped pass. Its numbers are those of the last pass that was not skipped."""
+    numbers = {name: last.counts.get(name, 0) for name in ("unchanged", "blocked", "held")}
+    errors = len(select_errors(last.findings))
+    changes = NO_CHANGES.model_copy(update={**numbers, "errors": errors})
+    return PassSummary(last.config, last.counts, last.findings, is_skipped=True, changes=changes)
 
 
 def log_pass(summary: PassSummary) -> None:

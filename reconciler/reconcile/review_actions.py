@@ -28,6 +28,7 @@ from reconciler.git.push_outcomes import (
 from reconciler.krm.findings import Finding, SourceLocation, create_internal_error_finding
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.commits import format_publish_message, format_reject_message, format_withdraw_message
+from reconciler.output.review.models import ReviewVerb
 from reconciler.planning.decide.target_plan import list_pushes
 from reconciler.planning.lifecycle import transitions as lifecycle
 from reconciler.planning.lifecycle.open_drafts import (
@@ -58,7 +59,6 @@ from reconciler.reconcile.pass_cache import FirstSeenTimes
 from reconciler.reconcile.remotes.repository import Remote, TargetRepository
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, find_rejection, proposed_ref, rejection_ref
 
-ReviewVerb = Literal["propose", "approve", "reject", "drop"]
 # Where the name of the person comes from: a command option, the Git configuration of the person, or the settings.
 PersonSource = Literal["option", "git", "settings"]
 

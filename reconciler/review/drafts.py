@@ -13,9 +13,11 @@ from reconciler.controllers.clusters.selection import Cluster
 from reconciler.controllers.repositories import read_repositories
 from reconciler.git.errors import InternalGitError
 from reconciler.git.push_outcomes import PushReport, PushUnit
+from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.planning.decide.deletion_safety import check_repository_reset
 from reconciler.planning.lifecycle.open_drafts import OpenDraft
 from reconciler.planning.model.targets import Target
+from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.targets import (
@@ -185,6 +187,15 @@ def _check_targets_exist(selection: ReviewSelection, targets: Iterable[Target]) 
                 f"{reference}: there is no Repository or cluster {reference.cluster}; "
                 f"existing names: {_join_names(names)}"
             )
+
+
+def list_target_errors(open_targets: Iterable[OpenTarget]) -> tuple[Finding, ...]:
+    """Return one finding for each target that cannot be read."""
+    return tuple(
+        PassCodes.TARGET_UNREADABLE.finding(open_target.error, SourceLocation(object=str(open_target.target.key)))
+        for open_target in open_targets
+        if open_target.error
+    )
 
 
 def check_packages_exist(selection: ReviewSelection, open_targets: Iterable[OpenTarget]) -> None:

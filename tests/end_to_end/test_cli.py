@@ -77,6 +77,12 @@ def plan(world: Path, *more: str) -> CommandResult:
     return run(world, "plan", "config", "--fleet", "fleet.git", "--cache", ".cache", *more)
 
 
+def list_changed_packages(result: CommandResult) -> list[tuple[str, str]]:
+    """Return the targets and the packages of the drafts in the JSON output of `plan`."""
+    changes = [item for item in json.loads(result.stdout)["items"] if item["type"] == "change"]
+    return sorted((package["target"], package["package"]) for change in changes for package in change["packages"])
+
+
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The folder of the demo, and its output."""
@@ -112,11 +118,11 @@ def test_a_draft_records_the_changes_of_override_policies(world: Path) -> None:
     boston = read_file(world / "fleet.git", "drafts/boston", ".reconciler/gateway.yaml")
     lisbon = read_file(world / "fleet.git", "drafts/lisbon", ".reconciler/gateway.yaml")
     change(world, "policies.yaml", "mirror.us-east", "cache.us-east")
-    drafts = json.loads(plan(world, "-o", "json").stdout)["drafts"]
+    drafts = list_changed_packages(plan(world, "-o", "json"))
 
     assert "after: mirror.us-east.example.com/gateway:1.4.0" in boston
     assert "overrides:" not in lisbon
-    assert [f"{draft['repository']}/{draft['package']}" for draft in drafts] == ["boston/gateway", "chicago/gateway"]
+    assert drafts == [("boston", "gateway"), ("chicago", "gateway")]
 
 
 @pytest.mark.parametrize(
@@ -194,7 +200,7 @@ def test_a_second_sync_is_silent(world: Path) -> None:
     result = sync(world, "-o", "json")
 
     assert result.returncode == 0, result.stderr
-    assert json.loads(result.stdout)["counts"]["renders"] == 0
+    assert json.loads(result.stdout)["summary"]["renders"] == 0
     assert read_refs(world / "fleet.git") == before
 
 
@@ -206,7 +212,7 @@ def test_a_changed_region_moves_its_own_clusters_and_no_other(world: Path) -> No
     after = read_refs(world / "fleet.git")
 
     assert planned.returncode == 2, planned.stderr
-    assert {draft["package"] for draft in json.loads(planned.stdout)["drafts"]} == {"gateway"}
+    assert {package for _, package in list_changed_packages(planned)} == {"gateway"}
     assert synced.returncode == 0, synced.stderr
     moved = {name for name in after if "/drafts/" in name and after[name] != before[name]}
     assert moved == {"refs/heads/drafts/berlin", "refs/heads/drafts/lisbon"}
@@ -232,9 +238,11 @@ def test_a_refused_push_reports_where_the_remote_is(world: Path, has_draft: bool
     assert "drafts/lisbon is at" not in result.stdout
     assert f"drafts/berlin is at {read_refs(fleet)['refs/heads/drafts/berlin'][:12]}" in result.stdout
     assert read_refs(fleet).get(branch) == before
-    output = json.loads(data.stdout)
-    assert output["unpushed"]["lisbon"] == {"drafts/lisbon": {"reason": "PushRefused", "remoteHead": before}}
-    assert "lisbon" not in output["drafts"]
+    (draft,) = (item for item in json.loads(data.stdout)["items"] if item["target"] == "lisbon")
+    assert draft == {
+        "target": "lisbon", "branch": "drafts/lisbon", "reason": "PushRefused",
+        **({"remoteHead": before} if before else {}),
+    }  # fmt: skip
 
 
 def test_a_plan_pushes_nothing(world: Path) -> None:
@@ -266,7 +274,7 @@ def test_a_plan_says_which_destination_it_could_not_read(world: Path) -> None:
     result = plan(world, "-o", "json")
 
     data = json.loads(result.stdout)
-    assert (result.returncode, len(data["drafts"])) == (1, 17), result.stderr
+    assert (result.returncode, len(list_changed_packages(result))) == (1, 17), result.stderr
     assert {(finding["code"], finding["severity"]) for finding in data["findings"]} == {
         ("RepositoryUnreachable", "error")
     }
@@ -278,7 +286,7 @@ def test_a_status_that_is_not_written_is_told(world: Path) -> None:
     output = run(world, "sync", "config", "--fleet", "nowhere.git")
 
     assert (result.returncode, output.returncode) == (1, 1)
-    assert "nowhere.git" in json.loads(result.stdout)["statusNotWritten"]
+    assert "nowhere.git" in json.loads(result.stdout)["summary"]["statusError"]
     assert "the status was not written" in output.stdout
 
 
@@ -324,6 +332,7 @@ def test_render_writes_what_the_branches_would_hold(world: Path) -> None:
     assert (result.returncode, second_result.returncode, forced.returncode) == (0, 3, 0)
     assert "must be absent or empty" in second_result.stderr
     assert (world / "out/berlin/gateway/Kptfile").is_file()
+    assert (result.stdout, result.stderr) == ("", "")
     assert (world / "out/status/objects/default/PackageVariant/monitoring-berlin.yaml").is_file()
 
 
@@ -412,23 +421,33 @@ def test_what_cannot_run_ends_with_3_and_one_sentence(world: Path, arguments: li
     assert "Traceback" not in result.stderr
 
 
+def test_render_lists_the_packages_in_the_folder(world: Path) -> None:
+    change(world, "gateway.yaml", "revision: v1", "revision: v9")
+    result = run(world, "render", "config", "--output", "out", "--cache", ".cache", "-o", "json")
+    data = json.loads(result.stdout)
+    packages = [item for item in data["items"] if item["type"] == "package"]
+
+    assert (result.returncode, result.stderr) == (1, "")
+    assert (data["kind"], data["summary"]["folder"], data["summary"]["packages"]) == ("Render", "out", len(packages))
+    assert all((world / "out" / package["path"]).is_dir() for package in packages)
+    assert ("boston", "plugins/watchman-boston") in {(package["target"], package["package"]) for package in packages}
+    assert {finding["code"] for finding in data["findings"]} == {"UpstreamNotFound"}
+
+
 SHARDS = ("1/3", "2/3", "3/3")
 
 
 def test_shards_plan_and_render_each_its_own_clusters(world: Path) -> None:
     change(world, "gateway.yaml", "revision: v1", "revision: v2")
-    whole = json.loads(plan(world, "-o", "json").stdout)
-    parts = [json.loads(plan(world, "-o", "json", "--shard", shard).stdout) for shard in SHARDS]
+    whole = list_changed_packages(plan(world, "-o", "json"))
+    parts = [list_changed_packages(plan(world, "-o", "json", "--shard", shard)) for shard in SHARDS]
     rendered = [
         run(world, "render", "config", "-O", f"out{shard[0]}", "--cache", ".cache", "--shard", shard)
         for shard in SHARDS
     ]
 
-    drafts = [sorted(draft["repository"] for draft in part["drafts"]) for part in parts]
     folders = [sorted(path.name for path in (world / f"out{shard[0]}").iterdir()) for shard in SHARDS]
-    assert sorted(name for names in drafts for name in names) == sorted(
-        draft["repository"] for draft in whole["drafts"]
-    )
+    assert sorted(package for part in parts for package in part) == whole
     assert [result.returncode for result in rendered] == [0, 0, 0]
     assert sorted(name for names in folders for name in names) == ["berlin", "boston", "chicago", "lisbon", "status"]
     assert "status" in folders[0]

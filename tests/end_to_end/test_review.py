@@ -34,13 +34,13 @@ def test_a_draft_is_listed_shown_proposed_and_approved(world: Path) -> None:
     synced = sync(world, "-o", "json")
 
     assert (listed.returncode, shown.returncode, proposed.returncode) == (0, 0, 0), shown.stderr
-    assert [draft["branch"] for draft in json.loads(listed.stdout)["drafts"]] == ["drafts/berlin", "drafts/lisbon"]
+    assert [draft["branch"] for draft in json.loads(listed.stdout)["items"]] == ["drafts/berlin", "drafts/lisbon"]
     assert "## `gateway install v1" in shown.stdout
-    assert json.loads(proposed.stdout)["results"][0]["outcome"] == "proposed"
+    assert json.loads(proposed.stdout)["items"][0]["outcome"] == "proposed"
     assert approved.returncode == 0, approved.stderr
-    assert json.loads(approved.stdout)["by"] == "Ada <ada@example.com>"
+    assert json.loads(approved.stdout)["summary"]["by"] == "Ada <ada@example.com>"
     assert git(world / "fleet.git", "log", "-1", "--format=%an", "clusters/lisbon") == "Ada"
-    assert json.loads(synced.stdout)["counts"]["renders"] == 0
+    assert json.loads(synced.stdout)["summary"]["renders"] == 0
     assert "refs/heads/drafts/lisbon" not in read_refs(world / "fleet.git")
 
 
@@ -57,7 +57,7 @@ def test_every_command_finds_a_cluster_that_lives_in_the_fleet(world: Path) -> N
     ]
 
     assert [result.returncode for result in checked] == [1, 0]
-    assert [draft["branch"] for draft in json.loads(listed.stdout)["drafts"]] == ["drafts/porto"]
+    assert [draft["branch"] for draft in json.loads(listed.stdout)["items"]] == ["drafts/porto"]
     # the last one is refused, for it was rejected
     assert [result.returncode for result in results] == [0, 0, 0, 1], [result.stderr for result in results]
 
@@ -123,7 +123,7 @@ def test_a_local_change_stays_as_the_readme_says(world: Path) -> None:
 
     line = "Deployment gateway: spec.replicas: local 5 is kept, upstream 3 is not applied"
     lines = planned.stdout.splitlines()
-    assert line in lines[lines.index(next(line for line in lines if line.startswith("upgrade lisbon/gateway "))) + 1]
+    assert line in lines[lines.index(next(line for line in lines if line.startswith("update lisbon/gateway "))) + 1]
     assert subject == "gateway v1 → v2: image; 1 upstream change not applied"
     assert line in conflicts
     assert (refused.returncode, "ConflictsNotAccepted" in refused.stdout) == (1, True)

@@ -273,7 +273,7 @@ def test_plan_shows_changes_and_causes_for_each_target(world: World) -> None:
     assert result.returncode == 2
     assert (
         """\
-generate berlin/components/staging/shop/cart (EnvBinding shop/cart-staging)
+re-render berlin/components/staging/shop/cart (EnvBinding shop/cart-staging)
   Deployment cart: replicas 2 → 5
   NetworkPolicy cart-fence: port 443 → 444
   why: Addon/_cluster/fence changed
@@ -283,7 +283,7 @@ generate berlin/components/staging/shop/cart (EnvBinding shop/cart-staging)
     )
     assert (
         """\
-generate lisbon/components/production/shop/cart (EnvBinding shop/cart-production)
+re-render lisbon/components/production/shop/cart (EnvBinding shop/cart-production)
   NetworkPolicy cart-fence: port 443 → 444
   why: Addon/_cluster/fence changed
   same change on 1 other target: oslo/components/production/shop/cart
@@ -295,7 +295,7 @@ generate lisbon/components/production/shop/cart (EnvBinding shop/cart-production
 def test_validate_shows_catalog_errors_and_the_affected_components(world: World) -> None:
     world.write({FENCE: "# as we agreed\n" + fence(more="  x: 1\n")})
 
-    data = json.loads(run_command(world, "validate", "-o", "json").stdout)
+    data = json.loads(run_command(world, "validate", "-o", "json").stdout)["findings"]
 
     assert {(item["object"], item["code"], item.get("pointer"), item["file"], item["line"]) for item in data} == {
         ("Addon/_cluster/fence", "UnknownField", "/spec/x", FENCE, 15),
@@ -308,7 +308,7 @@ def test_validate_shows_catalog_errors_and_the_affected_components(world: World)
 def test_validate_shows_a_component_error_once_for_all_environments(world: World) -> None:
     world.write({CART: component("cart", replicas=0, traceAgnt={})})
 
-    data = json.loads(run_command(world, "validate", "-o", "json").stdout)
+    data = json.loads(run_command(world, "validate", "-o", "json").stdout)["findings"]
 
     assert [(item["object"], item["pointer"], item["message"]) for item in data] == [
         ("Backend/shop/cart", "/spec/replicas", "spec.replicas must be at least 1, not 0"),

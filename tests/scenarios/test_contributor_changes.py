@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.output.plan.formats import format_plan_text
-from reconciler.output.review.open_drafts import format_draft_text
+from reconciler.output.plan.overview import build_plan_result
+from reconciler.output.review.formats import format_draft_text
+from reconciler.output.review.open_drafts import build_draft_entry
 from reconciler.output.review.pull_request import build_pull_request_text
 from tests.support.git_repositories import git
 from tests.support.prepared_worlds import begin, berlin_published
@@ -301,12 +303,12 @@ def test_every_upstream_change_that_was_not_applied_is_listed(world: World) -> N
             world.sync_until_unchanged()
             text = world.text("clusters/berlin", "metrics/many.yaml")
             world.commit("clusters/berlin", {"metrics/many.yaml": text.replace('"1"', '"mine"')})
-    planned = format_plan_text(world.plan().report.plan)
+    planned = format_plan_text(build_plan_result(world.plan().report.plan, 200))
     world.sync_until_unchanged()
     message = git(world.fleet, "log", "-1", "--format=%B", "drafts/berlin")
     (details,) = world.list_open_drafts("berlin", whole=True)
     outputs = {
-        "commit": message, "plan": planned, "show": format_draft_text(details, world.now, 0),
+        "commit": message, "plan": planned, "show": format_draft_text(build_draft_entry(details), world.now),
         "pull request": "\n".join(build_pull_request_text(details, (), lambda repo, commit: "").sections),
     }  # fmt: skip
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.git.mirror import Mirror
-from reconciler.output.review.open_drafts import build_draft_data, format_draft_text
+from reconciler.output.review.formats import format_draft_text
+from reconciler.output.review.open_drafts import build_draft_entry
 from tests.support.git_repositories import commit_files, git
 from tests.support.prepared_worlds import begin, berlin_published
 from tests.support.world import STATE, World, config_map, package, small_world, variant
@@ -348,8 +349,8 @@ def test_show_lists_the_labels_and_annotations_of_a_draft(world: World) -> None:
     world.sync()
     (sheet,) = world.list_open_drafts("berlin/logs", whole=True)
 
-    text = format_draft_text(sheet, world.now, 0)
+    text = format_draft_text(build_draft_entry(sheet), world.now)
     assert "  labels: team=edge\n" in text
     assert "  annotations: approval.nephio.org/policy=initial, example.com/ticket=7\n" in text
-    (data,) = build_draft_data(sheet, 0)["packages"]
+    (data,) = build_draft_entry(sheet).to_data()["packages"]
     assert data["labels"] == {"team": "edge"}

@@ -728,9 +728,9 @@ def test_commands_show_the_resources_of_a_cluster(tmp_path: Path) -> None:
     )
 
     assert (validated.returncode, validated.stdout) == (0, "no findings\n")
-    assert (planned.returncode, "generate rome/resources/shop" in planned.stdout) == (2, True)
+    assert (planned.returncode, "install rome/resources/shop" in planned.stdout) == (2, True)
     assert "ConfigMap shop/limits: added" in planned.stdout
-    assert (result.returncode, "nothing to draft, 3 unchanged" in result.stdout) == (0, True)
+    assert (result.returncode, "Plan: no changes; 3 unchanged" in result.stdout) == (0, True)
     assert [f"{cluster}: drafts/{cluster} Draft" in drafts.stdout for cluster in ("berlin", "oslo", "rome")] == [
         True
     ] * 3

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from reconciler.output.review.action_results import ReviewActionResult, format_action_results
+from reconciler.output.review.action_results import ReviewActionResult, build_review_result, format_review_text
 from reconciler.reconcile.remotes.targets import UnknownTargetError
 from reconciler.reconcile.review_actions import ReviewVerb
 from tests.support.git_repositories import assert_sound, git, read_refs, write_hook
@@ -149,7 +149,7 @@ def test_a_draft_with_conflicts_is_refused_until_they_are_accepted(world: World,
 
     assert summarize_results(refused) == {"drafts/berlin": "refused ConflictsNotAccepted"}
     assert refused[0].conflicts == (CONFLICT,)
-    assert format_action_results(refused, None).splitlines()[0] == f"conflict   berlin/{CONFLICT}"
+    assert format_review_text(build_review_result(refused, verb, "", None)).splitlines()[0] == f"conflict   berlin/{CONFLICT}"
     assert "--accept-conflicts" in refused[0].reasons[0].message
     assert read_refs(world.fleet) == before
     (result,) = world.run_review_action(verb, "berlin", accepts_conflicts=True, **options)  # type: ignore[arg-type]
@@ -576,7 +576,7 @@ def test_a_rejected_draft_is_not_proposed_any_more_and_shows_the_reason(world: W
     assert world.head("proposed/berlin") == ""
     (details,) = world.list_open_drafts("berlin")
     assert details.rejection
-    assert details.rejection.format_line() == "rejected by Grace: too early"
+    assert details.rejection.line == "rejected by Grace: too early"
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "drafted"
     release_metrics(world)
     world.sync()

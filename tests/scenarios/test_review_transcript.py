@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.output.review.action_results import format_action_results
-from reconciler.output.review.open_drafts import format_draft_text, format_drafts_text
+from reconciler.output.review.action_results import build_review_result, format_review_text
+from reconciler.output.review.formats import format_draft_list_text, format_draft_text
+from reconciler.output.review.open_drafts import build_draft_entry, build_draft_list_result
 from tests.support.forge_world import ForgeWorld, github_world
 from tests.support.git_repositories import git
 from tests.support.world import package, variant
@@ -55,12 +56,13 @@ class Transcript:
     def record_package(self, package_path: str) -> None:
         """Add the output of `show` about one package."""
         all_details = self._world.list_open_drafts(package_path, whole=True)
-        outputs = [format_draft_text(draft_details, self._world.now, 40) for draft_details in all_details]
+        outputs = [format_draft_text(build_draft_entry(details, 40), self._world.now) for details in all_details]
         self.record_output(f"`reconciler show {package_path}`", "\n".join(outputs) or "no draft is open")
 
     def record_open_drafts(self) -> None:
         """Add the open drafts and the open pull requests."""
-        self.record_output("`reconciler drafts`", format_drafts_text(self._world.list_open_drafts(), self._world.now))
+        result = build_draft_list_result(self._world.list_open_drafts(), "")
+        self.record_output("`reconciler drafts`", format_draft_list_text(result, self._world.now))
         pull_requests = sorted(self._world.open_requests.items())
         lines = [
             f"#{pull_request.number} {head} → {pull_request.base}{' (draft)' * pull_request.draft}: {pull_request.title}"
@@ -118,7 +120,8 @@ def test_two_people_review_one_cluster(tmp_path: Path, rewrite: bool) -> None:
         results = world.run_review_action(
             "approve", "lisbon/api", should_approve_unproposed=True, message="small enough"
         )
-        transcript.record_output("`reconciler approve lisbon/api --propose`", format_action_results(results, GRACE))
+        text = format_review_text(build_review_result(results, "approve", "", GRACE))
+        transcript.record_output("`reconciler approve lisbon/api --propose`", text)
         transcript.record_pass()
         transcript.record_open_drafts()
         pull_request = world.open_requests["drafts/lisbon"]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.output.review.open_drafts import format_draft_text
+from reconciler.output.review.formats import format_draft_text
+from reconciler.output.review.open_drafts import build_draft_entry
 from reconciler.output.review.pull_request import build_pull_request_text
 from tests.support.git_repositories import git
 from tests.support.policies import PLACED_ON, publish
@@ -54,7 +55,7 @@ def world(tmp_path: Path) -> World:
 def show_draft(world: World) -> list[str]:
     """Return the lines that `show` prints about the only draft, without its diffs."""
     (details,) = world.list_open_drafts(whole=True)
-    return [line.strip() for line in format_draft_text(details, 0, 0).splitlines()]
+    return [line.strip() for line in format_draft_text(build_draft_entry(details), 0).splitlines()]
 
 
 def test_show_pull_request_and_commit_report_pod_restarts(world: World) -> None:

@@ -12,13 +12,14 @@ from reconciler.bootstrap import build_schemas, build_services
 from reconciler.bootstrap import services as parts
 from reconciler.bootstrap.renderer_factory import SettingsRendererFactory
 from reconciler.executors.processes import ProcessExecutor
-from reconciler.inspect.validate import ConformanceOptions, ValidationResult, validate_rendered
+from reconciler.inspect.validate import ConformanceOptions, ValidatedConfig, validate_rendered
 from reconciler.krm.schema.kubernetes_apis import KubernetesRelease
 from reconciler.krm.schema.validation import list_installed_releases
 from reconciler.output.findings.code_scanning import (
     FindingLocator,
     build_sarif_log,
-    format_located_findings,
+    build_validation_result,
+    format_validation_text,
     locate_findings,
 )
 from reconciler.reconcile.codes import ALL_CODES
@@ -74,7 +75,7 @@ def build_world(folder: Path, files: Mapping[str, str], release: str = "1.31") -
 
 def validate_rendered_config(
     folder: Path, release: KubernetesRelease | None = (1, 37), **settings: object
-) -> ValidationResult:
+) -> ValidatedConfig:
     location_settings = {"fleet": {"url": str(folder / "fleet.git")}, "cache": str(folder / "cache")}
     built = build_services(
         Settings.model_validate({**location_settings, **settings}),
@@ -87,9 +88,10 @@ def validate_rendered_config(
         )
 
 
-def format_findings(validation_result: ValidationResult) -> list[str]:
+def format_findings(validation_result: ValidatedConfig) -> list[str]:
     locator = FindingLocator(validation_result.objects.values(), validation_result.owner_sets)
-    return format_located_findings(locate_findings(validation_result.findings, locator, "", "reconciler.yaml"))
+    located_findings = locate_findings(validation_result.findings, locator, "", "reconciler.yaml")
+    return format_validation_text(build_validation_result(located_findings, "")).splitlines()
 
 
 def test_a_valid_config_has_no_findings(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.bootstrap import build_schemas, build_services
 from reconciler.cli.errors import exit_status_of
-from reconciler.inspect.validate import ConformanceOptions, ValidationResult, validate_rendered
+from reconciler.inspect.validate import ConformanceOptions, ValidatedConfig, validate_rendered
 from reconciler.krm.schema import validation
 from reconciler.krm.schema.kubernetes_apis import KubernetesRelease
 from reconciler.settings import Settings
@@ -31,7 +31,7 @@ def build_deployment(api_version: str = "apps/v1", name: str = "one") -> str:
 
 def validate_files(
     folder: Path, files: dict[str, str], release: KubernetesRelease | None, schemas: str | None = None
-) -> ValidationResult:
+) -> ValidatedConfig:
     world = World.create(folder)
     world.write({"berlin.yaml": repository("berlin"), **files})
     settings = Settings.model_validate({"fleet": {"url": str(world.fleet)}, "cache": str(folder / "cache")})
@@ -42,7 +42,7 @@ def validate_files(
         )
 
 
-def list_findings(validation_result: ValidationResult) -> list[tuple[str, str]]:
+def list_findings(validation_result: ValidatedConfig) -> list[tuple[str, str]]:
     return [
         (finding.code, finding.message)
         for finding in validation_result.findings

@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.krm.findings import Finding, FindingCode, FindingScope, Severity, SourceLocation, index_codes_by_name
@@ -15,13 +15,9 @@ from reconciler.krm.json_text import compute_digest
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.config_fields import parse_field_path
-from reconciler.output.findings.formats import (
-    build_cause_data,
-    build_finding_data,
-    format_findings,
-    format_location,
-    sort_findings,
-)
+from reconciler.output.envelope import CommandResult, OutputModel, create_cli_metadata
+from reconciler.output.findings.entries import FindingEntry, build_finding_entry, sort_findings
+from reconciler.output.findings.formats import format_findings, format_location
 from reconciler.output.findings.grouping import map_root_causes
 from reconciler.output.status.config_statuses import encode_percent
 from reconciler.output.text import format_object_reference, to_one_line
@@ -131,25 +127,54 @@ def locate_findings(
     return located
 
 
-def format_located_findings(located: Iterable[LocatedFinding]) -> list[str]:
-    """Return the findings as text lines. The locations contain the line of each field."""
-    return format_findings(map(_set_line, located))
+class ValidationSummary(OutputModel):
+    """The numbers of findings by severity."""
+
+    errors: int
+    warnings: int
+    infos: int
 
 
-def build_located_findings_data(located: Iterable[LocatedFinding]) -> list[dict[str, Any]]:
-    """Return the findings as JSON data. The fields `line` and `column` start from 1."""
+class ValidationResult(CommandResult):
+    """The result of `reconciler validate`. All findings are in `findings`, and `items` is empty."""
+
+    kind: Literal["Validation"] = "Validation"
+    items: tuple[OutputModel, ...] = ()
+    findings: tuple[FindingEntry, ...]
+    summary: ValidationSummary
+
+
+def build_validation_result(located: Iterable[LocatedFinding], config: str) -> ValidationResult:
+    """Return the result for all findings. The fields `line` and `column` of a finding are those of its field.
+
+    Args:
+        located: The findings with their locations.
+        config: The ID of the config.
+    """
     entries = list(located)
     findings = {entry.finding: _set_line(entry) for entry in entries}
     causes = map_root_causes(findings)
-    return [
-        _build_data(entry) | build_cause_data(findings[causes[entry.finding]] if entry.finding in causes else None)
-        for entry in entries
-    ]
+    counts = Counter(finding.severity for finding in findings)
+    return ValidationResult(
+        metadata=create_cli_metadata(config),
+        findings=tuple(
+            build_finding_entry(
+                findings[entry.finding],
+                findings[causes[entry.finding]] if entry.finding in causes else None,
+                entry.column if entry.is_exact else 0,
+                entry.fingerprint,
+            )
+            for entry in entries
+        ),
+        summary=ValidationSummary(
+            errors=counts[Severity.ERROR], warnings=counts[Severity.WARNING], infos=counts[Severity.INFO]
+        ),
+    )
 
 
-def _build_data(located: LocatedFinding) -> dict[str, Any]:
-    column = {"column": located.column} if located.column and located.is_exact else {}
-    return {**build_finding_data(_set_line(located)), **column, "fingerprint": located.fingerprint}
+def format_validation_text(result: ValidationResult) -> str:
+    """Return the findings as text lines. The locations contain the line of each field."""
+    return "\n".join(format_findings(entry.to_finding() for entry in result.findings)) or "no findings"
 
 
 def _set_line(located: LocatedFinding) -> Finding:
@@ -320,5 +345,5 @@ def build_code_quality_report(located: Iterable[LocatedFinding]) -> list[dict[st
 
 def _describe(located: LocatedFinding) -> str:
     finding = located.finding
-    location = format_location(build_finding_data(finding)) if finding.location.package else ""
+    location = format_location(vars(finding.location)) if finding.location.package else ""
     return f"{location}: {finding.message}" if location else finding.message

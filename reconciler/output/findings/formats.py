@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from reconciler.krm.findings import Finding, FindingCode, Severity
+from reconciler.krm.findings import Finding, FindingCode
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.findings.grouping import FindingGroup, find_root_causes, group_findings, map_root_causes
+from reconciler.output.findings.entries import build_finding_entries, sort_findings
+from reconciler.output.findings.grouping import FindingGroup, find_root_causes, group_findings
 from reconciler.output.text import format_count, format_object_reference, shorten, to_one_line
 
 MAX_LINE_CHARACTERS = 1_000
 """The maximum number of characters per finding in text output. JSON output has the whole message."""
 _MAX_CONSEQUENCES = 5
-_SEVERITY_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 _PAGE_HEAD = """\
 # Findings
 
@@ -47,20 +47,6 @@ If an error blocks nothing in its context, it has the severity `warning`. Exampl
 
 | code | severity | scope | description |
 |---|---|---|---|"""
-
-
-def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings without duplicates, sorted. Findings about the config come before findings in packages.
-
-    Findings with the same location are sorted by severity, errors first.
-    """
-    return sorted(
-        set(findings),
-        key=lambda finding: (
-            finding.location.package, finding.location, _SEVERITY_RANKS[finding.severity], finding.code,
-            finding.message,
-        ),
-    )  # fmt: skip
 
 
 def format_findings(findings: Iterable[Finding]) -> list[str]:
@@ -108,40 +94,21 @@ def _format_group(group: FindingGroup) -> str:
 
 
 def format_location(finding: Mapping[str, Any]) -> str:
-    """Return the location of a finding that is given as JSON data.
+    """Return the location of a finding from the fields of its entry.
 
     The location is `file:line`, or the object if there is no file. The location of a finding in a package is
     `repository/package file:line (owner)`.
     """
-    file, owner, name = (finding.get(field, "") for field in ("file", "owner", "object"))
-    place: str = f"{file}:{finding['line']}" if file and "line" in finding else file or format_object_reference(name)
+    file, line, owner, name = (finding.get(field, "") for field in ("file", "line", "owner", "object"))
+    place: str = f"{file}:{line}" if file and line else file or format_object_reference(name)
     if not owner or (not file and name == owner):
         return place
-    return " ".join(filter(None, (finding["package"], place, f"({format_object_reference(owner)})")))
+    return " ".join(filter(None, (finding.get("package"), place, f"({format_object_reference(owner)})")))
 
 
 def build_findings_data(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Return the findings as JSON data. Unknown fields are omitted, and `line` starts from 1.
-
-    The field `causedBy` has the code and the location of the root cause of a finding.
-    """
-    ordered = sort_findings(findings)
-    causes = map_root_causes(ordered)
-    return [build_finding_data(finding) | build_cause_data(causes.get(finding)) for finding in ordered]
-
-
-def build_cause_data(cause: Finding | None) -> dict[str, Any]:
-    """Return the field `causedBy` for a root cause. Return {} if there is no root cause."""
-    if cause is None:
-        return {}
-    location = {name: value for name in ("file", "line", "object") if (value := getattr(cause.location, name))}
-    return {"causedBy": {"code": cause.code, **location}}
-
-
-def build_finding_data(finding: Finding) -> dict[str, Any]:
-    """Return one finding as JSON data."""
-    location = {name: value for name, value in vars(finding.location).items() if value}
-    return {"severity": finding.severity.value, "code": finding.code, "message": finding.message, **location}
+    """Return the findings as JSON data. Unknown fields are omitted, and `line` starts from 1."""
+    return [entry.to_data() for entry in build_finding_entries(findings)]
 
 
 def format_findings_page(codes: Iterable[FindingCode]) -> str:
@@ -154,7 +121,7 @@ def format_findings_page(codes: Iterable[FindingCode]) -> str:
 
 
 def _format_finding(finding: Finding) -> str:
-    location = format_location(build_finding_data(finding))
+    location = format_location(vars(finding.location))
     # Remove the location from the message. Parser messages begin with their location, because some callers show only
     # the message.
     text = f"{finding.severity.value} {finding.code}: {finding.message.removeprefix(f'{location}: ')}"

@@ -15,7 +15,7 @@ from reconciler.krm.findings import Finding, Severity
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.changes.config_changes import ConfigChange, ConfigChangeAttribution, compare_configs
 from reconciler.output.changes.package_changes import PackageChanges, compare_packages
-from reconciler.output.findings.formats import sort_findings
+from reconciler.output.findings.entries import sort_findings
 from reconciler.output.impact.consequences import Consequence, find_consequences
 from reconciler.output.plan.overview import DraftOverview, build_comparison_key, build_draft_overview
 from reconciler.output.status.package_sections import format_conflicts

@@ -1,32 +1,48 @@
-"""The overview of a plan: groups of drafts with equal changes, blocked items, removals and findings."""
+"""Builds the result of a plan: groups of drafts with equal changes, blocked packages, removals and findings."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any
 
+from reconciler.controllers.results import PackageOwner, PackageTarget
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.objects import Condition
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.causes import format_causes
+from reconciler.output.causes import format_causes, format_upstream_change, get_draft_action
+from reconciler.output.changes.data import build_diffs
 from reconciler.output.changes.package_changes import PackageChanges, compare_packages
-from reconciler.output.findings.formats import sort_findings
+from reconciler.output.entries import build_conflict_entries, build_owner_entry
+from reconciler.output.envelope import create_cli_metadata
+from reconciler.output.findings.entries import FindingCause, build_finding_cause, build_finding_entries, sort_findings
+from reconciler.output.plan.models import (
+    BlockedPackage,
+    BlockedState,
+    ChangeCounts,
+    PlannedChange,
+    PlannedPackage,
+    PlannedRemoval,
+    PlanResult,
+)
+from reconciler.output.plan.proposals import build_proposal_entry
 from reconciler.output.status.package_sections import (
     build_changed_children,
     format_conflicts,
-    format_new_overrides,
+    format_overrides,
     format_template_changes,
     format_unmet_gates,
+    list_new_overrides,
 )
 from reconciler.output.status.removals import PackageRemoval, list_removals
 from reconciler.output.text import format_object
 from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
 from reconciler.planning.model.outcomes import Blocked, Draft, Unchanged
+from reconciler.planning.model.sources import serialize_conflict
 from reconciler.planning.model.targets import Target
 
-BlockedKind = Literal["blocked", "stalled", "held"]
-_KINDS: tuple[BlockedKind, ...] = ("blocked", "stalled", "held")
+_STATES: tuple[BlockedState, ...] = ("blocked", "stalled", "held")
 _OVERRIDES_PER_DRAFT = 20
 _TEMPLATES_PER_DRAFT = 20
 
@@ -63,65 +79,95 @@ class DraftOverview:
         return format_object(self.draft.variant.owner.key)
 
 
-@dataclass(frozen=True)
-class BlockedItem:
-    """One blocked package, stalled owner or held removal.
+def build_plan_result(plan: FleetPlan, max_diff_lines: int) -> PlanResult:
+    """Return the result of a plan.
 
-    Attributes:
-        place: The package as `<repository>/<package>`. "" if the package is unknown.
-        findings: The errors in the plan that explain why the item is blocked.
+    Args:
+        plan: The plan.
+        max_diff_lines: The maximum number of diff lines per file. The value 0 omits the diffs.
     """
-
-    kind: BlockedKind
-    place: str
-    owner: str
-    reason: str
-    message: str
-    findings: tuple[Finding, ...] = ()
-
-
-@dataclass(frozen=True)
-class PlanOverview:
-    """The plan, as all output formats show it. Drafts with equal changes form a group, the largest group first."""
-
-    config: str
-    groups: tuple[tuple[DraftOverview, ...], ...]
-    unchanged: int
-    blocked_items: tuple[BlockedItem, ...]
-    findings: tuple[Finding, ...]
-    all_removals: tuple[PackageRemoval, ...] = ()
-
-    @property
-    def removals(self) -> tuple[PackageRemoval, ...]:
-        """The removals that this pass acts on. An earlier pass already proposed the other removals."""
-        return tuple(removal for removal in self.all_removals if removal.has_action)
-
-    @property
-    def drafts(self) -> tuple[DraftOverview, ...]:
-        """All drafts, in the order of their groups."""
-        return tuple(draft for group in self.groups for draft in group)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The numbers of drafts, targets, removals and errors, and of blocked items by kind."""
-        kinds = [item.kind for item in self.blocked_items]
-        return {
-            "drafts": len(self.drafts),
-            "destinations": len({draft.target.key for draft in self.drafts}),
-            "removals": len(self.removals),
-            "unchanged": self.unchanged,
-            **{kind: kinds.count(kind) for kind in _KINDS},
-            "errors": len(select_errors(self.findings)),
-        }
-
-
-def build_plan_overview(plan: FleetPlan) -> PlanOverview:
-    """Return the overview of a plan."""
     drafts = [draft for target_plan in plan.targets for draft in _build_drafts(target_plan)]
-    unchanged = sum(isinstance(outcome, Unchanged) for _, outcome in plan.list_outcomes())
-    findings = tuple(sort_findings(plan.list_findings()))
-    blocked = tuple(sorted(_find_blocked(plan, _ListedErrors(findings)), key=_rank))
-    return PlanOverview(plan.config_id, _group_drafts(drafts), unchanged, blocked, findings, list_removals(plan))
+    proposal = build_proposal_entry(plan.proposal, max_diff_lines)
+    return PlanResult(
+        metadata=create_cli_metadata(plan.config_id),
+        items=(
+            *((proposal,) if proposal else ()),
+            *map(_build_removal, list_removals(plan)),
+            *(_build_change(group, max_diff_lines) for group in _group_drafts(drafts)),
+            *build_blocked_packages(plan),
+        ),
+        findings=build_finding_entries(plan.list_findings()),
+        summary=count_changes(plan),
+    )
+
+
+def count_changes(plan: FleetPlan) -> ChangeCounts:
+    """Return the numbers of changes, conflicts and errors in a plan."""
+    outcomes = plan.list_outcomes()
+    drafts = [(target, outcome) for target, outcome in outcomes if isinstance(outcome, Draft)]
+    removals = [removal for removal in list_removals(plan) if removal.has_action]
+    actions = Counter(get_draft_action(draft) for _, draft in drafts)
+    states = Counter(removal.removal.kind for removal in removals)
+    targets = {
+        target.key: target for target in (*(target for target, _ in drafts), *(each.target for each in removals))
+    }
+    return ChangeCounts(
+        install=actions["install"],
+        update=len(drafts) - actions["install"],
+        delete=states["proposed"],
+        withdraw=states["withdrawn"],
+        orphan=states["orphaned"],
+        unchanged=sum(isinstance(outcome, Unchanged) for _, outcome in plan.list_outcomes()),
+        blocked=sum(isinstance(outcome, Blocked) for _, outcome in plan.list_outcomes()),
+        stalled=len(plan.controller_result.stalled),
+        held=sum(len(target_plan.held) for target_plan in plan.targets),
+        conflicts=sum(len(draft.rendered.conflicts) for _, draft in drafts),
+        errors=len(select_errors(sort_findings(plan.list_findings()))),
+        targets=len(targets),
+        clusters=sum(target.is_deployment for target in targets.values()),
+    )
+
+
+def _build_change(group: tuple[DraftOverview, ...], max_diff_lines: int) -> PlannedChange:
+    first = group[0]
+    draft, rendered = first.draft, first.draft.rendered
+    folder = first.target.get_package_path(draft.variant.target.package)
+    return PlannedChange(
+        type="change",
+        action=get_draft_action(draft),
+        task=draft.task,
+        version=format_upstream_change(draft),
+        packages=tuple(
+            PlannedPackage(
+                target=member.draft.variant.target.repository,
+                package=member.draft.variant.target.package,
+                owner=build_owner_entry(member.draft.variant.owner),
+                causes=member.causes,
+            )
+            for member in group
+        ),
+        conflicts=build_conflict_entries([serialize_conflict(conflict) for conflict in rendered.conflicts]),
+        unmet_gates=first.waiting,
+        changes=first.changes,
+        overrides=list_new_overrides(draft),
+        template_changes=rendered.template_changes,
+        templates=first.children,
+        diffs=build_diffs(draft.previous_files, rendered.files, folder, max_diff_lines),
+    )
+
+
+def _build_removal(removal: PackageRemoval) -> PlannedRemoval:
+    outcome = removal.removal
+    return PlannedRemoval(
+        type="removal",
+        state=outcome.kind,
+        is_new=removal.has_action,
+        target=removal.target.name,
+        package=outcome.package,
+        owner=build_owner_entry(outcome.owner),
+        branch=removal.branch,
+        reason=outcome.reason,
+    )
 
 
 def _build_drafts(plan: TargetPlan) -> Iterator[DraftOverview]:
@@ -137,8 +183,8 @@ def build_draft_overview(draft: Draft, target: Target) -> DraftOverview:
         causes=format_causes(draft, target),
         waiting=format_unmet_gates(draft.rendered),
         conflicts=format_conflicts(draft.rendered.conflicts),
-        overrides=format_new_overrides(draft, _OVERRIDES_PER_DRAFT),
-        templates=format_template_changes(draft.rendered, _TEMPLATES_PER_DRAFT),
+        overrides=format_overrides(list_new_overrides(draft), _OVERRIDES_PER_DRAFT),
+        templates=format_template_changes(draft.rendered.template_changes, _TEMPLATES_PER_DRAFT),
         children=tuple(build_changed_children(draft)),
     )
 
@@ -173,23 +219,67 @@ def build_comparison_key(content: object, owner: str) -> str:
     return json.dumps(content, default=str).replace(f"PackageVariant.{owner}.", "PackageVariant.*.")
 
 
-def _rank(item: BlockedItem) -> tuple[int, str, str]:
-    return _KINDS.index(item.kind), item.place, item.owner
-
-
 class _ListedErrors:
     """Finds the errors of a plan for the errors of an outcome. Only the errors of a plan have file and line."""
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self._errors = {_get_identity(error): error for error in select_errors(list(findings))}
 
-    def find(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    def build_causes(self, findings: Iterable[Finding]) -> tuple[FindingCause, ...]:
         """Return the errors of the plan that equal the findings, except for file and line."""
-        return tuple(error for finding in findings if (error := self._errors.get(_get_identity(finding))))
+        errors = (self._errors.get(_get_identity(finding)) for finding in findings)
+        return tuple(build_finding_cause(error) for error in errors if error)
 
 
 def _get_identity(finding: Finding) -> tuple[str, str, str, str]:
     return finding.code, finding.message, finding.location.object, finding.location.package
+
+
+def build_blocked_packages(plan: FleetPlan) -> tuple[BlockedPackage, ...]:
+    """Return the blocked packages, then the stalled owners, then the held packages, each sorted."""
+    errors = _ListedErrors(plan.list_findings())
+    return tuple(sorted(_find_blocked(plan, errors), key=_rank))
+
+
+def _rank(item: BlockedPackage) -> tuple[int, str, str]:
+    return _STATES.index(item.state), item.title, item.owner.title
+
+
+def _find_blocked(plan: FleetPlan, errors: _ListedErrors) -> Iterator[BlockedPackage]:
+    for _, outcome in plan.list_outcomes():
+        if isinstance(outcome, Blocked):
+            last = outcome.conditions[-1]
+            ready = next((condition for condition in outcome.conditions if condition.type == "Ready"), last)
+            variant, causes = outcome.variant, errors.build_causes(outcome.findings)
+            yield _build_blocked("blocked", variant.target, variant.owner, ready.reason, ready.message, causes)
+    for stalled in plan.controller_result.stalled:
+        condition, causes = _select_bad_condition(stalled.conditions), errors.build_causes(stalled.findings)
+        yield _build_blocked("stalled", stalled.target, stalled.owner, condition.reason, condition.message, causes)
+    for target_plan in plan.targets:
+        for held in target_plan.held:
+            target = PackageTarget("", target_plan.target.name, held.package)
+            finding, causes = held.finding, errors.build_causes((held.finding,))
+            yield _build_blocked("held", target, held.record.owner, finding.code, finding.message, causes)
+
+
+def _build_blocked(
+    state: BlockedState,
+    target: PackageTarget | None,
+    owner: PackageOwner,
+    reason: str,
+    message: str,
+    causes: tuple[FindingCause, ...],
+) -> BlockedPackage:
+    return BlockedPackage(
+        type="blocked",
+        state=state,
+        target=target.repository if target else "",
+        package=target.package if target else "",
+        owner=build_owner_entry(owner),
+        reason=reason,
+        message=message,
+        caused_by=causes,
+    )
 
 
 def _select_bad_condition(conditions: tuple[Condition, ...]) -> Condition:
@@ -202,22 +292,3 @@ def _select_bad_condition(conditions: tuple[Condition, ...]) -> Condition:
         if (condition.type, condition.status) == (condition_type, status)
     )
     return next(bad, conditions[-1])
-
-
-def _find_blocked(plan: FleetPlan, errors: _ListedErrors) -> Iterator[BlockedItem]:
-    for _, outcome in plan.list_outcomes():
-        if isinstance(outcome, Blocked):
-            last = outcome.conditions[-1]
-            ready = next((condition for condition in outcome.conditions if condition.type == "Ready"), last)
-            owner, findings = format_object(outcome.variant.owner.key), errors.find(outcome.findings)
-            yield BlockedItem("blocked", str(outcome.variant.target), owner, ready.reason, ready.message, findings)
-    for stalled in plan.controller_result.stalled:
-        condition = _select_bad_condition(stalled.conditions)
-        place, owner = str(stalled.target) if stalled.target else "", format_object(stalled.owner.key)
-        findings = errors.find(stalled.findings)
-        yield BlockedItem("stalled", place, owner, condition.reason, condition.message, findings)
-    for target_plan in plan.targets:
-        for held in target_plan.held:
-            place, owner = f"{target_plan.target.name}/{held.package}", format_object(held.record.owner.key)
-            findings = errors.find((held.finding,))
-            yield BlockedItem("held", place, owner, held.finding.code, held.finding.message, findings)

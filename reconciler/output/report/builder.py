@@ -246,7 +246,7 @@ def _describe_draft(package: ReportPackage, draft: DraftDetails) -> tuple[Pendin
     if conflicts := len(filter_recorded_conflicts(package.draft_status.get("conflicts"))):
         return "conflict", _REVIEWERS, f"{_format_action(package)}; review {format_count(conflicts, 'conflict')}"
     if draft.rejection:
-        return "rejected", _MAINTAINERS, draft.rejection.format_line()
+        return "rejected", _MAINTAINERS, draft.rejection.line
     return _describe_reviewable(package, draft)
 
 

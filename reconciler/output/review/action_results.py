@@ -1,12 +1,14 @@
-"""Results of review actions as text and JSON data. The actions are propose, approve, reject and drop."""
+"""Results of review actions, and their text. The actions are propose, approve, reject and drop."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Literal
 
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.json_data import drop_empty
+from reconciler.output.entries import build_reason_entries
+from reconciler.output.envelope import create_cli_metadata
+from reconciler.output.review.models import ReviewActionEntry, ReviewResult, ReviewSummary, ReviewVerb
 from reconciler.output.status.package_sections import format_recorded_conflicts
 from reconciler.output.text import format_count, to_one_line
 from reconciler.planning.lifecycle.open_drafts import BlockingReason, DraftedPackage
@@ -51,23 +53,63 @@ class ReviewActionResult:
         return _LABELS[self.action] if self.outcome == "done" else self.outcome
 
 
-def format_action_results(results: Iterable[ReviewActionResult], person: PersonIdentity | None) -> str:
-    """Return the results as text: all conflicts, then one line per result, and one line per reason of a result.
+def build_review_result(
+    results: Iterable[ReviewActionResult], action: ReviewVerb, config: str, person: PersonIdentity | None
+) -> ReviewResult:
+    """Return the result of a review command.
 
     Args:
-        results: The results.
+        results: The results for the draft branches.
+        action: The action.
+        config: The ID of the config.
         person: The person who performed the action. None if the person is unknown.
     """
     listed = tuple(results)
-    # List the conflicts first, so that a reviewer reads them before the results.
-    lines = [f"conflict   {result.repository}/{line}" for result in listed for line in result.conflicts]
-    lines += [line for result in listed for line in _format_result(result)]
-    completed = sum(result.outcome == "done" for result in listed)
-    if not listed:
+    return ReviewResult(
+        metadata=create_cli_metadata(config),
+        items=tuple(
+            ReviewActionEntry(
+                target=result.repository,
+                branch=result.branch,
+                packages=result.packages,
+                outcome=result.status_label,
+                message=result.message,
+                commit=result.commit,
+                conflicts=result.conflicts,
+                reasons=build_reason_entries(result.reasons),
+                warnings=build_reason_entries(result.warnings),
+            )
+            for result in listed
+        ),
+        summary=ReviewSummary(
+            action=action,
+            completed=sum(result.outcome == "done" for result in listed),
+            by=f"{person[0]} <{person[1]}>" if person else "",
+        ),
+    )
+
+
+def format_review_text(result: ReviewResult) -> str:
+    """Return the result as text: all conflicts, then one line per draft branch, and one line per reason."""
+    if not result.items:
         return "nothing to do: no draft is open"
-    author = f" as {_format_person(person)}" if completed and person else ""
-    total = f"{format_count(completed, 'draft')} {_LABELS[listed[0].action]}{author}"
+    # List the conflicts first, so that a reviewer reads them before the results.
+    lines = [f"conflict   {item.target}/{line}" for item in result.items for line in item.conflicts]
+    lines += [line for item in result.items for line in _format_item(item)]
+    summary = result.summary
+    author = f" as {summary.by}" if summary.completed and summary.by else ""
+    total = f"{format_count(summary.completed, 'draft')} {_LABELS[summary.action]}{author}"
     return "\n".join(map(to_one_line, [*lines, total]))
+
+
+def _format_item(item: ReviewActionEntry) -> Iterator[str]:
+    place = f"{item.target}: {item.branch}" if item.branch else item.target
+    packages = f" ({', '.join(item.packages)})" if item.packages else ""
+    commit = f" at {item.commit[:_COMMIT_CHARACTERS]}" if item.commit else ""
+    message = f": {item.message}" if item.message else ""
+    yield f"{item.outcome:<10} {place}{packages}{commit}{message}"
+    yield from (f"  {reason.reason}: {reason.message}" for reason in item.reasons)
+    yield from (f"  warning {warning.reason}: {warning.message}" for warning in item.warnings)
 
 
 def format_draft_conflicts(packages: Iterable[DraftedPackage]) -> tuple[str, ...]:
@@ -77,39 +119,3 @@ def format_draft_conflicts(packages: Iterable[DraftedPackage]) -> tuple[str, ...
         for package in packages
         for line in format_recorded_conflicts(list(package.conflicts))
     )
-
-
-def _format_result(result: ReviewActionResult) -> Iterator[str]:
-    place = f"{result.repository}: {result.branch}" if result.branch else result.repository
-    packages = f" ({', '.join(result.packages)})" if result.packages else ""
-    commit = f" at {result.commit[:_COMMIT_CHARACTERS]}" if result.commit else ""
-    message = f": {result.message}" if result.message else ""
-    yield f"{result.status_label:<10} {place}{packages}{commit}{message}"
-    yield from (f"  {reason.reason}: {reason.message}" for reason in result.reasons)
-    yield from (f"  warning {warning.reason}: {warning.message}" for warning in result.warnings)
-
-
-def build_action_results_data(results: Iterable[ReviewActionResult], person: PersonIdentity | None) -> dict[str, Any]:
-    """Return the results as JSON data, and omit empty fields."""
-    return {
-        **({"by": _format_person(person)} if person else {}),
-        "results": [_build_data(result) for result in results],
-    }
-
-
-def _format_person(person: PersonIdentity) -> str:
-    return f"{person[0]} <{person[1]}>"
-
-
-def _build_data(result: ReviewActionResult) -> dict[str, Any]:
-    return drop_empty({
-        "repository": result.repository, "branch": result.branch, "packages": list(result.packages),
-        "outcome": result.status_label, "conflicts": list(result.conflicts), "commit": result.commit,
-        "why": result.message, "reasons": build_reasons_data(result.reasons),
-        "warnings": build_reasons_data(result.warnings),
-    })  # fmt: skip
-
-
-def build_reasons_data(reasons: Iterable[BlockingReason]) -> list[dict[str, str]]:
-    """Return blocking reasons as JSON data."""
-    return [dict(vars(reason)) for reason in reasons]

@@ -1,50 +1,41 @@
-"""Open drafts as text, Markdown and JSON data: a list of all drafts, and one draft with all details."""
+"""Open drafts with data from their Git history, and the results of `reconciler drafts` and `reconciler show`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
 from reconciler.catalog.files import FileTree
+from reconciler.krm.findings import Finding
 from reconciler.krm.times import format_rfc3339
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.changes.diffs import format_file_diffs
-from reconciler.output.changes.package_changes import PackageChanges, build_changes_data, compare_packages
-from reconciler.output.json_data import drop_empty
-from reconciler.output.review.action_results import build_reasons_data
+from reconciler.output.changes.data import build_diffs
+from reconciler.output.changes.package_changes import PackageChanges, compare_packages
+from reconciler.output.entries import build_conflict_entries, build_reason_entries, read_owner_entry
+from reconciler.output.envelope import create_cli_metadata
+from reconciler.output.findings.entries import build_finding_entries
+from reconciler.output.json_data import read_mappings
+from reconciler.output.review.models import (
+    BaseEntry,
+    ConditionEntry,
+    DraftContent,
+    DraftEntry,
+    DraftListResult,
+    DraftListSummary,
+    DraftPackageEntry,
+    Rejection,
+    UpstreamRefs,
+)
 from reconciler.output.status.package_sections import (
-    format_children,
-    format_folded_settings,
-    format_overrides,
-    format_recorded_conflicts,
-    format_recorded_owner,
-    format_settings_to_repeat,
     format_task,
     read_inputs,
+    read_overrides,
     read_text,
     read_upstream,
 )
-from reconciler.output.text import format_code, format_count, format_folded_diffs, format_names, to_one_line
-from reconciler.planning.lifecycle.open_drafts import BlockingReason, DraftedPackage, OpenDraft
+from reconciler.planning.lifecycle.open_drafts import DraftedPackage, OpenDraft
 
-_MAX_LINES = 50
-_MAX_PATHS = 20
 _COMMIT_CHARACTERS = 12
-_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
-_LIFECYCLE_LABELS = {"Draft": "Draft", "Proposed": "Proposed", "Stale": "Draft (changed after it was proposed)"}
-
-
-@dataclass(frozen=True)
-class Rejection:
-    """The rejection of the current version of a draft. The reason can be ""."""
-
-    by: str
-    reason: str
-
-    def format_line(self) -> str:
-        """Return the rejection as a phrase."""
-        return f"rejected by {self.by}{f': {self.reason}' if self.reason else ''}"
 
 
 @dataclass(frozen=True)
@@ -96,209 +87,92 @@ class DraftDetails:
         return tuple(file.path for file in self.draft.files_outside_packages)
 
 
-def format_drafts_text(drafts: Iterable[DraftDetails], current_seconds: int, unread_count: int = 0) -> str:
-    """Return a few lines per draft: its lifecycle, its packages, and the reasons that block its publication.
+def build_draft_list_result(
+    drafts: Sequence[DraftDetails], config: str, errors: Iterable[Finding] = (), max_diff_lines: int = 0
+) -> DraftListResult:
+    """Return the result with these drafts.
 
     Args:
         drafts: The drafts.
-        current_seconds: The current time in seconds since 1970, to compute ages.
-        unread_count: The number of targets whose drafts are unknown.
+        config: The ID of the config.
+        errors: One finding per target that cannot be read.
+        max_diff_lines: The maximum number of diff lines per file. The value 0 omits the diffs.
     """
-    listed = tuple(drafts)
-    lines = [
-        line
-        for details in listed
-        for line in (
-            _format_headline(details, current_seconds),
-            *(f"  {detail}" for detail in _format_packages(details)),
-        )
-    ]
-    proposed = sum(details.draft.lifecycle == "Proposed" for details in listed)
-    totals = [f"{format_count(len(listed), 'open draft')}, {proposed} proposed"] if listed else []
-    totals += [f"the drafts of {format_count(unread_count, 'target')} are unknown"] if unread_count else []
-    return "\n".join(map(to_one_line, (*lines, "; ".join(totals) or "no draft is open")))
+    findings = build_finding_entries(errors)
+    return DraftListResult(
+        metadata=create_cli_metadata(config),
+        items=tuple(build_draft_entry(details, max_diff_lines) for details in drafts),
+        findings=findings,
+        summary=DraftListSummary(
+            drafts=len(drafts),
+            proposed=sum(details.draft.lifecycle == "Proposed" for details in drafts),
+            unreadable_targets=len(findings),
+        ),
+    )
 
 
-def _format_headline(details: DraftDetails, current_seconds: int) -> str:
-    draft = details.draft
-    parts = [
-        _format_base(details, current_seconds),
-        _format_editors(details),
-        f"pull request {draft.pull_request_number}" if draft.pull_request_number else "",
-        details.rejection.format_line() if details.rejection else "",
-    ]
-    label = _LIFECYCLE_LABELS[draft.lifecycle]
-    return f"{draft.target.name}: {draft.branch} {label}; {'; '.join(filter(None, parts))}"
+def build_draft_entry(details: DraftDetails, max_diff_lines: int = 0) -> DraftEntry:
+    """Return the entry of a draft, with the content of the packages in `details.packages`."""
+    draft, is_stale = details.draft, details.draft.lifecycle == "Stale"
+    contents = {
+        package.package.package: _build_content(details, package, max_diff_lines) for package in details.packages
+    }
+    return DraftEntry(
+        target=draft.target.name,
+        branch=draft.branch,
+        head=draft.head,
+        lifecycle="Proposed" if draft.lifecycle == "Proposed" else "Draft",
+        stale_proposal=draft.proposed_head or "" if is_stale else "",
+        base=BaseEntry(
+            commit=draft.base,
+            date="" if details.base_seconds is None else format_rfc3339(details.base_seconds),
+            behind=details.behind_count,
+        ),
+        is_deployment=draft.target.is_deployment,
+        is_removal=draft.is_removal,
+        is_edited=draft.is_edited,
+        edited_by=details.editors,
+        pull_request=draft.pull_request_number or None,
+        files_outside_packages=details.extra_paths,
+        rejection=details.rejection,
+        refusals=build_reason_entries(draft.list_refusals()),
+        warnings=build_reason_entries(draft.list_warnings()),
+        packages=tuple(_build_package_entry(package, contents.get(package.package)) for package in draft.packages),
+    )
 
 
-def _format_base(details: DraftDetails, current_seconds: int) -> str:
-    seconds, behind = details.base_seconds, details.behind_count
-    base = "nothing published yet" if seconds is None else f"base {_format_age(current_seconds - seconds)} old"
-    return f"{base}, {format_count(behind, 'commit')} behind" if behind else base
+def _build_package_entry(package: DraftedPackage, content: DraftContent | None) -> DraftPackageEntry:
+    status = package.status
+    refs = {name: read_text(read_upstream(status, side), "ref") for name, side in (("from_", "from"), ("to", "to"))}
+    return DraftPackageEntry(
+        package=package.package,
+        task="propose-delete" if package.is_removed else read_text(status, "task"),
+        action="removed" if package.is_removed else format_task(status),
+        owner=read_owner_entry(status.get("owner")),
+        upstream=UpstreamRefs(**refs),
+        is_edited=package.is_edited,
+        labels={} if package.is_removed else dict(package.record.labels),
+        annotations={} if package.is_removed else dict(package.record.annotations),
+        conflicts=build_conflict_entries(list(package.conflicts)),
+        conditions=tuple(ConditionEntry(**condition.as_data()) for condition in package.conditions),
+        unmet_gates=build_reason_entries(package.unmet_gates),
+        errors=build_reason_entries(package.errors),
+        content=content,
+    )
 
 
-def _format_editors(details: DraftDetails) -> str:
-    if not details.draft.is_edited:
-        return ""
-    return f"edited by {', '.join(details.editors)}" if details.editors else "edited"
-
-
-def _format_age(seconds: int) -> str:
-    for unit, name in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")):
-        if seconds >= unit:
-            return format_count(seconds // unit, name)
-    return "less than a minute"
-
-
-def _format_packages(details: DraftDetails) -> Iterator[str]:
-    for package in details.draft.packages:
-        yield format_package_title(package)
-        lines = (*format_package_conflicts(package), *format_package_gates(details.draft, package))
-        yield from (f"  {line}" for line in lines)
-    yield from format_draft_lines(details)
-
-
-def format_package_title(package: DraftedPackage) -> str:
-    """Return the package, the task of the draft and the owner, e.g. `web update v1 → v2 (PackageVariant shop/web)`."""
-    result = "removed" if package.is_removed else format_task(package.status)
-    owner = format_recorded_owner(package.status)
-    parts = (package.package, result, f"({owner})" if owner else "", "edited" if package.is_edited else "")
-    return " ".join(filter(None, parts))
-
-
-def format_package_conflicts(package: DraftedPackage) -> tuple[str, ...]:
-    """Return one line for each recorded conflict of the package."""
-    return tuple(f"conflict: {line}" for line in format_recorded_conflicts(list(package.conflicts)))
-
-
-def format_package_gates(draft: OpenDraft, package: DraftedPackage) -> Iterator[str]:
-    """Yield the reasons that block publication of a package, and warnings.
-
-    An unmet readiness gate blocks publication only in a deployment repository. In other repositories, it is a warning.
-    """
-    is_deployment = draft.target.is_deployment
-    blocking = (*package.errors, *package.unmet_gates) if is_deployment else package.errors
-    warnings = () if is_deployment else package.unmet_gates
-    yield from (f"blocks publication: {_format_reason(reason)}" for reason in blocking)
-    yield from (f"warning: {_format_reason(reason)}" for reason in warnings)
-
-
-def _format_reason(reason: BlockingReason) -> str:
-    return f"{reason.reason}: {reason.message}"
-
-
-def format_draft_lines(details: DraftDetails) -> Iterator[str]:
-    """Yield the lines about a whole draft: files that the target branch changed too, and files outside packages."""
-    collisions = [reason for reason in details.draft.list_refusals() if reason.reason == "BranchMoved"]
-    yield from (f"blocks publication: {_format_reason(reason)}" for reason in collisions)
-    if details.extra_paths:
-        yield f"files outside of packages: {format_names(details.extra_paths, _MAX_PATHS)}"
-
-
-def build_drafts_data(drafts: Iterable[DraftDetails]) -> list[dict[str, Any]]:
-    """Return the drafts as JSON data, and omit empty fields."""
-    return [_build_summary_data(details) for details in drafts]
-
-
-def _build_summary_data(details: DraftDetails) -> dict[str, Any]:
-    draft = details.draft
-    base = drop_empty({"commit": draft.base, "date": _format_date(details.base_seconds)})
-    return drop_empty({
-        "repository": draft.target.name, "branch": draft.branch, "head": draft.head,
-        "lifecycle": "Draft" if draft.lifecycle == "Stale" else draft.lifecycle,
-        "staleProposal": draft.proposed_head if draft.lifecycle == "Stale" else None,
-        "base": base | {"behind": details.behind_count},
-        "pullRequest": draft.pull_request_number or None,
-        "edited": draft.is_edited, "editedBy": list(details.editors), "beside": list(details.extra_paths),
-        "rejected": drop_empty(vars(details.rejection)) if details.rejection else None,
-        "refusals": build_reasons_data(draft.list_refusals()), "warnings": build_reasons_data(draft.list_warnings()),
-        "packages": [_build_package_data(package) for package in draft.packages],
-    })  # fmt: skip
-
-
-def _format_date(seconds: int | None) -> str:
-    return "" if seconds is None else format_rfc3339(seconds)
-
-
-def _build_package_data(package: DraftedPackage) -> dict[str, Any]:
-    refs = {side: read_text(read_upstream(package.status, side), "ref") for side in ("from", "to")}
-    return drop_empty({
-        "package": package.package,
-        "task": "propose-delete" if package.is_removed else read_text(package.status, "task"),
-        "owner": format_recorded_owner(package.status), "upstream": drop_empty(refs), "edited": package.is_edited,
-        "labels": {} if package.is_removed else dict(package.record.labels),
-        "annotations": {} if package.is_removed else dict(package.record.annotations),
-        "conflicts": [dict(conflict) for conflict in package.conflicts],
-        "conditions": [drop_empty(condition.as_data()) for condition in package.conditions],
-        "unmetGates": build_reasons_data(package.unmet_gates), "faults": build_reasons_data(package.errors),
-    })  # fmt: skip
-
-
-def format_draft_text(details: DraftDetails, current_seconds: int, max_diff_lines: int) -> str:
-    """Return a draft as plain text. For each package, list its conflicts, gates, changes, causes and diff."""
-    lines = [_format_headline(details, current_seconds), *(f"  {line}" for line in format_draft_lines(details))]
-    parts = ["\n".join(map(to_one_line, lines)) + "\n"]
-    for package in details.packages:
-        settings = format_settings_to_repeat(package.package.status.get("templates"))
-        package_lines = [f"  {line}" for line in (*_format_package_lines(details, package), *settings)]
-        text = "\n".join(map(to_one_line, [format_package_title(package.package), *package_lines]))
-        parts.append(text + "\n" + "".join(diff for _, diff in _format_diffs(details, package, max_diff_lines)))
-    return "\n".join(parts)
-
-
-def format_draft_markdown(details: DraftDetails, current_seconds: int, max_diff_lines: int) -> str:
-    """Return a draft as Markdown. User input is formatted as code."""
-    sections = [f"# {format_code(to_one_line(_format_headline(details, current_seconds)))}"]
-    sections += ["\n".join(f"- {format_code(to_one_line(line))}" for line in format_draft_lines(details))]
-    for package in details.packages:
-        items = [f"- {format_code(to_one_line(line))}" for line in _format_package_lines(details, package)]
-        title = f"## {format_code(to_one_line(format_package_title(package.package)))}"
-        settings = format_folded_settings(package.package.status.get("templates"))
-        diffs = format_folded_diffs(_format_diffs(details, package, max_diff_lines))
-        sections.append("\n".join([title, "", *items, *settings, *diffs]))
-    return "\n\n".join(filter(None, sections)) + "\n"
-
-
-def build_draft_data(details: DraftDetails, max_diff_lines: int) -> dict[str, Any]:
-    """Return a draft as JSON data, with the changes and diffs of the packages in `details.packages`."""
-    contents = [_build_content_data(details, package, max_diff_lines) for package in details.packages]
-    return {**_build_summary_data(details), "contents": contents}
-
-
-def _build_content_data(details: DraftDetails, package: DraftPackageDetails, max_diff_lines: int) -> dict[str, Any]:
-    status, diffs = package.package.status, _format_diffs(details, package, max_diff_lines)
-    return drop_empty({
-        "package": package.package.package, "causes": list(package.causes),
-        "changes": drop_empty(build_changes_data(package.changes)),
-        "overridden": list(format_overrides(status.get("overrides"), _MAX_LINES)),
-        "templates": list(package.templates), "children": list(format_children(status.get("templates"), _MAX_LINES)),
-        "diffs": [{"path": path, "diff": diff} for path, diff in diffs],
-        "reproduce": list(format_reproduce_commands(details, package)),
-    })  # fmt: skip
-
-
-def _format_package_lines(details: DraftDetails, content: DraftPackageDetails) -> Iterator[str]:
-    package = content.package
-    yield from format_package_conflicts(package)
-    yield from (f"templates: {line}" for line in content.templates)
-    yield from format_package_gates(details.draft, package)
-    yield from _format_metadata(package)
-    for condition in package.conditions:
-        reason = ": ".join(filter(None, (condition.reason, condition.message)))
-        yield f"condition {condition.type} is {condition.status}{f': {reason}' if reason else ''}"
-    yield from content.changes.format_summary_lines(_MAX_LINES)
-    yield from content.changes.format_file_lines(_MAX_LINES)
-    yield from (f"child: {line}" for line in format_children(package.status.get("templates"), _MAX_LINES))
-    yield from (f"overridden: {line}" for line in format_overrides(package.status.get("overrides"), _MAX_LINES))
-    yield from (f"why: {cause}" for cause in content.causes)
-    yield from (f"reproduce: {line}" for line in format_reproduce_commands(details, content))
-
-
-def _format_metadata(package: DraftedPackage) -> Iterator[str]:
-    """Yield the labels and annotations that the draft was created with."""
-    for name, entries in (("labels", package.record.labels), ("annotations", package.record.annotations)):
-        if entries and not package.is_removed:
-            yield f"{name}: {', '.join(f'{key}={value}' for key, value in sorted(entries.items()))}"
+def _build_content(details: DraftDetails, package: DraftPackageDetails, max_diff_lines: int) -> DraftContent:
+    status = package.package.status
+    folder = details.draft.target.get_package_path(package.package.package)
+    return DraftContent(
+        causes=package.causes,
+        changes=package.changes,
+        overrides=read_overrides(status.get("overrides")),
+        template_effects=package.templates,
+        templates=tuple(read_mappings(status, "templates")),
+        diffs=build_diffs(package.before, package.after, folder, max_diff_lines),
+        commands=tuple(format_reproduce_commands(details, package)),
+    )
 
 
 def format_reproduce_commands(details: DraftDetails, package: DraftPackageDetails) -> Iterator[str]:
@@ -312,8 +186,3 @@ def format_reproduce_commands(details: DraftDetails, package: DraftPackageDetail
         version = config if config.startswith("tree:") else f"commit {config[:_COMMIT_CHARACTERS]}"
         output = f"OUT/{draft.target.name}/{path}"
         yield f"reconciler render CONFIG --output OUT, with CONFIG at {version}, writes {output}"
-
-
-def _format_diffs(details: DraftDetails, package: DraftPackageDetails, max_lines: int) -> tuple[tuple[str, str], ...]:
-    folder = details.draft.target.get_package_path(package.package.package)
-    return tuple(format_file_diffs(package.before, package.after, folder, max_lines)) if max_lines else ()

@@ -13,21 +13,18 @@ from itertools import accumulate
 from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.plan.overview import build_comparison_key
-from reconciler.output.review.open_drafts import (
-    DraftDetails,
-    DraftPackageDetails,
+from reconciler.output.review.formats import (
+    format_content_lines,
     format_draft_lines,
     format_package_conflicts,
     format_package_gates,
     format_package_title,
-    format_reproduce_commands,
 )
+from reconciler.output.review.models import DraftEntry, DraftPackageEntry
+from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails, build_draft_entry
 from reconciler.output.status.package_sections import (
-    format_children,
     format_conflict_summary,
-    format_overrides,
     format_recorded_owner,
-    format_task,
     read_inputs,
     read_text,
     read_upstream,
@@ -118,15 +115,16 @@ def build_pull_request_text(
         get_commit_url: Returns the URL of the page of a commit. The repository URL "" selects the config repository.
         label: The label with which a reviewer accepts conflicts. "" if the forge does not support labels.
     """
-    title, change_digest = _format_title(draft), _compute_change_digest(draft)
+    entry = build_draft_entry(draft)
+    title, change_digest = _format_title(entry), _compute_change_digest(draft, entry)
     reasons = (*draft.draft.list_refusals(), *extra_reasons)
     unaccepted = draft.draft.list_unaccepted_conflicts()
     conflicts = tuple(_add_label_step(reason, label) if label else reason for reason in unaccepted)
-    obstacles = [*_list_obstacles(draft), *(f"{reason.reason}: {reason.message}" for reason in extra_reasons)]
+    obstacles = [*_list_obstacles(entry), *(f"{reason.reason}: {reason.message}" for reason in extra_reasons)]
     lines = ["**Check before merging**", "", *_format_items(obstacles), *_format_acceptance(conflicts, label)]
     obstacle_section = "\n".join(lines) if obstacles else ""
-    packages = _format_packages(draft, get_commit_url, len(obstacle_section))
-    sections = tuple(filter(None, (obstacle_section, *packages, _format_closing(draft))))
+    packages = _format_packages(draft, entry, get_commit_url, len(obstacle_section))
+    sections = tuple(filter(None, (obstacle_section, *packages, _format_closing(entry))))
     causes = [package.causes for package in draft.packages]
     content_digest = _shorten_digest(compute_digest([title, change_digest, obstacles, causes]))
     return PullRequestText(title, change_digest, reasons, sections, content_digest, conflicts)
@@ -162,12 +160,13 @@ def _format_items(lines: Sequence[str]) -> list[str]:
     ]
 
 
-def _compute_change_digest(details: DraftDetails) -> str:
-    packages = [_build_package_key(package) for package in details.packages]
+def _compute_change_digest(details: DraftDetails, draft: DraftEntry) -> str:
+    conflicts = {package.package: format_package_conflicts(package) for package in draft.packages}
+    packages = [_build_package_key(package, conflicts[package.package.package]) for package in details.packages]
     return _shorten_digest(compute_digest([packages, list(details.extra_paths)]))
 
 
-def _build_package_key(details: DraftPackageDetails) -> str:
+def _build_package_key(details: DraftPackageDetails, conflicts: Sequence[str]) -> str:
     package = details.package
     gates = [[gate.reason, gate.message] for gate in (*package.unmet_gates, *package.errors)]
     content = [
@@ -175,24 +174,22 @@ def _build_package_key(details: DraftPackageDetails) -> str:
         read_text(package.status, "task"),
         *details.changes.comparison_key,
         gates,
-        format_package_conflicts(package),
+        conflicts,
     ]
     content += [details.templates] if details.templates else []
     return build_comparison_key(content, format_recorded_owner(package.status).rpartition("/")[2])
 
 
-def _format_title(details: DraftDetails) -> str:
-    packages = details.draft.packages
-    name = details.draft.target.name
-    if len(packages) == 1:
-        (package,) = packages
-        result = "remove the package" if package.is_removed else format_task(package.status) or "local changes"
-        title = f"{name}/{package.package}: {result}"
+def _format_title(draft: DraftEntry) -> str:
+    if len(draft.packages) == 1:
+        (package,) = draft.packages
+        result = "remove the package" if package.action == "removed" else package.action or "local changes"
+        title = f"{draft.target}/{package.package}: {result}"
     else:
-        verb = "remove " if details.draft.is_removal else ""
-        names = ", ".join(package.package for package in packages)
-        title = f"{name}: {verb}{format_count(len(packages), 'package')} ({names})"
-    chosen = (str(conflict.get("chosen")) for package in packages for conflict in package.conflicts)
+        verb = "remove " if draft.is_removal else ""
+        names = ", ".join(package.package for package in draft.packages)
+        title = f"{draft.target}: {verb}{format_count(len(draft.packages), 'package')} ({names})"
+    chosen = (conflict.chosen for package in draft.packages for conflict in package.conflicts)
     conflicts = f"; {summary}" if (summary := format_conflict_summary(chosen)) else ""
     return shorten(to_one_line(title), TITLE_WIDTH - len(conflicts)) + conflicts
 
@@ -205,18 +202,21 @@ def _format_equal_changes(change_digest: str, other_clusters: Sequence[str]) -> 
     return f"Same change as {format_count(len(other_clusters), 'other')}, `{change_digest}`: {names}{more}."
 
 
-def _list_obstacles(details: DraftDetails) -> Iterator[str]:
-    for package in details.draft.packages:
+def _list_obstacles(draft: DraftEntry) -> Iterator[str]:
+    for package in draft.packages:
         yield from (f"{package.package}: {line}" for line in format_package_conflicts(package))
-    for package in details.draft.packages:
-        yield from format_package_gates(details.draft, package)
-    yield from format_draft_lines(details)
+    for package in draft.packages:
+        yield from format_package_gates(draft, package)
+    yield from format_draft_lines(draft)
 
 
-def _format_packages(details: DraftDetails, get_commit_url: CommitPageUrl, used: int) -> Iterator[str]:
+def _format_packages(
+    details: DraftDetails, draft: DraftEntry, get_commit_url: CommitPageUrl, used: int
+) -> Iterator[str]:
+    entries = {package.package: package for package in draft.packages}
     count, length = 0, max(0, used - _LIST_ALLOWANCE)
     for package in details.packages[:_MAX_PACKAGES]:
-        section = _format_package(details, package, get_commit_url)
+        section = _format_package(entries[package.package.package], package, get_commit_url)
         length += len(section)
         if length > _MAX_PACKAGE_CHARACTERS:
             break
@@ -226,18 +226,11 @@ def _format_packages(details: DraftDetails, get_commit_url: CommitPageUrl, used:
         yield f"And {format_count(rest, 'more package')}; `reconciler show` lists all packages."
 
 
-def _format_package(details: DraftDetails, package: DraftPackageDetails, get_commit_url: CommitPageUrl) -> str:
-    status = package.package.status
-    lines = [
-        *(f"templates: {line}" for line in package.templates),
-        *package.changes.format_summary_lines(_MAX_LINES),
-        *package.changes.format_file_lines(_MAX_LINES),
-        *(f"child: {line}" for line in format_children(status.get("templates"), _MAX_LINES)),
-        *(f"overridden: {line}" for line in format_overrides(status.get("overrides"), _MAX_LINES)),
-        *(f"why: {cause}" for cause in package.causes),
-        *(f"reproduce: {line}" for line in format_reproduce_commands(details, package)),
-    ]
-    title = f"### {format_code(to_one_line(format_package_title(package.package)))}"
+def _format_package(entry: DraftPackageEntry, package: DraftPackageDetails, get_commit_url: CommitPageUrl) -> str:
+    assert entry.content, "the details of a pull request contain all packages of the draft"
+    effects = (f"templates: {line}" for line in entry.content.template_effects)
+    lines = [*effects, *format_content_lines(entry.content, _MAX_LINES)]
+    title = f"### {format_code(to_one_line(format_package_title(entry)))}"
     return "\n".join([title, "", *map(_format_item, lines), *_format_links(package, get_commit_url)])
 
 
@@ -259,9 +252,9 @@ def _format_item(line: str) -> str:
     return f"- {format_code(shorten(to_one_line(line), _MAX_LINE_CHARACTERS).replace('<!--', '<! --'))}"
 
 
-def _format_closing(details: DraftDetails) -> str:
-    branch = format_code(to_one_line(details.draft.branch))
-    purpose = "delete these packages" if details.draft.is_removal else "publish this draft"
+def _format_closing(draft: DraftEntry) -> str:
+    branch = format_code(to_one_line(draft.branch))
+    purpose = "delete these packages" if draft.is_removal else "publish this draft"
     return (
         f"Merge this pull request to {purpose}. Close this pull request to decline the draft. The draft is proposed"
         f" again only after its content changed. Commits that you push to {branch} are kept when the draft is updated."

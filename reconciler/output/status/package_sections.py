@@ -171,18 +171,23 @@ def format_overrides(recorded: object, limit: int) -> tuple[str, ...]:
 
     Invalid entries are skipped. If there are more than `limit` fields, the last line has the number of the rest.
     """
-    entries = recorded if isinstance(recorded, list | tuple) else ()
-    overrides = [entry for entry in entries if _is_override(entry)]
+    overrides = read_overrides(recorded)
     lines = [to_one_line(_format_override(override)) for override in overrides[:limit]]
     return (*lines, f"and {len(overrides) - limit} more") if len(overrides) > limit else tuple(lines)
 
 
-def format_new_overrides(draft: Draft, limit: int) -> tuple[str, ...]:
-    """Return the lines of `format_overrides` for a new package. Return () for other packages.
+def read_overrides(recorded: object) -> tuple[Mapping[str, Any], ...]:
+    """Return the valid entries of the field `overrides` of a status file."""
+    entries = recorded if isinstance(recorded, list | tuple) else ()
+    return tuple(entry for entry in entries if _is_override(entry))
+
+
+def list_new_overrides(draft: Draft) -> tuple[Mapping[str, Any], ...]:
+    """Return the overridden fields of a new package. Return () for other packages.
 
     The list of changes already contains the overridden fields of other packages.
     """
-    return () if draft.previous_files else format_overrides(draft.rendered.overrides, limit)
+    return () if draft.previous_files else draft.rendered.overrides
 
 
 def _is_override(entry: object) -> bool:
@@ -207,9 +212,9 @@ def _format_override_change(first: Mapping[str, Any], last: Mapping[str, Any]) -
     return f"{old} → {new}" if "after" in last else f"removed, was {old}"
 
 
-def format_template_changes(rendered: PackageRender, limit: int) -> tuple[str, ...]:
+def format_template_changes(template_changes: Iterable[TemplateChange], limit: int) -> tuple[str, ...]:
     """Return at most `limit` lines about changed templates of child resources. Changes that restart pods come first."""
-    changes = sorted(rendered.template_changes, key=lambda change: (_is_harmless(change), change.child))
+    changes = sorted(template_changes, key=lambda change: (_is_harmless(change), change.child))
     return limit_lines([to_one_line(_format_template_change(change)) for change in changes], limit)
 
 

@@ -1,4 +1,4 @@
-"""Builds the file `summary.yaml` of the status branch from a plan, and formats it as text."""
+"""Builds the file `summary.yaml` of the status branch from a plan, and lists its problems for the report."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from typing import Any
 from reconciler.krm.findings import Severity
 from reconciler.krm.yaml import emit
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.findings.formats import build_findings_data, format_location
+from reconciler.output.findings.formats import build_findings_data
 from reconciler.output.json_data import drop_empty, read_mapping, read_mappings
 from reconciler.output.status.package_sections import read_text
 from reconciler.output.status.removals import build_pending_removals_data
 from reconciler.output.status.target_statuses import PACKAGE_OUTCOMES
-from reconciler.output.text import format_count, format_object_reference, to_one_line
+from reconciler.output.text import format_count, format_object_reference
 from reconciler.planning.decide.fleet_plan import FleetPlan
 
 SUMMARY_FILE = "summary.yaml"
 _STATUS_FOLDERS = ("objects/", "types/")
 _MAX_ENTRIES = 1000
-_MAX_LINES = 40
-_FIRST_TOTALS = ("packages", "destinations")
+_FIRST_TOTALS = ("packages", "targets", "destinations")
 _TOTAL_LABELS = {"notReady": "not ready"}
 _NOT_READY = "not ready"
 _PROBLEM_KINDS = (_NOT_READY, *(severity.value for severity in Severity))
@@ -96,7 +95,7 @@ def _build_totals(plan: FleetPlan, package_counts: Sequence[Mapping[str, int]]) 
     outcomes = {outcome: sum(counts[outcome] for counts in package_counts) for outcome in PACKAGE_OUTCOMES}
     awaited = {"awaited": len(plan.awaited_owners)} if plan.awaited_owners else {}
     return {
-        "destinations": len(plan.targets),
+        "targets": len(plan.targets),
         "packages": sum(outcomes.values()),
         **outcomes,
         "stalled": len(plan.controller_result.stalled),
@@ -135,56 +134,20 @@ def _build_held(plan: FleetPlan) -> Iterator[dict[str, Any]]:
             yield drop_empty({"package": package, "reason": held.finding.code, "message": held.finding.message})
 
 
-def has_problems(summary: Mapping[str, Any]) -> bool:
-    """Return whether the summary has an object that is not ready, a held package or an error finding."""
-    findings = summary.get("findings", ())
-    has_errors = any(finding.get("severity") == Severity.ERROR.value for finding in findings)
-    return bool(has_errors or summary.get("notReady") or summary.get("held"))
-
-
-def format_status_text(summary: Mapping[str, Any]) -> str:
-    """Return the summary as text: one line with the totals, then one line per problem with its reason."""
-    lines = [to_one_line(line) for line in _format_problems(summary)]
-    more = [f"and {len(lines) - _MAX_LINES} more; -o json lists all"] if len(lines) > _MAX_LINES else []
-    return "\n".join([format_totals(summary["totals"]), *lines[:_MAX_LINES], *more])
-
-
 def format_totals(totals: Mapping[str, int]) -> str:
     """Return the totals of a summary on one line. Omit totals that are 0."""
-    packages = f"{format_count(totals['packages'], 'package')} on {format_count(totals['destinations'], 'target')}"
+    packages = f"{format_count(totals['packages'], 'package')} on {format_count(count_targets(totals), 'target')}"
     rest = [_format_total(name, number) for name, number in totals.items() if number and name not in _FIRST_TOTALS]
     return f"{packages}: {', '.join(rest)}" if rest else packages
 
 
+def count_targets(totals: Mapping[str, int]) -> int:
+    """Return the number of targets. Earlier versions stored it with the key `destinations`."""
+    return totals["targets"] if "targets" in totals else totals["destinations"]
+
+
 def _format_total(name: str, number: int) -> str:
     return format_count(number, "finding") if name == "findings" else f"{number} {_TOTAL_LABELS.get(name, name)}"
-
-
-def _format_problems(summary: Mapping[str, Any]) -> Iterator[str]:
-    for entry in summary.get("notReady", ()):
-        name = format_object_reference(entry["object"])
-        yield f"not ready  {name}: {entry.get('reason', '')}: {entry.get('message', '')}"
-    for entry in summary.get("held", ()):
-        yield f"held       {entry['package']}: {entry['reason']}: {entry['message']}"
-    for entry in summary.get("leaving", ()):
-        yield f"leaving    {entry['package']}: {_format_removal(entry)}"
-    for entry in summary.get("gated", ()):
-        yield f"gated      {format_object_reference(entry['object'])}: {_format_gates(entry)}"
-    for finding in summary.get("findings", ()):
-        location = format_location(finding)
-        place = f"{location}: " if location else ""
-        yield f"{finding['severity']:<10} {place}{finding['code']}: {finding['message']}"
-
-
-def _format_removal(entry: Mapping[str, Any]) -> str:
-    is_declined = entry["state"] == "declined"
-    state = "the removal was declined" if is_declined else f"the removal waits for review on {entry['branch']}"
-    return f"{state}: {entry.get('reason', '')}"
-
-
-def _format_gates(entry: Mapping[str, Any]) -> str:
-    gates = f"gates not met: {', '.join(entry['unmetGates'])}" if "unmetGates" in entry else ""
-    return ": ".join(part for part in (entry.get("reason", ""), entry.get("message", ""), gates) if part)
 
 
 @dataclass(frozen=True)
@@ -211,7 +174,8 @@ def list_summary_problems(summary: Mapping[str, Any]) -> tuple[SummaryProblem, .
 def format_summary_totals(summary: Mapping[str, Any]) -> str:
     """Return the totals of a summary on one line. Return "" if the totals are missing or invalid."""
     totals = {name: number for name, number in read_mapping(summary, "totals").items() if isinstance(number, int)}
-    return format_totals(totals) if totals.keys() >= {"packages", "destinations"} else ""
+    has_targets = bool({"targets", "destinations"} & totals.keys())
+    return format_totals(totals) if has_targets and "packages" in totals else ""
 
 
 def format_problem_counts(problems: Iterable[SummaryProblem]) -> str:

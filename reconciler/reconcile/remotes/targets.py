@@ -18,7 +18,8 @@ from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.selectors import matches_label_query
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.commits import PACKAGE_TRAILER, format_sync_message, parse_causes, parse_reason, parse_templates
-from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails, Rejection
+from reconciler.output.review.models import Rejection
+from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails
 from reconciler.planning.decide.fleet_plan import find_promoter_branch, is_promoter_branch_idle
 from reconciler.planning.decide.target_inputs import find_missing_target
 from reconciler.planning.lifecycle.open_drafts import DraftedPackage, OpenDraft, read_open_drafts
@@ -414,7 +415,7 @@ class DraftReader:
 
     def _read_rejection(self, draft: OpenDraft, remote: Remote) -> Rejection | None:
         rejection = find_rejection(draft, remote, self._templates.state)
-        return Rejection(rejection.author.name, parse_reason(rejection.message)) if rejection else None
+        return Rejection(by=rejection.author.name, reason=parse_reason(rejection.message)) if rejection else None
 
 
 def _is_local_change(commit: Commit, target: Target) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from reconciler.catalog.files import CommitId, File, FileTree, TreeId
 from reconciler.catalog.trace import CatalogView
@@ -17,6 +19,7 @@ from reconciler.controllers.results import (
 )
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.objects import Condition, ObjectKey
+from reconciler.output.envelope import CommandResult
 from reconciler.output.status.owner_statuses import build_owner_statuses
 from reconciler.output.status.target_statuses import ObjectStatus
 from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
@@ -40,6 +43,13 @@ from reconciler.planning.model.state import (
 )
 from reconciler.planning.model.targets import Target
 from reconciler.planning.observe.target_snapshot import TargetHeads
+
+
+def read_json(result: CommandResult) -> dict[str, Any]:
+    """Return the parsed JSON output of a result."""
+    data: dict[str, Any] = json.loads(result.to_json())
+    return data
+
 
 GROUP = "config.porch.kpt.dev"
 CONFIG = "41ab" * 10

@@ -392,11 +392,12 @@ def test_equal_inputs_have_equal_digests(trace: dict[str, str], other: dict[str,
     ("totals", "expected"),
     [
         pytest.param(
-            b"{packages: 5, destinations: 2, blocked: 0, drafted: 3, notReady: 1, findings: 1}",
+            b"{packages: 5, targets: 2, blocked: 0, drafted: 3, notReady: 1, findings: 1}",
             "status: 5 packages on 2 targets: 3 drafted, 1 not ready, 1 finding\n",
             id="its-totals-without-zeros",
         ),
-        pytest.param(b"{packages: 1, destinations: 1}", "status: 1 package on 1 target\n", id="one-of-each"),
+        pytest.param(b"{packages: 1, targets: 1}", "status: 1 package on 1 target\n", id="one-of-each"),
+        pytest.param(b"{packages: 1, destinations: 1}", "status: 1 package on 1 target\n", id="earlier-key"),
     ],
 )
 def test_status_message_depends_only_on_the_status_files(totals: bytes, expected: str) -> None:
@@ -404,7 +405,7 @@ def test_status_message_depends_only_on_the_status_files(totals: bytes, expected
 
 
 def test_too_large_summary_still_has_totals() -> None:
-    totals = b"totals:\n  destinations: 1\n  packages: 3\n  drafted: 1\n  unchanged: 2\n  blocked: 0\n  held: 0\n"
+    totals = b"totals:\n  targets: 1\n  packages: 3\n  drafted: 1\n  unchanged: 2\n  blocked: 0\n  held: 0\n"
     findings = b"findings:\n- message: " + b"x" * 5_000_000 + b"\n"
 
     both = [format_status_message({"summary.yaml": text}) for text in (totals, totals + findings)]

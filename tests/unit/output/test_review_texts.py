@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reconciler.catalog.files import FILE_MODE, CommitId, ObjectId
+from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.objects import Condition
 from reconciler.output.commits import (
     format_publish_message,
@@ -16,22 +17,20 @@ from reconciler.output.commits import (
     parse_causes,
     parse_reason,
 )
-from reconciler.output.review.action_results import ReviewActionResult, build_action_results_data, format_action_results
+from reconciler.output.review.action_results import ReviewActionResult, build_review_result, format_review_text
+from reconciler.output.review.formats import format_draft_list_text, format_draft_markdown, format_draft_text
+from reconciler.output.review.models import Rejection
 from reconciler.output.review.open_drafts import (
     DraftDetails,
     DraftPackageDetails,
-    Rejection,
-    build_draft_data,
-    build_drafts_data,
-    format_draft_markdown,
-    format_draft_text,
-    format_drafts_text,
+    build_draft_entry,
+    build_draft_list_result,
 )
 from reconciler.output.review.pull_request import build_pull_request_text
 from reconciler.output.status.package_sections import format_recorded_owner, format_task
 from reconciler.planning.lifecycle.open_drafts import BlockingReason, DraftedFile, DraftedPackage, OpenDraft
 from reconciler.planning.model.state import PackageRecord
-from tests.unit.output.builders import TREE, build_owner, build_target, build_tree, format_deployment
+from tests.unit.output.builders import TREE, build_owner, build_target, build_tree, format_deployment, read_json
 
 UPSTREAM = {
     "from": {"ref": "gateway/v1", "directory": "gateway"},
@@ -67,6 +66,21 @@ def build_details(open_draft: OpenDraft | None = None, **fields: Any) -> DraftDe
     return replace(DraftDetails(open_draft or build_draft(), 1_000, 0), **fields)
 
 
+def format_list(*details: DraftDetails, now: int = 10_000, errors: tuple[Finding, ...] = ()) -> str:
+    return format_draft_list_text(build_draft_list_result(details, "c0ffee", errors), now)
+
+
+def format_text(details: DraftDetails, max_diff_lines: int = 50) -> str:
+    return format_draft_text(build_draft_entry(details, max_diff_lines), 10_000)
+
+
+def read_draft(details: DraftDetails, max_diff_lines: int = 50) -> dict[str, Any]:
+    """Return the parsed JSON output for a draft."""
+    (data,) = read_json(build_draft_list_result([details], "c0ffee", (), max_diff_lines))["items"]
+    draft: dict[str, Any] = data
+    return draft
+
+
 CHANGED = DraftPackageDetails(
     GW,
     build_tree({"d.yaml": format_deployment(3)}),
@@ -78,9 +92,9 @@ CHANGED = DraftPackageDetails(
 def test_list_of_drafts_shows_states_and_refusals() -> None:
     people = build_details(build_draft(is_edited=True, proposed_head=HEAD), behind_count=2, editors=("Ada", "Grace"))
 
-    assert format_drafts_text(
-        [people, build_details(rejection=Rejection("Ada", "too early"))], 1_000 + 3 * 86_400
-    ).splitlines() == [
+    rejected = build_details(rejection=Rejection(by="Ada", reason="too early"))
+
+    assert format_list(people, rejected, now=1_000 + 3 * 86_400).splitlines() == [
         "eu-1: drafts/eu-1 Proposed; base 3 days old, 2 commits behind; edited by Ada, Grace",
         "  gw update v1 → v2 (PackageVariant default/edge-gw) edited",
         "    conflict: d.yaml: Deployment web: spec.replicas: upstream 3 replaces local 2",
@@ -115,30 +129,44 @@ def test_list_of_drafts_shows_states_and_refusals() -> None:
     ],
 )  # fmt: skip
 def test_summary_line_of_a_draft(draft_details: DraftDetails, line: str) -> None:
-    assert line in format_drafts_text([draft_details], 10_000)
+    assert line in format_list(draft_details)
 
 
 def test_empty_list_says_so() -> None:
-    assert format_drafts_text([], 0) == "no draft is open"
+    assert format_list() == "no draft is open"
+
+
+def test_unreadable_targets_are_errors_in_the_list() -> None:
+    finding = Finding(
+        "TargetUnreadable", "Repository eu-1: no access", SourceLocation(object="Repository/default/eu-1")
+    )
+    result = build_draft_list_result([], "c0ffee", [finding])
+
+    assert format_list(errors=(finding,)).splitlines() == [
+        "error: Repository eu-1: no access",
+        "the drafts of 1 target are unknown",
+    ]
+    assert read_json(result)["summary"] == {"drafts": 0, "proposed": 0, "unreadableTargets": 1}
+    assert [entry["code"] for entry in read_json(result)["findings"]] == ["TargetUnreadable"]
 
 
 def test_data_of_a_draft_contains_the_fields_of_the_text() -> None:
-    (data,) = build_drafts_data(
-        [build_details(build_draft(is_edited=True, proposed_head=BASE), editors=("Ada",), behind_count=1)]
-    )
+    data = read_draft(build_details(build_draft(is_edited=True, proposed_head=BASE), editors=("Ada",), behind_count=1))
 
     assert data["lifecycle"] == "Draft"
     assert data["staleProposal"] == BASE
     assert data["base"] == {"commit": BASE, "date": "1970-01-01T00:16:40Z", "behind": 1}
     assert data["refusals"] == [{"reason": "GateNotMet", "message": "gw: tested is not reported"}]
     (package,) = data["packages"]
+    assert (package["action"], package["owner"]) == ("update v1 → v2", STATUS["owner"])
+    assert "content" not in package
     assert package["upstream"] == {"from": "gateway/v1", "to": "gateway/v2"}
     assert package["conflicts"] == STATUS["conflicts"]
     assert package["unmetGates"] == data["refusals"]
 
 
 def test_draft_text_shows_conflicts_first_and_commands_to_reproduce() -> None:
-    lines = format_draft_text(build_details(packages=(CHANGED,)), 10_000, 50).splitlines()
+    lines = format_text(build_details(packages=(CHANGED,)), 50).splitlines()
 
     assert lines[3:11] == [
         "  conflict: d.yaml: Deployment web: spec.replicas: upstream 3 replaces local 2",
@@ -150,22 +178,23 @@ def test_draft_text_shows_conflicts_first_and_commands_to_reproduce() -> None:
         "  reproduce: reconciler render CONFIG --output OUT, with CONFIG at commit 41ab41ab41ab, writes OUT/eu-1/gw",
         "--- a/gw/d.yaml",
     ]
-    assert "+++" not in format_draft_text(build_details(packages=(CHANGED,)), 10_000, 0)
-    (shown,) = build_draft_data(build_details(packages=(CHANGED,)), 50)["contents"]
-    assert shown["causes"] == ["a region changed"]
-    assert shown["diffs"][0]["path"] == "d.yaml"
+    assert "+++" not in format_text(build_details(packages=(CHANGED,)), 0)
+    content = read_draft(build_details(packages=(CHANGED,)))["packages"][0]["content"]
+    assert content["causes"] == ["a region changed"]
+    assert content["diffs"][0]["path"] == "d.yaml"
+    assert content["commands"][0] == "git diff b0b0b0b0b0b0 d1d1d1d1d1d1 -- gw"
 
 
 def test_changes_of_policies_are_listed_between_changes_and_causes() -> None:
     step = {"by": "ClusterOverridePolicy/edge", "before": 3, "after": 5}
     record = {"resource": "Deployment/web", "pointer": "/spec/replicas", "steps": [step]}
-    draft_package_details = replace(CHANGED, package=replace(GW, status={**STATUS, "overrides": [record]}))
-    lines = format_draft_text(build_details(packages=(draft_package_details,)), 10_000, 50).splitlines()
+    package = replace(GW, status={**STATUS, "overrides": [record, {"resource": 1}]})
+    details = build_details(build_draft(package), packages=(replace(CHANGED, package=package),))
+    lines = format_text(details, 50).splitlines()
 
     at = lines.index("  overridden: Deployment web: spec.replicas: 3 → 5 by ClusterOverridePolicy edge")
     assert lines[at - 1 : at + 2 : 2] == ["  Deployment web: replicas 3 → 5", "  why: a region changed"]
-    (shown,) = build_draft_data(build_details(packages=(draft_package_details,)), 50)["contents"]
-    assert shown["overridden"] == ["Deployment web: spec.replicas: 3 → 5 by ClusterOverridePolicy edge"]
+    assert read_draft(details)["packages"][0]["content"]["overrides"] == [record]
 
 
 def test_restarts_are_listed_after_conflicts_and_before_the_rest() -> None:
@@ -176,10 +205,10 @@ def test_restarts_are_listed_after_conflicts_and_before_the_rest() -> None:
     }  # fmt: skip
     package = replace(GW, status={**STATUS, "templates": [child]})
     draft_details = build_details(
-        packages=(replace(CHANGED, package=package, templates=("brokers restarts its pods",)),)
+        build_draft(package), packages=(replace(CHANGED, package=package, templates=("brokers restarts its pods",)),)
     )
     text = "KafkaNodePool shop/brokers (parent Kafka shop/orders, template is written): pod from pool hides priorityClassName"
-    lines = format_draft_text(draft_details, 10_000, 0).splitlines()
+    lines = format_text(draft_details, 0).splitlines()
 
     assert lines[3].startswith("  conflict: ")
     assert lines[4] == "  templates: brokers restarts its pods"
@@ -189,16 +218,17 @@ def test_restarts_are_listed_after_conflicts_and_before_the_rest() -> None:
         "    spec: {}",
     ]
     assert "<summary>Templates that repeat the inherited settings</summary>" in format_draft_markdown(
-        draft_details, 10_000, 0
+        build_draft_entry(draft_details), 10_000
     )
-    (shown,) = build_draft_data(draft_details, 0)["contents"]
-    assert (shown["templates"], shown["children"]) == (["brokers restarts its pods"], [text])
+    content = read_draft(draft_details, 0)["packages"][0]["content"]
+    assert (content["templateEffects"], content["templates"]) == (["brokers restarts its pods"], [child])
 
 
 def test_markdown_escapes_text_from_files() -> None:
-    hostile = replace(CHANGED, package=replace(GW, status={**STATUS, "owner": {"kind": "`<b>` # x\n- y"}}))
+    package = replace(GW, status={**STATUS, "owner": {"kind": "`<b>` # x\n- y"}})
+    details = build_details(build_draft(package), packages=(replace(CHANGED, package=package),))
 
-    text = format_draft_markdown(build_details(packages=(hostile,)), 10_000, 50)
+    text = format_draft_markdown(build_draft_entry(details, 50), 10_000)
 
     assert "## ``gw update v1 → v2 (`<b>` # x⏎- y) edited``" in text.splitlines()
     assert "<details><summary>Diff</summary>" in text
@@ -217,8 +247,8 @@ def test_invalid_status_file_is_ignored(status: dict[str, Any]) -> None:
     draft_package_details = replace(CHANGED, package=replace(GW, status=status))
     broken = build_details(build_draft(draft_package_details.package), packages=(draft_package_details,))
 
-    assert "conflict:" not in format_draft_text(broken, 10_000, 50)
-    assert build_drafts_data([broken])
+    assert "conflict:" not in format_text(broken, 50)
+    assert read_draft(broken)["packages"][0]["package"] == "gw"
     assert (format_recorded_owner(status), format_task(status)) == ("", "")
     assert format_publish_message(broken.draft, broken.draft.packages, "", "cli").startswith(
         "publish gw: local changes\n"
@@ -298,7 +328,8 @@ def test_each_action_result_is_one_line() -> None:
         ReviewActionResult("eu-3", "", (), "approve", "unchanged", message="no draft is open"),
     ]
 
-    assert format_action_results(acted, ("Ada", "ada@example.com")).splitlines() == [
+    result = build_review_result(acted, "approve", "c0ffee", ("Ada", "ada@example.com"))
+    assert format_review_text(result).splitlines() == [
         "published  eu-1: drafts/eu-1 (gw) at 9f2c9f2c9f2c",
         "  warning GateNotMet: gw: tested is not reported",
         "refused    eu-2: drafts/eu-2 (gw)",
@@ -306,7 +337,8 @@ def test_each_action_result_is_one_line() -> None:
         "unchanged  eu-3: no draft is open",
         "1 draft published as Ada <ada@example.com>",
     ]
-    data = build_action_results_data(acted, ("Ada", "ada@example.com"))
-    assert data["by"] == "Ada <ada@example.com>"
-    assert [result["outcome"] for result in data["results"]] == ["published", "refused", "unchanged"]
-    assert format_action_results([], None) == "nothing to do: no draft is open"
+    data = read_json(result)
+    assert data["summary"] == {"action": "approve", "completed": 1, "by": "Ada <ada@example.com>"}
+    assert [item["outcome"] for item in data["items"]] == ["published", "refused", "unchanged"]
+    assert data["items"][1]["reasons"] == [{"reason": "GateNotMet", "message": "gw: tested is not reported"}]
+    assert format_review_text(build_review_result([], "approve", "", None)) == "nothing to do: no draft is open"

@@ -13,9 +13,9 @@ from reconciler.output.findings.code_scanning import (
     FindingLocator,
     LocatedFinding,
     build_code_quality_report,
-    build_located_findings_data,
     build_sarif_log,
-    format_located_findings,
+    build_validation_result,
+    format_validation_text,
     locate_findings,
 )
 from tests.support.catalogs import catalog_of
@@ -119,8 +119,10 @@ def test_similar_findings_of_one_field_have_different_fingerprints() -> None:
 def test_lines_and_data_contain_the_location_of_the_field() -> None:
     located_findings = locate(build_door_finding("/spec/doors/1/open", 6))
 
-    assert format_located_findings(located_findings) == ["site.yaml:14: error Door: no"]
-    assert build_located_findings_data(located_findings) == [{
+    result = build_validation_result(located_findings, "c0ffee")
+    assert format_validation_text(result) == "site.yaml:14: error Door: no"
+    assert result.to_data()["summary"] == {"errors": 1, "warnings": 0, "infos": 0}
+    assert result.to_data()["findings"] == [{
         "severity": "error", "code": "Door", "message": "no", "file": "site.yaml", "line": 14, "object": OWNER,
         "pointer": "/spec/doors/1/open", "column": 20, "fingerprint": located_findings[0].fingerprint,
     }]  # fmt: skip

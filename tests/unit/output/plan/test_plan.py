@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,9 @@ from reconciler.catalog.files import FileTree
 from reconciler.controllers.results import ControllerResult, StalledVariant
 from reconciler.krm.findings import Finding, Severity, SourceLocation
 from reconciler.krm.objects import Condition
-from reconciler.output.plan.formats import build_plan_data, format_plan_markdown, format_plan_text
+from reconciler.output.changes.diffs import MAX_DIFF_LINES
+from reconciler.output.plan import formats
+from reconciler.output.plan.overview import build_plan_result
 from reconciler.planning.decide.fleet_plan import FleetPlan
 from reconciler.planning.model.outcomes import Draft, PackageRender
 from tests.unit.output.builders import (
@@ -30,6 +34,7 @@ from tests.unit.output.builders import (
     format_endpoints,
     format_kptfile,
     format_secret,
+    read_json,
 )
 
 OLD = {"Kptfile": format_kptfile("v3", OLD_COMMIT), "a.yaml": format_deployment(3)}
@@ -40,6 +45,18 @@ KPTFILE_LINE = f"Kptfile: upstream gateway@v3 ({OLD_COMMIT[:7]}) → gateway@v4 
 def build_update(name: str = "edge-gw", repository: str = "eu-1", **fields: object) -> Draft:
     new_draft = build_draft(OLD, NEW, desired_variant=build_variant(name, repository))
     return replace(new_draft, **fields)  # type: ignore[arg-type]
+
+
+def format_plan_text(plan: FleetPlan, max_diff_lines: int = MAX_DIFF_LINES, *, has_color: bool = False) -> str:
+    return formats.format_plan_text(build_plan_result(plan, max_diff_lines), has_color=has_color)
+
+
+def format_plan_markdown(plan: FleetPlan) -> str:
+    return formats.format_plan_markdown(build_plan_result(plan, MAX_DIFF_LINES))
+
+
+def build_plan_data(plan: FleetPlan) -> dict[str, Any]:
+    return read_json(build_plan_result(plan, MAX_DIFF_LINES))
 
 
 def build_full_plan() -> FleetPlan:
@@ -58,7 +75,8 @@ def build_full_plan() -> FleetPlan:
 
 def test_plan_as_text() -> None:
     assert format_plan_text(build_full_plan(), max_diff_lines=12) == (
-        f"Plan for {CONFIG}: 2 drafts for 2 targets, 1 unchanged, 1 blocked, 1 stalled, 1 held, 2 errors\n"
+        "Plan: 2 packages to update on 2 clusters; 1 blocked; 1 stalled; 1 held; 2 errors; 1 unchanged\n"
+        f"Config: {CONFIG}\n"
         "\n"
         "PackageVariant default/old: error DeletionHeld: package old is not wanted any more\n"
         "  held: eu-1/old (PackageVariant default/old)\n"
@@ -67,7 +85,7 @@ def test_plan_as_text() -> None:
         "  blocked: eu-1/ill (PackageVariant default/ill)\n"
         "stalled (PackageVariant default/odd): ValidationError: name it\n"
         "\n"
-        "update eu-1/gw (PackageVariant default/edge-gw)\n"
+        "update eu-1/gw v3 → v4 (PackageVariant default/edge-gw)\n"
         "  Deployment web: replicas 3 → 5\n"
         f"  {KPTFILE_LINE}\n"
         "  why: upstream catalog/gateway: v3 → v4\n"
@@ -106,14 +124,16 @@ def test_plan_as_markdown() -> None:
             build_target_plan(new_draft, build_blocked(build_variant("ill", package="ill"), "`x` is\n<b>no</b>"))
         )
     ) == (
-        f"# Plan for {CONFIG}: 1 draft for 1 target, 1 blocked, 1 error\n"
+        "# Plan: 1 package to update on 1 cluster; 1 blocked; 1 error\n"
+        "\n"
+        f"Config: `{CONFIG}`\n"
         "\n"
         "## Findings\n"
         "\n"
         "- ``pv.yaml:7: error Broken: `x` is⏎<b>no</b>``\n"
         "  - `blocked: eu-1/ill (PackageVariant default/ill)`\n"
         "\n"
-        "## `edit eu-1/gw (PackageVariant default/edge-gw)`\n"
+        "## `re-render eu-1/gw (PackageVariant default/edge-gw)`\n"
         "\n"
         "- `ConfigMap endpoints: data.api a → b`\n"
         "- `why: PackageVariant default/edge-gw changed`\n"
@@ -157,14 +177,22 @@ def test_code_span_is_closed_correctly(message: str, expected: str) -> None:
 
 def test_plan_as_data() -> None:
     data = build_plan_data(build_full_plan())
+    (change,) = select_items(data, "change")
+    blocked = select_items(data, "blocked")
 
-    assert json.loads(json.dumps(data)) == data
-    assert data["counts"] == {
-        "drafts": 2, "destinations": 2, "removals": 0, "unchanged": 1, "blocked": 1, "stalled": 1, "held": 1,
-        "errors": 2,
+    assert (data["apiVersion"], data["kind"], data["next"]) == ("reconciler.dev/v1", "Plan", None)
+    assert data["metadata"] == {"source": "cli", "config": CONFIG}
+    assert data["summary"] == {
+        "install": 0, "update": 2, "delete": 0, "withdraw": 0, "orphan": 0, "unchanged": 1, "blocked": 1, "stalled": 1,
+        "held": 1, "conflicts": 0, "errors": 2, "targets": 2, "clusters": 2,
     }  # fmt: skip
-    assert data["drafts"][1] == {
-        "repository": "us-1",
+    assert (change["action"], change["task"], change["version"]) == ("update", "update", "v3 → v4")
+    assert [(package["target"], package["package"]) for package in change["packages"]] == [
+        ("eu-1", "gw"),
+        ("us-1", "gw"),
+    ]
+    assert change["packages"][1] == {
+        "target": "us-1",
         "package": "gw",
         "owner": {
             "apiVersion": "config.porch.kpt.dev/v1alpha1",
@@ -172,12 +200,9 @@ def test_plan_as_data() -> None:
             "namespace": "default",
             "name": "us-gw",
         },
-        "task": "update",
         "causes": ["upstream catalog/gateway: v3 → v4"],
-        "group": 0,
     }
-    assert data["groups"][0]["packages"] == ["eu-1/gw", "us-1/gw"]
-    assert data["groups"][0]["changes"]["objects"] == [
+    assert change["changes"]["objects"] == [
         {
             "group": "apps",
             "kind": "Deployment",
@@ -188,26 +213,48 @@ def test_plan_as_data() -> None:
             "fields": [{"path": "spec.replicas", "before": 3, "after": 5}],
         }
     ]
-    assert data["troubles"][0] == {
-        "kind": "blocked",
-        "place": "eu-1/ill",
-        "owner": "PackageVariant default/ill",
+    assert [diff["path"] for diff in change["diffs"]] == ["Kptfile", "a.yaml"]
+    assert [item["state"] for item in blocked] == ["blocked", "stalled", "held"]
+    assert blocked[0] == {
+        "type": "blocked",
+        "state": "blocked",
+        "target": "eu-1",
+        "package": "ill",
+        "owner": {
+            "apiVersion": "config.porch.kpt.dev/v1alpha1", "kind": "PackageVariant", "namespace": "default", "name": "ill"
+        },
         "reason": "Error",
         "message": "it cannot be",
         "causedBy": [{"code": "Broken", "file": "pv.yaml", "line": 7, "object": "PackageVariant/default/ill"}],
-    }
+    }  # fmt: skip
     assert [finding["code"] for finding in data["findings"]] == ["DeletionHeld", "Alias", "Broken"]
+
+
+def select_items(data: dict[str, Any], item_type: str) -> list[dict[str, Any]]:
+    return [item for item in data["items"] if item["type"] == item_type]
+
+
+def test_diffs_are_colored_as_by_git() -> None:
+    plan = build_fleet_plan(build_target_plan(build_update()))
+    text = format_plan_text(plan, has_color=True)
+
+    assert "\x1b[1m--- a/gw/a.yaml\x1b[0m\n" in text
+    assert "\x1b[31m-  replicas: 3\x1b[0m\n" in text
+    assert "\x1b[32m+  replicas: 5\x1b[0m\n" in text
+    assert "\x1b[36m@@ -3,7 +3,7 @@\x1b[0m\n" in text
+    assert re.sub(r"\x1b\[[0-9]*m", "", text) == format_plan_text(plan)
 
 
 def test_empty_plan_says_so() -> None:
     assert (
         format_plan_text(build_fleet_plan(build_target_plan(build_unchanged(build_variant()))))
-        == f"Plan for {CONFIG}: nothing to draft, 1 unchanged\n"
+        == f"Plan: no changes; 1 unchanged\nConfig: {CONFIG}\n"
     )
 
 
 def list_groups(*drafts: Draft) -> list[list[str]]:
-    return [group["packages"] for group in build_plan_data(build_fleet_plan(*map(build_target_plan, drafts)))["groups"]]
+    result = build_plan_result(build_fleet_plan(*map(build_target_plan, drafts)), MAX_DIFF_LINES)
+    return [[package.title for package in change.packages] for change in result.changes]
 
 
 PIPELINE = "pipeline: {{mutators: [{{name: PackageVariant.{}.ns.0, image: set-namespace}}]}}\n"
@@ -278,7 +325,7 @@ def test_largest_group_comes_first_and_its_targets_are_counted() -> None:
     text = format_plan_text(build_fleet_plan(*map(build_target_plan, [alone, *same])), max_diff_lines=0)
 
     assert "same change on 7 other targets: eu-1/gw, eu-2/gw, eu-3/gw, eu-4/gw, eu-5/gw and 2 more\n" in text
-    assert text.index("update eu-0/gw") < text.index("update aa-1/gw")
+    assert text.index("update eu-0/gw") < text.index("install aa-1/gw")
 
 
 def test_unmet_gate_of_a_draft_is_shown() -> None:
@@ -331,7 +378,8 @@ def plan_with_removals() -> FleetPlan:
 
 def test_removals_are_listed_in_the_text(plan_with_removals: FleetPlan) -> None:
     assert format_plan_text(plan_with_removals) == (
-        f"Plan for {CONFIG}: nothing to draft, 3 removals\n"
+        "Plan: 1 package to delete, 1 to withdraw, 1 to orphan on 1 cluster\n"
+        f"Config: {CONFIG}\n"
         "\n"
         "orphan eu-1/free (PackageVariant default/old)\n"
         "  why: PackageVariant/default/old is gone\n"
@@ -349,7 +397,7 @@ def test_removals_are_listed_in_markdown(plan_with_removals: FleetPlan) -> None:
 
 
 def test_data_contains_all_removals_with_their_state(plan_with_removals: FleetPlan) -> None:
-    removals = build_plan_data(plan_with_removals)["removals"]
+    removals = select_items(build_plan_data(plan_with_removals), "removal")
 
     assert [(removal["package"], removal["state"], removal.get("branch")) for removal in removals] == [
         ("free", "orphaned", None),
@@ -358,3 +406,4 @@ def test_data_contains_all_removals_with_their_state(plan_with_removals: FleetPl
         ("unborn", "withdrawn", None),
         ("waiting", "proposed", "removals/eu-1"),
     ]
+    assert [removal["package"] for removal in removals if removal["isNew"]] == ["free", "new", "unborn"]

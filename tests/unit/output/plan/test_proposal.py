@@ -11,14 +11,12 @@ from reconciler.catalog.files import File, FileTree
 from reconciler.controllers.results import RevisionPin
 from reconciler.krm.findings import SourceLocation
 from reconciler.krm.objects import ObjectKey
-from reconciler.output.plan.formats import (
-    build_plan_data,
-    format_plan_markdown,
-    format_plan_text,
-    format_proposal_message,
-)
+from reconciler.output.plan.formats import format_plan_markdown, format_plan_text
+from reconciler.output.plan.models import PlanResult
+from reconciler.output.plan.overview import build_plan_result
+from reconciler.output.plan.proposals import format_proposal_message
 from reconciler.planning.layout.config_proposal import ConfigProposal, RevisionEdit
-from tests.unit.output.builders import build_fleet_plan
+from tests.unit.output.builders import build_fleet_plan, read_json
 
 BEFORE, AFTER = File(b"spec: {upstream: {revision: v1}}\n"), File(b"spec: {upstream: {revision: v2}}\n")
 
@@ -35,6 +33,10 @@ def build_edit(
 def build_proposal(*edits: RevisionEdit, layout: str = "write") -> ConfigProposal:
     trees = FileTree({"gw.yaml": BEFORE}), FileTree({"gw.yaml": AFTER})
     return ConfigProposal("drafts/config", layout, edits, *trees)  # type: ignore[arg-type]
+
+
+def build_result(proposal: ConfigProposal) -> PlanResult:
+    return build_plan_result(replace(build_fleet_plan(), proposal=proposal), 20)
 
 
 def test_message_lists_every_object_with_its_line() -> None:
@@ -77,7 +79,7 @@ def test_subject_and_body_are_limited() -> None:
 
 @pytest.mark.parametrize("show", [format_plan_text, format_plan_markdown])
 def test_plan_shows_a_new_proposal(show: Callable[..., str]) -> None:
-    text = show(replace(build_fleet_plan(), proposal=build_proposal(build_edit())))
+    text = show(build_result(build_proposal(build_edit())))
 
     assert "propose a config change on drafts/config: catalog/gateway v1 → v2 (tag stable)" in text
     assert "gw.yaml:7: PackageVariant default/gw: catalog/gateway v1 → v2 (tag stable)" in text
@@ -86,22 +88,19 @@ def test_plan_shows_a_new_proposal(show: Callable[..., str]) -> None:
 
 @pytest.mark.parametrize("show", [format_plan_text, format_plan_markdown])
 def test_plan_omits_an_unchanged_proposal(show: Callable[..., str]) -> None:
-    standing = replace(build_fleet_plan(), proposal=build_proposal(build_edit(), layout="keep"))
+    unchanged = build_result(build_proposal(build_edit(), layout="keep"))
 
-    assert show(standing) == show(build_fleet_plan())
+    assert show(unchanged) == show(build_plan_result(build_fleet_plan(), 20))
 
 
 def test_plan_shows_the_deletion_of_the_proposal_branch() -> None:
     assert "delete drafts/config: the config already contains the revisions that the tags point to" in format_plan_text(
-        replace(
-            build_fleet_plan(),
-            proposal=replace(build_proposal(layout="end"), files_before=FileTree(), files_after=FileTree()),
-        )
+        build_result(replace(build_proposal(layout="end"), files_before=FileTree(), files_after=FileTree()))
     )
 
 
 def test_plan_of_a_plain_folder_requires_a_manual_edit() -> None:
-    text = format_plan_text(replace(build_fleet_plan(), proposal=replace(build_proposal(build_edit()), branch="")))
+    text = format_plan_text(build_result(replace(build_proposal(build_edit()), branch="")))
 
     assert (
         "propose a config change (apply it manually, because the config is a plain folder): catalog/gateway v1 → v2"
@@ -110,14 +109,14 @@ def test_plan_of_a_plain_folder_requires_a_manual_edit() -> None:
 
 
 def test_proposal_as_data() -> None:
-    data = build_plan_data(replace(build_fleet_plan(), proposal=build_proposal(build_edit())))["proposal"]
+    (data,) = read_json(build_result(build_proposal(build_edit())))["items"]
 
-    assert (data["branch"], data["change"]) == ("drafts/config", "write")
+    assert (data["type"], data["action"], data["branch"]) == ("configProposal", "propose", "drafts/config")
     assert data["edits"] == [
         {
             "object": "PackageVariant/default/gw", "file": "gw.yaml", "line": 7, "package": "catalog/gateway",
-            "tag": "stable", "before": "v1", "after": "v2", "backwards": False,
+            "tag": "stable", "before": "v1", "after": "v2", "isDowngrade": False,
         }
     ]  # fmt: skip
     assert [diff["path"] for diff in data["diffs"]] == ["gw.yaml"]
-    assert build_plan_data(build_fleet_plan())["proposal"] is None
+    assert build_plan_result(build_fleet_plan(), 20).items == ()

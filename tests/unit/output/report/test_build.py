@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.catalog.files import CommitId
 from reconciler.output.report.model import FleetReport, MatrixEntry, PendingItem, ReportCluster, ReportPackage
-from reconciler.output.review.open_drafts import Rejection
+from reconciler.output.review.models import Rejection
 from reconciler.planning.lifecycle.open_drafts import BlockingReason
 from tests.unit.output.builders import build_tree, format_secret
 from tests.unit.output.report.builders import (
@@ -148,7 +148,7 @@ def test_cluster_without_pending_work() -> None:
         ),
         pytest.param(
             build_drafted_package(),
-            {"rejection": Rejection("Ada", "too early")},
+            {"rejection": Rejection(by="Ada", reason="too early")},
             ("rejected", "config maintainers", "rejected by Ada: too early", "reconciler show eu-1/gw"),
             id="a-rejection",
         ),

@@ -28,7 +28,7 @@ from tests.unit.output.report.builders import (
 
 VOID = {"meta", "br", "wbr", "input"}
 SUMMARY = {
-    "totals": {"packages": 1, "destinations": 1},
+    "totals": {"packages": 1, "targets": 1},
     "findings": [{"severity": "error", "code": "Broken", "message": "it broke", "file": "a.yaml", "line": 3}],
 }
 HOSTILE = [

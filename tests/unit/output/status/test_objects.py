@@ -462,7 +462,7 @@ def test_summary() -> None:
 
     assert build_status_files(plan, {})["summary.yaml"].decode() == (
         "totals:\n"
-        "  destinations: 1\n"
+        "  targets: 1\n"
         "  packages: 6\n"
         "  published: 1\n"
         "  drafted: 1\n"

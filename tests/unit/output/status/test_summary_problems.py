@@ -40,10 +40,11 @@ def test_invalid_entries_are_omitted(summary: dict[str, Any]) -> None:
 
 
 def test_totals_as_text() -> None:
-    assert (
-        format_summary_totals({"totals": {"packages": 2, "destinations": 1, "drafted": 1}})
-        == "2 packages on 1 target: 1 drafted"
-    )
+    summary = {"totals": {"packages": 2, "targets": 1, "drafted": 1}}
+    earlier = {"totals": {"packages": 2, "destinations": 1, "drafted": 1}}
+
+    assert format_summary_totals(summary) == "2 packages on 1 target: 1 drafted"
+    assert format_summary_totals(earlier) == format_summary_totals(summary)
 
 
 def test_problems_are_counted_by_kind() -> None:

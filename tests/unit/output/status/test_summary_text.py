@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.output.status.summary import format_status_text, has_problems
+from reconciler.output.status.result import format_status_text, read_status_result
+from tests.unit.output.builders import read_json
 
 SUMMARY: dict[str, Any] = {
-    "totals": {"destinations": 2, "packages": 3, "drafted": 0, "blocked": 1},
+    "totals": {"targets": 2, "packages": 3, "drafted": 0, "blocked": 1},
     "notReady": [{"object": "PackageVariant/default/x", "reason": "Error", "message": "no\nway"}],
     "gated": [
         {"object": "PackageVariant/default/y", "reason": "RenderFailed", "message": "no starlark", "unmetGates": ["A"]}
@@ -27,12 +28,12 @@ SUMMARY: dict[str, Any] = {
 
 
 def test_status_text() -> None:
-    assert format_status_text(SUMMARY).splitlines() == [
+    assert format_status_text(read_status_result(SUMMARY)).splitlines() == [
         "3 packages on 2 targets: 1 blocked",
         "not ready  PackageVariant default/x: Error: no⏎way",
         "held       eu-1/old: DeletionHeld: kept",
-        "leaving    eu-1/gone: the removal waits for review on removals/eu-1: its owner is gone",
-        "leaving    eu-1/spared: the removal was declined: its owner is gone",
+        "removal    eu-1/gone: the removal waits for review on removals/eu-1: its owner is gone",
+        "removal    eu-1/spared: the removal was declined: its owner is gone",
         "gated      PackageVariant default/y: RenderFailed: no starlark: gates not met: A",
         "error      a.yaml:3: Broken: it is",
         "info       Site x/y: Odd: is it",
@@ -42,7 +43,7 @@ def test_status_text() -> None:
 
 
 def test_problems_beyond_the_limit_are_counted() -> None:
-    lines = format_status_text({**SUMMARY, "findings": SUMMARY["findings"] * 20}).splitlines()
+    lines = format_status_text(read_status_result({**SUMMARY, "findings": SUMMARY["findings"] * 20})).splitlines()
 
     assert len(lines) == 42
     assert lines[-1] == "and 45 more; -o json lists all"
@@ -60,4 +61,36 @@ def test_problems_beyond_the_limit_are_counted() -> None:
     ],
 )
 def test_has_problems(summary: dict[str, Any], expected: bool) -> None:
-    assert has_problems(summary) is expected
+    result = read_status_result({"totals": SUMMARY["totals"], **summary})
+
+    assert result.has_problems is expected
+
+
+def test_earlier_name_of_the_number_of_targets_is_read() -> None:
+    totals = {"destinations": 2, "packages": 3, "drafted": 0, "blocked": 1}
+
+    assert read_status_result({**SUMMARY, "totals": totals}) == read_status_result(SUMMARY)
+
+
+def test_status_data() -> None:
+    data = read_json(read_status_result(SUMMARY))
+
+    assert data["summary"] == {"packages": 3, "targets": 2, "blocked": 1}
+    assert data["items"][0] == {
+        "type": "notReady", "object": "PackageVariant/default/x", "reason": "Error", "message": "no\nway"
+    }  # fmt: skip
+    assert [item["type"] for item in data["items"]] == ["notReady", "held", "removal", "removal", "gated"]
+    assert data["findings"] == SUMMARY["findings"]
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        pytest.param({}, id="no-totals"),
+        pytest.param({"totals": {"packages": "many", "targets": 1}}, id="a-total-that-is-no-number"),
+        pytest.param({"totals": SUMMARY["totals"], "held": [{"packages": 1}]}, id="an-unknown-field"),
+    ],
+)
+def test_invalid_summary_is_rejected(summary: dict[str, Any]) -> None:
+    with pytest.raises((LookupError, ValueError)):
+        read_status_result(summary)

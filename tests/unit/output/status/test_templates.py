@@ -19,7 +19,8 @@ from reconciler.output.changes.package_changes import compare_packages
 from reconciler.output.commits import format_draft_message, parse_templates
 from reconciler.output.explain.builder import explain
 from reconciler.output.explain.formats import build_explanation_data, format_explanation
-from reconciler.output.plan.formats import build_plan_data, format_plan_markdown, format_plan_text
+from reconciler.output.plan.formats import format_plan_markdown, format_plan_text
+from reconciler.output.plan.overview import build_plan_result
 from reconciler.output.status.package_sections import (
     build_changed_children,
     format_children,
@@ -40,6 +41,7 @@ from tests.unit.output.builders import (
     build_target,
     build_target_plan,
     build_variant,
+    read_json,
 )
 
 POD = {"priorityClassName": "high"}
@@ -139,19 +141,19 @@ def read_status(new_draft: Draft) -> dict[str, Any]:
     ],
 )
 def test_template_change_is_one_line(change: TemplateChange, expected: str) -> None:
-    assert format_template_changes(PackageRender(FileTree(), template_changes=(change,)), 5) == (expected,)
+    assert format_template_changes((change,), 5) == (expected,)
 
 
 def test_possible_restarts_come_first() -> None:
     calm = TemplateChange(BROKERS, ("podSet",), ("StrimziPodSet",), False)
     moved = replace(calm, child=LAST, properties=(), previous_parent=key("old", "Kafka"))
     rolls, unknown = (replace(calm, child=key(name), restarts_pods=value) for name, value in (("x", True), ("y", None)))
-    lines = format_template_changes(PackageRender(FileTree(), template_changes=(calm, unknown, rolls, moved)), 5)
+    lines = format_template_changes((calm, unknown, rolls, moved), 5)
 
     assert [line.partition(":")[0] for line in lines] == [
         format_object(template_change.child) for template_change in (moved, rolls, unknown, calm)
     ]
-    assert format_template_changes(PackageRender(FileTree(), template_changes=(calm, unknown, rolls)), 2) == (
+    assert format_template_changes((calm, unknown, rolls), 2) == (
         lines[1], "and 2 more",
     )  # fmt: skip
 
@@ -283,19 +285,22 @@ def test_changed_children_of_a_draft(new_draft: Draft, expected: list[str]) -> N
 
 
 def test_plan_contains_templates_in_every_format() -> None:
-    plan = build_fleet_plan(build_target_plan(build_changed_draft()))
-    text, (group,) = format_plan_text(plan, 0).splitlines(), build_plan_data(plan, 0)["groups"]
+    plan = build_plan_result(build_fleet_plan(build_target_plan(build_changed_draft())), 0)
+    text, (change,) = format_plan_text(plan).splitlines(), read_json(plan)["items"]
 
     at = text.index(f"  templates: {RESTARTS}")
-    assert text[at - 1] == "edit eu-1/gw (PackageVariant default/edge-gw)"
+    assert text[at - 1] == "re-render eu-1/gw (PackageVariant default/edge-gw)"
     assert f"  child: {HIDES}" in text
     assert text[-len(REPEAT) :] == [f"  {line}" for line in REPEAT]
-    assert f"- `templates: {RESTARTS}`\n" in format_plan_markdown(plan, 0)
-    assert "<summary>Templates that repeat the inherited settings</summary>" in format_plan_markdown(plan, 0)
-    assert group["templateChanges"] == [
-        {"resource": "KafkaNodePool/shop/brokers", "properties": ["pod"], "objects": ["Pod"], "rolls": True}
-    ]
-    assert [template["resource"] for template in group["templates"]] == ["KafkaNodePool/shop/brokers"]
+    assert f"- `templates: {RESTARTS}`\n" in format_plan_markdown(plan)
+    assert "<summary>Templates that repeat the inherited settings</summary>" in format_plan_markdown(plan)
+    assert change["templateChanges"] == [
+        {
+            "resource": "KafkaNodePool/shop/brokers", "properties": ["pod"], "affectedKinds": ["Pod"],
+            "restartsPods": True,
+        }
+    ]  # fmt: skip
+    assert [template["resource"] for template in change["templates"]] == ["KafkaNodePool/shop/brokers"]
 
 
 def test_equal_files_with_different_restarts_are_separate_groups() -> None:
@@ -305,7 +310,7 @@ def test_equal_files_with_different_restarts_are_separate_groups() -> None:
     other = replace(result, rendered=calm, variant=build_variant("edge-gw", "us-1"))
     plan = build_fleet_plan(build_target_plan(result), build_target_plan(other, name="us-1"))
 
-    assert len(build_plan_data(plan, 0)["groups"]) == 2
+    assert len(build_plan_result(plan, 0).changes) == 2
 
 
 def test_status_file_contains_templates_and_not_their_changes() -> None:
@@ -349,8 +354,8 @@ def test_secret_in_a_template_is_masked_everywhere() -> None:
     values = [
         str(read_status(new_draft)),
         format_message(new_draft),
-        format_plan_text(plan, 0),
-        str(build_plan_data(plan, 0)),
+        format_plan_text(build_plan_result(plan, 0)),
+        build_plan_result(plan, 0).to_json(),
         str(build_explanation_data(package_explanation)),
     ]
 

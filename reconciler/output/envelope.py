@@ -1,0 +1,87 @@
+"""The envelope of `-o json`: the base of all results, and of the models in results.
+
+Every command builds one result. The text, Markdown, JSON and HTML output of the command are renderings of this result.
+This module knows no command. The folders next to it declare the result of each command.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+API_VERSION: Final = "reconciler.dev/v1"
+
+
+class OutputModel(BaseModel):
+    """A mapping in a result. The JSON data has camelCase keys and omits each field that has its default value."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, defer_build=True
+    )
+
+    def to_data(self) -> dict[str, Any]:
+        """Return the JSON data. Values of YAML manifests can have types that JSON does not have, for example dates."""
+        return self.model_dump(by_alias=True, exclude_defaults=True)
+
+
+class ResultMetadata(OutputModel):
+    """The origin of a result."""
+
+    source: Literal["cli", "api"] = Field(description="The program that built the result.")
+    config: str = Field(
+        default="", description="The ID of the config: a commit ID, or `tree:` and a tree ID for a plain folder."
+    )
+
+
+def create_cli_metadata(config: str = "") -> ResultMetadata:
+    """Return the metadata of a result of the command line."""
+    return ResultMetadata(source="cli", config=config)
+
+
+class CommandResult(OutputModel):
+    """The result of one command. Subclasses declare `kind`, `items`, `findings` and `summary`.
+
+    All fields are always present in JSON data.
+    """
+
+    api_version: Literal["reconciler.dev/v1"] = API_VERSION
+    kind: str
+    metadata: ResultMetadata
+    items: tuple[OutputModel, ...]
+    findings: tuple[OutputModel, ...] = ()
+    summary: OutputModel
+    next: str | None = Field(
+        default=None,
+        description="The cursor of the next page. The command line prints all items, so that the value is null.",
+    )
+
+    def to_data(self) -> dict[str, Any]:
+        """Return the JSON data with all fields of the envelope."""
+        return {
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "metadata": self.metadata.to_data(),
+            "items": [item.to_data() for item in self.items],
+            "findings": [finding.to_data() for finding in self.findings],
+            "summary": self.summary.to_data(),
+            "next": self.next,
+        }
+
+    def to_json(self) -> str:
+        """Return the JSON text. Values of types that JSON does not have are written as text."""
+        return json.dumps(self.to_data(), indent=2, default=str)
+
+
+def build_result_schema(model: type[CommandResult]) -> dict[str, Any]:
+    """Return the JSON Schema of a result."""
+    schema = model.model_json_schema(by_alias=True, mode="serialization")
+    return schema | {"required": [*schema["properties"]]}
+
+
+def list_result_kinds(models: Sequence[type[CommandResult]]) -> dict[str, type[CommandResult]]:
+    """Return the models by kind."""
+    return {str(model.model_fields["kind"].default): model for model in models}

@@ -1,0 +1,160 @@
+"""The results of review commands: `reconciler drafts` and `show`, and `propose`, `approve` and `reject`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field
+
+from reconciler.output.changes.data import FileDiff, SerializedChanges
+from reconciler.output.entries import ConflictEntry, OwnerEntry, ReasonEntry
+from reconciler.output.envelope import CommandResult, OutputModel
+from reconciler.output.findings.entries import FindingEntry
+
+ReviewVerb = Literal["propose", "approve", "reject", "drop"]
+
+
+class BaseEntry(OutputModel):
+    """The commit of the target branch that a draft branch starts at."""
+
+    commit: str
+    date: str = Field(default="", description="The commit date. Absent if nothing is published yet.")
+    behind: int = Field(description="The number of commits on the target branch after this commit.")
+
+
+class Rejection(OutputModel):
+    """The rejection of the current version of a draft."""
+
+    by: str
+    reason: str = Field(default="", description="The reason, if the reviewer gave one.")
+
+    @property
+    def line(self) -> str:
+        """The rejection as a phrase."""
+        return f"rejected by {self.by}{f': {self.reason}' if self.reason else ''}"
+
+
+class ConditionEntry(OutputModel):
+    """A condition of a package."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+
+
+class UpstreamRefs(OutputModel):
+    """The refs of the upstream package before and after the change."""
+
+    from_: str = Field(default="", alias="from")
+    to: str = ""
+
+
+class DraftContent(OutputModel):
+    """The changes of a package in a draft."""
+
+    causes: tuple[str, ...] = Field(default=(), description="The dependencies that changed.")
+    changes: SerializedChanges
+    overrides: tuple[Mapping[str, Any], ...] = Field(
+        default=(), description="The fields that override policies changed, as in status files."
+    )
+    template_effects: tuple[str, ...] = Field(default=(), description="The effects of changed templates on pods.")
+    templates: tuple[Mapping[str, Any], ...] = Field(
+        default=(), description="The child resources of templates, as in status files."
+    )
+    diffs: tuple[FileDiff, ...] = ()
+    commands: tuple[str, ...] = Field(
+        default=(), description="Commands that show the change again, and that render the package again."
+    )
+
+
+class DraftPackageEntry(OutputModel):
+    """A package that a draft changes."""
+
+    package: str
+    task: str = Field(default="", description="The task, as in status files, or `propose-delete`.")
+    action: str = Field(default="", description="The effect on the package, such as `update v1 → v2` or `removed`.")
+    owner: OwnerEntry = OwnerEntry()
+    upstream: UpstreamRefs = UpstreamRefs()
+    is_edited: bool
+    labels: Mapping[str, str] = Field(default={})
+    annotations: Mapping[str, str] = Field(default={})
+    conflicts: tuple[ConflictEntry, ...] = ()
+    conditions: tuple[ConditionEntry, ...] = ()
+    unmet_gates: tuple[ReasonEntry, ...] = ()
+    errors: tuple[ReasonEntry, ...] = ()
+    content: DraftContent | None = Field(default=None, description="Only `show` reads the content.")
+
+
+class DraftEntry(OutputModel):
+    """A draft branch."""
+
+    target: str
+    branch: str
+    head: str
+    lifecycle: Literal["Draft", "Proposed"]
+    stale_proposal: str = Field(
+        default="", description="The commit that was proposed, if the draft changed after it was proposed."
+    )
+    base: BaseEntry
+    is_deployment: bool = Field(description="Whether unmet readiness gates block the publication.")
+    is_removal: bool = Field(description="Whether the draft only deletes packages.")
+    is_edited: bool = Field(description="Whether the draft branch contains commits of people.")
+    edited_by: tuple[str, ...] = ()
+    pull_request: int | None = None
+    files_outside_packages: tuple[str, ...] = ()
+    rejection: Rejection | None = None
+    refusals: tuple[ReasonEntry, ...] = Field(default=(), description="The reasons that block the publication.")
+    warnings: tuple[ReasonEntry, ...] = ()
+    packages: tuple[DraftPackageEntry, ...]
+
+
+class DraftListSummary(OutputModel):
+    """The numbers of drafts."""
+
+    drafts: int
+    proposed: int
+    unreadable_targets: int = Field(description="The number of targets whose drafts are unknown.")
+
+
+class DraftListResult(CommandResult):
+    """The result of `reconciler drafts` and `reconciler show`. The findings name the targets that cannot be read."""
+
+    kind: Literal["DraftList"] = "DraftList"
+    items: tuple[DraftEntry, ...]
+    findings: tuple[FindingEntry, ...]
+    summary: DraftListSummary
+
+
+class ReviewActionEntry(OutputModel):
+    """The result of an action for one draft branch."""
+
+    target: str
+    branch: str = Field(default="", description="The draft branch. Absent if the target has no draft.")
+    packages: tuple[str, ...] = Field(default=(), description="The packages that the user named.")
+    outcome: str = Field(
+        description="`proposed`, `published`, `rejected` or `dropped`, or `unchanged`, `refused`, `failed` or `lost`."
+    )
+    message: str = ""
+    commit: str = Field(default="", description="The commit that was published or proposed.")
+    conflicts: tuple[str, ...] = Field(default=(), description="The conflicts in the packages, one line each.")
+    reasons: tuple[ReasonEntry, ...] = ()
+    warnings: tuple[ReasonEntry, ...] = ()
+
+
+class ReviewSummary(OutputModel):
+    """The action, and the number of drafts with a completed action."""
+
+    action: ReviewVerb
+    completed: int
+    by: str = Field(default="", description="The person who performed the action, as `Name <mail>`.")
+
+
+class ReviewResult(CommandResult):
+    """The result of `reconciler propose`, `approve` and `reject`."""
+
+    kind: Literal["Review"] = "Review"
+    items: tuple[ReviewActionEntry, ...]
+    findings: tuple[FindingEntry, ...] = ()
+    summary: ReviewSummary
