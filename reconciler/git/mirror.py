@@ -314,7 +314,7 @@ class Mirror:
                 remote.
         """
         if not _COMMIT.match(text):
-            raise ValueError(f"{text!r} is not a commit id with an optional ancestry suffix")
+            raise ValueError(f"{text!r} is not a commit id, with or without a suffix such as ~1 or ^2")
         lines = self._run(
             "rev-parse", "--verify", "--quiet", f"{text}^{{commit}}", accepted_exit_codes=(0, 1, 128)
         ).lines

@@ -64,11 +64,13 @@ class TemplateCodes(CodeTable):
         "A property of a child equals the parent's, and therefore does not follow changes of the parent.", PACKAGE
     )
     RESERVED_ANNOTATION = error(
-        "A template sets a strimzi.io annotation that the operator refuses, or ignores (warning).",
+        "A template sets a strimzi.io annotation that the operator refuses. If the operator ignores it, the severity "
+        "is warning.",
         PACKAGE,
     )
     RESERVED_LABEL = error(
-        "A template sets a strimzi.io label that the operator refuses, or ignores (warning).",
+        "A template sets a strimzi.io label that the operator refuses. If the operator ignores it, the severity "
+        "is warning.",
         PACKAGE,
     )
     SECURITY_CONTEXT_REPLACED = warning(

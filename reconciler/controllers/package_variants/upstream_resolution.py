@@ -274,7 +274,7 @@ class _Lookup:
                 return self._find_channel_ref(name)
 
     def get_since_seconds(self, ref: _FoundRef) -> int:
-        """Return the date in Git since which a ref has its current content, in seconds since 1970."""
+        """Return the date of the commit or tag since which a ref has its current content, in seconds since 1970."""
         if not ref.is_tag:
             # Use the last change of this package, because commits for other packages of the repository move the branch
             # too.
