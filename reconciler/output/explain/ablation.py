@@ -42,11 +42,8 @@ def add_ablations(explanation: PackageExplanation, render_without_layer: RenderW
         return _find_value_without_layer(value, explanation.package, renders[name])
 
     def add_to_step(step: ValueStep, value: ExplainedValue) -> ValueStep:
-        inputs = (
-            replace(expression_input, ablation=ablate(expression_input.removable_layer, value))
-            for expression_input in step.expression_inputs
-        )
-        return replace(step, ablation=ablate(step.removable_layer, value), expression_inputs=tuple(inputs))
+        inputs = tuple(add_to_step(expression_input, value) for expression_input in step.expression_inputs)
+        return replace(step, ablation=ablate(step.removable_layer, value), expression_inputs=inputs)
 
     if len(explanation.values) > MAX_ABLATED_VALUES:
         return explanation

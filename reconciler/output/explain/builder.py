@@ -14,8 +14,7 @@ from typing import Any
 
 from reconciler.catalog.files import FileTree
 from reconciler.controllers.nested_values import get_value
-from reconciler.controllers.plugin_presets.model import GROUP, PLUGIN
-from reconciler.controllers.plugin_presets.option_layers import LAYERS, OptionLayer
+from reconciler.controllers.plugin_presets.model import GROUP
 from reconciler.controllers.provenance import get_operation
 from reconciler.controllers.results import Variant
 from reconciler.krm.json_pointer import PointerError, format_pointer, parse_pointer
@@ -302,20 +301,23 @@ def explain(explained: ReRenderedPackage, resource: str = "", location: str = ""
     Raises:
         ValueNotFoundError: The package has no such resource, or the resource has no such value.
     """
-    resources, option_layers = _ResourceExplanations(explained), _get_option_layers(explained)
-    if not resource or not resources.resources:
-        changed = (value for entry in resources.resources for value in entry.values if not value.is_unchanged)
-        return PackageExplanation(explained, tuple(changed), option_layers, resources.template_children)
-    requested = resources.find_resources(resource)
+    resources, templates = _list_resources(explained), explained.rendered.templates if explained.rendered else None
+    template_children = tuple(build_children_data(templates.effects if templates else ()))
+    if not resource or not resources:
+        changed = (value for entry in resources for value in entry.values if not value.is_unchanged)
+        return PackageExplanation(explained, tuple(changed), template_children)
+    requested = [entry for entry in resources if resource in (entry.resource, _remove_namespace(entry.resource))]
+    if not requested:
+        names = format_closest_names(resource, (entry.resource for entry in resources))
+        message = f"{explained.target} has no resource {resource}; existing resources, closest match first: {names}"
+        raise ValueNotFoundError(message)
     values = tuple(value for entry in requested for value in entry.values)
     if not location:
-        names = {entry.resource for entry in requested}
-        children = tuple(child for child in resources.template_children if child["resource"] in names)
-        return PackageExplanation(explained, values, option_layers, children, resource)
-    matching = _find_values_at(values, _resolve_pointer(values, location, explained))
-    if not matching:
-        raise ValueNotFoundError(_format_value_not_found(explained, values, resource, location))
-    return PackageExplanation(explained, matching, option_layers, requested_resource=resource)
+        requested_names = {entry.resource for entry in requested}
+        children = tuple(child for child in template_children if child["resource"] in requested_names)
+        return PackageExplanation(explained, values, children, resource)
+    explanation = PackageExplanation(explained, values, requested_resource=resource)
+    return replace(explanation, values=_find_values_at(explanation, location))
 
 
 def find_setter(resource: str, pointer: str, package: ReRenderedPackage) -> str:
@@ -328,42 +330,36 @@ def find_setter(resource: str, pointer: str, package: ReRenderedPackage) -> str:
     return " at commit ".join(filter(None, (last.set_by, last.commit))) if last else ""
 
 
-def _resolve_pointer(values: Sequence[ExplainedValue], location: str, explained: ReRenderedPackage) -> str:
-    """Return the JSON pointer of a location. The location can be the name of an option."""
+def _find_values_at(explanation: PackageExplanation, location: str) -> tuple[ExplainedValue, ...]:
+    """Return the values at a location and below it. If there are none, return the value that contains the location.
+
+    Args:
+        explanation: The explanation of all values of a resource.
+        location: A JSON pointer, or the name of an option.
+    """
+    values, target = explanation.values, explanation.package.target
     pointer = next((value.pointer for value in values if value.option == location), location)
-    try:
-        parse_pointer(pointer.partition("!")[0] if pointer.startswith("/") or not _get_option_layers(explained) else "")
-    except PointerError as error:
-        raise ValueNotFoundError(f"{explained.target}: {error}") from error
-    return pointer
-
-
-def _find_values_at(values: Iterable[ExplainedValue], pointer: str) -> tuple[ExplainedValue, ...]:
-    """Return the values at a pointer and below it. If there are none, return the value that contains the pointer."""
-    candidates = tuple(values)
-    matching = tuple(value for value in candidates if _is_at_or_below(value.pointer, pointer))
-    containers = (value for value in candidates if _is_at_or_below(pointer, value.pointer) and value.has_nested_values)
-    return matching or tuple(containers)[-1:]
+    if pointer.startswith("/") or not explanation.option_layers:
+        try:
+            parse_pointer(pointer.partition("!")[0])
+        except PointerError as error:
+            raise ValueNotFoundError(f"{target}: {error}") from error
+    matching = tuple(value for value in values if _is_at_or_below(value.pointer, pointer))
+    containers = (value for value in values if _is_at_or_below(pointer, value.pointer) and value.has_nested_values)
+    if found_values := matching or tuple(containers)[-1:]:
+        return found_values
+    options = [value.option for value in values if value.option]
+    is_pointer = location.startswith("/") or not options
+    names = format_closest_names(location, [value.pointer for value in values] if is_pointer else options)
+    raise ValueNotFoundError(
+        f"{target}: {explanation.requested_resource} has no value at {location}; "
+        f"existing {'values' if is_pointer else 'options'}, closest match first: {names}"
+    )
 
 
 def _is_at_or_below(pointer: str, other: str) -> bool:
     """Return whether a pointer equals the other pointer or points to a value below it."""
     return pointer == other or pointer.startswith((f"{other}/", f"{other}!/"))
-
-
-def _format_value_not_found(
-    explained: ReRenderedPackage, values: Sequence[ExplainedValue], resource: str, location: str
-) -> str:
-    options = [value.option for value in values if value.option]
-    is_pointer = location.startswith("/") or not options
-    names = format_closest_names(location, [value.pointer for value in values] if is_pointer else options)
-    kind = "values" if is_pointer else "options"
-    return f"{explained.target}: {resource} has no value at {location}; existing {kind}, closest match first: {names}"
-
-
-def _get_option_layers(explained: ReRenderedPackage) -> tuple[OptionLayer, ...]:
-    owner = explained.owner
-    return LAYERS if owner and (owner.key.group, owner.key.kind) == (GROUP, PLUGIN) else ()
 
 
 def format_closest_names(name: str, names: Iterable[str]) -> str:
@@ -373,56 +369,18 @@ def format_closest_names(name: str, names: Iterable[str]) -> str:
     return f"{', '.join(ranked[:_MAX_NAMES])}{more}" if ranked else "none"
 
 
-class _ResourceExplanations:
-    """The explanations of all resources of a package, including removed resources."""
-
-    def __init__(self, explained: ReRenderedPackage) -> None:
-        self._explained = explained
-
-    @cached_property
-    def resources(self) -> tuple[ResourceExplanation | UnrenderedResource, ...]:
-        """The resources in the order of the files of the package."""
-        package = self._explained
-        if package.variant is None:
-            return ()
-        if package.rendered is None:
-            # Use only the provenance that the controller recorded, because the render failed.
-            empty = PackageRender(FileTree())
-            return build_unrendered_resources(StepBuilder(package, package.variant, empty, {}))
-        traces = trace_resources(package.rendered)
-        kptfile_traces = {dirname(trace.location[0]): trace for trace in traces if _is_kptfile(trace)}
-        resource_traces = {format_resource_name(trace): trace for trace in traces}
-        step_builder = StepBuilder(package, package.variant, package.rendered, kptfile_traces, resource_traces)
-        return tuple(ResourceExplanation(trace, step_builder) for trace in traces)
-
-    @cached_property
-    def template_children(self) -> tuple[Mapping[str, Any], ...]:
-        """The child resources that inherit templates."""
-        templates = self._explained.rendered.templates if self._explained.rendered else None
-        return tuple(build_children_data(templates.effects if templates else ()))
-
-    def find_resources(self, name: str) -> tuple[ResourceExplanation | UnrenderedResource, ...]:
-        """Return the resources with a name.
-
-        Args:
-            name: `Kind/name` or `Kind/namespace/name`.
-
-        Raises:
-            ValueNotFoundError: The package has no resource with this name.
-        """
-        matching = tuple(
-            entry for entry in self.resources if name in (entry.resource, _remove_namespace(entry.resource))
-        )
-        if not matching:
-            names = format_closest_names(name, (entry.resource for entry in self.resources))
-            raise ValueNotFoundError(
-                f"{self._explained.target} has no resource {name}; existing resources, closest match first: {names}"
-            )
-        return matching
-
-
-def _is_kptfile(trace: ResourceTrace) -> bool:
-    return basename(trace.location[0]) == KPTFILE
+def _list_resources(package: ReRenderedPackage) -> tuple[ResourceExplanation | UnrenderedResource, ...]:
+    """Return the explanations of all resources, including removed resources, in the order of the files."""
+    if package.variant is None:
+        return ()
+    if package.rendered is None:
+        # Use only the provenance that the controller recorded, because the render failed.
+        return build_unrendered_resources(StepBuilder(package, package.variant, PackageRender(FileTree()), {}))
+    traces = trace_resources(package.rendered)
+    kptfile_traces = {dirname(trace.location[0]): trace for trace in traces if basename(trace.location[0]) == KPTFILE}
+    resource_traces = {format_resource_name(trace): trace for trace in traces}
+    step_builder = StepBuilder(package, package.variant, package.rendered, kptfile_traces, resource_traces)
+    return tuple(ResourceExplanation(trace, step_builder) for trace in traces)
 
 
 def _remove_namespace(resource: str) -> str:

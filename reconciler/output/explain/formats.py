@@ -14,7 +14,6 @@ from reconciler.output.explain.model import (
     SOURCE_LAYERS,
     AblationResult,
     ExplainedValue,
-    ExpressionInput,
     PackageExplanation,
     ResourceLocation,
     ValueStep,
@@ -147,7 +146,7 @@ def _list_step_details(step: ValueStep) -> Iterator[str]:
     for expression_input in step.expression_inputs:
         ablation = expression_input.ablation
         ablation_text = f"; without this input: {_format_ablation(ablation)}" if ablation else ""
-        yield f"       input {expression_input.name}: {_format_input_origin(expression_input)}{ablation_text}"
+        yield f"       input {expression_input.input_name}: {_format_input_origin(expression_input)}{ablation_text}"
     if step.ablation:
         yield f"       without this layer: {_format_ablation(step.ablation)}"
 
@@ -158,7 +157,7 @@ def _format_ablation(ablation: AblationResult) -> str:
     return "no value" if ablation.value is ABSENT else format_value(ablation.value)
 
 
-def _format_input_origin(expression_input: ExpressionInput) -> str:
+def _format_input_origin(expression_input: ValueStep) -> str:
     if expression_input.layer == _UNSET_LAYER:
         return "not set"
     location = _format_location(expression_input.file, expression_input.line, expression_input.field)
@@ -302,9 +301,9 @@ def _build_ablation_data(ablation: AblationResult) -> dict[str, Any]:
     return {} if ablation.value is ABSENT else {"value": ablation.value}
 
 
-def _build_input_data(expression_input: ExpressionInput) -> dict[str, Any]:
+def _build_input_data(expression_input: ValueStep) -> dict[str, Any]:
     data = {
-        "name": expression_input.name, "layer": expression_input.layer, "by": expression_input.set_by,
+        "name": expression_input.input_name, "layer": expression_input.layer, "by": expression_input.set_by,
         "file": expression_input.file, "where": expression_input.field, "line": expression_input.line or None,
     }  # fmt: skip
     ablation = expression_input.ablation

@@ -1,4 +1,4 @@
-"""Data classes of an explanation: a package, its values, the steps that set each value, and the inputs of a step.
+"""Data classes of an explanation: the values of a package, and the steps that set each value.
 
 The modules `builder` and `steps` find the steps. The module `formats` formats the texts.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from reconciler.controllers.plugin_presets.option_layers import OptionLayer
+from reconciler.controllers.plugin_presets.model import GROUP, PLUGIN
+from reconciler.controllers.plugin_presets.option_layers import LAYERS, OptionLayer
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.lazy_dataclasses import dataclass, field
@@ -32,26 +33,6 @@ class AblationResult:
 
 
 @dataclass(frozen=True)
-class ExpressionInput:
-    """One variable that an expression read, and the object that set the variable.
-
-    Attributes:
-        name: The field path of the variable.
-        layer: The layer that set the variable.
-        set_by: The object that set the variable. "" if no object set it.
-    """
-
-    name: str
-    layer: str
-    set_by: str = ""
-    file: str = ""
-    line: int = 0
-    field: str = ""
-    removable_layer: RemovableLayer | None = None
-    ablation: AblationResult | None = None
-
-
-@dataclass(frozen=True)
 class ValueStep:
     """One change of a value. `before` and `after` are the values before and after the change. Secret values are masked.
 
@@ -62,6 +43,8 @@ class ValueStep:
         line: The line of `field` in `file`. The line is 0 if the current file does not contain the field.
         instance: The instance of an addon.
         loop: The expression of a `forEach`, if the change was made for an item of this `forEach`.
+        input_name: The field path of the variable, if the step set an input of an expression.
+        expression_inputs: The last step of each variable that the expression read.
         commit: The commit of `file`, if the file is not part of the config.
         function_config: The configuration of a function.
         removable_layer: The layer to remove for an ablation. None if the layer cannot be removed.
@@ -79,7 +62,8 @@ class ValueStep:
     expression: Any = ABSENT
     instance: str = ""
     loop: str = ""
-    expression_inputs: tuple[ExpressionInput, ...] = ()
+    input_name: str = ""
+    expression_inputs: tuple[ValueStep, ...] = ()
     commit: str = ""
     function_config: str = ""
     removable_layer: RemovableLayer | None = None
@@ -126,16 +110,20 @@ class PackageExplanation:
     """The explanation of a package, of one resource of the package, or of one value.
 
     Attributes:
-        option_layers: All layers of the options of a Plugin, in the order of precedence.
         template_children: The resources that inherit templates, in the form of the status file.
         requested_resource: The resource that the user requested. "" if the user requested all resources.
     """
 
     package: ReRenderedPackage
     values: tuple[ExplainedValue, ...] = ()
-    option_layers: tuple[OptionLayer, ...] = ()
     template_children: tuple[Mapping[str, Any], ...] = ()
     requested_resource: str = ""
+
+    @property
+    def option_layers(self) -> tuple[OptionLayer, ...]:
+        """All layers of the options of a Plugin, in the order of precedence. Other packages have no option layers."""
+        owner = self.package.owner
+        return LAYERS if owner and (owner.key.group, owner.key.kind) == (GROUP, PLUGIN) else ()
 
     @property
     def effective_layers(self) -> frozenset[str]:

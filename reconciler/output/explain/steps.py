@@ -27,7 +27,7 @@ from reconciler.output.config_fields import (
     get_line,
     parse_field_path,
 )
-from reconciler.output.explain.model import GENERATED_LAYER, RESOURCE_LAYER, UPSTREAM_LAYER, ExpressionInput, ValueStep
+from reconciler.output.explain.model import GENERATED_LAYER, RESOURCE_LAYER, UPSTREAM_LAYER, ValueStep
 from reconciler.output.text import format_value
 from reconciler.packages.package import join_path
 from reconciler.packages.package_context import PACKAGE_CONTEXT_FILE
@@ -263,14 +263,8 @@ class StepBuilder:
         if not changes or not is_equal_data(changes[-1].after, step.after):
             return step
         later = (self.build_step(change) for change in changes if change.state.cause.layer != "source")
-        inputs = (
-            ExpressionInput(
-                format_path(full_path), change.layer, change.set_by, change.file, change.line, change.field,
-                change.removable_layer,
-            )
-            for change in later
-        )  # fmt: skip
-        return replace(step, expression_inputs=tuple(inputs))
+        inputs = tuple(replace(change, input_name=format_path(full_path)) for change in later)
+        return replace(step, expression_inputs=inputs)
 
     def narrow_step(self, step: ValueStep, nested_path: DataPath) -> ValueStep:
         """Return a step with the location of a nested value. Return the same step if the location is unknown."""
@@ -281,12 +275,12 @@ class StepBuilder:
         line = manifest.location_of(path).line
         return replace(step, field=format_path(path), line=line, removable_layer=ConfigField(manifest.key, path))
 
-    def _build_expression_input(self, data: Mapping[str, str]) -> ExpressionInput:
-        name, field = data.get("by", ""), data.get("where", "")
+    def _build_expression_input(self, data: Mapping[str, str]) -> ValueStep:
+        name, layer = data.get("by", ""), data["layer"]
         if not name:
-            return ExpressionInput(data["name"], data["layer"])
-        step = self.build_config_step(name, field, data["layer"], data.get("file", ""))
-        return ExpressionInput(data["name"], data["layer"], name, step.file, step.line, field, step.removable_layer)
+            return ValueStep("", "", layer=layer, input_name=data["name"])
+        step = self.build_config_step(name, data.get("where", ""), layer, data.get("file", ""))
+        return replace(step, input_name=data["name"])
 
 
 def _is_injected_object(key: ObjectKey, injection: ConfigInjection) -> bool:
