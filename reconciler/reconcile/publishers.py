@@ -144,7 +144,7 @@ class PushPublisher:
     def push_config_proposal(
         self, proposals: ConfigProposals, proposal: ConfigProposal, config: ConfigSnapshot
     ) -> PushOutcome:
-        """Push a proposal to the config repository."""
+        """Push a config proposal to the config repository."""
         return proposals.push(proposal, config)
 
     def store_publication_times(self, times: FirstSeenTimes) -> None:

@@ -228,7 +228,7 @@ def decide_and_publish(
     proposal_outcome: PushOutcome = PushDone()
     if shard.is_leader:
         push_proposal = partial(publisher.push_config_proposal, services.config_proposals, proposal, snapshot.config)
-        proposal_outcome = steps.run("the push of the proposal to the config", push_proposal, proposal_outcome)
+        proposal_outcome = steps.run("the push of the config proposal", push_proposal, proposal_outcome)
     retry_at = snapshot.now + PROPOSAL_RETRY_SECONDS
     valid_targets = [plan.target for plan in plans.values() if not plan.findings]
     update_requests = partial(
@@ -409,9 +409,7 @@ def plan_config_proposal(
     steps: IsolatedSteps,
 ) -> ConfigProposal:
     """Return the config proposal of a pass. Its branch must not be one of the branches in `plans`."""
-    return steps.run(
-        "the proposal to the config", lambda: _plan_proposal(snapshot, result, services, plans), ConfigProposal()
-    )
+    return steps.run("the config proposal", lambda: _plan_proposal(snapshot, result, services, plans), ConfigProposal())
 
 
 def _plan_proposal(

@@ -93,7 +93,7 @@ class PlanPublisher(Protocol):
     def push_config_proposal(
         self, proposals: ConfigProposals, proposal: ConfigProposal, config: ConfigSnapshot
     ) -> PushOutcome:
-        """Push a proposal to the config repository."""
+        """Push a config proposal to the config repository."""
         ...
 
     def push_status(self, plan: FleetPlan | None, remotes: Remotes) -> PushOutcome:
