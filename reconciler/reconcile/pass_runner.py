@@ -48,7 +48,6 @@ class PassSummary:
     Attributes:
         config: The ID of the config, such as a commit ID.
         counts: The number of packages for each outcome.
-        findings: All findings of the pass.
         drafts: The new heads of the pushed draft branches, by target name and branch.
         unpushed_drafts: The drafts that were not pushed, by target name.
         is_clean: Whether every fetch, push and function call succeeded.

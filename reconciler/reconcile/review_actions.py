@@ -251,7 +251,6 @@ class _TargetApprovals:
 
     Attributes:
         commit: The new head of the target branch. None if no package is published.
-        updates: The ref updates by ref.
         due_at: When the delay of the next approval ends, in seconds since 1970.
         findings: Findings about drafts that annotations must not publish.
     """

@@ -77,7 +77,6 @@ class _TemplateRound:
     """Decisions about one target in progress. Keys are package paths.
 
     Attributes:
-        first_outcomes: The outcomes of the first round.
         renders: The packages before templates are merged.
         merged_renders: The packages after templates are merged.
         interrupted: The errors of renders that were interrupted.

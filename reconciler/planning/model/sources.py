@@ -172,8 +172,6 @@ class RenderInputs:
 
     Attributes:
         source_files: The files of the upstream, or the generated files.
-        published: The package on the target branch.
-        drafted: The package on the draft branch.
         previous_render: The last rendered version.
         is_generated: Whether a controller generated the source files.
         previous_overrides: The override policies of the last rendered version.

@@ -75,10 +75,8 @@ class TargetHeads:
     """Fetched heads of the branches of one target. The keys of all mappings are names of draft branches.
 
     Attributes:
-        target_branch: The head of the target branch.
         is_absent: Whether the target branch does not exist. Then `target_branch` is a root commit that the branch will
             start at.
-        drafts: The heads of the draft branches.
         removal_branches: The names of the draft branches that delete packages.
         approved: The commits whose pull requests are approved, or about to be merged.
         closed_drafts: The draft branches whose pull requests were closed without a merge.
