@@ -149,7 +149,10 @@ def test_a_draft_with_conflicts_is_refused_until_they_are_accepted(world: World,
 
     assert summarize_results(refused) == {"drafts/berlin": "refused ConflictsNotAccepted"}
     assert refused[0].conflicts == (CONFLICT,)
-    assert format_review_text(build_review_result(refused, verb, "", None)).splitlines()[0] == f"conflict   berlin/{CONFLICT}"
+    assert (
+        format_review_text(build_review_result(refused, verb, "", None)).splitlines()[0]
+        == f"conflict   berlin/{CONFLICT}"
+    )
     assert "--accept-conflicts" in refused[0].reasons[0].message
     assert read_refs(world.fleet) == before
     (result,) = world.run_review_action(verb, "berlin", accepts_conflicts=True, **options)  # type: ignore[arg-type]
