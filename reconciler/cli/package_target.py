@@ -15,18 +15,16 @@ import click
 from reconciler.api.kpt import GitUpstream
 from reconciler.catalog.files import FileTree
 from reconciler.cli.exit_codes import CannotRunError
+from reconciler.cli.options import should_color
 from reconciler.controllers.package_variants.codes import VariantCodes
 from reconciler.git.upstream_packages import UpstreamPackages
 from reconciler.git.url import parse_url
 from reconciler.krm.findings import Finding, SourceLocation
-from reconciler.output.package_report import PackageReport, format_package_report, format_package_report_json
+from reconciler.output.package_report import PackageReport, build_package_result, format_package_text
 from reconciler.packages.kptfile import Kptfile
 from reconciler.packages.package import Package
 from reconciler.redaction import has_credentials, redact_url
 
-output_option = click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The output format."
-)
 strategy_option = click.option(
     "--strategy",
     type=click.Choice(["resource-merge", "fast-forward", "force-delete-replace", "copy-merge"]),
@@ -34,10 +32,11 @@ strategy_option = click.option(
 )
 
 
-def print_report(report: PackageReport, output: str, diff_lines: int = 0) -> None:
-    """Print a report to standard output, as text or as JSON."""
-    format_report = format_package_report_json if output == "json" else format_package_report
-    click.echo(format_report(report, diff_lines), nl=False)
+def print_report(report: PackageReport, output: str, diff_lines: int = 0, color: str = "never") -> None:
+    """Print the result of a command to standard output, as text or as JSON."""
+    result, has_color = build_package_result(report, diff_lines), should_color(color)
+    text = result.to_json() + "\n" if output == "json" else format_package_text(result, has_color=has_color)
+    click.echo(text, nl=False, color=has_color)
 
 
 def print_fetching(url: str) -> None:

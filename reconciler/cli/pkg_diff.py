@@ -10,9 +10,16 @@ from reconciler.bootstrap import build_package_services
 from reconciler.catalog.files import FileTree
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import DIFFERENCES, SUCCESS
-from reconciler.cli.options import cache_option, diff_lines_option, read_settings, set_up_logs, settings_option
-from reconciler.cli.package_target import (
+from reconciler.cli.options import (
+    cache_option,
+    color_option,
+    diff_lines_option,
     output_option,
+    read_settings,
+    set_up_logs,
+    settings_option,
+)
+from reconciler.cli.package_target import (
     package_argument,
     parse_package_target,
     print_fetching,
@@ -45,8 +52,9 @@ from reconciler.packages.update.upstream_comparison import LATEST, UpstreamCompa
 )
 @settings_option
 @cache_option
-@output_option
+@output_option("text", "json")
 @diff_lines_option
+@color_option
 def command(
     target: str,
     against: str | None,
@@ -55,6 +63,7 @@ def command(
     cache: str | None,
     output: str,
     diff_lines: int,
+    color: str,
 ) -> int:
     """Show the differences between the package in DIR and its upstream, first by resource and then by line.
 
@@ -73,16 +82,22 @@ def command(
                 report = _report_update(folder, local, updated)
             else:
                 report = _report_comparison(folder, compare_with_upstream(local, upstreams, ref))
-    print_report(report, output, diff_lines)
+    print_report(report, output, diff_lines, color)
     return exit_status_of(report.findings) or (DIFFERENCES if report.before != report.after else SUCCESS)
 
 
 def _report_update(folder: Path, local: FileTree, updated: UpdateResult) -> PackageReport:
     headline = format_file_counts(f"an update of {folder}", local, updated.files)
-    outcome = "same" if updated.files == local else "different"
-    locks = {"from": read_upstream_lock(local), "to": read_upstream_lock(updated.files)}
     return PackageReport(
-        str(folder), outcome, headline, local, updated.files, updated.conflicts, updated.findings, extra_fields=locks
+        str(folder),
+        "same" if updated.files == local else "different",
+        headline,
+        local,
+        updated.files,
+        updated.conflicts,
+        updated.findings,
+        upstream=read_upstream_lock(updated.files),
+        previous_upstream=read_upstream_lock(local),
     )
 
 
@@ -90,10 +105,10 @@ def _report_comparison(folder: Path, comparison: UpstreamComparison | tuple[Find
     if not isinstance(comparison, UpstreamComparison):
         return PackageReport(str(folder), "failed", f"{folder} cannot be compared", findings=comparison)
     package = comparison.upstream_package
-    fields = {"against": {"ref": package.ref, "commit": package.commit}}
+    against = {"ref": package.ref, "commit": package.commit}
     version = f"upstream at {package.ref} ({package.commit[:12]})"
     upstream, local = comparison.upstream, comparison.local
     if upstream == local:
-        return PackageReport(str(folder), "same", f"{folder} is equal to {version}", extra_fields=fields)
+        return PackageReport(str(folder), "same", f"{folder} is equal to {version}", previous_upstream=against)
     headline = format_file_counts(f"{folder} compared with {version}", upstream, local)
-    return PackageReport(str(folder), "different", headline, upstream, local, extra_fields=fields)
+    return PackageReport(str(folder), "different", headline, upstream, local, previous_upstream=against)

@@ -11,10 +11,9 @@ from reconciler.api.kpt import GitUpstream, UpdateStrategy
 from reconciler.bootstrap import PackageServices, build_package_services
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import CannotRunError
-from reconciler.cli.options import cache_option, read_settings, set_up_logs, settings_option
+from reconciler.cli.options import cache_option, output_option, read_settings, set_up_logs, settings_option
 from reconciler.cli.package_target import (
     find_skipped_paths,
-    output_option,
     parse_upstream,
     print_fetching,
     print_report,
@@ -38,7 +37,7 @@ from reconciler.packages.update import UpdateResult, get_package
 @click.option("--for-deployment", is_flag=True, help="Write the package context, which contains the package name.")
 @settings_option
 @cache_option
-@output_option
+@output_option("text", "json")
 def command(
     source: str,
     destination: Path | None,
@@ -97,5 +96,12 @@ def _build_report(result: UpdateResult, folder: Path) -> PackageReport:
     ref, commit = lock.get("ref", ""), lock.get("commit", "")
     file_count = format_count(len(result.files), "file")
     headline = f"got {folder}: {file_count} of {lock.get('directory')} at {ref} ({commit[:12]})"
-    fields = {"upstream": lock, "files": list(result.files)}
-    return PackageReport(str(folder), "got", headline, findings=result.findings, extra_fields=fields)
+    return PackageReport(
+        str(folder),
+        "got",
+        headline,
+        after=result.files,
+        findings=result.findings,
+        upstream=lock,
+        has_new_package=True,
+    )

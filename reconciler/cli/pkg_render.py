@@ -10,11 +10,11 @@ from reconciler.bootstrap import build_package_services
 from reconciler.catalog.files import FileTree
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, CannotRunError
-from reconciler.cli.options import read_settings, set_up_logs, settings_option
-from reconciler.cli.package_target import folder_argument, output_option, print_report
+from reconciler.cli.options import output_option, read_settings, set_up_logs, settings_option
+from reconciler.cli.package_target import folder_argument, print_report
 from reconciler.git.folder import read_package, write_package
 from reconciler.krm.yaml import emit
-from reconciler.output.package_report import PackageReport, build_function_results, format_file_counts
+from reconciler.output.package_report import PackageFailure, PackageReport, build_function_results, format_file_counts
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.packages.pipeline import RenderResult, render_pipelines
 
@@ -30,7 +30,7 @@ RESULTS_FILE = "results.yaml"
     help=f"Also write the results of the functions to DIR/{RESULTS_FILE}.",
 )
 @settings_option
-@output_option
+@output_option("text", "json")
 def command(folder: Path, results_dir: Path | None, settings_file: str | None, output: str) -> int:
     """Run the functions of the package in DIR and of its subpackages, and write the changed resources.
 
@@ -66,8 +66,10 @@ def _build_report(folder: Path, before: FileTree, result: RenderResult) -> Packa
     saved = (
         format_file_counts("the earlier changes were saved", before, files) if files != before else "nothing is written"
     )
-    fields = {"failure": {**vars(failure), "package": failure.package or "."}}
     return PackageReport(
         str(folder), "failed", f"{folder}: {function}{failure.message}{package}: {saved}", before, files,
-        findings=result.findings, steps=result.steps, extra_fields=fields,
+        findings=result.findings, steps=result.steps,
+        failure=PackageFailure(
+            kind=failure.kind, package=failure.package or ".", function=failure.function, message=failure.message
+        ),
     )  # fmt: skip

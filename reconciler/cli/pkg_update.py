@@ -11,10 +11,17 @@ from reconciler.bootstrap import build_git_options, build_package_services, get_
 from reconciler.catalog.files import FileTree
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import DIFFERENCES, ERROR_FINDING, SUCCESS, CannotRunError
-from reconciler.cli.options import cache_option, diff_lines_option, read_settings, set_up_logs, settings_option
+from reconciler.cli.options import (
+    cache_option,
+    color_option,
+    diff_lines_option,
+    output_option,
+    read_settings,
+    set_up_logs,
+    settings_option,
+)
 from reconciler.cli.package_target import (
     find_skipped_paths,
-    output_option,
     package_argument,
     parse_package_target,
     print_fetching,
@@ -27,7 +34,7 @@ from reconciler.git.local_repository import find_uncommitted_files
 from reconciler.krm.findings import select_errors
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.changes.package_changes import read_upstream_lock
-from reconciler.output.package_report import PackageReport, format_file_counts
+from reconciler.output.package_report import PackageOutcome, PackageReport, format_file_counts
 from reconciler.packages.update import UpdateResult, update_from_upstream
 from reconciler.settings import Settings
 
@@ -50,8 +57,9 @@ _MAX_LISTED_FILES = 5
 )
 @settings_option
 @cache_option
-@output_option
+@output_option("text", "json")
 @diff_lines_option
+@color_option
 def command(
     target: str,
     ref: str | None,
@@ -63,6 +71,7 @@ def command(
     cache: str | None,
     output: str,
     diff_lines: int,
+    color: str,
 ) -> int:
     """Merge upstream changes into the package in DIR, and into its subpackages that have their own upstream.
 
@@ -81,7 +90,7 @@ def command(
             if not allow_uncommitted:
                 _require_committed(settings, update)
             write_package(folder, before, updated.files)
-    print_report(update.build_report(), output, diff_lines if dry_run else 0)
+    print_report(update.build_report(), output, diff_lines if dry_run else 0, color)
     return update.exit_status
 
 
@@ -117,21 +126,29 @@ class _PackageUpdate:
     def build_report(self) -> PackageReport:
         outcome, headline = self._describe_outcome()
         after = self.before if self.has_failed or self.is_blocked else self.updated.files
-        locks = {"from": read_upstream_lock(self.before), "to": read_upstream_lock(after)}
         return PackageReport(
-            str(self.folder), outcome, headline, self.before, after, self.updated.conflicts,
-            self.updated.findings, is_blocked=self.is_blocked, extra_fields=locks,
-        )  # fmt: skip
+            str(self.folder),
+            outcome,
+            headline,
+            self.before,
+            after,
+            self.updated.conflicts,
+            self.updated.findings,
+            is_blocked=self.is_blocked,
+            upstream=read_upstream_lock(after),
+            previous_upstream=read_upstream_lock(self.before),
+        )
 
-    def _describe_outcome(self) -> tuple[str, str]:
+    def _describe_outcome(self) -> tuple[PackageOutcome, str]:
         if self.has_failed:
             return "failed", f"{self.folder}: nothing is written"
         if self.is_blocked:
             return "blocked", f"{self.folder}: nothing is written, because there are conflicts"
         if not self.has_changes:
             return "unchanged", f"{self.folder} is up to date with its upstream"
-        outcome, verb = ("planned", "would update") if self.is_dry_run else ("updated", "updated")
-        return outcome, format_file_counts(f"{verb} {self.folder}", self.before, self.updated.files)
+        verb = "would update" if self.is_dry_run else "updated"
+        headline = format_file_counts(f"{verb} {self.folder}", self.before, self.updated.files)
+        return "planned" if self.is_dry_run else "updated", headline
 
 
 def _update(

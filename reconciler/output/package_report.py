@@ -1,20 +1,24 @@
-"""The report of a `reconciler pkg` command about one package, formatted as text and as JSON."""
+"""The result of a `reconciler pkg` command about one package, and its text."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, InstanceOf, PlainSerializer
 
 from reconciler.catalog.files import FileTree
-from reconciler.krm.findings import Finding
+from reconciler.krm.findings import Finding, Severity
 from reconciler.krm.merge3.rules import Conflict
 from reconciler.lazy_dataclasses import dataclass, field
-from reconciler.output.changes.diffs import format_file_diffs
-from reconciler.output.changes.package_changes import build_changes_data, compare_packages
-from reconciler.output.findings.formats import build_findings_data, format_findings
+from reconciler.output.changes.data import FileDiff, SerializedChanges, build_diffs
+from reconciler.output.changes.package_changes import PackageChanges, compare_packages
+from reconciler.output.entries import ConflictEntry, build_conflict_entries
+from reconciler.output.envelope import CommandResult, OutputModel, create_cli_metadata
+from reconciler.output.findings.entries import FindingEntry, build_finding_entries
+from reconciler.output.findings.formats import format_findings
 from reconciler.output.json_data import drop_empty
-from reconciler.output.text import format_count, format_value, to_one_line
+from reconciler.output.text import format_count, format_diffs, format_value, to_one_line
 from reconciler.packages.pipeline import PipelineStep
 from reconciler.planning.model.sources import serialize_conflict
 
@@ -26,23 +30,80 @@ _CHOICES = {
     "local": "the local side is kept",
     "none": "no side is chosen",
 }
-ReportFields = Mapping[str, Any]
+PackageOutcome = Literal["got", "updated", "planned", "unchanged", "rendered", "same", "different", "blocked", "failed"]
+SerializedStep = Annotated[InstanceOf[PipelineStep], PlainSerializer(PipelineStep.as_data, return_type=dict[str, Any])]
+"""The result of one function of a pipeline. JSON data contains a mapping."""
+
+
+class UpstreamVersion(OutputModel):
+    """A version of an upstream package."""
+
+    repo: str = ""
+    directory: str = ""
+    ref: str = ""
+    commit: str = ""
+
+
+class PackageFailure(OutputModel):
+    """The reason why a render failed."""
+
+    kind: Literal["invalid", "failed", "unavailable"] = Field(
+        description="`invalid` for invalid input, `failed` for a failed function, `unavailable` for a missing function."
+    )
+    package: str = Field(description="The path of the subpackage. `.` for the root package.")
+    function: str = ""
+    message: str
+
+
+class PackageEntry(OutputModel):
+    """A package in a local folder, with the changes of the command."""
+
+    package: str = Field(description="The folder.")
+    outcome: PackageOutcome
+    headline: str = Field(description="The outcome as one sentence.")
+    upstream: UpstreamVersion | None = Field(default=None, description="The upstream that the package now has.")
+    previous_upstream: UpstreamVersion | None = Field(
+        default=None, description="The upstream before an update, or the upstream that a comparison uses."
+    )
+    files: tuple[str, ...] = Field(default=(), description="The files of a new package.")
+    failure: PackageFailure | None = None
+    changes: SerializedChanges = PackageChanges()
+    conflicts: tuple[ConflictEntry, ...] = ()
+    steps: tuple[SerializedStep, ...] = Field(default=(), description="The results of the functions, in their order.")
+    diffs: tuple[FileDiff, ...] = ()
+
+
+class PackageSummary(OutputModel):
+    """The numbers of a command."""
+
+    changed_files: int
+    conflicts: int
+    errors: int
+
+
+class PackageResult(CommandResult):
+    """The result of `reconciler pkg get`, `update`, `render` and `diff`. `items` contains one package."""
+
+    kind: Literal["Package"] = "Package"
+    items: tuple[PackageEntry, ...]
+    findings: tuple[FindingEntry, ...]
+    summary: PackageSummary
 
 
 @dataclass(frozen=True)
 class PackageReport:
-    """The result of a `reconciler pkg` command: the files before and after, conflicts, findings and pipeline steps.
+    """The output of a `reconciler pkg` command: the files before and after, conflicts, findings and pipeline steps.
 
     Attributes:
         package: The name of the package.
-        outcome: The result as one word, for the JSON output.
-        headline: The result as one line of text.
+        headline: The outcome as one line of text.
         is_blocked: Whether the conflicts block the command, so that neither side of a conflict is used.
-        extra_fields: Additional fields of the JSON output.
+        upstream, previous_upstream: The fields of the upstream, as in the Kptfile.
+        has_new_package: Whether the result lists all files instead of the changes.
     """
 
     package: str
-    outcome: str
+    outcome: PackageOutcome
     headline: str
     before: FileTree = field(default_factory=FileTree)
     after: FileTree = field(default_factory=FileTree)
@@ -50,40 +111,64 @@ class PackageReport:
     findings: tuple[Finding, ...] = ()
     steps: tuple[PipelineStep, ...] = ()
     is_blocked: bool = False
-    extra_fields: ReportFields | None = None
+    upstream: Mapping[str, str] | None = None
+    previous_upstream: Mapping[str, str] | None = None
+    has_new_package: bool = False
+    failure: PackageFailure | None = None
 
 
-def format_package_report(report: PackageReport, max_diff_lines: int = 0) -> str:
-    """Return the report as text.
+def build_package_result(report: PackageReport, max_diff_lines: int = 0) -> PackageResult:
+    """Return the result of a command.
 
     Args:
-        report: The report.
+        report: The output of the command.
         max_diff_lines: The maximum number of diff lines per file. The value 0 omits the diffs.
     """
-    lines = [*_list_step_lines(report.steps), *format_findings(report.findings), to_one_line(report.headline)]
-    changes = compare_packages(report.before, report.after)
+    before = report.after if report.has_new_package else report.before
+    findings = build_finding_entries(report.findings)
+    conflicts = build_conflict_entries([serialize_conflict(conflict) for conflict in report.conflicts])
+    if report.is_blocked:
+        conflicts = tuple(conflict.model_copy(update={"chosen": "none"}) for conflict in conflicts)
+    entry = PackageEntry(
+        package=report.package,
+        outcome=report.outcome,
+        headline=report.headline,
+        upstream=_build_version(report.upstream),
+        previous_upstream=_build_version(report.previous_upstream),
+        files=tuple(report.after) if report.has_new_package else (),
+        failure=report.failure,
+        changes=compare_packages(before, report.after),
+        conflicts=conflicts,
+        steps=report.steps,
+        diffs=build_diffs(before, report.after, "", max_diff_lines),
+    )
+    changed = {path for path in {*before, *report.after} if before.get(path) != report.after.get(path)}
+    errors = sum(finding.severity is Severity.ERROR for finding in findings)
+    return PackageResult(
+        metadata=create_cli_metadata(),
+        items=(entry,),
+        findings=findings,
+        summary=PackageSummary(changed_files=len(changed), conflicts=len(conflicts), errors=errors),
+    )
+
+
+def _build_version(upstream: Mapping[str, str] | None) -> UpstreamVersion | None:
+    if not upstream:
+        return None
+    return UpstreamVersion(**{name: upstream[name] for name in UpstreamVersion.model_fields if name in upstream})
+
+
+def format_package_text(result: PackageResult, *, has_color: bool = False) -> str:
+    """Return the result as text."""
+    (entry,) = result.items
+    lines = [*_list_step_lines(entry.steps), *format_findings(finding.to_finding() for finding in result.findings)]
+    lines.append(to_one_line(entry.headline))
+    changes = entry.changes
     lines += [
         f"  {line}" for line in (*changes.format_summary_lines(_MAX_LINES), *changes.format_file_lines(_MAX_LINES))
     ]
-    lines += [f"  {line}" for line in _list_conflict_lines(report)]
-    diffs = "".join(diff for _, diff in _list_diffs(report, max_diff_lines))
-    return "\n".join(lines) + "\n" + diffs
-
-
-def format_package_report_json(report: PackageReport, max_diff_lines: int = 0) -> str:
-    """Return the report as JSON, and omit empty fields."""
-    data = {
-        "package": report.package,
-        "outcome": report.outcome,
-        **(report.extra_fields or {}),
-        "changes": drop_empty(build_changes_data(compare_packages(report.before, report.after))),
-        "conflicts": [_build_conflict_data(conflict, report.is_blocked) for conflict in report.conflicts],
-        "steps": [step.as_data() for step in report.steps],
-        "findings": build_findings_data(report.findings),
-        "diffs": [{"path": path, "diff": diff} for path, diff in _list_diffs(report, max_diff_lines)],
-    }
-    # Convert all unsupported values to text, because YAML has types that JSON does not have, for example dates.
-    return json.dumps(drop_empty(data), indent=2, default=str) + "\n"
+    lines += [f"  {_format_conflict(conflict)}" for conflict in entry.conflicts]
+    return "\n".join(lines) + "\n" + format_diffs((diff.diff for diff in entry.diffs), has_color=has_color)
 
 
 def build_function_results(steps: Sequence[PipelineStep]) -> dict[str, Any]:
@@ -105,23 +190,13 @@ def _build_step_result(step: PipelineStep) -> dict[str, Any]:
     })  # fmt: skip
 
 
-def _list_diffs(report: PackageReport, max_lines: int) -> Iterable[tuple[str, str]]:
-    return format_file_diffs(report.before, report.after, "", max_lines) if max_lines else ()
+def _format_conflict(conflict: ConflictEntry) -> str:
+    location = " ".join(filter(None, (conflict.file, conflict.resource, conflict.pointer)))
+    sides = _format_sides(conflict.to_data())
+    return to_one_line(f"conflict: {location}: {sides}: {_CHOICES[conflict.chosen]} (rule {conflict.rule})")
 
 
-def _build_conflict_data(conflict: Conflict, is_blocked: bool) -> dict[str, Any]:
-    return {**serialize_conflict(conflict), **({"chosen": "none"} if is_blocked else {})}
-
-
-def _list_conflict_lines(report: PackageReport) -> Iterator[str]:
-    for conflict in report.conflicts:
-        data = _build_conflict_data(conflict, report.is_blocked)
-        location = " ".join(data[part] for part in ("file", "resource", "pointer") if part in data)
-        choice = _CHOICES[data["chosen"]]
-        yield to_one_line(f"conflict: {location}: {_format_sides(data)}: {choice} (rule {data['rule']})")
-
-
-def _format_sides(data: ReportFields) -> str:
+def _format_sides(data: Mapping[str, Any]) -> str:
     if data["kind"] in ("field", "element"):
         return ", ".join(f"{side} {format_value(data[side]) if side in data else _NO_VALUE}" for side in _SIDES)
     if "base" not in data:

@@ -44,9 +44,10 @@ class Ended:
 
     @property
     def data(self) -> dict[str, Any]:
-        """What it printed as JSON."""
-        data: dict[str, Any] = json.loads(self.out)
-        return data
+        """The package in its JSON output."""
+        (data,) = json.loads(self.out)["items"]
+        package: dict[str, Any] = data
+        return package
 
 
 Pkg = Callable[..., Ended]
