@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Mapping
@@ -19,8 +18,10 @@ from reconciler.cli.review_options import CommandSetup, open_review
 from reconciler.git.errors import StatusBranchError
 from reconciler.inspect.report import read_fleet
 from reconciler.output.report.builder import build_fleet_report
-from reconciler.output.report.model import FleetReport, build_report_data
+from reconciler.output.report.model import FleetReport
 from reconciler.output.report.page import format_report_page
+from reconciler.output.report.result import build_report_result
+from reconciler.output.status.result import read_valid_status
 from reconciler.output.text import format_count
 from reconciler.reconcile.remotes.targets import ReviewSelection
 from reconciler.redaction import redact_url
@@ -86,7 +87,7 @@ def _read_report(setup: CommandSetup) -> tuple[FleetReport, tuple[str, ...]]:
 
 def _format_report(report: FleetReport, form: str, options: str) -> str:
     if form == "json":
-        return json.dumps(build_report_data(report), indent=2, default=str) + "\n"
+        return build_report_result(report, read_valid_status(report.summary)).to_json() + "\n"
     return format_report_page(report, options)
 
 

@@ -1,4 +1,4 @@
-"""Data classes of a report, and the JSON data of the report.
+"""Data classes of a report.
 
 The class `TargetNames` compares texts without the names of their targets. The module `builder` creates the report, and
 the module `page` formats it as HTML.
@@ -11,9 +11,7 @@ from shlex import quote
 from typing import Any, Literal
 
 from reconciler.catalog.files import File, FileTree
-from reconciler.krm.times import format_rfc3339
 from reconciler.lazy_dataclasses import dataclass, field
-from reconciler.output.json_data import drop_empty
 from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES, PackageState, TargetPackage
 from reconciler.planning.model.targets import Target
@@ -353,87 +351,3 @@ class FleetReport:
     def unread_rows(self) -> tuple[ClusterRow, ...]:
         """The rows of clusters that cannot be read."""
         return tuple(row for row in self.rows if row.read_error)
-
-
-def build_report_data(report: FleetReport) -> dict[str, Any]:
-    """Return the report as JSON data, and omit empty fields.
-
-    The fields `change` and `explanation` of a package contain keys of the lists `changes` and `explanations`.
-    """
-    return {
-        "config": report.config,
-        "date": _format_date(report.seconds or None),
-        "counts": dict(report.counts),
-        "clusters": [_build_row_data(row) for row in report.rows],
-        "pending": [_build_pending_data(item) for item in report.pending_items],
-        "conflicts": [_build_conflict_data(conflict) for conflict in report.conflicts],
-        "changes": [_build_change_data(change) for change in report.changes],
-        "explanations": [_build_explanation_data(explanation) for explanation in report.explanations],
-        "summary": dict(report.summary),
-    }
-
-
-def _format_date(seconds: int | None) -> str:
-    return "" if seconds is None else format_rfc3339(seconds)
-
-
-def _format_targets(targets: Iterable[ReportTarget]) -> list[str]:
-    return [str(target) for target in targets]
-
-
-def _build_row_data(row: ClusterRow) -> dict[str, Any]:
-    return {
-        "cluster": row.cluster,
-        **drop_empty({"labels": dict(row.labels), "readError": row.read_error}),
-        "packages": [_build_entry_data(entry) for entry in row.entries.values()],
-    }
-
-
-def _build_entry_data(entry: MatrixEntry) -> dict[str, Any]:
-    return drop_empty({
-        "package": entry.target.package, "state": entry.state, "version": entry.version or None,
-        "since": _format_date(entry.since), "conflictCount": entry.conflict_count or None,
-        "refusalCount": entry.refusal_count or None, "notes": list(entry.notes),
-        "change": entry.change_key, "explanation": entry.explanation_key,
-    })  # fmt: skip
-
-
-def _build_pending_data(item: PendingItem) -> dict[str, Any]:
-    return drop_empty({
-        "kind": item.kind, "responsible": item.responsible, "message": item.message,
-        "hasTargetNames": item.has_target_names or None, "since": _format_date(item.since),
-        "packages": list(item.packages), "targets": _format_targets(item.targets), "changes": list(item.change_keys),
-        "command": item.format_command(item.targets[:1]),
-    })  # fmt: skip
-
-
-def _build_conflict_data(conflict: ReportedConflict) -> dict[str, Any]:
-    return {**drop_empty(vars(conflict)), "targets": _format_targets(conflict.targets)}
-
-
-def _build_change_data(change: ReportedChange) -> dict[str, Any]:
-    return drop_empty({
-        "key": change.key, "package": change.package, "action": change.action, "owner": change.owner,
-        "targets": _format_targets(change.targets), "since": _format_date(change.since),
-        "lines": list(change.summary_lines), "causes": list(change.causes),
-        "templates": list(change.template_effects),
-        "diffs": [{"path": path, "diff": diff} for path, diff in change.diffs],
-        "command": change.show_command, "reproduce": change.reproduce_command,
-        "hasTargetNames": change.has_target_names or None, "diffOmitted": change.is_diff_omitted or None,
-    })  # fmt: skip
-
-
-def _build_explanation_data(explanation: ReportedExplanation) -> dict[str, Any]:
-    return drop_empty({
-        "key": explanation.key, "package": explanation.package, "targets": _format_targets(explanation.targets),
-        "facts": [{"label": label, "text": text} for label, text in explanation.facts],
-        "values": [_build_value_data(value) for value in explanation.values],
-        "omittedValueCount": explanation.omitted_value_count or None, "conflicts": list(explanation.conflicts),
-        "children": list(explanation.children), "command": explanation.explain_command,
-        "hasTargetNames": explanation.has_target_names or None,
-    })  # fmt: skip
-
-
-def _build_value_data(value: ReportedValue) -> dict[str, Any]:
-    steps = [drop_empty(vars(step)) for step in value.steps]
-    return {"resource": value.resource, "pointer": value.pointer, "steps": steps}

@@ -95,6 +95,14 @@ def read_status_result(summary: Mapping[str, Any]) -> StatusResult:
     )
 
 
+def read_valid_status(summary: Mapping[str, Any]) -> StatusResult | None:
+    """Return the result for the content of `summary.yaml`. Return None if it does not have the format of a pass."""
+    try:
+        return read_status_result(summary)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return None
+
+
 def format_status_text(result: StatusResult) -> str:
     """Return the status as text: one line with the totals, then one line per problem with its reason."""
     lines = [to_one_line(line) for line in _format_problems(result)]

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
 from base64 import b64encode
 from collections import Counter
 from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
+from itertools import groupby
 
 import pytest
 
-from reconciler.output.report.model import FleetReport, build_report_data
+from reconciler.output.report.model import FleetReport
 from reconciler.output.report.page import format_report_page
+from reconciler.output.report.result import ReportResult, build_report_result
+from reconciler.output.status.result import read_valid_status
 from reconciler.planning.lifecycle.open_drafts import BlockingReason
-from tests.unit.output.builders import build_tree
+from tests.unit.output.builders import build_tree, read_json
 from tests.unit.output.report.builders import (
     CONFLICT,
     DAY,
@@ -185,7 +187,12 @@ def test_hostile_text_does_not_change_the_elements(text: str) -> None:
 
 def test_equal_reports_have_equal_pages() -> None:
     assert format_report_page(build_full_report()) == format_report_page(build_full_report())
-    assert json.dumps(build_report_data(build_full_report())) == json.dumps(build_report_data(build_full_report()))
+    assert build_result().to_json() == build_result().to_json()
+
+
+def build_result() -> ReportResult:
+    report = build_full_report()
+    return build_report_result(report, read_valid_status(report.summary))
 
 
 def test_empty_fleet_has_a_page() -> None:
@@ -196,20 +203,28 @@ def test_empty_fleet_has_a_page() -> None:
 
 
 def test_data_refers_to_existing_changes_and_explanations() -> None:
-    data = json.loads(json.dumps(build_report_data(build_full_report())))
-    packages = [package for row in data["clusters"] for package in row["packages"]]
+    data = read_json(build_result())
+    items = {kind: [*group] for kind, group in groupby(data["items"], key=lambda item: item["type"])}
+    packages = [package for cluster in items["cluster"] for package in cluster["packages"]]
 
     assert {package["change"] for package in packages if "change" in package} == {
-        change["key"] for change in data["changes"]
+        change["key"] for change in items["change"]
     }
     assert {package["explanation"] for package in packages} == {
-        explanation["key"] for explanation in data["explanations"]
+        explanation["key"] for explanation in items["explanation"]
     }
-    assert (data["date"], data["counts"]) == ("2026-01-02T00:00:00Z", {"blocked": 1, "draft": 1, "published": 1})
-    assert data["clusters"][2] == {"cluster": "eu-3", "readError": "Repository eu-3: unreachable", "packages": []}
-    assert data["pending"][0]["command"] == "reconciler explain eu-2/gw"
-    assert data["changes"][0]["diffs"][0]["path"] == "d.yaml"
-    assert data["conflicts"][0]["targets"] == ["eu-1/gw"]
+    assert data["summary"] == {
+        "date": "2026-01-02T00:00:00Z",
+        "packages": {"blocked": 1, "draft": 1, "published": 1},
+        "status": {"packages": 1, "targets": 1},
+    }
+    assert [finding["code"] for finding in data["findings"]] == [
+        finding["code"] for finding in build_full_report().summary["findings"]
+    ]
+    assert items["cluster"][2] == {"type": "cluster", "cluster": "eu-3", "readError": "Repository eu-3: unreachable", "packages": []}
+    assert items["pending"][0]["command"] == "reconciler explain eu-2/gw"
+    assert items["change"][0]["diffs"][0]["path"] == "d.yaml"
+    assert items["conflict"][0]["targets"] == ["eu-1/gw"]
     assert DAY == 1_767_312_000
 
 
