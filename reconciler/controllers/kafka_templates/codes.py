@@ -50,7 +50,8 @@ class TemplateCodes(CodeTable):
     NO_CONTROLLER_POOL = error("A Kafka has no KafkaNodePool with replicas and the role controller.", PACKAGE)
     NO_USABLE_POOL = error("A Kafka has no KafkaNodePool with replicas.", PACKAGE)
     NULL_TEMPLATE_PROPERTY = warning(
-        "A property of a child's template is null and therefore inherited. The value {} resets it.", PACKAGE
+        "A property of a child's template is null and therefore inherited. To inherit nothing, set the value {}.",
+        PACKAGE,
     )
     OPERATOR_LABEL_REPLACED = warning(
         "A template replaces an app.kubernetes.io label of the operator, against the operator's documentation.", PACKAGE
