@@ -12,8 +12,9 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, ValidationInfo, model_validator
 from pydantic.alias_generators import to_camel
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core import InitErrorDetails, PydanticCustomError, SchemaValidator
 
+from reconciler.api.fast_validation import build_fast_validator
 from reconciler.api.messages import ISSUE, MessageTemplates, format_error_message
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field
@@ -210,6 +211,15 @@ class ApiModel(BaseModel):
         return model
 
     @classmethod
+    def _check_valid(cls, data: Any) -> Any:
+        """Return a mapping without errors and nulls. All other input must be read with `_read`."""
+        if data.__class__ is not dict or None in data.values() or not (cls.is_open or data.keys() <= cls._known):
+            raise ValueError
+        if cls._has_hooks and next(iter(cls.find_issues(data)), None):
+            raise ValueError
+        return data
+
+    @classmethod
     def _build_error(cls, errors: list[InitErrorDetails]) -> ValidationError:
         """Return an exception with all errors, in the order of the fields. Errors of the whole mapping are last."""
         last = len(cls._positions)
@@ -373,14 +383,36 @@ def read_model(
         lenient_codes: Names of finding codes. If all errors have these codes, the object is read leniently.
     """
     context = ReadContext()
+    errors: tuple[FieldMessage, ...] = ()
     try:
-        value: Model | None = model.model_validate(data, context=context, by_alias=True, by_name=False)
-        errors: tuple[FieldMessage, ...] = ()
+        value: Model | None = _validate(model, data, context)
     except ValidationError as error:
         errors = tuple(_convert_errors(error, templates, path))
         value = _read_leniently(model, data) if all(message.code in lenient_codes for message in errors) else None
     warnings = tuple(_locate_notices(context, data, path)) if context.notices else ()
     return ReadResult(value, errors, warnings)
+
+
+def _validate(model: type[Model], data: object, context: ReadContext) -> Model:
+    try:
+        value: Model = _get_fast_validator(model).validate_python(data, context=context, by_alias=True, by_name=False)
+    except ValidationError:
+        context.notices.clear()
+        return model.model_validate(data, context=context, by_alias=True, by_name=False)
+    return value
+
+
+@cache
+def _get_fast_validator(model: type[BaseModel]) -> SchemaValidator:
+    return build_fast_validator(model, _find_check)
+
+
+def _find_check(function: Callable[..., Any]) -> Callable[[Any], Any] | None:
+    """Return the check that replaces `_read` of a model without deprecated notation."""
+    model = getattr(function, "__self__", None)
+    if not isinstance(model, type) or not issubclass(model, ApiModel) or function.__name__ != "_read":
+        return None
+    return None if model._has_notation else model._check_valid
 
 
 def _read_leniently(model: type[Model], data: object) -> Model | None:

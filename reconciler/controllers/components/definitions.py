@@ -337,7 +337,7 @@ def _compile_patch(
 ) -> AddonPatch:
     """Compile an entry of `patches`. Add the errors in the paths of its operations to `field_findings`."""
     loop = compile_loop(entry.for_each, entry.var, path, scope)
-    loop_scope = compile_loop(entry.for_each, entry.var, path, operation_scope).scope
+    loop_scope = operation_scope.with_variable(loop.variable) if loop.template else operation_scope
     is_alias = entry.include_when is not None
     condition = compile_condition(
         entry.include_when if is_alias else entry.condition, (*path, "includeWhen" if is_alias else "condition"), scope

@@ -9,7 +9,7 @@ import pytest
 from pydantic import Field, Strict, StrictInt
 
 from reconciler.api import porch
-from reconciler.api.base import ApiModel, Deprecation, FieldIssue, FieldMessage, read_field, read_model
+from reconciler.api.base import ApiModel, Deprecation, FieldIssue, FieldMessage, ReadContext, read_field, read_model
 from reconciler.api.field_types import LenientItem, NonEmptyText, check_text
 from reconciler.api.json_schema import build_model_schema
 from reconciler.api.messages import DEFAULT_TEMPLATES, MessageTemplates
@@ -319,3 +319,27 @@ def test_unknown_and_unsupported_fields_have_codes() -> None:
 )
 def test_single_fields_of_invalid_data_can_be_read(attribute: str, data: Any, value: Any) -> None:
     assert read_field(Extended, attribute, data) == value
+
+
+@pytest.mark.parametrize(
+    ("data", "fields"),
+    [
+        pytest.param({"name": "a", "ports": [{"number": 1}]}, {"name", "ports"}, id="valid"),
+        pytest.param({"name": "a", "ports": None}, {"name"}, id="null"),
+        pytest.param({"name": "a", "x-owner": 1}, {"name"}, id="extension"),
+        pytest.param({"name": "a", "x-owner": 1, "ports": [{"number": 1, "name": None}]}, {"name", "ports"}, id="item"),
+    ],
+)
+def test_fast_and_complete_validation_have_the_same_result(data: Any, fields: set[str]) -> None:
+    model = read_model(Extended, data, DEFAULT_TEMPLATES).model
+
+    assert model == Extended.model_validate(data, context=ReadContext(), by_alias=True, by_name=False)
+    assert model.model_fields_set == fields
+    assert [port.model_fields_set for port in model.ports] == [{"number"} for _ in model.ports]
+
+
+def test_name_of_an_attribute_is_unknown() -> None:
+    assert read_model(Server, {"host_name": "a"}, DEFAULT_TEMPLATES).error_texts == (
+        "hostName must be set",
+        "host_name is unknown; allowed are hostName, mode, ports, labels; did you mean hostName?",
+    )
