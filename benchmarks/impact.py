@@ -30,7 +30,7 @@ sys.path.insert(0, str(PROJECT))
 
 from benchmarks.fleet_world import Sizes, build_world, change_a_region  # noqa: E402
 from benchmarks.processes import cpu_seconds  # noqa: E402
-from reconciler.bootstrap import Services, build_services  # noqa: E402
+from reconciler.bootstrap.services import Services, build_services  # noqa: E402
 from reconciler.inspect.impact import CommitRange, ConfigVersions, compute_impact  # noqa: E402
 from reconciler.memory import relax_gc  # noqa: E402
 from reconciler.output.impact.formats import format_impact_markdown  # noqa: E402

@@ -19,9 +19,10 @@ from typing import Any
 from structlog.testing import capture_logs
 
 from benchmarks.processes import cpu_seconds
-from reconciler.bootstrap import build_push_publisher, build_services
+from reconciler.bootstrap.publishers import build_push_publisher
+from reconciler.bootstrap.services import build_services
 from reconciler.memory import relax_gc
-from reconciler.reconcile.pass_cache import CompletedPassStore
+from reconciler.reconcile.cache_files import CompletedPassStore
 from reconciler.reconcile.pass_runner import PassRunner
 from reconciler.settings import Settings
 

@@ -29,7 +29,8 @@ from structlog.testing import capture_logs  # noqa: E402
 
 from benchmarks.fleet_world import Sizes, build_world, change_a_region  # noqa: E402
 from benchmarks.processes import cpu_seconds  # noqa: E402
-from reconciler.bootstrap import build_push_publisher, build_services  # noqa: E402
+from reconciler.bootstrap.publishers import build_push_publisher  # noqa: E402
+from reconciler.bootstrap.services import build_services  # noqa: E402
 from reconciler.catalog.files import CommitId  # noqa: E402
 from reconciler.forge.port import MergeMethod, NewRequest, PullRequest, Verdict  # noqa: E402
 from reconciler.forge.rate_limits import RateLimiter  # noqa: E402

@@ -22,7 +22,8 @@ sys.path.insert(0, str(PROJECT))
 from structlog.testing import capture_logs  # noqa: E402
 
 from benchmarks.fleet_world import Sizes, build_world, change_a_region  # noqa: E402
-from reconciler.bootstrap import build_push_publisher, build_services  # noqa: E402
+from reconciler.bootstrap.publishers import build_push_publisher  # noqa: E402
+from reconciler.bootstrap.services import build_services  # noqa: E402
 from reconciler.reconcile.reconcile_pass import run_pass  # noqa: E402
 from reconciler.settings import Settings  # noqa: E402
 

@@ -10,20 +10,23 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
 from reconciler.forge.port import ACCEPT_CONFLICTS
+from reconciler.krm import yaml
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.json_pointer import PointerError, parse_pointer
 from reconciler.krm.names import validate_dns_subdomain, validate_ref_name
-from reconciler.krm.yaml import Document, YamlError, parse_yaml
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.planning.model.shard import parse_shard
 from reconciler.redaction import MASK, has_credentials, redact_url, redact_urls
 from reconciler.server.address import split_address
+
+if TYPE_CHECKING:
+    from reconciler.krm.yaml import Document
 
 ENVIRONMENT_PREFIX = "RECONCILER_"
 DEFAULT_FILE = "reconciler.yaml"
@@ -567,8 +570,8 @@ def build_schema_text() -> str:
 
 def _read_document(path: Path) -> Document | None:
     try:
-        documents = parse_yaml(path.read_bytes()).documents
-    except YamlError as error:
+        documents = yaml.parse_yaml(path.read_bytes()).documents
+    except yaml.YamlError as error:
         raise SettingsError(f"{path}:{error.line}: {error.message}") from None
     except OSError as error:
         raise SettingsError(f"{path}: the settings file must be readable: {error.strerror}") from None
@@ -616,8 +619,8 @@ def _parse_variable(path: tuple[str, ...], text: str) -> object:
     if field is None or not (field.annotation in (bool, int, float) or get_origin(field.annotation) in (tuple, dict)):
         return text
     try:
-        documents = parse_yaml(text).documents
-    except YamlError:
+        documents = yaml.parse_yaml(text).documents
+    except yaml.YamlError:
         return text
     return documents[0].data if documents else text
 

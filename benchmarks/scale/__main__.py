@@ -209,8 +209,8 @@ def _serve(world: Path, workers: int, profile: str) -> None:
     from structlog.testing import capture_logs
 
     from benchmarks.passes import build_service, run_profiled
-    from reconciler.bootstrap import build_pass_cache
-    from reconciler.reconcile.pass_cache import FilePassStore
+    from reconciler.bootstrap.services import build_pass_cache
+    from reconciler.reconcile.cache_files import FilePassStore
     from reconciler.settings import Settings
 
     def last_pass(settings: Settings) -> FilePassStore:

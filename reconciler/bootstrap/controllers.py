@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from reconciler import __version__
-from reconciler.bootstrap.options import build_git_options, build_render_engine
+from reconciler.bootstrap.engine import build_render_engine
+from reconciler.bootstrap.options import build_git_options
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.definition_conflicts import DefinitionConflict, find_duplicates, get_claimed_git_location
 from reconciler.catalog.files import CommitId, FileTree, TreeId

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from reconciler.forge.port import Forge, NewRequest
 from reconciler.forge.push_options import build_gitlab_push_options
 from reconciler.git.url import GitUrl, parse_url, split_host_and_path
-from reconciler.output.review.pull_request import format_announcement
-from reconciler.planning.decide.fleet_plan import TargetPlan
-from reconciler.planning.decide.target_plan import list_pushes
-from reconciler.reconcile.commits import PushOptionsAnnouncer
+from reconciler.output.review import pull_request
+from reconciler.planning.decide import target_plan
 from reconciler.settings import ForgeSettings, Settings
 
 if TYPE_CHECKING:
     from reconciler.forge.hosts import Hosts
+    from reconciler.planning.decide.fleet_plan import TargetPlan
+    from reconciler.reconcile.commits import PushOptionsAnnouncer
 
 
 def create_gitlab_announcer(settings: Settings) -> PushOptionsAnnouncer:
@@ -29,8 +29,8 @@ def create_gitlab_announcer(settings: Settings) -> PushOptionsAnnouncer:
     def announce(plan: TargetPlan) -> tuple[str, ...]:
         if forges.get_kind(plan.target.url) != "gitlab-push-options":
             return ()
-        (first_push, *_) = list_pushes(plan)
-        title, body = format_announcement(plan)
+        (first_push, *_) = target_plan.list_pushes(plan)
+        title, body = pull_request.format_announcement(plan)
         return build_gitlab_push_options(
             NewRequest(first_push.branch, plan.target.branch, title, body, forge_settings.draft, forge_settings.labels)
         )

@@ -17,9 +17,9 @@ from reconciler.krm.yaml import YamlError, parse_yaml
 from reconciler.output.commits import format_status_message
 from reconciler.output.status.status_branch import StatusCache, build_status_files
 from reconciler.output.status.summary import SUMMARY_FILE
+from reconciler.reconcile.cache_files import FirstSeenTimes
 from reconciler.reconcile.commits import RevisionTagger
 from reconciler.reconcile.event_log import log_mirror_rebuild
-from reconciler.reconcile.pass_cache import FirstSeenTimes
 from reconciler.reconcile.publishers import (
     DryRunPublisher,
     FolderPublisher,

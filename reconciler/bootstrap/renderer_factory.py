@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import time
 
-from reconciler.bootstrap.options import (
-    INITIAL_BACKOFF_SECONDS,
-    build_functions,
-    build_render_engine,
-    build_yaml_limits,
-    count_available_cores,
-)
+from reconciler.bootstrap.engine import build_functions, build_render_engine, build_yaml_limits, count_available_cores
+from reconciler.bootstrap.options import INITIAL_BACKOFF_SECONDS
 from reconciler.catalog.catalog import Catalog, ParseCache, read_catalog
 from reconciler.executors.dask_cluster import DaskExecutor
 from reconciler.executors.executor import Executor, RenderContext

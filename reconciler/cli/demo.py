@@ -9,7 +9,8 @@ from textwrap import indent
 import click
 
 from reconciler import __file__ as package_file
-from reconciler.bootstrap import build_push_publisher, build_services
+from reconciler.bootstrap.publishers import build_push_publisher
+from reconciler.bootstrap.services import build_services
 from reconciler.catalog.files import FileTree
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import CannotRunError

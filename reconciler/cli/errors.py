@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from reconciler.bootstrap import NoStatusRepositoryError, SchemasError
+from reconciler.bootstrap import publishers, schema_folder
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
 from reconciler.git.errors import GitError
 from reconciler.krm.findings import Finding, Severity
@@ -21,7 +21,7 @@ def report_errors() -> Iterator[None]:
     """
     try:
         yield
-    except (SettingsError, NoStatusRepositoryError, SchemasError) as error:
+    except (SettingsError, publishers.NoStatusRepositoryError, schema_folder.SchemasError) as error:
         raise CannotRunError(str(error)) from error
     except GitError as error:
         raise CannotRunError(error.full_message) from error

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import click
 
-from reconciler.bootstrap import build_services
+from reconciler.bootstrap.services import build_services
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
 from reconciler.cli.options import require_config_url, show_progress

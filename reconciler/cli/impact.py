@@ -6,7 +6,7 @@ import json
 
 import click
 
-from reconciler.bootstrap import build_services
+from reconciler.bootstrap.services import build_services
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import DIFFERENCES, ERROR_FINDING, SUCCESS
 from reconciler.cli.options import require_config_url, show_progress

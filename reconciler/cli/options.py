@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from reconciler.output.changes.diffs import MAX_DIFF_LINES
+from reconciler.output.text import MAX_DIFF_LINES
 from reconciler.planning.model.shard import parse_shard
 from reconciler.process_protection import initial_environment
 from reconciler.reconcile.event_log import log

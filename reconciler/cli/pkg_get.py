@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from reconciler.api.kpt import GitUpstream, UpdateStrategy
-from reconciler.bootstrap import PackageServices, build_package_services
+from reconciler.bootstrap.package_services import PackageServices, build_package_services
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import CannotRunError
 from reconciler.cli.options import cache_option, output_option, read_settings, set_up_logs, settings_option

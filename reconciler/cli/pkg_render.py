@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from reconciler.bootstrap import build_package_services
+from reconciler.bootstrap.package_services import build_package_services
 from reconciler.catalog.files import FileTree
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, CannotRunError

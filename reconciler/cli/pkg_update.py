@@ -7,7 +7,9 @@ from pathlib import Path
 import click
 
 from reconciler.api.kpt import UpdateStrategy
-from reconciler.bootstrap import build_git_options, build_package_services, get_conflict_policy
+from reconciler.bootstrap.engine import get_conflict_policy
+from reconciler.bootstrap.options import build_git_options
+from reconciler.bootstrap.package_services import build_package_services
 from reconciler.catalog.files import FileTree
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import DIFFERENCES, ERROR_FINDING, SUCCESS, CannotRunError

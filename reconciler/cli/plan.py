@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from reconciler.bootstrap import Services, build_dry_run_publisher, build_services
-from reconciler.cli.errors import exit_status_of, report_errors
+from reconciler.bootstrap import publishers, services
+from reconciler.cli import errors
 from reconciler.cli.exit_codes import DIFFERENCES, SUCCESS
 from reconciler.cli.options import (
     cache_option,
@@ -24,13 +26,16 @@ from reconciler.cli.options import (
 )
 from reconciler.git.errors import GitError
 from reconciler.lazy_dataclasses import dataclass, replace
-from reconciler.output.plan.formats import format_plan_markdown, format_plan_text
-from reconciler.output.plan.models import PlanResult
-from reconciler.output.plan.overview import build_plan_result
-from reconciler.reconcile.pass_context import find_unread_targets
-from reconciler.reconcile.reconcile_pass import PassReport, run_pass
-from reconciler.service.loop import WakeupQueue, watch_folders
-from reconciler.settings import Settings
+from reconciler.output.plan import formats, overview
+from reconciler.reconcile import cache_files, pass_context, pass_inputs, reconcile_pass, snapshot
+from reconciler.service import loop
+
+if TYPE_CHECKING:
+    from reconciler.bootstrap.services import Services
+    from reconciler.planning.decide.fleet_plan import FleetPlan
+    from reconciler.reconcile.cache_files import CompletedPass
+    from reconciler.reconcile.pass_inputs import PassInputs
+    from reconciler.settings import Settings
 
 
 @click.command("plan")
@@ -55,17 +60,16 @@ def command(
     watch: bool,
 ) -> int:
     """Show the changes of a `reconciler sync`: a summary, then each changed package. Nothing is pushed."""
-    with report_errors():
+    with errors.report_errors():
         settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache, shard=shard)
         set_up_logs(settings, service=False)
-        services = build_services(settings, require_config_url(settings), should_treat_missing_as_empty=True)
         form = _PlanFormat(output, diff_lines, should_color(color))
         if watch:
-            return _watch(services, settings, form)
-        report = _run_plan(settings)
-    result = build_plan_result(report.plan, diff_lines)
-    click.echo(form.format(result), color=form.has_color)
-    return exit_status_of(report.plan.list_findings()) or (DIFFERENCES if result.has_changes else SUCCESS)
+            return _watch(settings, form)
+        plan = _run_plan(settings)
+    text, exit_status = form.format(plan)
+    click.echo(text, color=form.has_color)
+    return exit_status
 
 
 @dataclass(frozen=True)
@@ -76,32 +80,47 @@ class _PlanFormat:
     diff_lines: int
     has_color: bool
 
-    def format(self, result: PlanResult) -> str:
+    def format(self, plan: FleetPlan | CompletedPass) -> tuple[str, int]:
+        """Return the text of a plan, and the exit status of the command."""
+        if isinstance(plan, cache_files.CompletedPass):
+            return plan.plan_texts[self.output], SUCCESS
+        result = overview.build_plan_result(plan, self.diff_lines)
+        exit_status = errors.exit_status_of(plan.list_findings()) or (DIFFERENCES if result.has_changes else SUCCESS)
         match self.output:
             case "json":
-                return result.to_json()
+                return result.to_json(), exit_status
             case "markdown":
-                return format_plan_markdown(result)
+                return formats.format_plan_markdown(result), exit_status
             case _:
-                return format_plan_text(result, has_color=self.has_color)
+                return formats.format_plan_text(result, has_color=self.has_color), exit_status
 
 
-def _run_plan(settings: Settings) -> PassReport:
+def _run_plan(settings: Settings) -> FleetPlan | CompletedPass:
+    """Plan without pushing. If the last pass changed nothing and no input has changed since, return the last pass."""
     with show_progress() as show:
-        services = build_services(
-            settings, require_config_url(settings), should_treat_missing_as_empty=True, report_progress=show
-        )
-        with services.remotes as remotes:
-            report = run_pass(services.source, remotes, services.pass_services, build_dry_run_publisher())
-            findings = (*report.plan.findings, *find_unread_targets(report.plan, remotes))
-            return replace(report, plan=replace(report.plan, findings=findings))
+        config = require_config_url(settings)
+        context = services.build_services(settings, config, should_treat_missing_as_empty=True, report_progress=show)
+        last = services.build_pass_cache(settings, config).load()
+        last = last if last and last.plan_texts else None
+        with context.remotes as remotes:
+            inputs = pass_inputs.read_inputs_if_changed(context.source, remotes, context.inputs, last)
+            return inputs if isinstance(inputs, cache_files.CompletedPass) else _plan(inputs, context)
 
 
-def _watch(services: Services, settings: Settings, form: _PlanFormat) -> int:
-    if not services.watched_folders:
+def _plan(inputs: PassInputs, context: Services) -> FleetPlan:
+    remotes, pass_services = context.remotes, context.pass_services
+    taken = snapshot.complete_snapshot(inputs, remotes, pass_services)
+    report = reconcile_pass.decide_and_publish(taken, remotes, pass_services, publishers.build_dry_run_publisher())
+    findings = (*report.plan.findings, *pass_context.find_unread_targets(report.plan, remotes))
+    return replace(report.plan, findings=findings)
+
+
+def _watch(settings: Settings, form: _PlanFormat) -> int:
+    folders = services.build_services(settings, require_config_url(settings)).watched_folders
+    if not folders:
         raise click.UsageError("--watch requires a CONFIG on this machine, not a URL")
-    wakeups, last_text = WakeupQueue(), ""
-    with watch_folders(services.watched_folders, wakeups):
+    wakeups, last_text = loop.WakeupQueue(), ""
+    with loop.watch_folders(folders, wakeups):
         while True:
             text = _format_plan_or_error(settings, form)
             if text != last_text:
@@ -113,6 +132,6 @@ def _watch(services: Services, settings: Settings, form: _PlanFormat) -> int:
 
 def _format_plan_or_error(settings: Settings, form: _PlanFormat) -> str:
     try:
-        return form.format(build_plan_result(_run_plan(settings).plan, form.diff_lines))
+        return form.format(_run_plan(settings))[0]
     except GitError as error:
         return f"reconciler: {error.full_message}"

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from reconciler.bootstrap import build_folder_publisher, build_services
+from reconciler.bootstrap.publishers import build_folder_publisher
+from reconciler.bootstrap.services import build_services
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import CannotRunError
 from reconciler.cli.options import (

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from reconciler.bootstrap import read_summary
+from reconciler.bootstrap.publishers import read_summary
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS
 from reconciler.cli.options import cache_option, config_argument, fleet_option, settings_option

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 import click
 
-from reconciler.bootstrap import build_git_options, build_services
+from reconciler.bootstrap.options import build_git_options
+from reconciler.bootstrap.services import build_services
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
 from reconciler.cli.options import (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from reconciler.bootstrap import NoStatusRepositoryError, build_push_publisher, build_services, start_webhook_server
+from reconciler.bootstrap.publishers import NoStatusRepositoryError, build_push_publisher, start_webhook_server
+from reconciler.bootstrap.services import build_services
 from reconciler.cli.errors import report_errors
 from reconciler.cli.options import (
     cache_option,

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from reconciler.bootstrap import build_services
+from reconciler.bootstrap.services import build_services
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import CannotRunError
 from reconciler.cli.options import (

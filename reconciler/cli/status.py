@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from reconciler.bootstrap import read_status
+from reconciler.bootstrap.publishers import read_status
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
 from reconciler.cli.options import (

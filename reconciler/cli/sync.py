@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from reconciler.bootstrap import build_pass_cache, build_push_publisher, build_services
+from reconciler.bootstrap.publishers import build_push_publisher
+from reconciler.bootstrap.services import build_pass_cache, build_services
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS
 from reconciler.cli.options import (

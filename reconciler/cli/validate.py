@@ -8,7 +8,9 @@ from collections.abc import Sequence
 import click
 
 from reconciler import __version__
-from reconciler.bootstrap import build_schemas, build_services, locate_config
+from reconciler.bootstrap.config_location import locate_config
+from reconciler.bootstrap.schema_folder import build_schemas
+from reconciler.bootstrap.services import build_services
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING
 from reconciler.cli.options import (

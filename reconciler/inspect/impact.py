@@ -30,9 +30,10 @@ from reconciler.planning.model.sources import PackageTooLargeError, locate_confl
 from reconciler.planning.model.targets import Target
 from reconciler.reconcile.config_source import ConfigHistory
 from reconciler.reconcile.pass_context import PassContext, check_target_read
+from reconciler.reconcile.pass_inputs import ConfigSource
 from reconciler.reconcile.reconcile_pass import plan_fleet
 from reconciler.reconcile.remotes.remotes import Remotes
-from reconciler.reconcile.services import ConfigSource, PassServices
+from reconciler.reconcile.services import PassServices
 from reconciler.reconcile.snapshot import PreparedPass, prepare_pass, take_snapshots
 
 _REMOVAL_REASONS = ("proposed", "withdrawn")

@@ -49,6 +49,7 @@ from reconciler.planning.model.state import PackageRecord, TargetState
 from reconciler.planning.model.targets import STATUS_FOLDER, Target
 from reconciler.planning.render.templates import PackageTrees
 from reconciler.reconcile.config_source import ConfigHistory, ConfigSnapshot
+from reconciler.reconcile.pass_inputs import ConfigSource
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.repository import Remote
 from reconciler.reconcile.remotes.targets import (
@@ -57,7 +58,7 @@ from reconciler.reconcile.remotes.targets import (
     UnknownTargetError,
     read_target_states,
 )
-from reconciler.reconcile.services import ConfigSource, PassServices, keep_stages
+from reconciler.reconcile.services import PassServices, keep_stages
 from reconciler.reconcile.snapshot import resolve_definition_conflicts
 
 # Walk at most this number of commits in this process. For longer histories, start `git`, which finds the last change of

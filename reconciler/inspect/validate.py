@@ -39,10 +39,11 @@ from reconciler.planning.model.targets import Target
 from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.failures import IsolatedSteps, error_finding, log_failures
 from reconciler.reconcile.pass_context import find_unread_targets
+from reconciler.reconcile.pass_inputs import ConfigSource
 from reconciler.reconcile.reconcile_pass import plan_config_proposal, plan_fleet
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.targets import read_target_states
-from reconciler.reconcile.services import ConfigSource, PassServices, keep_stages
+from reconciler.reconcile.services import PassServices, keep_stages
 from reconciler.reconcile.snapshot import (
     PassSnapshot,
     check_config_is_not_empty,

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from reconciler.krm.internal_errors import InternalFailure
-from reconciler.lazy_dataclasses import dataclass, field, replace
+from reconciler.lazy_dataclasses import dataclass, field, fields, replace
 from reconciler.redaction import redact_urls
 
 MAX_EXAMPLES = 5
@@ -194,6 +194,23 @@ def set_package_location(findings: Iterable[Finding], package: str, owner: str) 
     return tuple(
         replace(finding, location=replace(finding.location, package=package, owner=owner)) for finding in findings
     )
+
+
+def serialize_finding(finding: Finding) -> dict[str, str | int]:
+    """Return a finding as JSON data for the recorded state."""
+    return {
+        "code": finding.code,
+        "message": finding.message,
+        "severity": finding.severity.value,
+        **vars(finding.location),
+    }
+
+
+def parse_finding(data: Mapping[str, str | int]) -> Finding:
+    """Read the result of `serialize_finding`."""
+    known = {field.name: data[field.name] for field in fields(SourceLocation) if field.name in data}
+    location = SourceLocation(**known)  # type: ignore[arg-type]
+    return Finding(str(data["code"]), str(data["message"]), location, Severity(str(data["severity"])))
 
 
 class CommonCodes(CodeTable):

@@ -1,1 +1,8 @@
 """Formats all texts that people read: commit messages, status files, plans and findings."""
+
+from typing import TYPE_CHECKING
+
+from reconciler.lazy_modules import import_submodules_lazily
+
+if not TYPE_CHECKING:
+    __getattr__ = import_submodules_lazily(__name__)

@@ -1,1 +1,8 @@
 """Computation of the plan of a pass. All functions are pure: they receive values and return values."""
+
+from typing import TYPE_CHECKING
+
+from reconciler.lazy_modules import import_submodules_lazily
+
+if not TYPE_CHECKING:
+    __getattr__ = import_submodules_lazily(__name__)

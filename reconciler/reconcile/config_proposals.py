@@ -22,7 +22,6 @@ from reconciler.git.push_outcomes import (
     RefUpdate,
 )
 from reconciler.krm.findings import Finding, FindingCode, SourceLocation, downgrade_to_warning
-from reconciler.krm.json_text import compute_digest
 from reconciler.krm.yaml import YamlFile
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.plan.proposals import format_config_state_message, format_proposal_message
@@ -41,10 +40,9 @@ from reconciler.planning.model.targets import are_paths_nested
 from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.commits import describe_push_outcome
 from reconciler.reconcile.config_source import ConfigSnapshot
+from reconciler.reconcile.pass_inputs import digest_proposal_refs
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX
 
-# The name of the state of config proposals. Because of the underscore, no Repository object can have the same name.
-PROPOSAL_STATE_NAME = "_config"
 YamlReader = Callable[[bytes], YamlFile]
 
 
@@ -129,8 +127,7 @@ class RepositoryConfigProposals:
 
     def digest_heads(self) -> str:
         """Return a digest of the heads of the proposal branch and of the state ref."""
-        refs = self._mirror.refs()
-        return compute_digest({ref: refs.get(ref) for ref in (BRANCH_PREFIX + self._branch, self._state_ref)})
+        return digest_proposal_refs(self._mirror, self._branch, self._state_ref)
 
     def plan(
         self,

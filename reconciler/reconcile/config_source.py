@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reconciler.catalog.files import (
     DIRECTORY_MODE,
@@ -36,9 +37,12 @@ from reconciler.git.mirror import Mirror
 from reconciler.git.object_reader import Commit, ObjectReader, TreeEntry, find_malformed_entries
 from reconciler.git.url import parse_url
 from reconciler.lazy_dataclasses import dataclass, field, replace
-from reconciler.output.commits import DryCommit
-from reconciler.planning.decide.deletion_safety import REGULAR_FILE
+from reconciler.output import commits
+from reconciler.planning.decide import deletion_safety
 from reconciler.reconcile.remotes.remotes import maintain_mirror
+
+if TYPE_CHECKING:
+    from reconciler.output.commits import DryCommit
 
 # Limit for the number of commits that a search for earlier versions of config files reads.
 _MAX_DEFINITION_COMMITS = 5_000
@@ -232,7 +236,9 @@ class ConfigCommitReader:
         url = parse_url(self._repository.url)
         author = f"{commit.author.name} <{commit.author.email}>"
         # Omit the URL of a local repository, because a local path has no meaning on other machines.
-        return DryCommit(commit.id, "" if url.is_local else url.text, author, commit.author.seconds, commit.message)
+        return commits.DryCommit(
+            commit.id, "" if url.is_local else url.text, author, commit.author.seconds, commit.message
+        )
 
 
 _KINDS = {SYMLINK_MODE: "a symbolic link", SUBMODULE_MODE: "a submodule", DIRECTORY_MODE: "a directory"}
@@ -250,7 +256,7 @@ def _read_entry_kind(reader: ObjectReader, tree: TreeId, path: str) -> str:
             return ""
         if count < len(segments) and not entry.is_tree:
             return f"below {_KINDS.get(entry.mode, 'a regular file')}"
-    return _KINDS.get(entry.mode, REGULAR_FILE) if entry else ""
+    return _KINDS.get(entry.mode, deletion_safety.REGULAR_FILE) if entry else ""
 
 
 def _select_readable(

@@ -13,16 +13,19 @@ from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.memory import release_pass_memory
 from reconciler.output.findings.grouping import FindingGroup, group_findings
+from reconciler.output.plan.formats import format_empty_plan
 from reconciler.output.plan.models import NO_CHANGES, ChangeCounts
-from reconciler.output.plan.overview import count_changes
+from reconciler.output.plan.overview import build_plan_result, count_changes
+from reconciler.reconcile.cache_files import CompletedPass, CompletedPassStore, InMemoryPassStore
 from reconciler.reconcile.event_log import log
 from reconciler.reconcile.failures import log_failure, log_failures
-from reconciler.reconcile.pass_cache import CompletedPass, CompletedPassStore, InMemoryPassStore, PassCache
+from reconciler.reconcile.pass_cache import PassCache
+from reconciler.reconcile.pass_inputs import ConfigSource, digest_heads
 from reconciler.reconcile.reconcile_pass import PassReport, count_outcomes, decide_and_publish, push_failure_code
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX
-from reconciler.reconcile.services import ConfigSource, PassServices, PlanPublisher
-from reconciler.reconcile.snapshot import PassSnapshot, digest_heads, take_snapshot_if_changed
+from reconciler.reconcile.services import PassServices, PlanPublisher
+from reconciler.reconcile.snapshot import PassSnapshot, take_snapshot_if_changed
 
 
 @dataclass(frozen=True)
@@ -154,10 +157,11 @@ class PassRunner:
             None if is_silent or report.opened_requests or not self._cache else self._cache.find_fleet_plan(report.plan)
         )
         last = replace(report, plan=next_plan, render_count=0) if next_plan else report
+        is_silent = is_silent or next_plan is not None
         return CompletedPass(
             snapshot.config.id, heads, tuple(upstreams), tuple(targets), report.due_at, count_outcomes(last),
-            last.plan.list_findings(), is_silent or next_plan is not None, snapshot.now,
-            self._services.functions.requested_functions,
+            last.plan.list_findings(), is_silent, snapshot.now, self._services.functions.requested_functions,
+            format_empty_plan(build_plan_result(last.plan, 0)) if is_silent else {},
         )  # fmt: skip
 
 

@@ -39,6 +39,7 @@ from reconciler.planning.layout.config_proposal import ConfigProposal
 from reconciler.planning.layout.refs import DeleteBranch, PushCommits, ResetBranch
 from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.targets import Target
+from reconciler.reconcile.cache_files import FirstSeenTimes, KnownHeads
 from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.commits import (
     PushOptionsAnnouncer,
@@ -51,7 +52,6 @@ from reconciler.reconcile.commits import (
 from reconciler.reconcile.config_proposals import ConfigProposals
 from reconciler.reconcile.config_source import ConfigSnapshot
 from reconciler.reconcile.event_log import log
-from reconciler.reconcile.pass_cache import FirstSeenTimes, KnownHeads
 from reconciler.reconcile.pull_requests.synchronizer import PullRequests, PullRequestSummary
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.repository import Remote

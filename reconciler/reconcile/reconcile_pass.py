@@ -33,11 +33,12 @@ from reconciler.reconcile.event_log import log
 from reconciler.reconcile.failures import IsolatedSteps, error_finding, log_failures, repository_boundary
 from reconciler.reconcile.pass_cache import PassCache
 from reconciler.reconcile.pass_context import PassContext
+from reconciler.reconcile.pass_inputs import ConfigSource
 from reconciler.reconcile.pull_requests.synchronizer import PullRequestSummary
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.repository import Remote
 from reconciler.reconcile.review_actions import ApprovalResult
-from reconciler.reconcile.services import ConfigSource, PassServices, PlanPublisher
+from reconciler.reconcile.services import PassServices, PlanPublisher
 from reconciler.reconcile.snapshot import (
     PassSnapshot,
     PreparedPass,

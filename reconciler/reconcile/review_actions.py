@@ -51,11 +51,11 @@ from reconciler.planning.lifecycle.transitions import (
 )
 from reconciler.planning.model.targets import Target
 from reconciler.planning.observe.target_snapshot import TargetHeads, TargetSnapshot
+from reconciler.reconcile.cache_files import FirstSeenTimes
 from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.commits import WrittenPlan, describe_push_outcome
 from reconciler.reconcile.event_log import log
 from reconciler.reconcile.failures import repository_boundary
-from reconciler.reconcile.pass_cache import FirstSeenTimes
 from reconciler.reconcile.remotes.repository import Remote, TargetRepository
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, find_rejection, proposed_ref, rejection_ref
 

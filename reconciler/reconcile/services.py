@@ -26,23 +26,17 @@ from reconciler.planning.model.shard import Shard
 from reconciler.planning.model.state import TargetState
 from reconciler.planning.model.targets import Target
 from reconciler.planning.render.renderer import PackageRenderer
+from reconciler.reconcile.cache_files import FirstSeenTimes, KnownHeads
 from reconciler.reconcile.commits import TagResult, WrittenPlan
 from reconciler.reconcile.config_proposals import ConfigProposals
 from reconciler.reconcile.config_source import ConfigSnapshot
-from reconciler.reconcile.pass_cache import FirstSeenTimes, KnownHeads
+from reconciler.reconcile.pass_inputs import FunctionIdentities
+from reconciler.reconcile.pull_requests.open_requests import PullRequestCache
 from reconciler.reconcile.pull_requests.synchronizer import PullRequests, PullRequestSummary
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.repository import Remote
 from reconciler.reconcile.remotes.targets import RefTemplates
 from reconciler.reconcile.review_actions import ApprovalResult
-
-
-class ConfigSource(Protocol):
-    """Reads the config from a folder, a branch or a commit."""
-
-    def read(self) -> ConfigSnapshot:
-        """Return the current config. Raises GitError."""
-        ...
 
 
 class PlanPublisher(Protocol):
@@ -134,30 +128,6 @@ class ConfigLinter(Protocol):
         ...
 
 
-class FunctionIdentities(Protocol):
-    """Determines the identities of functions that run outside of this process.
-
-    The identity of a function can change although no ref moves, for example if a program is replaced.
-    """
-
-    def refresh(self) -> None:
-        """Discard all identities, so that the next pass determines them again."""
-        ...
-
-    def identity(self, name: str) -> str:
-        """Return the identity of the function with this dependency name. Return "" if it cannot be determined now."""
-        ...
-
-    @property
-    def requested_functions(self) -> tuple[str, ...]:
-        """The dependency names of all functions whose identity was requested, in order."""
-        ...
-
-    def digest(self) -> str:
-        """Return a digest of all identities that were requested."""
-        ...
-
-
 @dataclass(frozen=True)
 class PassServices:
     """The services and settings of a pass.
@@ -212,6 +182,15 @@ class PassServices:
     max_delete_percent: int = 30
     should_treat_missing_as_empty: bool = False
     report_progress: Callable[[str, int, int], None] = lambda stage, done, total: None
+
+    @property
+    def pull_request_cache(self) -> PullRequestCache:
+        """The open pull requests of all repositories."""
+        return self.pull_requests.cache
+
+    def digest_proposal_heads(self) -> str:
+        """Return a digest of all refs that a config proposal depends on, except the config branch."""
+        return self.config_proposals.digest_heads()
 
     @property
     def ref_templates(self) -> RefTemplates:

@@ -16,7 +16,6 @@ from reconciler.controllers.components.names import GROUP as COMPONENTS
 from reconciler.controllers.results import ControllerResult, format_object_id
 from reconciler.git.errors import GitError
 from reconciler.krm.findings import Finding, SourceLocation
-from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.planning.decide.deletion_safety import (
     ACK_RESET_ANNOTATION,
@@ -37,14 +36,22 @@ from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.shard import Shard
 from reconciler.planning.model.state import TargetState
 from reconciler.planning.model.targets import Target
+from reconciler.reconcile.cache_files import CompletedPass
 from reconciler.reconcile.config_source import ConfigSnapshot
 from reconciler.reconcile.event_log import log
 from reconciler.reconcile.failures import IsolatedSteps
-from reconciler.reconcile.pass_cache import CompletedPass, PassCache
+from reconciler.reconcile.pass_cache import PassCache
 from reconciler.reconcile.pass_context import PassContext
+from reconciler.reconcile.pass_inputs import (
+    ConfigSource,
+    PassInputs,
+    digest_heads,
+    read_inputs_if_changed,
+    refresh_pull_requests,
+)
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, TargetStates, read_target_states
-from reconciler.reconcile.services import ConfigSource, PassServices
+from reconciler.reconcile.services import PassServices
 
 
 def add_unproven_deletions(
@@ -292,28 +299,18 @@ def take_snapshot(source: ConfigSource, remotes: Remotes, services: PassServices
 def take_snapshot_if_changed(
     source: ConfigSource, remotes: Remotes, services: PassServices, last: CompletedPass | None
 ) -> PassSnapshot | CompletedPass:
-    """Read the inputs of a pass. If no input has changed since the pass `last` and no pass is due, return `last`.
+    """Read the inputs of a pass. If no input has changed since the pass `last` and no pass is due, return `last`."""
+    inputs = read_inputs_if_changed(source, remotes, services, last)
+    return complete_snapshot(inputs, remotes, services) if isinstance(inputs, PassInputs) else inputs
 
-    If the config is unchanged, `last` contains the URLs of all remotes. The objects of the config are then read only if
-    another input has changed.
-    """
-    config = source.read()
-    if last is None or last.config != config.id:
-        return _take_one(config, remotes, services)
-    services.report_progress("fetching", 0, 1)
-    remotes.fetch(last.upstreams, last.destinations)
-    _refresh_pull_requests(last.destinations, remotes, services)
-    services.report_progress("fetching", 1, 1)
-    services.functions.refresh()
-    for name in last.functions:
-        # Request these identities, so that the digest contains the same functions as the digest of the last pass.
-        services.functions.identity(name)
-    now, heads = int(services.clock()), digest_heads(remotes, services)
-    if heads == last.heads and last.is_current(now):
-        return last
+
+def complete_snapshot(inputs: PassInputs, remotes: Remotes, services: PassServices) -> PassSnapshot:
+    """Read the objects of the config. If the remotes were not fetched, fetch all remotes in the config."""
+    if not inputs.heads:
+        return _take_one(inputs.config, remotes, services)
     steps = IsolatedSteps()
-    catalog = _resolve_isolated(config, services.read_catalog(config), remotes, services, steps)
-    return PassSnapshot(config, catalog, heads, now, tuple(steps.findings))
+    catalog = _resolve_isolated(inputs.config, services.read_catalog(inputs.config), remotes, services, steps)
+    return PassSnapshot(inputs.config, catalog, inputs.heads, inputs.now, tuple(steps.findings))
 
 
 def take_snapshots(sources: Sequence[ConfigSource], remotes: Remotes, services: PassServices) -> list[PassSnapshot]:
@@ -338,7 +335,7 @@ def _take_all(configs: Sequence[ConfigSnapshot], remotes: Remotes, services: Pas
         remotes.fetch(upstreams, targets)
         steps = IsolatedSteps()
         steps.run("the heads of mirrors", partial(_record_earlier_heads, catalogs, remotes, services), None)
-        _refresh_pull_requests(sorted(targets), remotes, services)
+        refresh_pull_requests(sorted(targets), remotes, services)
         for preload in preloads:
             steps.run("loading the parser of expressions", partial(_wait_for_preload, preload), None)
     services.report_progress("fetching", 1, 1)
@@ -373,25 +370,6 @@ def _record_earlier_heads(catalogs: Iterable[Catalog], remotes: Remotes, service
         if head := remotes.earlier_refs.get(target.url, {}).get(BRANCH_PREFIX + target.branch):
             services.known_heads.record(target, head)
     services.known_heads.store()
-
-
-def _refresh_pull_requests(urls: Iterable[str], remotes: Remotes, services: PassServices) -> None:
-    """Read the pull requests of all repositories with a recorded state. Other repositories cannot have drafts."""
-    cache, prefix = services.pull_requests.cache, services.state_ref.partition("{repository}")[0]
-    fetched = {url: remote for url in urls if cache.has_driver(url) and (remote := remotes.get(url))}
-    cache.refresh(url for url, remote in fetched.items() if any(ref.startswith(prefix) for ref in remote.refs))
-
-
-def digest_heads(remotes: Remotes, services: PassServices) -> str:
-    """Return a digest of all inputs of a pass except the config: refs, functions, proposals and pull requests."""
-    return compute_digest(
-        [
-            remotes.digest(),
-            services.functions.digest(),
-            services.config_proposals.digest_heads(),
-            services.pull_requests.cache.digest(),
-        ]
-    )
 
 
 def collect_catalog_findings(catalog: Catalog) -> tuple[Finding, ...]:

@@ -19,6 +19,7 @@ from reconciler.planning.lifecycle.open_drafts import OpenDraft
 from reconciler.planning.model.targets import Target
 from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
+from reconciler.reconcile.pass_inputs import ConfigSource
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.targets import (
     BRANCH_PREFIX,
@@ -28,7 +29,7 @@ from reconciler.reconcile.remotes.targets import (
     UnknownTargetError,
     read_target_states,
 )
-from reconciler.reconcile.services import ConfigSource, PassServices
+from reconciler.reconcile.services import PassServices
 from reconciler.reconcile.snapshot import resolve_definition_conflicts
 
 _MAX_NAMES_IN_MESSAGE = 20

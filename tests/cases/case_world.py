@@ -15,7 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from reconciler.bootstrap import build_folder_publisher, build_push_publisher, build_services
+from reconciler.bootstrap.publishers import build_folder_publisher, build_push_publisher
+from reconciler.bootstrap.services import build_services
 from reconciler.inspect.package_history import PastReader
 from reconciler.inspect.verify import VerifyOptions, verify
 from reconciler.krm.yaml import parse_yaml

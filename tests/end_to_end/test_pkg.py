@@ -174,7 +174,7 @@ def test_get_of_a_package_that_is_wrong_names_file_and_line(pkg: Pkg, upstream: 
 
 
 def test_a_package_from_afar_must_not_name_repositories_of_this_machine(pkg: Pkg, upstream: Path) -> None:
-    from reconciler.bootstrap import build_package_services
+    from reconciler.bootstrap.package_services import build_package_services
     from reconciler.git.errors import UrlRefusedError
     from reconciler.settings import Settings
 

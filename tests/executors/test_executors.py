@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from reconciler.bootstrap import services as parts
+import reconciler.bootstrap.pass_services as parts
 from reconciler.bootstrap.renderer_factory import SettingsRendererFactory, build_executor
 from reconciler.executors.dask_cluster import DaskExecutor
 from reconciler.executors.executor import (
@@ -222,7 +222,7 @@ SERVICE = """
 import sys
 from pathlib import Path
 from reconciler.executors.processes import ProcessExecutor
-from reconciler.bootstrap import services
+import reconciler.bootstrap.pass_services as services
 from tests.executors.test_executors import kitchen
 from tests.support.failing_renderers import EndlessRenderer
 from tests.support.world import small_world

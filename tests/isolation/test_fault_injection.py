@@ -15,11 +15,13 @@ from typing import Any
 
 import pytest
 
-from reconciler.bootstrap import build_push_publisher, build_services
+from reconciler.bootstrap.publishers import build_push_publisher
+from reconciler.bootstrap.services import build_services
 from reconciler.cli.errors import exit_status_of
 from reconciler.planning.decide.drafts import DraftTextWriter
+from reconciler.reconcile.pass_inputs import FunctionIdentities
 from reconciler.reconcile.pass_runner import PassRunner
-from reconciler.reconcile.services import FunctionIdentities, PassServices, PlanPublisher
+from reconciler.reconcile.services import PassServices, PlanPublisher
 from reconciler.settings import Settings
 from tests.support.git_repositories import git, make_bare, read_refs
 from tests.support.world import World, catalog, package, repository, variant
@@ -133,7 +135,7 @@ STAGES = {
         "reconciler.planning.render.renderer.render_package", lambda variant, *_: variant.target.repository == "berlin"
     ),
     "describing-a-draft": Boundary(
-        "reconciler.bootstrap.services.format_draft_message",
+        "reconciler.bootstrap.pass_services.format_draft_message",
         lambda draft, *_: draft.variant.target.repository == "berlin",
     ),
     "planning-a-destination": Boundary(

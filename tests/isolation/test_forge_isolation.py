@@ -69,7 +69,7 @@ STAGES = {
         lambda self, url, forge, result: result.task.branch == "drafts/berlin",
     ),
     "describing-a-request": (
-        "reconciler.reconcile.pull_requests.open_requests._build_text",
+        "reconciler.reconcile.pull_requests.tasks._build_text",
         lambda draft, *_: draft.target.name == "berlin",
     ),
     "reading-the-drafts-of-a-cluster": (

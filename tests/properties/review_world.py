@@ -15,7 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from reconciler.bootstrap import Services, build_push_publisher, build_services
+from reconciler.bootstrap.publishers import build_push_publisher
+from reconciler.bootstrap.services import Services, build_services
 from reconciler.git.push_outcomes import PushOutcome
 from reconciler.planning.decide.fleet_plan import FleetPlan
 from reconciler.planning.model.state import TargetState, parse_state

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML, YAMLError
 
-from reconciler.bootstrap import build_services
+from reconciler.bootstrap.services import build_services
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.controllers.results import UpstreamPackage
 from reconciler.inspect.explain import PackageExplainer

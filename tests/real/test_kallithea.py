@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.bootstrap import build_services
+from reconciler.bootstrap.services import build_services
 from reconciler.forge.errors import ForgeRefusedError, ForgeUnreachableError
 from reconciler.forge.port import Forge, NewRequest, PullRequest, Verdict
 from reconciler.reconcile.pull_requests.open_requests import ForgeLookup, PullRequestCache

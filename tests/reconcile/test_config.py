@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.bootstrap import Services, build_services
+from reconciler.bootstrap.services import Services, build_services
 from reconciler.catalog.files import CommitId
 from reconciler.git.errors import RepositoryMissingError
 from reconciler.git.history import MirrorHistory

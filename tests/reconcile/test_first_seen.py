@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.reconcile.pass_cache import FirstSeenTimes
+from reconciler.reconcile.cache_files import FirstSeenTimes
 
 
 @pytest.fixture

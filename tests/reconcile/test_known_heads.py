@@ -11,7 +11,7 @@ from reconciler.krm.findings import SourceLocation
 from reconciler.krm.objects import ObjectKey
 from reconciler.planning.decide.deletion_safety import KnownHead
 from reconciler.planning.model.targets import Target
-from reconciler.reconcile.pass_cache import KnownHeads
+from reconciler.reconcile.cache_files import KnownHeads
 
 ONE, OTHER = CommitId("1" * 40), CommitId("2" * 40)
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from reconciler.bootstrap import Services, build_pass_cache, build_push_publisher, build_services
 from reconciler.bootstrap.options import get_cache_file
+from reconciler.bootstrap.publishers import build_push_publisher
+from reconciler.bootstrap.services import Services, build_pass_cache, build_services
 from reconciler.cli.options import read_settings
 from reconciler.git.errors import GitFailedError, UnreachableError
 from reconciler.git.local_repository import create_repository
@@ -24,8 +25,8 @@ from reconciler.planning.model.outcomes import Draft
 from reconciler.reconcile import pass_runner as module
 from reconciler.reconcile import reconcile_pass as pushes
 from reconciler.reconcile import reconcile_pass as reconcile
+from reconciler.reconcile.cache_files import CompletedPass, CompletedPassStore, FilePassStore, InMemoryPassStore
 from reconciler.reconcile.config_proposals import RepositoryConfigProposals
-from reconciler.reconcile.pass_cache import CompletedPass, CompletedPassStore, FilePassStore, InMemoryPassStore
 from reconciler.reconcile.pass_context import PassContext
 from reconciler.reconcile.pass_runner import PassRunner
 from reconciler.reconcile.remotes.repository import Remote

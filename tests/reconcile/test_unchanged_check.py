@@ -7,7 +7,7 @@ from typing import NoReturn
 import pytest
 from structlog.testing import capture_logs
 
-from reconciler.reconcile.pass_cache import CompletedPass, FilePassStore
+from reconciler.reconcile.cache_files import CompletedPass, FilePassStore
 
 
 def test_a_folder_in_place_of_the_file_is_removed(tmp_path: Path) -> None:

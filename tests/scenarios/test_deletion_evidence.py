@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.bootstrap import build_services
+from reconciler.bootstrap.services import build_services
 from reconciler.inspect.validate import validate
 from reconciler.krm.findings import Severity
 from reconciler.settings import Settings

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.bootstrap import Services, build_push_publisher, build_services
+from reconciler.bootstrap.publishers import build_push_publisher
+from reconciler.bootstrap.services import Services, build_services
 from reconciler.reconcile.pass_runner import PassRunner
 from reconciler.settings import FleetSettings, FunctionSettings, Settings
 from tests.runners.programs import editing, program

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.bootstrap import build_services
+from reconciler.bootstrap.services import build_services
 from reconciler.controllers.results import Variant
 from reconciler.inspect.impact import CommitRange, ConfigVersions, compute_impact
 from reconciler.output.impact.formats import find_risks, format_impact_text

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.bootstrap import build_push_publisher, build_services
+from reconciler.bootstrap.publishers import build_push_publisher
+from reconciler.bootstrap.services import build_services
 from reconciler.reconcile.pass_runner import PassRunner
 from reconciler.settings import Settings
 from tests.support.git_repositories import git, make_bare, read_refs

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.bootstrap import Services, build_services
+from reconciler.bootstrap.services import Services, build_services
 from reconciler.inspect.explain import PackageExplainer
 from reconciler.krm.json_pointer import parse_pointer, resolve_pointer
 from reconciler.krm.merge3.rules import ABSENT

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.bootstrap import build_push_publisher, build_services
+from reconciler.bootstrap.publishers import build_push_publisher
+from reconciler.bootstrap.services import build_services
 from reconciler.reconcile.pass_runner import PassRunner
 from reconciler.settings import Settings
 from tests.support.git_http import GitHost, serve

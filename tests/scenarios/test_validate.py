@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.bootstrap import build_services
+from reconciler.bootstrap.services import build_services
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.plugin_presets.codes import PluginCodes

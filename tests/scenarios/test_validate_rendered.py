@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.bootstrap import build_schemas, build_services
-from reconciler.bootstrap import services as parts
+import reconciler.bootstrap.pass_services as parts
 from reconciler.bootstrap.renderer_factory import SettingsRendererFactory
+from reconciler.bootstrap.schema_folder import build_schemas
+from reconciler.bootstrap.services import build_services
 from reconciler.executors.processes import ProcessExecutor
 from reconciler.inspect.validate import ConformanceOptions, ValidatedConfig, validate_rendered
 from reconciler.krm.schema.kubernetes_apis import KubernetesRelease

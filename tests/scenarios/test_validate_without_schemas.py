@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.bootstrap import build_schemas, build_services
+from reconciler.bootstrap.schema_folder import build_schemas
+from reconciler.bootstrap.services import build_services
 from reconciler.cli.errors import exit_status_of
 from reconciler.inspect.validate import ConformanceOptions, ValidatedConfig, validate_rendered
 from reconciler.krm.schema import validation

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from reconciler.bootstrap import build_services
+from reconciler.bootstrap.services import build_services
 from reconciler.inspect.package_history import PastReader
 from tests.support.git_repositories import commit_files, git, make_bare, read_file
 from tests.support.policies import RINGS, labelled_package, policy, publish, rollout_rule, rollout_world

@@ -13,7 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, Self
 
-from reconciler.bootstrap import build_dry_run_publisher, build_push_publisher, build_services, read_summary
+from reconciler.bootstrap.publishers import build_dry_run_publisher, build_push_publisher, read_summary
+from reconciler.bootstrap.services import build_services
 from reconciler.git.push_outcomes import PushOutcome, PushReport, PushUnit
 from reconciler.inspect.report import read_fleet
 from reconciler.krm.findings import Finding

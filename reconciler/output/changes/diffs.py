@@ -10,11 +10,11 @@ from reconciler.catalog.files import File, FileTree
 from reconciler.krm.yaml import Document, emit
 from reconciler.output.changes.objects import FileObject
 from reconciler.output.json_data import mask_secrets
+from reconciler.output.text import MAX_DIFF_LINES
 from reconciler.packages.package import is_krm_file, join_path, parse_documents
 from reconciler.packages.parsing import ParseFailure
 from reconciler.redaction import contains_secret, is_secret_manifest_text, redact_urls
 
-MAX_DIFF_LINES = 200
 # Do not show diffs of larger files, because the run time of difflib is quadratic in the number of lines. A person can
 # read such changes on the branch.
 _MAX_BYTES = 500_000

@@ -66,6 +66,13 @@ def format_plan_text(result: PlanResult, *, has_color: bool = False) -> str:
     return "\n\n".join(section.rstrip("\n") for section in sections if section) + "\n"
 
 
+def format_empty_plan(result: PlanResult) -> dict[str, str]:
+    """Return the plan in each output format. Return {} if the plan has items or findings."""
+    if result.items or result.findings:
+        return {}
+    return {"text": format_plan_text(result), "markdown": format_plan_markdown(result), "json": result.to_json()}
+
+
 def format_plan_markdown(result: PlanResult) -> str:
     """Return the plan as Markdown. User input is formatted as code."""
     removals = (f"{_format_removal_title(removal)}: {to_one_line(removal.reason)}" for removal in result.new_removals)

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Set
 
 from reconciler.catalog.trace import DependencyReader, Trace
 from reconciler.controllers.results import Variant
+from reconciler.krm.findings import parse_finding
 from reconciler.lazy_dataclasses import dataclass, fields, replace
 from reconciler.packages.functions.registry import is_function_trace_key
 from reconciler.planning.decide.fleet_plan import TargetPlan
-from reconciler.planning.decide.package_decision import parse_finding
 from reconciler.planning.decide.target_inputs import TargetClaims
 from reconciler.planning.decide.target_plan import DecidedTarget
 from reconciler.planning.layout.refs import KeepBranch, PushCommits

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from reconciler.controllers.results import Variant
+from reconciler.krm.findings import parse_finding
 from reconciler.krm.objects import Condition, ObjectKey
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.decide.fleet_plan import TargetPlan
-from reconciler.planning.decide.package_decision import parse_finding
 from reconciler.planning.decide.target_inputs import PlanningContext, PreparedTarget
 from reconciler.planning.decide.target_plan import DecidedTarget, decide_target
 from reconciler.planning.model.outcomes import Blocked, PackageOutcome, PackageRender, Unchanged

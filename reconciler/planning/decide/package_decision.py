@@ -25,14 +25,14 @@ from reconciler.krm.findings import (
     CommonCodes,
     Finding,
     FindingCode,
-    Severity,
     SourceLocation,
     create_internal_error_finding,
+    parse_finding,
     select_errors,
 )
 from reconciler.krm.internal_errors import InternalFailure, ScopeFailedError, isolation_boundary
 from reconciler.krm.objects import Condition
-from reconciler.lazy_dataclasses import dataclass, fields, replace
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.packages.functions.registry import is_function_trace_key
 from reconciler.planning.model.cluster_overrides import ROLLOUT_DEPENDENCY
@@ -510,23 +510,6 @@ def _repeat_blocked(inputs: DecisionInput, record: PackageRecord) -> Blocked:
     conditions = tuple(Condition(**condition) for condition in outcome["conditions"])
     findings = tuple(parse_finding(finding) for finding in outcome["findings"])
     return Blocked(inputs.variant, record, conditions, findings, inputs.observed, record.trace)
-
-
-def serialize_finding(finding: Finding) -> dict[str, str | int]:
-    """Return a finding as JSON data for the recorded state."""
-    return {
-        "code": finding.code,
-        "message": finding.message,
-        "severity": finding.severity.value,
-        **vars(finding.location),
-    }
-
-
-def parse_finding(data: Mapping[str, str | int]) -> Finding:
-    """Read the result of `serialize_finding`."""
-    known = {field.name: data[field.name] for field in fields(SourceLocation) if field.name in data}
-    location = SourceLocation(**known)  # type: ignore[arg-type]
-    return Finding(str(data["code"]), str(data["message"]), location, Severity(str(data["severity"])))
 
 
 def _add_package_scope(failure: InternalFailure, inputs: DecisionInput) -> InternalFailure:

@@ -7,7 +7,7 @@ from typing import Any
 
 from reconciler.catalog.files import CommitId, FileTree, TreeId, compute_blob_id
 from reconciler.controllers.results import ConfigSources, Variant
-from reconciler.krm.findings import Finding
+from reconciler.krm.findings import Finding, serialize_finding
 from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
 from reconciler.krm.objects import Condition, ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field, replace
@@ -18,7 +18,6 @@ from reconciler.planning.decide.package_decision import (
     VALID_CONDITION,
     DecisionInput,
     block_unexpected_failure,
-    serialize_finding,
 )
 from reconciler.planning.decide.removals import (
     RemovalDecisions,

@@ -25,7 +25,8 @@ from reconciler.output.review.pull_request import PullRequestText, has_generated
 from reconciler.planning.model.state import PullRequestRecord
 from reconciler.reconcile.event_log import log
 from reconciler.reconcile.failures import forge_boundary
-from reconciler.reconcile.pull_requests.open_requests import PullRequestCache, PullRequestTask
+from reconciler.reconcile.pull_requests.open_requests import PullRequestCache
+from reconciler.reconcile.pull_requests.tasks import PullRequestTask
 from reconciler.reconcile.remotes.repository import Remote
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX

@@ -26,14 +26,7 @@ from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.commits import describe_push_outcome, push_states
 from reconciler.reconcile.event_log import log
 from reconciler.reconcile.failures import IsolatedSteps, error_finding, forge_boundary, repository_boundary
-from reconciler.reconcile.pull_requests.open_requests import (
-    PullRequestCache,
-    PullRequestTask,
-    add_acceptance,
-    add_other_clusters,
-    list_request_tasks,
-    write_request_texts,
-)
+from reconciler.reconcile.pull_requests.open_requests import PullRequestCache
 from reconciler.reconcile.pull_requests.request_updates import (
     PullRequestBackoff,
     PullRequestOptions,
@@ -41,6 +34,13 @@ from reconciler.reconcile.pull_requests.request_updates import (
     PullRequestUpdater,
     RepositoryUpdate,
     has_ended,
+)
+from reconciler.reconcile.pull_requests.tasks import (
+    PullRequestTask,
+    add_acceptance,
+    add_other_clusters,
+    list_request_tasks,
+    write_request_texts,
 )
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.repository import Remote

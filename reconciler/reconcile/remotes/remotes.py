@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import ExitStack
 from copy import copy
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from reconciler.catalog.files import CommitId
 from reconciler.git.errors import GitError, InternalGitError, MirrorCorruptError, RemoteBusyError
@@ -18,9 +18,12 @@ from reconciler.krm.findings import Finding, create_internal_error_finding
 from reconciler.krm.json_text import compute_digest
 from reconciler.reconcile.event_log import log
 from reconciler.reconcile.failures import repository_boundary
-from reconciler.reconcile.remotes.repository import Remote
+from reconciler.reconcile.remotes import repository
 from reconciler.reconcile.remotes.scheduling import Backoff, RemoteLimits, WorkerPool, WorkerResult
 from reconciler.redaction import redact_urls
+
+if TYPE_CHECKING:
+    from reconciler.reconcile.remotes.repository import Remote
 
 
 def maintain_mirror(mirror: Mirror) -> None:
@@ -338,7 +341,7 @@ class Remotes:
     def _open_remote(self, url: str, mirror: Mirror) -> Remote:
         if url not in self._remotes:
             reader = self._exit_stack.enter_context(mirror.open_reader())
-            self._remotes[url] = Remote(mirror, reader, is_available=url not in self.failures)
+            self._remotes[url] = repository.Remote(mirror, reader, is_available=url not in self.failures)
         return self._remotes[url]
 
 

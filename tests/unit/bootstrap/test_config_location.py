@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.bootstrap import ConfigLocation, locate_config
+from reconciler.bootstrap.config_location import ConfigLocation, locate_config
 from reconciler.settings import Settings
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.bootstrap import SchemasError, build_schemas
+from reconciler.bootstrap.schema_folder import SchemasError, build_schemas
 from reconciler.krm.schema.kubernetes_apis import KubernetesRelease
 
 

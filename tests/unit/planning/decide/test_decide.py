@@ -9,15 +9,9 @@ from reconciler.catalog.catalog import read_catalog
 from reconciler.catalog.files import CommitId, File, FileTree, TreeId
 from reconciler.catalog.trace import ABSENT_FINGERPRINT, DependencyReader
 from reconciler.controllers.results import UpstreamPackage, Variant
-from reconciler.krm.findings import Finding, Severity, SourceLocation
+from reconciler.krm.findings import Finding, Severity, SourceLocation, parse_finding, serialize_finding
 from reconciler.packages.functions.function import InterruptedFunctionError
-from reconciler.planning.decide.package_decision import (
-    DecisionInput,
-    decide_package,
-    list_edited_branches,
-    parse_finding,
-    serialize_finding,
-)
+from reconciler.planning.decide.package_decision import DecisionInput, decide_package, list_edited_branches
 from reconciler.planning.model.outcomes import Blocked, Draft, PackageOutcome, PackageRender, Unchanged
 from reconciler.planning.model.sources import PackageSource, PackageTooLargeError, RenderInputs
 from reconciler.planning.model.state import ObservedPackage, PackageRecord, RenderedVersion

@@ -1,0 +1,79 @@
+"""Construction of the code that renders packages: functions, merge options and limits."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from reconciler.api.porch import ConflictPolicy
+from reconciler.controllers.results import get_default_conflict_policy
+from reconciler.krm.schema import read_list_key_table
+from reconciler.krm.yaml import YamlLimits
+from reconciler.packages.functions.limits import FunctionLimits
+from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
+from reconciler.packages.update import MergeOptions
+from reconciler.packages.update.options import build_merge_options
+from reconciler.planning.render.renderer import RenderEngine
+from reconciler.reconcile.remotes.scheduling import Backoff
+from reconciler.runners.commands import CommandFunctions
+from reconciler.runners.containers import ContainerEngine, ContainerFunctions, EngineOptions
+from reconciler.runners.functions import CombinedFunctionProvider
+from reconciler.runners.interrupted_calls import InterruptedCalls
+from reconciler.runners.process import ProcessLimits
+from reconciler.runners.scripts import BackoffScriptRunner, get_shared_script_process
+from reconciler.settings import Settings
+
+# The first pause after a failure. The pause doubles with each further failure.
+
+
+def read_merge_options(settings: Settings) -> MergeOptions:
+    """Convert the settings group `merge` to MergeOptions."""
+    options = build_merge_options(settings.merge.profile, settings.merge.deviations)
+    table, _ = read_list_key_table(settings.merge.list_keys)
+    return replace(options, schemas=options.schemas.with_list_keys(table)) if table else options
+
+
+def get_conflict_policy(settings: Settings) -> ConflictPolicy:
+    """Return the conflict policy that applies if a PackageVariant does not set a conflict policy."""
+    return settings.merge.conflict_policy or get_default_conflict_policy(settings.merge.profile)
+
+
+def build_functions(settings: Settings, backoff: Backoff) -> CombinedFunctionProvider:
+    """Build the provider of functions: built-in functions, and the programs and containers that the settings list."""
+    options = settings.functions
+    process_limits = ProcessLimits(options.timeout_seconds, options.memory_bytes, options.output_bytes)
+    interrupted = InterruptedCalls(backoff)
+    engine = ContainerEngine(EngineOptions(options.engine, options.pull), process_limits)
+    containers = ContainerFunctions(options.containers, options.image_prefix, engine, process_limits, interrupted)
+    limits = FunctionLimits(**settings.limits.functions.model_dump())
+    commands = CommandFunctions(options.exec, process_limits, interrupted)
+    scripts = BackoffScriptRunner(get_shared_script_process(float(options.timeout_seconds)), interrupted)
+    return CombinedFunctionProvider(
+        replace(BUILTIN_FUNCTIONS, limits=limits), commands, containers, options.image_prefix, scripts
+    )
+
+
+def build_render_engine(settings: Settings, functions: CombinedFunctionProvider) -> RenderEngine:
+    """Build the engine that renders packages."""
+    merge = settings.merge
+    blocks_secrets = settings.rules.secrets == "block"
+    return RenderEngine(
+        merge.profile, merge.conflict_policy or None, functions, read_merge_options(settings), blocks_secrets
+    )
+
+
+def build_yaml_limits(settings: Settings) -> YamlLimits:
+    """Return the size limits for one YAML file."""
+    limits = settings.limits
+    return YamlLimits(
+        file_bytes=limits.file_bytes,
+        depth=limits.yaml_depth,
+        aliases=limits.yaml_aliases,
+        documents=limits.yaml_documents,
+    )
+
+
+def count_available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    # Do not use `os.cpu_count` if possible, because containers and `taskset` can limit a process to fewer cores.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

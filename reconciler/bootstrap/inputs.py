@@ -1,0 +1,199 @@
+"""The services that read the inputs of a pass. They import neither controllers nor renderers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.bootstrap import engine
+from reconciler.bootstrap.forges import ForgeRegistry
+from reconciler.bootstrap.options import build_git_options
+from reconciler.git.errors import GitError, RepositoryMissingError
+from reconciler.git.folder import FolderLimits
+from reconciler.git.history import MirrorHistory, open_local_history
+from reconciler.git.mirror import Mirror
+from reconciler.git.rate_limit import PushRateLimiters
+from reconciler.git.source import FolderSource, RepositoryOrFolder, RepositorySource
+from reconciler.git.url import parse_url
+from reconciler.krm import yaml
+from reconciler.krm.json_text import compute_digest
+from reconciler.lazy_dataclasses import replace
+from reconciler.reconcile import config_proposals
+from reconciler.reconcile.cache_files import KnownHeads
+from reconciler.reconcile.config_source import ConfigHistory, FolderConfigSource, RepositoryConfigSource
+from reconciler.reconcile.event_log import log_mirror_rebuild
+from reconciler.reconcile.pass_inputs import PROPOSAL_STATE_NAME, ConfigSource, digest_proposal_refs
+from reconciler.reconcile.pull_requests.open_requests import ForgeLookup, PullRequestCache
+from reconciler.reconcile.remotes.scheduling import Backoff
+from reconciler.settings import Settings
+
+if TYPE_CHECKING:
+    from reconciler.krm.yaml import YamlFile
+    from reconciler.reconcile.config_proposals import ConfigProposals
+    from reconciler.runners.functions import CombinedFunctionProvider
+
+Progress = Callable[[str, int, int], None]
+
+
+class DeferredFunctions:
+    """The functions of packages, which are built at the first use. Implements `FunctionIdentities`."""
+
+    def __init__(self, build: Callable[[], CombinedFunctionProvider]) -> None:
+        self._build = build
+
+    @cached_property
+    def provider(self) -> CombinedFunctionProvider:
+        """The provider of functions."""
+        return self._build()
+
+    def refresh(self) -> None:
+        """Discard all identities, so that the next pass determines them again."""
+        if self._is_built:
+            self.provider.refresh()
+
+    def identity(self, name: str) -> str:
+        """Return the identity of the function with this dependency name. Return "" if it cannot be determined now."""
+        return self.provider.identity(name)
+
+    @property
+    def requested_functions(self) -> tuple[str, ...]:
+        """The dependency names of all functions whose identity was requested, in order."""
+        return self.provider.requested_functions if self._is_built else ()
+
+    def digest(self) -> str:
+        """Return a digest of all identities that were requested."""
+        return self.provider.digest() if self._is_built else compute_digest({})
+
+    @property
+    def _is_built(self) -> bool:
+        return "provider" in vars(self)
+
+
+class SettingsInputs:
+    """The services that read the inputs of a pass, as the settings describe them. Implements `InputServices`.
+
+    Attributes:
+        source: The location of the config.
+        functions: The functions of packages. They are built when a function is requested.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        source: RepositoryOrFolder,
+        *,
+        clock: Callable[[], float],
+        backoff: Backoff,
+        rate_limiters: PushRateLimiters,
+        report_progress: Progress,
+        can_fetch: bool,
+    ) -> None:
+        self.source = source
+        self.clock = clock
+        self.report_progress = report_progress
+        self.state_ref = settings.state_ref
+        self.functions = DeferredFunctions(lambda: engine.build_functions(settings, backoff))
+        self._settings = settings
+        self._rate_limiters = rate_limiters
+        self._backoff = backoff
+        self._can_fetch = can_fetch
+        self._options = replace(build_git_options(settings), offline=not can_fetch)
+        self._cache = Path(settings.cache).expanduser()
+
+    def build_config_source(self, commit: str) -> ConfigSource:
+        """Build the reader of the config at a commit. If `commit` is \"\", it reads the current config."""
+        if commit:
+            history = self.open_history()
+            return history.source_at(history.find_commit(commit))
+        directory = self._settings.config.directory
+        if isinstance(self.source, FolderSource):
+            return FolderConfigSource(
+                self.source.path, directory, FolderLimits(max_files=self._settings.limits.folder_files)
+            )
+        names = (self._settings.config.branch, directory, self._settings.drafts.config_branch, self._state_prefix)
+        return RepositoryConfigSource(self._config_mirror, *names)
+
+    def open_history(self) -> ConfigHistory:
+        """Open the history of the config.
+
+        For a folder, this is the history of the Git repository that contains the folder.
+
+        Raises:
+            RepositoryMissingError: The folder is not in a Git repository.
+        """
+        directory = self._settings.config.directory
+        if isinstance(self.source, RepositorySource):
+            repository = MirrorHistory(self._config_mirror, self._state_prefix)
+            return ConfigHistory(repository, directory, f"refs/heads/{self._settings.config.branch}")
+        history = open_local_history(self.source.path / directory, self._options)
+        if history is None:
+            raise RepositoryMissingError(f"{self.source.path} must be in the work tree of a Git repository")
+        return ConfigHistory(*history)
+
+    @cached_property
+    def _config_mirror(self) -> Mirror:
+        return self.open_mirror(self.source.url.connection_url)
+
+    @property
+    def _state_prefix(self) -> str:
+        return self.state_ref.partition("{repository}")[0]
+
+    @cached_property
+    def known_heads(self) -> KnownHeads:
+        """The cached heads of all target branches at the end of the last pass."""
+        config = f"{self.source.url.identity} {self._settings.config.directory.strip('/')}".strip()
+        return KnownHeads(self._cache / "heads.json", config)
+
+    @cached_property
+    def config_proposals(self) -> ConfigProposals:
+        """The proposals of changes to the config."""
+        if isinstance(self.source, FolderSource):
+            return config_proposals.FolderConfigProposals(self._parse_yaml)
+        return config_proposals.RepositoryConfigProposals(
+            self._config_mirror, self.source.url.identity, self._settings.config.branch,
+            self._settings.drafts.config_branch, self._proposal_state_ref, self._settings.config.directory,
+            self._parse_yaml,
+        )  # fmt: skip
+
+    def digest_proposal_heads(self) -> str:
+        """Return a digest of all refs that a config proposal depends on, except the config branch."""
+        if isinstance(self.source, FolderSource):
+            return ""
+        branch = self._settings.drafts.config_branch
+        return digest_proposal_refs(self._config_mirror, branch, self._proposal_state_ref)
+
+    @property
+    def _proposal_state_ref(self) -> str:
+        return self.state_ref.format(repository=PROPOSAL_STATE_NAME)
+
+    def _parse_yaml(self, data: bytes) -> YamlFile:
+        return yaml.parse_yaml(data, engine.build_yaml_limits(self._settings))
+
+    @cached_property
+    def forges(self) -> ForgeRegistry:
+        """The forges in the settings."""
+        return ForgeRegistry(self._settings, self.clock)
+
+    @cached_property
+    def pull_request_cache(self) -> PullRequestCache:
+        """The open pull requests of all repositories."""
+        find_forge = self.forges.get_forge if self._can_fetch else lambda url: None
+        return PullRequestCache(ForgeLookup(find_forge, self.forges.get_kind), self._backoff)
+
+    def get_commit_page(self, repo: str, commit: str) -> str:
+        """Return the URL of a web page about a commit. Return "" if there is none. If `repo` is "", use the config."""
+        try:
+            url = self.source.url if not repo and isinstance(self.source, RepositorySource) else parse_url(repo)
+        except GitError:
+            return ""
+        return self.forges.build_commit_url(url, commit)
+
+    def list_watched_folders(self) -> tuple[Path, ...]:
+        """Return the folder of a local config, whose changes start a pass. Return () for a remote config."""
+        return (Path(self.source.url.text),) if self.source.url.is_local else ()
+
+    def open_mirror(self, url: str) -> Mirror:
+        """Open the mirror of a repository."""
+        return Mirror.open(self._cache, url, self._options, self._rate_limiters.get, log_mirror_rebuild)

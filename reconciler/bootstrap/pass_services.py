@@ -1,0 +1,122 @@
+"""Construction of the services of a pass: the controllers, the renderer, and the texts of drafts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reconciler.bootstrap.controllers import CatalogServices
+from reconciler.bootstrap.engine import build_yaml_limits
+from reconciler.bootstrap.inputs import SettingsInputs
+from reconciler.bootstrap.options import get_cache_file
+from reconciler.bootstrap.renderer_factory import build_executor
+from reconciler.catalog.catalog import Catalog, ParseCache, read_catalog
+from reconciler.catalog.files import FileTree
+from reconciler.catalog.known_kinds import PORCH_GROUP
+from reconciler.cel import load_parser
+from reconciler.output.changes.package_changes import compare_packages
+from reconciler.output.commits import DryCommit, format_draft_message, format_removal_message
+from reconciler.output.status.package_status import build_package_status
+from reconciler.planning.decide.drafts import DraftTexts
+from reconciler.planning.model.outcomes import Draft, RemovalOutcome
+from reconciler.planning.model.shard import parse_shard
+from reconciler.planning.model.targets import Target
+from reconciler.reconcile.cache_files import FirstSeenTimes
+from reconciler.reconcile.config_source import ConfigSnapshot
+from reconciler.reconcile.pull_requests.request_updates import PullRequestOptions
+from reconciler.reconcile.pull_requests.synchronizer import PullRequests
+from reconciler.reconcile.remotes.scheduling import Backoff
+from reconciler.reconcile.services import PassServices
+from reconciler.settings import Settings
+
+
+def build_pass_services(
+    settings: Settings,
+    inputs: SettingsInputs,
+    backoff: Backoff,
+    *,
+    should_treat_missing_as_empty: bool,
+    is_offline: bool,
+) -> PassServices:
+    """Build the services of a pass. See `build_services` for the arguments."""
+    functions = inputs.functions.provider
+    catalogs = CatalogServices(settings, inputs.source, functions, offline=is_offline)
+    forge = settings.forge
+    requests = PullRequestOptions(forge.draft, forge.labels, forge.max_open, forge.check, forge.merge or None)
+    return PassServices(
+        read_catalog=_CatalogReader(settings, catalogs.isolate_faulty_objects).read,
+        preload=_preload,
+        list_targets=catalogs.list_targets,
+        find_target_conflicts=catalogs.find_target_conflicts,
+        find_rival_claims=catalogs.find_rival_claims,
+        find_claimed_targets=catalogs.find_claimed_targets,
+        list_urls=catalogs.list_urls,
+        list_settings_urls=catalogs.list_settings_urls,
+        run_controllers=catalogs.run_controllers,
+        lint=catalogs.lint,
+        read_cluster_versions=catalogs.read_cluster_versions,
+        create_renderer=catalogs.create_renderer,
+        functions=functions,
+        find_locked_tree=catalogs.find_locked_tree,
+        find_upstream_urls=catalogs.find_upstream_urls,
+        create_text_writer=_DraftTextWriter,
+        state_ref=settings.state_ref,
+        draft_template=settings.drafts.branch,
+        removal_template=settings.drafts.removals_branch,
+        create_tag_policy=catalogs.create_tag_policy,
+        list_generated_kinds=catalogs.list_generated_kinds,
+        config_proposals=inputs.config_proposals,
+        pull_requests=PullRequests(inputs.pull_request_cache, requests, backoff, inputs.get_commit_page),
+        publication_times=FirstSeenTimes(get_cache_file(settings, "published")),
+        known_heads=inputs.known_heads,
+        clock=inputs.clock,
+        has_annotation_approvals=settings.approvals.by_annotation,
+        should_date_actions=settings.review.clock == "real",
+        executor=build_executor(settings),
+        shard=parse_shard(settings.shard),
+        max_pushes=settings.git.max_pushes,
+        max_delete_percent=settings.guards.max_delete_percent,
+        should_treat_missing_as_empty=should_treat_missing_as_empty,
+        report_progress=inputs.report_progress,
+    )
+
+
+class _CatalogReader:
+    """Reads the objects of a config. It caches parsed files and the last catalog."""
+
+    def __init__(self, settings: Settings, isolate: Callable[[Catalog], Catalog]) -> None:
+        self._limits = build_yaml_limits(settings)
+        self._isolate = isolate
+        self._parse_cache: ParseCache = {}
+        self._catalog: Catalog | None = None
+
+    def read(self, snapshot: ConfigSnapshot) -> Catalog:
+        catalog = read_catalog(snapshot.files, self._parse_cache, self._limits, snapshot.unreadable, self._catalog)
+        self._catalog = catalog
+        # Remove the parsed files of other commits from the cache, to limit its size.
+        file_ids = {file.id for file in snapshot.files.values()}
+        for file_id in self._parse_cache.keys() - file_ids:
+            del self._parse_cache[file_id]
+        return self._isolate(catalog)
+
+
+def _preload(catalog: Catalog) -> None:
+    """Import the expression parser now if the config uses expressions, because the import is slow."""
+    if catalog.objects_of_kind(PORCH_GROUP, "PackageVariantSet"):
+        load_parser()
+
+
+class _DraftTextWriter:
+    """Writes the commit messages and status files of drafts. All texts name the same config commit."""
+
+    def __init__(self, config: str, dry_commit: DryCommit | None = None) -> None:
+        self._config = config
+        self._dry_commit = dry_commit
+
+    def write_draft_texts(self, draft: Draft, target: Target) -> DraftTexts:
+        changes = compare_packages(draft.previous_files, draft.rendered.files)
+        message = format_draft_message(draft, target, self._config, changes, self._dry_commit)
+        return DraftTexts(build_package_status(draft, target, self._config), message)
+
+    def write_removal_message(self, removal: RemovalOutcome, target: Target, before: FileTree | None) -> str:
+        changes = compare_packages(before, FileTree()) if before is not None else None
+        return format_removal_message(removal, target, self._config, changes)

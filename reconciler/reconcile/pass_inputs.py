@@ -1,0 +1,151 @@
+"""The inputs of a pass: the config, the refs of all remotes, external functions, pull requests and proposals.
+
+If no input has changed since the last pass, a command needs nothing else. Therefore, this module does not import
+controllers and renderers, also not indirectly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from reconciler.krm.json_text import compute_digest
+from reconciler.lazy_dataclasses import dataclass
+
+if TYPE_CHECKING:
+    from reconciler.git.mirror import Mirror
+    from reconciler.reconcile.cache_files import CompletedPass
+    from reconciler.reconcile.config_source import ConfigSnapshot
+    from reconciler.reconcile.pull_requests.open_requests import PullRequestCache
+    from reconciler.reconcile.remotes.remotes import Remotes
+
+# The name of the state of config proposals. Because of the underscore, no Repository object can have the same name.
+PROPOSAL_STATE_NAME = "_config"
+
+
+class ConfigSource(Protocol):
+    """Reads the config from a folder, a branch or a commit."""
+
+    def read(self) -> ConfigSnapshot:
+        """Return the current config. Raises GitError."""
+        ...
+
+
+class FunctionIdentities(Protocol):
+    """Determines the identities of functions that run outside of this process.
+
+    The identity of a function can change although no ref moves, for example if a program is replaced.
+    """
+
+    def refresh(self) -> None:
+        """Discard all identities, so that the next pass determines them again."""
+        ...
+
+    def identity(self, name: str) -> str:
+        """Return the identity of the function with this dependency name. Return "" if it cannot be determined now."""
+        ...
+
+    @property
+    def requested_functions(self) -> tuple[str, ...]:
+        """The dependency names of all functions whose identity was requested, in order."""
+        ...
+
+    def digest(self) -> str:
+        """Return a digest of all identities that were requested."""
+        ...
+
+
+class InputServices(Protocol):
+    """The services that read the inputs of a pass."""
+
+    @property
+    def functions(self) -> FunctionIdentities:
+        """The identities of functions that run outside of this process."""
+        ...
+
+    @property
+    def pull_request_cache(self) -> PullRequestCache:
+        """The open pull requests of all repositories."""
+        ...
+
+    @property
+    def state_ref(self) -> str:
+        """The template of state refs, which contains `{repository}`."""
+        ...
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """Returns seconds since 1970."""
+        ...
+
+    @property
+    def report_progress(self) -> Callable[[str, int, int], None]:
+        """Receives a stage, the number of completed steps, and the total number of steps."""
+        ...
+
+    def digest_proposal_heads(self) -> str:
+        """Return a digest of all refs that a config proposal depends on, except the config branch."""
+        ...
+
+
+@dataclass(frozen=True)
+class PassInputs:
+    """The config of a pass, and a digest of all other inputs if they were read.
+
+    Attributes:
+        config: The config.
+        heads: A digest of all inputs except the config. "" if the remotes were not fetched.
+        now: The time of the pass, in seconds since 1970. 0 if the remotes were not fetched.
+    """
+
+    config: ConfigSnapshot
+    heads: str = ""
+    now: int = 0
+
+
+def read_inputs_if_changed(
+    source: ConfigSource, remotes: Remotes, services: InputServices, last: CompletedPass | None
+) -> PassInputs | CompletedPass:
+    """Read the inputs of a pass. If no input has changed since the pass `last` and no pass is due, return `last`.
+
+    If the config is unchanged, `last` contains the URLs of all remotes, and they are fetched. If the config has
+    changed, only the config is read, because its objects contain the URLs of the remotes.
+    """
+    config = source.read()
+    if last is None or last.config != config.id:
+        return PassInputs(config)
+    services.report_progress("fetching", 0, 1)
+    remotes.fetch(last.upstreams, last.destinations)
+    refresh_pull_requests(last.destinations, remotes, services)
+    services.report_progress("fetching", 1, 1)
+    services.functions.refresh()
+    for name in last.functions:
+        # Request these identities, so that the digest contains the same functions as the digest of the last pass.
+        services.functions.identity(name)
+    now, heads = int(services.clock()), digest_heads(remotes, services)
+    return last if heads == last.heads and last.is_current(now) else PassInputs(config, heads, now)
+
+
+def refresh_pull_requests(urls: Iterable[str], remotes: Remotes, services: InputServices) -> None:
+    """Read the pull requests of all repositories with a recorded state. Other repositories cannot have drafts."""
+    cache, prefix = services.pull_request_cache, services.state_ref.partition("{repository}")[0]
+    fetched = {url: remote for url in urls if cache.has_driver(url) and (remote := remotes.get(url))}
+    cache.refresh(url for url, remote in fetched.items() if any(ref.startswith(prefix) for ref in remote.refs))
+
+
+def digest_proposal_refs(mirror: Mirror, branch: str, state_ref: str) -> str:
+    """Return a digest of the heads of a proposal branch and of its state ref."""
+    refs = mirror.refs()
+    return compute_digest({ref: refs.get(ref) for ref in (f"refs/heads/{branch}", state_ref)})
+
+
+def digest_heads(remotes: Remotes, services: InputServices) -> str:
+    """Return a digest of all inputs of a pass except the config: refs, functions, proposals and pull requests."""
+    return compute_digest(
+        [
+            remotes.digest(),
+            services.functions.digest(),
+            services.digest_proposal_heads(),
+            services.pull_request_cache.digest(),
+        ]
+    )

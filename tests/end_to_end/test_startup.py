@@ -1,0 +1,81 @@
+"""Commands import only the modules that they need. The numbers are limits: lower them, and raise them with a reason."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+# No command without a change needs these libraries.
+SLOW_LIBRARIES = {
+    "asyncio", "distributed", "httpx", "jinja2", "jsonpatch", "jsonschema_rs", "lark", "multiprocessing", "re2", "rich",
+    "ruamel", "starlark", "structlog", "watchfiles", "yaml",
+}  # fmt: skip
+RUN = """
+import json, sys
+from reconciler.__main__ import main
+try:
+    main()
+finally:
+    with open("modules.json", "w") as file:
+        json.dump(sorted(sys.modules), file)
+"""
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the demo, synced once."""
+    folder = tmp_path_factory.mktemp("startup")
+    list_modules(folder, "demo", "demo")
+    list_modules(folder / "demo", "sync", "config", "--fleet", "fleet.git")
+    return folder / "demo"
+
+
+def list_modules(folder: Path, *arguments: str) -> list[str]:
+    """Run a command in a new process, and return the names of the modules that it has imported."""
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "XDG_CACHE_HOME": str(folder.parent), "HOME": str(folder)}
+    environment |= {"RECONCILER_CACHE": str(folder.parent / "cache")}
+    subprocess.run([sys.executable, "-c", RUN, *arguments], cwd=folder, env=environment, check=True)
+    modules: list[str] = json.loads((folder / "modules.json").read_text())
+    return modules
+
+
+def list_own(modules: Sequence[str]) -> Iterator[str]:
+    return (name for name in modules if name.partition(".")[0] == "reconciler")
+
+
+def list_slow_libraries(modules: Sequence[str]) -> set[str]:
+    return {name.partition(".")[0] for name in modules} & SLOW_LIBRARIES
+
+
+@pytest.mark.parametrize(
+    ("command", "limit"),
+    [("--version", 10), ("--help", 10), ("plan --help", 40), ("plan config --fleet fleet.git", 78)],
+)
+def test_a_command_without_a_change_imports_few_modules(demo: Path, command: str, limit: int) -> None:
+    modules = list_modules(demo, *command.split())
+    own = [*list_own(modules)]
+
+    assert list_slow_libraries(modules) == set()
+    assert len(own) <= limit, own
+
+
+def test_only_a_command_that_reads_settings_imports_pydantic(demo: Path) -> None:
+    assert "pydantic" not in list_modules(demo, "--version")
+    assert "pydantic" in list_modules(demo, "plan", "config", "--fleet", "fleet.git")
+
+
+def test_the_plan_of_a_changed_config_imports_the_controllers(demo: Path) -> None:
+    (demo / "changed").mkdir()
+    for file in (demo / "config").iterdir():
+        (demo / "changed" / file.name).write_bytes(file.read_bytes())
+
+    assert "reconciler.controllers.plugin_presets.controller" in list_modules(
+        demo, "plan", "changed", "--fleet", "fleet.git"
+    )
