@@ -35,6 +35,7 @@ from reconciler.inspect.impact import CommitRange, ConfigVersions, compute_impac
 from reconciler.memory import relax_gc  # noqa: E402
 from reconciler.output.impact.formats import format_impact_markdown  # noqa: E402
 from reconciler.output.impact.overview import ImpactOverview, build_impact_overview  # noqa: E402
+from reconciler.output.impact.result import build_impact_result  # noqa: E402
 from reconciler.settings import Settings  # noqa: E402
 
 GIT = ["git", "-c", "user.name=bench", "-c", "user.email=bench@example.com", "-C", "config"]
@@ -110,7 +111,8 @@ def _fresh() -> Iterator[Measure]:
         seconds, after = time.perf_counter() - began, os.times()
         data = json.loads(process.stdout)
         cpu = after.children_user + after.children_system - before.children_user - before.children_system
-        yield Measure(f"{name}, a process of its own", seconds, cpu, len(data["packages"]), len(data["groups"]))
+        groups = sum(item["type"] == "change" for item in data["items"])
+        yield Measure(f"{name}, a process of its own", seconds, cpu, data["summary"]["packages"], groups)
 
 
 def _loaded() -> Iterator[Measure]:
@@ -148,7 +150,7 @@ def _compute(parts: Services, name: str) -> ImpactOverview:
             parts.pass_services,
         )
     )
-    format_impact_markdown(overview)
+    format_impact_markdown(build_impact_result(overview))
     return overview
 
 

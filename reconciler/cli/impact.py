@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from reconciler.bootstrap.services import build_services
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import DIFFERENCES, ERROR_FINDING, SUCCESS
-from reconciler.cli.options import require_config_url, show_progress
+from reconciler.cli.options import color_option, output_option, require_config_url, should_color, show_progress
 from reconciler.cli.review_options import CommandSetup, add_setup_options
 from reconciler.inspect.impact import CommitRange, ConfigVersions, compute_impact
-from reconciler.output.impact.formats import build_impact_data, format_impact_markdown, format_impact_text
+from reconciler.output.impact.formats import format_impact_markdown, format_impact_text
+from reconciler.output.impact.models import ImpactResult
 from reconciler.output.impact.overview import ImpactOverview, build_impact_overview
+from reconciler.output.impact.result import build_impact_result
 
 
 class RangeType(click.ParamType[CommitRange]):
@@ -37,13 +37,12 @@ class RangeType(click.ParamType[CommitRange]):
 @click.command("impact")
 @click.argument("commit_range", metavar="BASE..HEAD", type=RangeType())
 @add_setup_options
-@click.option(
-    "-o", "--output", type=click.Choice(["text", "markdown", "json"]), default="text", help="The output format."
-)
+@output_option("text", "markdown", "json")
 @click.option(
     "--diff-lines", metavar="N", type=click.IntRange(0), default=0, show_default=True,
     help="The maximum number of diff lines per file. Equal changes are shown once. 0 omits diffs.",
 )  # fmt: skip
+@color_option
 def command(
     commit_range: CommitRange,
     config: str | None,
@@ -52,6 +51,7 @@ def command(
     cache: str | None,
     output: str,
     diff_lines: int,
+    color: str,
 ) -> int:
     """Compare the packages of the whole fleet between the config commits BASE and HEAD. Nothing is pushed.
 
@@ -60,8 +60,12 @@ def command(
     HEAD is the current config. If the config is a folder, HEAD means the files on disk by default.
     """
     overview = _compute_overview(commit_range, CommandSetup(config, settings_file, fleet, cache))
-    click.echo(_format_overview(overview, output, diff_lines), nl=False)
-    return _exit_status(overview)
+    result, has_color = build_impact_result(overview, diff_lines), should_color(color)
+    click.echo(_format_result(result, output, has_color=has_color), nl=False, color=has_color)
+    # Ignore the errors that BASE has too, because this change is not their cause.
+    if result.has_failed:
+        return ERROR_FINDING
+    return DIFFERENCES if result.changes else SUCCESS
 
 
 def _compute_overview(commit_range: CommitRange, setup: CommandSetup) -> ImpactOverview:
@@ -75,19 +79,11 @@ def _compute_overview(commit_range: CommitRange, setup: CommandSetup) -> ImpactO
             return build_impact_overview(compute_impact(commit_range, configs, remotes, services.pass_services))
 
 
-def _format_overview(overview: ImpactOverview, output: str, diff_lines: int) -> str:
+def _format_result(result: ImpactResult, output: str, *, has_color: bool) -> str:
     match output:
         case "json":
-            return json.dumps(build_impact_data(overview, diff_lines), indent=2, default=str) + "\n"
+            return result.to_json() + "\n"
         case "markdown":
-            return format_impact_markdown(overview, diff_lines)
+            return format_impact_markdown(result)
         case _:
-            return format_impact_text(overview, diff_lines)
-
-
-def _exit_status(overview: ImpactOverview) -> int:
-    # Ignore the errors that BASE has too, because this change is not their cause. If the impact on a package is
-    # unknown, return a failure.
-    if overview.new_errors or overview.unknown:
-        return ERROR_FINDING
-    return DIFFERENCES if overview.affected else SUCCESS
+            return format_impact_text(result, has_color=has_color)

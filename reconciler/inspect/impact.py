@@ -148,11 +148,11 @@ def _read_contents(base: PassContext, head: PassContext, impact: PackageImpact) 
     if target is None:
         return impact
     try:
-        if impact.before.kind == "wanted":
+        if impact.before.kind == "requested":
             files_before = _read_projected_files(base, target, impact.before)
         else:
             files_before = _read_published_files(head, target, impact)
-        if impact.after.kind in ("wanted", "declined"):
+        if impact.after.kind in ("requested", "declined"):
             files_after = _read_projected_files(head, target, impact.after)
         else:
             files_after = FileTree() if _is_removed(impact) else files_before
@@ -179,7 +179,7 @@ def _read_published_files(context: PassContext, target: Target, impact: PackageI
 def _is_removed(impact: PackageImpact) -> bool:
     """Return whether the package does not exist in the plan of the second config."""
     after = impact.after
-    return after.kind == "none" or (after.kind == "leaving" and after.reason in _REMOVAL_REASONS)
+    return after.kind == "none" or (after.kind == "removal" and after.reason in _REMOVAL_REASONS)
 
 
 def _read_tree(context: PassContext, target: Target, tree: TreeId | None) -> FileTree:

@@ -13,8 +13,9 @@ import pytest
 from reconciler.bootstrap.services import build_services
 from reconciler.controllers.results import Variant
 from reconciler.inspect.impact import CommitRange, ConfigVersions, compute_impact
-from reconciler.output.impact.formats import find_risks, format_impact_text
+from reconciler.output.impact.formats import format_impact_text
 from reconciler.output.impact.overview import ImpactOverview, build_impact_overview
+from reconciler.output.impact.result import build_impact_result, find_risks
 from reconciler.planning.model.outcomes import PackageRender
 from reconciler.planning.model.sources import RenderInputs
 from reconciler.planning.render.renderer import PackageRenderer
@@ -173,7 +174,7 @@ def test_impact_groups_the_drafts_of_a_large_fleet(tmp_path: Path) -> None:
     assert len(synced) == 100
     assert find_drafts(overview) == synced
     assert len(overview.groups) == 1
-    impact_text = format_impact_text(overview)
+    impact_text = format_impact_text(build_impact_result(overview))
     assert "changed: components/live/shop/cart on all 100 clusters with role=edge\n" in impact_text
     assert "why: Addon fence changed (catalogue/fence.yaml)\n" in impact_text
 
@@ -247,7 +248,7 @@ def test_conflict_is_listed_only_if_the_change_causes_it(tmp_path: Path) -> None
     (item,) = overview.affected
     place = "deployment.yaml: Deployment metrics: spec.replicas"
     assert item.conflicts == (f"{place}: local 5 is kept, upstream 4 is not applied",)
-    assert overview.counts["conflicts"] == 1
+    assert build_impact_result(overview).summary.conflicts == 1
     world.sync()
     commit_config(world)
     world.write({METRICS: NEXT + "  packageContext: {data: {zone: b}}\n"})
@@ -258,30 +259,30 @@ def test_conflict_is_listed_only_if_the_change_causes_it(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("make", "files", "mapping", "counted"),
     [
-        pytest.param(published, {METRICS: None}, {"berlin/metrics": "removed"}, {"removed": 1}, id="published"),
-        pytest.param(drafted, {METRICS: None}, {"berlin/metrics": "unmade"}, {"unmade": 1}, id="only-drafted"),
+        pytest.param(published, {METRICS: None}, {"berlin/metrics": "removed"}, {"delete": 1}, id="published"),
+        pytest.param(drafted, {METRICS: None}, {"berlin/metrics": "unrendered"}, {"withdraw": 1}, id="only-drafted"),
         pytest.param(
             published, {"more.yaml": variant("more", "lisbon", "more", upstream="metrics")},
-            {"lisbon/more": "new"}, {"new": 1}, id="new",
+            {"lisbon/more": "new"}, {"install": 1}, id="new",
         ),
         pytest.param(
             published, {METRICS: variant("metrics-berlin", "berlin", "metrics", "v9")},
-            {"berlin/metrics": "heldUp"}, {"heldUp": 1, "newErrors": 1}, id="an-upstream-that-is-not-there",
+            {"berlin/metrics": "blocked"}, {"blocked": 1, "errors": 1}, id="an-upstream-that-is-not-there",
         ),
         pytest.param(
             published, WITHOUT_BERLIN,
-            {"berlin/gateway": "orphaned", "berlin/metrics": "orphaned"}, {"orphaned": 2}, id="a-cluster-that-goes",
+            {"berlin/gateway": "orphaned", "berlin/metrics": "orphaned"}, {"orphan": 2}, id="a-cluster-that-goes",
         ),
         pytest.param(
             published, {BERLIN: repository("berlin", branch="elsewhere")},
-            {"berlin/gateway": "heldUp", "berlin/metrics": "heldUp"}, {"heldUp": 2, "newErrors": 1},
+            {"berlin/gateway": "blocked", "berlin/metrics": "blocked"}, {"blocked": 2, "errors": 1},
             id="a-branch-that-moves",
         ),
         pytest.param(
             components_published, {CART: REFUSED},
-            {f"{cluster}/components/{env}/shop/cart": "heldUp"
+            {f"{cluster}/components/{env}/shop/cart": "blocked"
              for cluster, env in (("berlin", "staging"), ("lisbon", "production"), ("oslo", "production"))},
-            {"heldUp": 3, "newErrors": 1}, id="an-owner-that-cannot-be-worked-out",
+            {"blocked": 3, "errors": 1}, id="an-owner-that-cannot-be-worked-out",
         ),
     ],
 )  # fmt: skip
@@ -294,11 +295,12 @@ def test_effect_of_a_change_on_a_package(
     forth, back = compute_overview(world), compute_overview(world, "HEAD", "HEAD~1")
 
     assert find_kinds(forth) == mapping
-    assert {name: forth.counts[name] for name in counted} == counted
+    summary = build_impact_result(forth).summary
+    assert {name: getattr(summary, name) for name in counted} == counted
     assert find_kinds(back).keys() == (
         set() if "orphaned" in mapping.values() and "changed" in mapping.values() else mapping.keys()
     )
-    assert not set(find_kinds(back).values()) & {"heldUp", "removed"}
+    assert not set(find_kinds(back).values()) & {"blocked", "removed"}
     assert {finding.code for finding in back.fixed_findings} == {finding.code for finding in forth.new_findings}
 
 
@@ -321,7 +323,7 @@ def test_unreadable_object_is_not_reported_as_deleted(
     overview = compute_overview(world)
 
     assert code in {finding.code for finding in overview.new_errors}
-    assert {*find_kinds(overview).values()} <= {"heldUp"}
+    assert {*find_kinds(overview).values()} <= {"blocked"}
     assert world.sync().changed_branches == set()
 
 
@@ -372,9 +374,9 @@ def test_range_has_the_semantics_of_git(text: str, values: list[str], tmp_path: 
 
     result = run_impact(world, text, "-o", "json")
 
-    assert (
-        sorted(item["repository"] + "/" + item["package"] for item in json.loads(result.stdout)["packages"]) == values
-    )
+    changes = [item for item in json.loads(result.stdout)["items"] if item["type"] == "change"]
+    packages = [package for change in changes for package in change["packages"]]
+    assert sorted(f"{package['target']}/{package['package']}" for package in packages) == values
     assert result.returncode == (2 if values else 0)
 
 
@@ -446,7 +448,7 @@ def test_existing_error_does_not_fail_the_command(tmp_path: Path) -> None:
     result = run_impact(world, "HEAD~1..HEAD")
 
     assert result.returncode == 0
-    assert "no effect on any package" in result.stdout
+    assert "Impact: no changes; " in result.stdout
     assert "error that existed before" in result.stdout
 
 
@@ -493,7 +495,7 @@ def test_unreachable_repository_makes_the_impact_unknown(tmp_path: Path, lost: s
     result = run_impact(world, "HEAD~1..HEAD")
 
     assert result.returncode == 1, result.stderr
-    assert "no effect" not in result.stdout
+    assert "Impact: no known changes; " in result.stdout
     assert "the impact is unknown on 2 clusters (berlin, lisbon)" in result.stdout
     assert "next step" in result.stdout
 
@@ -506,9 +508,11 @@ def test_unknown_impact_is_in_the_json_output(tmp_path: Path) -> None:
     result = run_impact(world, "HEAD~1..HEAD", "-o", "json")
 
     data = json.loads(result.stdout)
-    assert (result.returncode, data["counts"]["unknownClusters"]) == (1, 2)
-    assert data["unknown"]["clusters"] == ["berlin", "lisbon"]
-    assert {finding["code"] for finding in data["unknown"]["findings"]} == {"RepositoryUnreachable"}
+    assert (result.returncode, data["summary"]["isUnknown"]) == (1, True)
+    assert data["summary"]["unknownClusters"] == ["berlin", "lisbon"]
+    assert {(finding["code"], finding["status"]) for finding in data["findings"]} == {
+        ("RepositoryUnreachable", "unknown")
+    }
 
 
 def test_effects_on_other_clusters_do_not_hide_an_unknown_impact(tmp_path: Path) -> None:
@@ -519,4 +523,4 @@ def test_effects_on_other_clusters_do_not_hide_an_unknown_impact(tmp_path: Path)
     result = run_impact(world, "HEAD~1..HEAD")
 
     assert result.returncode == 1
-    assert "1 package on 1 cluster, the impact is unknown on 1 cluster (lisbon)" in result.stdout
+    assert "1 blocked; 1 error; the impact is unknown on 1 cluster (lisbon)\n" in result.stdout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
@@ -18,7 +18,7 @@ from reconciler.krm.objects import ObjectKey, split_api_version
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.changes.fields import find_field_changes
 from reconciler.output.changes.package_changes import PackageChanges
-from reconciler.output.json_data import drop_empty, mask_secrets
+from reconciler.output.json_data import mask_secrets
 from reconciler.output.status.package_status import list_object_dependencies
 from reconciler.output.text import format_object, to_one_line
 from reconciler.planning.attribution.impact import PackageImpact
@@ -80,10 +80,6 @@ class ConfigChange:
     def summary(self) -> str:
         """The change on one line, e.g. `Addon metrics changed (addons.yaml)`."""
         return to_one_line(f"{format_object(self.key)} {self.change_type} ({self.file})")
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the change as JSON data."""
-        return drop_empty({**self.key.as_data(), "change": self.change_type, "file": self.file})
 
 
 def compare_configs(

@@ -27,10 +27,6 @@ class Consequence:
     resource: str
     reason: str
 
-    def as_data(self) -> dict[str, Any]:
-        """Return the consequence as JSON data."""
-        return {"level": self.level, "resource": self.resource, "why": self.reason}
-
 
 @dataclass(frozen=True)
 class _Rule:

@@ -1,4 +1,4 @@
-"""The overview of the impact of a config change: packages with equal changes form groups.
+"""Computes the impact of a config change on packages. Packages with equal changes form groups.
 
 The class `FleetClusters` describes a set of clusters by a label that the clusters have in common.
 """
@@ -27,17 +27,19 @@ from reconciler.planning.model.sources import locate_conflict
 
 ClusterLabels = Mapping[str, Mapping[str, str]]
 """The labels of each cluster, by the name of the cluster."""
-ImpactKind = Literal["new", "changed", "removed", "orphaned", "unmade", "kept", "heldUp", "mended"]
+ImpactKind = Literal["new", "changed", "removed", "orphaned", "unrendered", "kept", "blocked", "unblocked"]
 """The kinds of impact on a package. The JSON output has these values.
 
 - `removed`: the package is proposed for removal.
-- `unmade`: the package was never published and is no longer rendered.
+- `unrendered`: the package was never published and is no longer rendered.
 - `orphaned`: the package stays, but the reconciler no longer manages it.
 - `kept`: a removal is canceled.
-- `heldUp`: the package is blocked.
-- `mended`: the package is no longer blocked.
+- `blocked`: the package is blocked.
+- `unblocked`: the package is no longer blocked.
 """
-IMPACT_KINDS: tuple[ImpactKind, ...] = ("removed", "heldUp", "changed", "new", "unmade", "orphaned", "kept", "mended")
+IMPACT_KINDS: tuple[ImpactKind, ...] = (
+    "removed", "blocked", "changed", "new", "unrendered", "orphaned", "kept", "unblocked",
+)  # fmt: skip
 """The kinds of impact, the riskiest first."""
 _KINDS_OF_REMOVALS: Mapping[str, ImpactKind] = {
     "proposed": "removed",
@@ -46,7 +48,7 @@ _KINDS_OF_REMOVALS: Mapping[str, ImpactKind] = {
     "recalled": "kept",
 }
 # Compare only the names of changed resources for these kinds, so that packages with different content form one group.
-_KINDS_WITHOUT_CONTENT: frozenset[ImpactKind] = frozenset({"new", "removed", "unmade"})
+_KINDS_WITHOUT_CONTENT: frozenset[ImpactKind] = frozenset({"new", "removed", "unrendered"})
 _MAX_LABEL_VALUES = 3
 _MAX_CONFLICTS = 20
 _MIN_MASKED_CHARACTERS = 3
@@ -214,33 +216,6 @@ class ImpactOverview:
         """The new findings that are warnings or infos and block nothing."""
         return tuple(finding for finding in self.new_findings if finding.severity is not Severity.ERROR)
 
-    @cached_property
-    def counts(self) -> dict[str, int]:
-        """The numbers of affected packages by kind and risk, of clusters and of findings."""
-        kinds = [package.kind for package in self.affected]
-        levels = [{consequence.level for consequence in package.consequences} for package in self.affected]
-        return {
-            "packages": len(self.affected),
-            "clusters": len({package.cluster for package in self.affected if package.cluster}),
-            "drafts": sum(package.effect.creates_draft for package in self.affected),
-            **{kind: kinds.count(kind) for kind in IMPACT_KINDS},
-            "conflicts": sum(bool(package.conflicts) for package in self.affected),
-            "resourcesRemoved": sum(_count_removed(package) for package in self.affected),
-            **{
-                level: sum(level in package_levels for package_levels in levels)
-                for level in ("destroys", "recreates", "stops", "restarts")
-            },
-            "newErrors": len(self.new_errors),
-            "mendedErrors": sum(finding.severity is Severity.ERROR for finding in self.fixed_findings),
-            "standingErrors": self.existing_error_count,
-            "unknownClusters": len(self.unknown.clusters),
-        }
-
-
-def _count_removed(package: AffectedPackage) -> int:
-    changes = package.changes.objects if package.changes else ()
-    return sum(change.change_type == "removed" and not change.is_local_config for change in changes)
-
 
 def build_impact_overview(impact: FleetImpact) -> ImpactOverview:
     """Return the overview of the impact of a config change."""
@@ -284,15 +259,15 @@ def _get_kind(effect: PackageImpact) -> ImpactKind:
     if after.reason == TARGET_GONE:
         return "orphaned"
     if after.kind in BLOCKED_KINDS:
-        return "heldUp"
-    if after.kind == "leaving":
-        return _KINDS_OF_REMOVALS.get(after.reason, "unmade")
+        return "blocked"
+    if after.kind == "removal":
+        return _KINDS_OF_REMOVALS.get(after.reason, "unrendered")
     if after.kind == "none":
-        return "mended" if before.kind in BLOCKED_KINDS else "unmade"
-    if before.kind == "leaving":
+        return "unblocked" if before.kind in BLOCKED_KINDS else "unrendered"
+    if before.kind == "removal":
         return "kept"
     if before.kind in BLOCKED_KINDS:
-        return "mended"
+        return "unblocked"
     return "new" if before.kind == "none" else "changed"
 
 

@@ -88,19 +88,18 @@ def format_plan_markdown(result: PlanResult) -> str:
 
 def format_plan_headline(result: PlanResult) -> str:
     """Return the counts of a plan on one line."""
-    unread = any(finding.code in UNREADABLE_CODES for finding in result.findings)
-    return format_change_counts(
-        "Plan", result.summary, "; some files or repositories could not be read" if unread else ""
-    )
+    is_complete = not any(finding.code in UNREADABLE_CODES for finding in result.findings)
+    headline = format_change_counts("Plan", result.summary, is_complete=is_complete)
+    return headline if is_complete else f"{headline}; some files or repositories could not be read"
 
 
-def format_change_counts(title: str, counts: ChangeCounts, note: str = "") -> str:
+def format_change_counts(title: str, counts: ChangeCounts, *, is_complete: bool = True) -> str:
     """Return the counts on one line, such as `Plan: 3 packages to install, 1 to delete on 9 clusters; 1 error`.
 
     Args:
         title: The name of the operation.
         counts: The counts. A count of 0 is omitted.
-        note: A text that follows the counts of changes.
+        is_complete: Whether all inputs could be read.
     """
     numbers = (
         (counts.install, "to install"),
@@ -110,13 +109,13 @@ def format_change_counts(title: str, counts: ChangeCounts, note: str = "") -> st
         (counts.orphan, "to orphan"),
     )
     actions = [(number, action) for number, action in numbers if number]
-    changes = "no changes"
+    changes = "no changes" if is_complete else "no known changes"
     if actions:
         (first, action), *others = actions
         texts = [f"{format_count(first, 'package')} {action}", *(f"{number} {action}" for number, action in others)]
         noun = "cluster" if counts.clusters == counts.targets else "target"
         changes = f"{', '.join(texts)} on {format_count(counts.targets, noun)}"
-    parts = [f"{title}: {changes}{note}"]
+    parts = [f"{title}: {changes}"]
     parts += [format_count(counts.conflicts, "conflict")] if counts.conflicts else []
     states = ((counts.blocked, "blocked"), (counts.stalled, "stalled"), (counts.held, "held"))
     parts += [f"{number} {state}" for number, state in states if number]

@@ -168,11 +168,6 @@ class ChangeCounts(OutputModel):
     targets: int = Field(description="The number of targets with changed packages.")
     clusters: int = Field(description="The number of these targets that are clusters.")
 
-    @property
-    def drafts(self) -> int:
-        """The number of packages with a new draft that does not delete the package."""
-        return self.install + self.update
-
 
 NO_CHANGES = ChangeCounts(**dict.fromkeys(ChangeCounts.model_fields, 0))
 """The counts of a plan without packages."""

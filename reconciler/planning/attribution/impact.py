@@ -18,21 +18,21 @@ from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
 from reconciler.planning.model.outcomes import Blocked, Draft, HeldRemoval, PackageOutcome, RemovalOutcome, Unchanged
 from reconciler.planning.model.targets import Target
 
-ProjectedKind = Literal["wanted", "declined", "blocked", "stalled", "held", "left", "leaving", "none"]
+ProjectedKind = Literal["requested", "declined", "blocked", "stalled", "held", "undecided", "removal", "none"]
 """Result of a plan for a package. The values are part of the output format.
 
-- `wanted`: the package is requested, and is rendered or unchanged.
+- `requested`: the package is requested, and is rendered or unchanged.
 - `declined`: a person rejected the requested content, so that the published content is kept.
 - `blocked`: the package cannot be rendered.
 - `stalled`: the package that the owner requests cannot be computed.
 - `held`: the package is no longer requested, but must not be removed yet.
-- `left`: the package is kept, because it is unknown whether it is still requested.
-- `leaving`: the package is no longer requested, and is removed.
+- `undecided`: the package is kept, because it is unknown whether it is still requested.
+- `removal`: the package is no longer requested, and is removed.
 - `none`: the package does not exist.
 """
 ConflictLocation = tuple[str, str, str]
 """File, resource and JSON pointer of a conflict."""
-BLOCKED_KINDS = frozenset({"blocked", "stalled", "held", "left"})
+BLOCKED_KINDS = frozenset({"blocked", "stalled", "held", "undecided"})
 """Kinds of results in which the package cannot be changed now."""
 TARGET_GONE = "DestinationGone"
 """Reason for a package that is kept because its target is no longer in the config."""
@@ -209,7 +209,7 @@ _PackageKey = tuple[ObjectKey, str, str]
 
 def _compare_package(key: _PackageKey, before: _ProjectedFleet, after: _ProjectedFleet) -> PackageImpact | None:
     previous, current = before.get_package(key), after.get_package(key)
-    if previous.kind == "left" and key not in before.packages:
+    if previous.kind == "undecided" and key not in before.packages:
         # If the plan before the change contains no result for the package, the package is new and has no previous
         # content.
         previous = ProjectedPackage()
@@ -246,7 +246,7 @@ class _ProjectedFleet:
         plan = self._plans.get(key[0])
         if plan is None:
             is_in_config = key[0] in self._config_objects
-            gone = ProjectedPackage("left", reason=TARGET_GONE, message=_TARGET_GONE_MESSAGE)
+            gone = ProjectedPackage("undecided", reason=TARGET_GONE, message=_TARGET_GONE_MESSAGE)
             return ProjectedPackage() if is_in_config else gone
         return _project_unreadable_target(plan) if plan.findings else ProjectedPackage()
 
@@ -264,7 +264,7 @@ def _project_unknown_owners(result: ControllerResult) -> Mapping[str, ProjectedP
     findings = [*result.findings, *(finding for variant in result.stalled for finding in variant.findings)]
     # Read the errors in reverse order, so that the first error of an owner is the reason.
     by_owner = {
-        error.location.object: ProjectedPackage("left", reason=error.code, message=error.message)
+        error.location.object: ProjectedPackage("undecided", reason=error.code, message=error.message)
         for error in reversed(select_errors(findings))
         if error.location.object
     }
@@ -288,7 +288,7 @@ def _project_target(
         yield held.package, "", _project_held_removal(held)
     for removal in plan.removals:
         projected = ProjectedPackage(
-            "leaving", removal.owner, reason=removal.kind, message=removal.reason, removal=removal
+            "removal", removal.owner, reason=removal.kind, message=removal.reason, removal=removal
         )
         yield removal.package, "", projected
     listed |= {*(held.package for held in plan.held), *(removal.package for removal in plan.removals)}
@@ -306,23 +306,23 @@ def _project_undecided(
     if plan.findings:
         return replace(_project_unreadable_target(plan), owner=owner)
     candidates = (unknown_owners.get(str(key)) for key in (owner.key, owner.parent) if key)
-    default = ProjectedPackage("left", reason="Kept", message=_UNKNOWN_MESSAGE)
+    default = ProjectedPackage("undecided", reason="Kept", message=_UNKNOWN_MESSAGE)
     return replace(next((projected for projected in candidates if projected), default), owner=owner)
 
 
 def _project_unreadable_target(plan: TargetPlan) -> ProjectedPackage:
-    return ProjectedPackage("left", reason=plan.findings[0].code, message=plan.findings[0].message)
+    return ProjectedPackage("undecided", reason=plan.findings[0].code, message=plan.findings[0].message)
 
 
 def _project_outcome(outcome: PackageOutcome) -> ProjectedPackage:
     owner = outcome.variant.owner
     match outcome:
         case Draft(rendered=rendered):
-            return ProjectedPackage("wanted", owner, rendered.files.id, rendered.review_digest, outcome=outcome)
+            return ProjectedPackage("requested", owner, rendered.files.id, rendered.review_digest, outcome=outcome)
         case Unchanged(record=record, reason="declined"):
             return ProjectedPackage("declined", owner, record.observed.published, outcome=outcome)
         case Unchanged(record=record):
-            return ProjectedPackage("wanted", owner, record.desired_tree, record.review_digest, outcome=outcome)
+            return ProjectedPackage("requested", owner, record.desired_tree, record.review_digest, outcome=outcome)
         case Blocked(conditions=conditions):
             ready = _find_condition(conditions, "Ready")
             return ProjectedPackage("blocked", owner, reason=ready.reason, message=ready.message, outcome=outcome)

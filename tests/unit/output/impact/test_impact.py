@@ -6,21 +6,17 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from reconciler.catalog.catalog import read_catalog
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.findings import Finding, Severity, SourceLocation
-from reconciler.output.impact.formats import (
-    COMMENT_MARKER,
-    MAX_COMMENT_CHARACTERS,
-    build_impact_data,
-    find_risks,
-    format_impact_markdown,
-    format_impact_text,
-)
+from reconciler.output.impact import formats
+from reconciler.output.impact.formats import COMMENT_MARKER, MAX_COMMENT_CHARACTERS
 from reconciler.output.impact.overview import FleetImpact, ImpactOverview, build_impact_overview
+from reconciler.output.impact.result import build_impact_result, find_risks
 from reconciler.planning.attribution.impact import PackageImpact, ProjectedPackage, compare_plans
 from reconciler.planning.decide.fleet_plan import FleetPlan
 from tests.unit.output.builders import (
@@ -35,6 +31,7 @@ from tests.unit.output.builders import (
     format_deployment,
     format_endpoints,
     format_secret,
+    read_json,
 )
 
 Files = Mapping[str, str]
@@ -68,6 +65,22 @@ def build_changed_overview(had: Files, has: Files, *clusters: str) -> ImpactOver
     return build_overview(build_plan(had, *clusters), build_plan(has, *clusters), had, has)
 
 
+def format_impact_text(overview: ImpactOverview, max_diff_lines: int = 0) -> str:
+    return formats.format_impact_text(build_impact_result(overview, max_diff_lines))
+
+
+def format_impact_markdown(overview: ImpactOverview, max_diff_lines: int = 0) -> str:
+    return formats.format_impact_markdown(build_impact_result(overview, max_diff_lines))
+
+
+def build_impact_data(overview: ImpactOverview, max_diff_lines: int = 0) -> dict[str, Any]:
+    return read_json(build_impact_result(overview, max_diff_lines))
+
+
+def list_changes(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [item for item in data["items"] if item["type"] == "change"]
+
+
 ROLLED = ({"a.yaml": format_deployment(2, "web:1")}, {"a.yaml": format_deployment(2, "web:2")})
 
 
@@ -77,7 +90,8 @@ def test_equal_changes_are_grouped_by_the_label_of_their_clusters() -> None:
 
     headline, *values = format_impact_text(build_changed_overview(*ROLLED, *EU)).split("\n\n")
 
-    assert headline.endswith(": 3 packages on 3 clusters")
+    assert headline.splitlines()[0] == "Impact: 3 packages to update on 3 clusters"
+    assert headline.splitlines()[1].startswith("Config: ")
     assert values == [
         f"Risks\n  restarts pods: {where}: Deployment web: its pods are replaced: spec.{field} changed",
         f"changed: {where}\n  Deployment web: {field} web:1 → web:2\n{why}  on: eu-1, eu-2, eu-3\n",
@@ -98,7 +112,7 @@ def test_different_changes_are_separate_and_the_highest_risk_comes_first() -> No
 
     assert [[package.target for package in group] for group in overview.groups] == [["us-1/gw"], ["eu-1/gw"]]
     assert [risk.kind for risk in find_risks(overview)] == ["removes"]
-    assert overview.counts["removed"] == 1
+    assert build_impact_result(overview).summary.delete == 1
 
 
 @pytest.mark.parametrize(
@@ -124,7 +138,7 @@ def test_blocked_package_has_its_reason_and_is_a_risk() -> None:
     overview = build_overview(base, head)
 
     assert [(risk.kind, risk.reason) for risk in find_risks(overview)] == [
-        ("holds up", "Error: the disk is full"),
+        ("blocked", "Error: the disk is full"),
         ("new error", "pv.yaml:7: error Broken: the disk is full"),
     ]
     assert "blocked: eu-1/gw\n  Error: the disk is full\n" in format_impact_text(overview)
@@ -142,8 +156,8 @@ def build_error(line: int = 1, message: str = "a.yaml:1: odd", severity: Severit
     ("before", "after", "values"),
     [
         pytest.param([], [build_error()], (1, 0, 0), id="new"),
-        pytest.param([build_error()], [], (0, 1, 0), id="mended"),
-        pytest.param([build_error()], [build_error()], (0, 0, 1), id="standing"),
+        pytest.param([build_error()], [], (0, 1, 0), id="fixed"),
+        pytest.param([build_error()], [build_error()], (0, 0, 1), id="in-both"),
         pytest.param([build_error()], [build_error(7, "a.yaml:7: odd")], (0, 0, 1), id="moved-by-some-lines"),
         pytest.param([build_error()], [build_error(message="odd in another way")], (1, 1, 0), id="another"),
         pytest.param([], [build_error(severity=Severity.WARNING)], (0, 0, 0), id="a-warning-is-no-error"),
@@ -154,7 +168,8 @@ def test_errors_are_counted_as_new_fixed_or_unchanged(
 ) -> None:
     overview = build_overview(build_plan_with_findings(*before), build_plan_with_findings(*after))
 
-    assert tuple(overview.counts[name] for name in ("newErrors", "mendedErrors", "standingErrors")) == values
+    summary = build_impact_result(overview).summary
+    assert (summary.errors, summary.fixed_errors, summary.existing_errors) == values
 
 
 CONFIG = "apiVersion: config.porch.kpt.dev/v1alpha1\nkind: PackageVariant\nmetadata: {name: edge-gw}\nspec: {a: 1}\n"
@@ -199,7 +214,8 @@ def test_cluster_names_are_no_difference_but_values_are() -> None:
 
     alike = build_settings_overview({"eu-1": "new", "eu-2": "new"})
     assert len(alike.groups) == 1
-    first, other = build_impact_data(alike)["packages"]
+    (change,) = list_changes(build_impact_data(alike))
+    first, other = change["packages"]
     assert "changes" not in first
     assert other["changes"]["objects"][0]["name"] == "endpoints-eu-2"
     assert len(build_settings_overview({"eu-1": "new", "eu-2": "newer"}).groups) == 2
@@ -214,7 +230,7 @@ def test_omitted_large_files_are_reported() -> None:
     )
 
     assert "  too large to compare\n" in format_impact_text(overview)
-    assert json.loads(json.dumps(build_impact_data(overview, 5)))["groups"][0]["changes"] is None
+    assert "changes" not in list_changes(build_impact_data(overview, 5))[0]
 
 
 def test_markdown_has_a_marker_and_escapes_config_text() -> None:
@@ -246,7 +262,7 @@ def test_markdown_is_limited_to_the_size_of_a_comment() -> None:
     assert len(impact_markdown) <= MAX_COMMENT_CHARACTERS
     assert "and 1770 more\n" in impact_markdown
     assert re.search(r"\n\d+ more groups of equal changes did not fit into this comment\. .*\n\Z", impact_markdown)
-    assert len(build_impact_data(build_overview(base, head))["packages"]) == 900
+    assert build_impact_data(build_overview(base, head))["summary"]["packages"] == 900
 
 
 @pytest.mark.parametrize(
@@ -267,23 +283,29 @@ def test_secret_values_are_masked_in_every_format(form: object) -> None:
 def test_json_contains_the_group_and_the_consequences_of_each_package() -> None:
     data = build_impact_data(build_changed_overview(*ROLLED, *EU), 20)
 
-    assert [package["group"] for package in data["packages"]] == [0, 0, 0]
-    assert data["packages"][0] == {
-        "repository": "eu-1", "package": "gw", "change": "changed", "before": "wanted", "after": "wanted",
-        "draft": True, "owner": data["packages"][0]["owner"], "causes": ["upstream catalog/gateway: v4"],
-    } | {"group": 0}  # fmt: skip
-    (group,) = data["groups"]
-    assert (group["label"], group["clusters"]) == ("region=eu", [*EU])
-    assert group["changes"]["objects"][0]["fields"][0]["after"] == "web:2"
-    assert [consequence["level"] for consequence in group["consequences"]] == ["restarts"]
-    assert "+        image: web:2" in group["diffs"][0]["diff"]
+    (change,) = list_changes(data)
+    assert [package["target"] for package in change["packages"]] == [*EU]
+    assert change["packages"][0] == {
+        "target": "eu-1", "package": "gw", "before": "requested", "after": "requested", "createsDraft": True,
+        "owner": {
+            "apiVersion": "config.porch.kpt.dev/v1alpha1", "kind": "PackageVariant", "namespace": "default",
+            "name": "edge-gw",
+        },
+        "causes": ["upstream catalog/gateway: v4"],
+    }  # fmt: skip
+    assert (change["kind"], change["label"], change["clusters"]) == ("changed", "region=eu", [*EU])
+    assert change["changes"]["objects"][0]["fields"][0]["after"] == "web:2"
+    assert [consequence["level"] for consequence in change["consequences"]] == ["restarts"]
+    assert "+        image: web:2" in change["diffs"][0]["diff"]
+    assert [item["kind"] for item in data["items"] if item["type"] == "risk"] == ["restarts pods"]
+    assert (data["kind"], data["summary"]["update"], data["summary"]["restarts"]) == ("Impact", 3, 3)
 
 
 def test_impact_without_changes_says_so() -> None:
     overview = build_overview(build_fleet_plan(), build_fleet_plan())
 
-    assert format_impact_text(overview).endswith(": no effect on any package\n")
-    assert format_impact_markdown(overview).startswith(f"{COMMENT_MARKER}\n# Impact of ")
+    assert format_impact_text(overview).splitlines()[0] == "Impact: no changes"
+    assert format_impact_markdown(overview).startswith(f"{COMMENT_MARKER}\n# Impact: no changes\n\nConfig: ")
 
 
 def test_owner_without_target_is_shown_by_its_name() -> None:
