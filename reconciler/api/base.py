@@ -143,6 +143,8 @@ class ApiModel(BaseModel):
     """Names of fields for which null is a value."""
     is_open: ClassVar[bool] = False
     """Whether unknown fields are allowed and ignored."""
+    unknown_field_hint: ClassVar[str] = ""
+    """The next step for an unknown field that is not similar to a known field."""
     is_confidential: ClassVar[bool] = False
     """Whether messages must not quote values and unknown field names of this mapping."""
     confidential_fields: ClassVar[frozenset[str]] = frozenset()
@@ -285,7 +287,9 @@ class ApiModel(BaseModel):
 
     @classmethod
     def _list_unknown_fields(cls, fields: Mapping[Any, Any]) -> list[InitErrorDetails]:
-        context = {"allowed": cls.field_names, "is_last": True, "code": cls.unknown_field_code}
+        context = {
+            "allowed": cls.field_names, "is_last": True, "code": cls.unknown_field_code, "hint": cls.unknown_field_hint,
+        }  # fmt: skip
         unknown = PydanticCustomError("unknown_field", "unknown", context)
         unsupported = issue("{path} is not supported; remove the field", _UNSUPPORTED_CODE)
         return [

@@ -177,6 +177,8 @@ class LabelRequirementEntry(ApiModel):
 class LabelSelectorFields(ApiModel):
     """A label selector of Kubernetes. All requirements must match."""
 
+    unknown_field_hint: ClassVar = "; write labels below matchLabels"
+
     match_labels: Labels = Field({}, description="Labels that must have these values.")
     match_expressions: tuple[LabelRequirementEntry, ...] = Field(
         (), description="Requirements on labels. All must match."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from reconciler.api.base import ApiModel, FieldIssue, issue
 from reconciler.api.field_types import (
@@ -106,8 +106,15 @@ def _check_cluster_labels(labels: dict[str, str]) -> dict[str, str]:
     return labels
 
 
+def _check_no_selector(value: object) -> object:
+    if isinstance(value, Mapping) and not value.keys().isdisjoint(("matchLabels", "matchExpressions")):
+        raise issue("{path} must contain labels without matchLabels or matchExpressions, for example {region: us-east}")
+    return value
+
+
 ClusterLabels = Annotated[
     dict[str, str],
+    BeforeValidator(_check_no_selector),
     AfterValidator(_check_cluster_labels),
     Field(description="Labels that a cluster must have with these values."),
 ]

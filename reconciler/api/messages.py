@@ -24,7 +24,7 @@ _TEMPLATES = {
     "model_type": "{path} must be a mapping{found}",
     "dict_type": "{path} must be a mapping{found}",
     "tuple_type": "{path} must be a list{found}",
-    "literal_error": "{path} must be {choice}{found}",
+    "literal_error": "{path} must be {choice}{found}{suggestion}",
     "unknown_field": "{path} is unknown; allowed are {allowed}{suggestion}",
     "hidden_unknown_field": "{parent} must have no other fields than {allowed}",
     "too_short": "{path} must not be empty",
@@ -70,8 +70,11 @@ def format_error_message(
         )
     name = _get_field_name(path)
     allowed = _list_allowed(error["type"], context)
-    suggestion = suggest_name(name, allowed) if error["type"] == "unknown_field" else ""
+    suggestion = suggest_name(name, allowed) if _is_unknown(error) else ""
+    if error["type"] == "literal_error" and isinstance(error["input"], str) and not is_hidden:
+        suggestion = suggest_name(error["input"], allowed)
     error_type = "hidden_unknown_field" if is_hidden and _is_unknown(error) and not suggestion else error["type"]
+    suggestion = suggestion or context.get("hint", "")
     values = {
         "path": text_path,
         "parent": format_path(path[:-1]) or "the object",

@@ -42,7 +42,7 @@ PORCH_TEMPLATES = MessageTemplates(
         "missing": "missing required field {path}",
         "string_too_short": "missing required field {path}",
         "unknown_field": 'unknown field "{path}" (allowed: {allowed}{suggestion})',
-        "literal_error": "{path} can only be one of {allowed}{found}",
+        "literal_error": "{path} can only be one of {allowed}{found}{suggestion}",
     },
     {
         ("missing", "name"): "{path} must not be empty",

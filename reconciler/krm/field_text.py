@@ -11,6 +11,7 @@ from reconciler.krm.yaml import DataPath
 _MAX_VALUE_LENGTH = 80
 _MAX_COMPARED = 200
 _MAX_LISTED = 50
+_MIN_PREFIX = 3
 
 
 def format_path(path: DataPath) -> str:
@@ -20,9 +21,19 @@ def format_path(path: DataPath) -> str:
 
 
 def suggest_name(name: str, known: Sequence[str]) -> str:
-    """Return "; did you mean NAME?" for the most similar known name. Return "" if no name is similar."""
+    """Return "; did you mean NAME?" for the most similar known name. Return "" if no name is similar.
+
+    A name in another case, or a longer name with the same beginning, is similar too.
+    """
     # Make no suggestion if there are very many names, because the comparison would be too slow.
-    nearest = get_close_matches(name, known, 1) if len(known) <= _MAX_COMPARED else []
+    if len(known) > _MAX_COMPARED:
+        return ""
+    lower = name.lower()
+    nearest = get_close_matches(name, known, 1) or [
+        candidate
+        for candidate in known
+        if get_close_matches(lower, [candidate.lower()]) or (len(name) >= _MIN_PREFIX and candidate.startswith(lower))
+    ]
     return f"; did you mean {nearest[0]}?" if nearest else ""
 
 

@@ -134,7 +134,9 @@ class Environments:
         """Return the reason why `by_name` contains no environment with this name."""
         if name in self.unusable_reasons:
             return f"Environment {name} {self.unusable_reasons[name]}"
-        return f"no Environment has the name {name}; existing: {format_list(sorted(self.by_name)) or 'none'}"
+        known = sorted(self.by_name)
+        names = format_list(known) or "none"
+        return f"no Environment has the name {name}; existing: {names}{suggest_name(name, known)}"
 
 
 def read_environments(catalog: Catalog, inventory: ClusterInventory, cache: ComponentCache) -> Environments:
@@ -170,7 +172,8 @@ def _select_clusters(environment: Environment, inventory: ClusterInventory) -> t
 def _check_cluster_names(environment: Environment, inventory: ClusterInventory) -> Iterator[Finding]:
     for index, name in enumerate(environment.spec.clusters):
         if name not in inventory.clusters and name not in inventory.uncertain_names:
-            message = f"spec.clusters[{index}]: no cluster has the name {name}"
+            guess = suggest_name(name, sorted(inventory.clusters))
+            message = f"spec.clusters[{index}]: no cluster has the name {name}{guess}"
             yield ControllerCodes.UNKNOWN_CLUSTER.finding(
                 message, environment.manifest.location_of(("spec", "clusters", index))
             )

@@ -9,7 +9,7 @@ from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.codes import CatalogCodes
 from reconciler.controllers.components.definitions import Addon, ComponentDefinition
 from reconciler.controllers.components.names import ADDON, DEFINITION, GROUP
-from reconciler.krm.field_text import format_list
+from reconciler.krm.field_text import format_list, suggest_name
 from reconciler.krm.findings import Finding
 from reconciler.lazy_dataclasses import dataclass
 
@@ -31,8 +31,9 @@ class NameIndex(Generic[_Definition]):
         """Return the reason why `by_name` contains no object with this name."""
         if name in self.unusable_reasons:
             return f"{self.kind} {name} {self.unusable_reasons[name]}"
-        names = format_list(sorted({*self.by_name, *self.unusable_reasons})) or "none"
-        return f"no {self.kind} has the name {name}; existing: {names}"
+        known = sorted({*self.by_name, *self.unusable_reasons})
+        names = format_list(known) or "none"
+        return f"no {self.kind} has the name {name}; existing: {names}{suggest_name(name, known)}"
 
 
 @dataclass(frozen=True)

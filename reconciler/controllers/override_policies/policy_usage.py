@@ -25,6 +25,7 @@ from reconciler.controllers.override_policies.model import (
 from reconciler.controllers.override_policies.read_policies import OverridePolicies
 from reconciler.controllers.override_policies.resource_overrides import OverriddenResource
 from reconciler.controllers.override_policies.rollout import find_wave
+from reconciler.krm.field_text import suggest_name
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass
@@ -276,6 +277,7 @@ def _check_cluster_names(
 ) -> Iterator[Finding]:
     for name in dict.fromkeys((*targets.clusters, *targets.excluded_clusters)):
         if name not in known:
+            guess = suggest_name(name, sorted(known))
             yield ControllerCodes.UNKNOWN_CLUSTER.finding(
-                f'{field} contains "{name}", but there is no cluster with this name', location
+                f'{field} contains "{name}", but there is no cluster with this name{guess}', location
             )

@@ -22,7 +22,7 @@ from reconciler.controllers.placement.model import (
     PropagationPolicy,
 )
 from reconciler.controllers.validation import create_field_findings
-from reconciler.krm.field_text import format_path, quote_value
+from reconciler.krm.field_text import format_path, quote_value, suggest_name
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath
@@ -150,7 +150,8 @@ def check_propagation_policies(
 def _check_cluster_names(policy: PropagationPolicy, inventory: ClusterInventory) -> Iterator[Finding]:
     for number, name in enumerate(policy.targets.clusters):
         if name not in inventory.clusters and name not in inventory.uncertain_names:
-            message = f'spec.placement[{number}].cluster is "{name}", but there is no cluster with this name'
+            guess = suggest_name(name, sorted(inventory.clusters))
+            message = f'spec.placement[{number}].cluster is "{name}", but there is no cluster with this name{guess}'
             yield ControllerCodes.UNKNOWN_CLUSTER.finding(
                 message, policy.config_object.location_of(("spec", "placement", number, "cluster"))
             )

@@ -21,7 +21,7 @@ from reconciler.controllers.placement.model import (
     PlacementResources,
 )
 from reconciler.controllers.placement.propagation_policies import PropagationPolicies, build_propagation_policy_key
-from reconciler.krm.field_text import quote_value
+from reconciler.krm.field_text import quote_value, suggest_name
 from reconciler.krm.findings import Finding, FindingCode, select_errors
 from reconciler.krm.names import validate_name_segment
 from reconciler.krm.objects import ObjectKey
@@ -267,6 +267,7 @@ def _check_cluster_names(
         if name != ALL_CLUSTERS and not _is_known(name, inventory):
             message = (
                 f'metadata.annotations.{CLUSTERS_ANNOTATION} contains "{name}", but there is no cluster with this name'
+                f"{suggest_name(name, sorted(inventory.clusters))}"
             )
             yield ControllerCodes.UNKNOWN_CLUSTER.finding(message, config_object.location_of(field))
 

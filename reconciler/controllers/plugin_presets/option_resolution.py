@@ -37,7 +37,7 @@ from reconciler.controllers.plugin_presets.option_layers import (
 from reconciler.controllers.plugin_presets.option_paths import check_option_paths
 from reconciler.controllers.plugin_presets.option_types import check_regex, check_type
 from reconciler.controllers.plugin_presets.read_options import is_same_value
-from reconciler.krm.field_text import quote_value
+from reconciler.krm.field_text import quote_value, suggest_name
 from reconciler.krm.findings import Finding, Severity, SourceLocation, downgrade_to_warning
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, replace
@@ -255,8 +255,10 @@ class _Resolution:
                 yield from map(downgrade_to_warning, self._validate(declared, assignment.source.value, assignment))
 
     def _create_undeclared_finding(self, name: str, winner: OptionAssignment) -> Finding:
+        definition = self.subject.definition
         message = (
-            f"{winner.field} sets {quote_value(name)}, which {self.subject.definition.manifest.key} does not declare"
+            f"{winner.field} sets {quote_value(name)}, which {definition.manifest.key} does not declare"
+            f"{suggest_name(name, sorted(definition.options))}"
         )
         finding = PluginCodes.UNDECLARED_OPTION.finding(message, winner.location)
         # An option of a layer for all Plugins is undeclared in many definitions. Therefore, the finding is only an

@@ -32,7 +32,7 @@ from reconciler.controllers.plugin_presets.option_layers import (
 )
 from reconciler.controllers.plugin_presets.read_objects import read_override, read_own_overrides
 from reconciler.controllers.plugin_presets.read_options import read_definition
-from reconciler.krm.field_text import format_path
+from reconciler.krm.field_text import format_path, suggest_name
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath
@@ -91,7 +91,9 @@ def check_override_clusters(override: PluginOverride, clusters: OrganizationClus
     path: DataPath = ("spec", "clusterSelector")
     for name in dict.fromkeys(override.clusters.names):
         if _is_unknown(name, override.manifest.key.namespace, clusters):
-            message = f'{format_path(path)} names "{name}", which is not a Cluster of {override.manifest.key.namespace}'
+            namespace = override.manifest.key.namespace
+            guess = suggest_name(name, sorted(clusters.get_clusters(namespace)))
+            message = f'{format_path(path)} names "{name}", which is not a Cluster of {namespace}{guess}'
             yield PluginCodes.OVERRIDE_CLUSTER_UNKNOWN.finding(message, override.manifest.location_of(path))
 
 
@@ -103,7 +105,8 @@ def check_preset_clusters(
         location = preset.manifest.location_of((*path, "clusterName"))
         subject = f'{format_path(path)}.clusterName names "{name}"'
         if _is_unknown(name, preset.key.namespace, clusters):
-            message = f"{subject}, which is not a Cluster of {preset.key.namespace}"
+            guess = suggest_name(name, sorted(clusters.get_clusters(preset.key.namespace)))
+            message = f"{subject}, which is not a Cluster of {preset.key.namespace}{guess}"
             yield PluginCodes.OVERRIDE_CLUSTER_UNKNOWN.finding(message, location)
         elif name not in selected and name not in clusters.uncertain_names:
             message = f"{subject}, which spec.clusterSelector does not select"
@@ -153,7 +156,8 @@ class PresetSnapshot:
         if key in self.definition_keys:
             return f"{key} {'is invalid' if key in self.catalog.objects else 'is defined twice in the config'}"
         suffix = "" if self.catalog.is_complete else ", unless it is in an unreadable file"
-        return f"{key} does not exist{suffix}"
+        names = [known.name for known in self.definition_keys if known._replace(name=key.name) == key]
+        return f"{key} does not exist{suffix}{suggest_name(key.name, sorted(names))}"
 
     def list_namespace_layers(self, namespace: str, cluster: str) -> Iterator[LayerOptions]:
         """Yield the options in `pluginOverrides` of the Organization and the Cluster as layers."""

@@ -112,8 +112,9 @@ def _check_file(
     if (problem := _find_inconclusive(config_path, missing, kind, config, catalog)) is None:
         return None
     names = _format_names(map(str, missing))
+    reason = problem.reason if problem.reason.endswith("?") else f"{problem.reason}."
     message = (
-        f"{config_path}:{problem.line}: {problem.reason}. The file defined {names} before. It is unknown whether they"
+        f"{config_path}:{problem.line}: {reason} The file defined {names} before. It is unknown whether they"
         " were deleted, so that no package is removed. Next step: restore the objects, or delete the file to remove"
         " their packages"
     )

@@ -10,7 +10,7 @@ from pydantic import Field, Strict, StrictInt
 
 from reconciler.api import porch
 from reconciler.api.base import ApiModel, Deprecation, FieldIssue, FieldMessage, ReadContext, read_field, read_model
-from reconciler.api.field_types import LenientItem, NonEmptyText, check_text
+from reconciler.api.field_types import LabelSelectorFields, LenientItem, NonEmptyText, check_text
 from reconciler.api.json_schema import build_model_schema
 from reconciler.api.messages import DEFAULT_TEMPLATES, MessageTemplates
 
@@ -342,4 +342,12 @@ def test_name_of_an_attribute_is_unknown() -> None:
     assert read_model(Server, {"host_name": "a"}, DEFAULT_TEMPLATES).error_texts == (
         "hostName must be set",
         "host_name is unknown; allowed are hostName, mode, ports, labels; did you mean hostName?",
+    )
+
+
+def test_labels_outside_of_match_labels_have_a_next_step() -> None:
+    read = read_model(LabelSelectorFields, {"environment": "production"}, DEFAULT_TEMPLATES, ("spec", "selector"))
+
+    assert read.error_texts == (
+        "spec.selector.environment is unknown; allowed are matchLabels, matchExpressions; write labels below matchLabels",
     )

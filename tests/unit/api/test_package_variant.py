@@ -177,7 +177,7 @@ def remove_allowed_fields(error: str) -> str:
         pytest.param(
             build_valid_spec(updateStrategy="merge", conflictPolicy="ours"),
             [
-                f'spec.updateStrategy can only be one of {", ".join(UPDATE_STRATEGIES)}, not "merge"',
+                f'spec.updateStrategy can only be one of {", ".join(UPDATE_STRATEGIES)}, not "merge"; did you mean copy-merge?',
                 'spec.conflictPolicy can only be one of upstream, local, block, not "ours"',
             ],
             id="unknown-strategies",
