@@ -6,6 +6,7 @@ the correct part. `--rewrite-expected` replaces the outputs.
 
 from __future__ import annotations
 
+import fcntl
 import re
 import shutil
 from pathlib import Path
@@ -39,6 +40,18 @@ def run_validate() -> str:
     return f"{result.output.rstrip()}\n"
 
 
+def rewrite_output(mistake: re.Match[str], output: str) -> None:
+    old, new = (f"{mistake['wrong']}```\n\n```text\n{part}```" for part in (mistake["output"], output))
+    with PAGE.open("r+") as file:
+        # Several workers of pytest rewrite the page at the same time.
+        fcntl.flock(file, fcntl.LOCK_EX)
+        text = file.read().replace(old, new)
+        file.seek(0)
+        file.truncate()
+        file.write(text)
+        file.flush()
+
+
 def test_the_page_contains_all_mistakes() -> None:
     titles = [mistake["title"] for mistake in MISTAKES]
 
@@ -58,7 +71,6 @@ def test_validate_prints_the_output_on_the_page(mistake: re.Match[str], demo: Pa
 
     output = run_validate()
     if should_rewrite:
-        old, new = (f"{mistake['wrong']}```\n\n```text\n{part}```" for part in (mistake["output"], output))
-        PAGE.write_text(PAGE.read_text().replace(old, new))
+        rewrite_output(mistake, output)
 
     assert output == mistake["output"]
