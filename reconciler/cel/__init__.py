@@ -5,6 +5,7 @@ library and the RE2 library are imported at the first use, because these imports
 """
 
 from reconciler.cel.budget import ExpressionBudget, ExpressionLimits
+from reconciler.cel.check import FieldAccess, VariableReference
 from reconciler.cel.environment import CelEnvironment, CelProgram, evaluate_string, load_parser
 from reconciler.cel.errors import BudgetExceededError, CelCodes, ExpressionError
 from reconciler.cel.timestamps import Duration, Timestamp
@@ -23,8 +24,10 @@ __all__ = [
     "ExpressionBudget",
     "ExpressionError",
     "ExpressionLimits",
+    "FieldAccess",
     "Timestamp",
     "Uint",
+    "VariableReference",
     "evaluate_string",
     "load_parser",
 ]

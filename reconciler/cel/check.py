@@ -119,6 +119,44 @@ FieldDeclarations: TypeAlias = Mapping[str, Any] | None
 """A mapping from the name of each declared field to the declared fields of its value. None allows all fields."""
 
 
+@dataclass(frozen=True, slots=True)
+class FieldAccess:
+    """One access to a field with a constant name, e.g. `.size` or `["size"]`.
+
+    Attributes:
+        name: Name of the field.
+        start: Offset after the variable or after the access before this access.
+        end: Offset after this access.
+        is_optional: Whether the access has the form `.?size`.
+        is_test: Whether the access is the last field in `has(spec.size)`.
+    """
+
+    name: str
+    start: int
+    end: int
+    is_optional: bool = False
+    is_test: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VariableReference:
+    """One use of a declared variable in an expression.
+
+    Attributes:
+        name: Name of the variable.
+        start: Offset of the variable, or of its leading dot.
+        end: Offset after the variable.
+        is_absolute: Whether the variable has a leading dot.
+        accesses: The accesses that directly follow the variable, up to the first access of another form.
+    """
+
+    name: str
+    start: int
+    end: int
+    is_absolute: bool = False
+    accesses: tuple[FieldAccess, ...] = ()
+
+
 STANDARD_FUNCTIONS = frozenset(
     {*conversions.FUNCTIONS, *times.METHODS, "contains", "startsWith", "endsWith", "matches"}
     | {"all", "exists", "exists_one", "map", "filter"}
@@ -133,7 +171,7 @@ class StaticCheck:
     Attributes:
         nesting: Maximum number of nested loops.
         used_variables: Result: the declared variables that the expression uses.
-        variable_positions: Result: offset and name of each use of a declared variable.
+        references: Result: each use of a declared variable.
         field_reads: Result: paths of the fields that the expression reads, e.g. `("spec", "size")`.
         extensions: Result: functions, macros and operators that are not part of standard CEL.
     """
@@ -144,7 +182,7 @@ class StaticCheck:
     declarations: Mapping[str, FieldDeclarations]
     nesting: int
     used_variables: set[str] = field(default_factory=set)
-    variable_positions: list[tuple[int, str]] = field(default_factory=list)
+    references: list[VariableReference] = field(default_factory=list)
     extensions: set[str] = field(default_factory=set)
     field_reads: set[tuple[str, ...]] = field(default_factory=set)
 
@@ -190,7 +228,7 @@ class StaticCheck:
                 raise self._create_undeclared_error(resolved.name, node)
             case "variable":
                 self.used_variables.add(resolved.name)
-                self.variable_positions.append((_find_name_offset(node), resolved.name))
+                self.references.append(_create_reference(node, resolved, steps))
                 self.field_reads.add((resolved.name, *_iterate_leading_fields(steps[resolved.step_count :])))
                 _check_fields(resolved.name, self.declarations[resolved.name], steps[resolved.step_count :])
             case "function":
@@ -246,6 +284,29 @@ class StaticCheck:
             )
         else:
             raise EvaluationError("CelUnknownFunction", f"there is no method {method.name}()", method.offset)
+
+
+def _create_reference(node: SyntaxNode, resolved: ResolvedName, steps: tuple[AccessStep, ...]) -> VariableReference:
+    name = node.base if isinstance(node, AccessNode) else node
+    assert isinstance(name, NameNode)
+    end = name.end
+    for step in steps[: resolved.step_count]:
+        assert isinstance(step, FieldStep)
+        end = step.end
+    accesses = () if name.is_grouped else tuple(_iterate_accesses(steps[resolved.step_count :], end))
+    return VariableReference(resolved.name, name.start, end, name.absolute, accesses)
+
+
+def _iterate_accesses(steps: tuple[AccessStep, ...], start: int) -> Iterator[FieldAccess]:
+    for step in steps:
+        match step:
+            case FieldStep(name=name, end=end):
+                yield FieldAccess(name, start, end, step.optional, step.test)
+            case IndexStep(index=LiteralNode(value=str(name)), end=end, optional=False):
+                yield FieldAccess(name, start, end)
+            case _:
+                return
+        start = end
 
 
 def _iterate_leading_fields(steps: tuple[AccessStep, ...]) -> Iterator[str]:

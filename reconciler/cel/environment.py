@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Final
 
 from reconciler.cel.budget import (
@@ -14,7 +15,7 @@ from reconciler.cel.budget import (
     ExpressionBudget,
     ExpressionLimits,
 )
-from reconciler.cel.check import FieldDeclarations, NameResolver, StaticCheck
+from reconciler.cel.check import FieldDeclarations, NameResolver, StaticCheck, VariableReference
 from reconciler.cel.compile import CelCompiler
 from reconciler.cel.errors import EvaluationError, ExpressionError
 from reconciler.cel.library import FUNCTIONS, METHODS, PROJECT_FUNCTIONS
@@ -132,7 +133,7 @@ class CelProgram:
         names: The declared variables that the expression uses.
         extensions: Functions, macros and operators in the expression that are not part of standard CEL. Other CEL
             engines may not support them.
-        variable_positions: Offset and name of each use of a declared variable, in the order of the text.
+        references: Each use of a declared variable, in the order of the text.
         field_reads: Paths of the fields that the expression reads, e.g. `("spec", "size")`.
         code: The closure that evaluates the expression.
         slots: Index of each variable in the frame, which is the list of variables that `code` receives.
@@ -143,7 +144,7 @@ class CelProgram:
     text: str
     names: frozenset[str]
     extensions: frozenset[str]
-    variable_positions: tuple[tuple[int, str], ...]
+    references: tuple[VariableReference, ...]
     field_reads: frozenset[tuple[str, ...]]
     limits: ExpressionLimits
     code: CompiledExpression
@@ -214,7 +215,7 @@ def _compile_program(environment: CelEnvironment, text: str) -> CelProgram:
         text,
         frozenset(check.used_variables),
         frozenset(check.extensions),
-        tuple(sorted(check.variable_positions)),
+        tuple(sorted(check.references, key=attrgetter("start"))),
         frozenset(check.field_reads),
         environment.limits,
         code,

@@ -92,7 +92,7 @@ def expand_has(offset: int, arguments: tuple[SyntaxNode, ...]) -> AccessNode:
     """Return the node for `has(a.b)`: an access path whose last step tests whether the field exists."""
     match arguments:
         case [AccessNode(base=base, steps=(*before, FieldStep(optional=False, test=False) as field))]:
-            test = FieldStep(field.name, test=True, offset=field.offset)
+            test = FieldStep(field.name, field.end, test=True, offset=field.offset)
             return AccessNode(base, (*before, test), **measure_node(offset, (base, *before, test)))
         case _:
             raise EvaluationError("CelSyntax", "has() takes one argument: a field such as a.b", offset)

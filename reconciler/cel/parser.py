@@ -37,6 +37,7 @@ from reconciler.cel.syntax import (
     UnaryNode,
     measure_node,
 )
+from reconciler.lazy_dataclasses import replace
 
 GRAMMAR = r"""
 ?start: disjunction
@@ -59,15 +60,15 @@ _step: field | optional_field | method | index | optional_index
 field: DOT (IDENT | QUOTED)
 optional_field: OPTIONAL_DOT (IDENT | QUOTED)
 method: DOT IDENT _OPEN arguments _CLOSE
-index: BRACKET start _BRACKET_END
-optional_index: BRACKET QUESTION start _BRACKET_END
+index: BRACKET start BRACKET_END
+optional_index: BRACKET QUESTION start BRACKET_END
 
 ?primary: IDENT -> name
     | DOT IDENT -> absolute_name
     | IDENT _OPEN arguments _CLOSE -> call
     | DOT IDENT _OPEN arguments _CLOSE -> absolute_call
     | _OPEN start _CLOSE -> group
-    | BRACKET (item (_COMMA item)*)? _COMMA? _BRACKET_END -> list_literal
+    | BRACKET (item (_COMMA item)*)? _COMMA? BRACKET_END -> list_literal
     | BRACE (entry (_COMMA entry)*)? _COMMA? _BRACE_END -> map_literal
     | INT -> int_literal
     | UINT -> uint_literal
@@ -105,7 +106,7 @@ OPTIONAL_DOT: ".?"
 _OPEN: "("
 _CLOSE: ")"
 BRACKET: "["
-_BRACKET_END: "]"
+BRACKET_END: "]"
 BRACE: "{"
 _BRACE_END: "}"
 TRUE: "true"
@@ -209,28 +210,30 @@ class _Builder(Transformer[Token, SyntaxNode]):
         return AccessNode(base, steps, **measure_node(offset, (base, *steps))) if steps else base
 
     def field(self, dot: Token, name: Token) -> AccessStep:
-        return FieldStep(_get_field_name(name), offset=_get_offset(name))
+        return FieldStep(_get_field_name(name), _get_end(name), offset=_get_offset(name))
 
     def optional_field(self, dot: Token, name: Token) -> AccessStep:
-        return FieldStep(_get_field_name(name), optional=True, offset=_get_offset(name))
+        return FieldStep(_get_field_name(name), _get_end(name), optional=True, offset=_get_offset(name))
 
     def method(self, dot: Token, name: Token, arguments: tuple[SyntaxNode, ...]) -> AccessStep:
         return MethodStep(str(name), arguments, **measure_node(_get_offset(name), arguments))
 
-    def index(self, bracket: Token, index: SyntaxNode) -> AccessStep:
-        return IndexStep(index, **measure_node(_get_offset(bracket), (index,)))
+    def index(self, bracket: Token, index: SyntaxNode, bracket_end: Token) -> AccessStep:
+        return IndexStep(index, _get_end(bracket_end), **measure_node(_get_offset(bracket), (index,)))
 
-    def optional_index(self, bracket: Token, question: Token, index: SyntaxNode) -> AccessStep:
-        return IndexStep(index, optional=True, **measure_node(_get_offset(bracket), (index,)))
+    def optional_index(self, bracket: Token, question: Token, index: SyntaxNode, bracket_end: Token) -> AccessStep:
+        return IndexStep(index, _get_end(bracket_end), optional=True, **measure_node(_get_offset(bracket), (index,)))
 
     def arguments(self, *arguments: SyntaxNode) -> tuple[SyntaxNode, ...]:
         return arguments
 
     def name(self, name: Token) -> SyntaxNode:
-        return NameNode(_check_not_reserved(name), offset=_get_offset(name))
+        start = _get_offset(name)
+        return NameNode(_check_not_reserved(name), start, _get_end(name), offset=start)
 
     def absolute_name(self, dot: Token, name: Token) -> SyntaxNode:
-        return NameNode(_check_not_reserved(name), absolute=True, offset=_get_offset(name))
+        start, end = _get_offset(dot), _get_end(name)
+        return NameNode(_check_not_reserved(name), start, end, absolute=True, offset=_get_offset(name))
 
     def call(self, name: Token, arguments: tuple[SyntaxNode, ...]) -> SyntaxNode:
         offset = _get_offset(name)
@@ -242,7 +245,7 @@ class _Builder(Transformer[Token, SyntaxNode]):
         return CallNode(_check_not_reserved(name), arguments, **measure_node(_get_offset(name), arguments))
 
     def group(self, inner: SyntaxNode) -> SyntaxNode:
-        return inner
+        return replace(inner, is_grouped=True) if isinstance(inner, NameNode) else inner
 
     def item(self, question: Token | None, value: SyntaxNode) -> tuple[SyntaxNode, bool]:
         return value, question is not None
@@ -250,7 +253,8 @@ class _Builder(Transformer[Token, SyntaxNode]):
     def entry(self, question: Token | None, key: SyntaxNode, value: SyntaxNode) -> tuple[SyntaxNode, SyntaxNode, bool]:
         return key, value, question is not None
 
-    def list_literal(self, bracket: Token, *items: tuple[SyntaxNode, bool]) -> SyntaxNode:
+    def list_literal(self, bracket: Token, *parts: tuple[SyntaxNode, bool] | Token) -> SyntaxNode:
+        items = tuple(part for part in parts if not isinstance(part, Token))
         return ListLiteral(items, **measure_node(_get_offset(bracket), (item for item, _ in items)))
 
     def map_literal(self, brace: Token, *entries: tuple[SyntaxNode, SyntaxNode, bool]) -> SyntaxNode:
@@ -319,6 +323,11 @@ def _get_offset(part: SyntaxNode | Token) -> int:
         return part.offset
     assert part.start_pos is not None
     return part.start_pos
+
+
+def _get_end(token: Token) -> int:
+    assert token.end_pos is not None
+    return token.end_pos
 
 
 _QUOTED_TEXT: Final = re.compile(r"'''.*?'''|\"\"\".*?\"\"\"|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)

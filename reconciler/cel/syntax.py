@@ -44,12 +44,20 @@ class LiteralNode(SyntaxNode):
 class NameNode(SyntaxNode):
     """An identifier.
 
-    `absolute` is true for an identifier after a leading dot, e.g. `.name`. Such an identifier is not a local variable,
-    and has no implicit prefix.
+    Attributes:
+        name: The identifier.
+        start: Offset of the identifier or, if `absolute` is true, of its leading dot.
+        end: Offset after the identifier.
+        absolute: Whether the identifier has a leading dot, e.g. `.name`. Such an identifier is not a local variable,
+            and has no implicit prefix.
+        is_grouped: Whether the identifier is in parentheses, e.g. `(name)`.
     """
 
     name: str
+    start: int
+    end: int
     absolute: bool = False
+    is_grouped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,18 +142,23 @@ class AccessStep(SyntaxNode):
 
 @dataclass(frozen=True, slots=True)
 class FieldStep(AccessStep):
-    """A field access: `.name`, `.?name` (`optional`), or the last field in `has(a.name)` (`test`)."""
+    """A field access: `.name`, `.?name` (`optional`), or the last field in `has(a.name)` (`test`).
+
+    `end` is the offset after the field.
+    """
 
     name: str
+    end: int
     optional: bool = False
     test: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class IndexStep(AccessStep):
-    """An index access: `[index]` or `[?index]` (`optional`)."""
+    """An index access: `[index]` or `[?index]` (`optional`). `end` is the offset after the closing bracket."""
 
     index: SyntaxNode
+    end: int
     optional: bool = False
 
 

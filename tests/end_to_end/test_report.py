@@ -30,7 +30,12 @@ def test_the_same_is_there_as_json_with_the_totals_of_the_last_pass(template: Pa
 
     assert result.returncode == 0, result.stderr
     assert (data["summary"]["packages"], data["summary"]["status"]["drafted"]) == ({"draft": 17}, 17)
-    assert [item["cluster"] for item in data["items"] if item["type"] == "cluster"] == ["berlin", "boston", "chicago", "lisbon"]
+    assert [item["cluster"] for item in data["items"] if item["type"] == "cluster"] == [
+        "berlin",
+        "boston",
+        "chicago",
+        "lisbon",
+    ]
 
 
 def test_without_a_place_for_status_the_rest_is_told(template: Path) -> None:

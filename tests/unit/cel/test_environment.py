@@ -18,6 +18,7 @@ from reconciler.cel import (
     Uint,
     evaluate_string,
 )
+from reconciler.cel.inspection import find_field_path, list_called_functions
 
 LOADED = "import sys; from reconciler.cel import load_parser; {}; sys.exit('lark' in sys.modules)"
 SHAPES = CelEnvironment({"spec": {"image": {"tag": None}, "ports": None}, "env": None})
@@ -207,7 +208,68 @@ def test_names_of_a_program(text: str, names: set[str]) -> None:
 def test_positions_of_the_names_of_a_program(text: str, places: tuple[tuple[int, str], ...]) -> None:
     environment = CelEnvironment({"spec": {"image": {"tag": None}}, "env": None, "x": None})
 
-    assert environment.compile(text).variable_positions == places
+    references = environment.compile(text).references
+
+    assert tuple((reference.end - len(reference.name), reference.name) for reference in references) == places
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end", "accesses"),
+    [
+        pytest.param("spec", 0, 4, [], id="variable"),
+        pytest.param("1 + spec.image.tag", 4, 8, [("image", 8, 14), ("tag", 14, 18)], id="fields"),
+        pytest.param("spec['image'] [r'tag']", 0, 4, [("image", 4, 13), ("tag", 13, 22)], id="constant-indexes"),
+        pytest.param("spec // c\n .image", 0, 4, [("image", 4, 17)], id="comment"),
+        pytest.param(". spec.image", 0, 6, [("image", 6, 12)], id="leading-dot"),
+        pytest.param("spec.image[env].tag", 0, 4, [("image", 4, 10)], id="computed-index"),
+        pytest.param("spec.image.size()", 0, 4, [("image", 4, 10)], id="method"),
+        pytest.param("spec[?'image']", 0, 4, [], id="optional-index"),
+        pytest.param("(spec).image", 1, 5, [], id="variable-in-parentheses"),
+        pytest.param("(spec.image).tag", 1, 5, [("image", 5, 11)], id="field-in-parentheses"),
+    ],
+)
+def test_references_have_the_offsets_of_their_accesses(
+    text: str, start: int, end: int, accesses: list[tuple[str, int, int]]
+) -> None:
+    reference = CelEnvironment({"spec": {"image": {"tag": None}}, "env": None}).compile(text).references[0]
+
+    assert (reference.start, reference.end) == (start, end)
+    assert [(access.name, access.start, access.end) for access in reference.accesses] == accesses
+
+
+def test_references_have_the_forms_of_their_accesses() -> None:
+    optional, test = CelEnvironment({"spec": None}).compile("spec.?a.b.hasValue() && has(spec.a.b)").references
+
+    assert [access.is_optional for access in optional.accesses] == [True, False]
+    assert [access.is_test for access in test.accesses] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "functions"),
+    [
+        pytest.param("size(a) > 1 ? omit() : [b.map(x, int(x))]", {"size", "omit", "int"}, id="functions"),
+        pytest.param("a.omit + 'omit()' + b.size()", set(), id="fields-texts-and-methods"),
+        pytest.param("omit(", set(), id="invalid"),
+    ],
+)
+def test_called_functions(text: str, functions: set[str]) -> None:
+    assert list_called_functions(text) == functions
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        pytest.param(" spec.image.tag ", ("spec", "image", "tag"), id="field"),
+        pytest.param("spec", (), id="variable"),
+        pytest.param("spec.?image", (), id="optional"),
+        pytest.param("has(spec.image)", (), id="test"),
+        pytest.param("spec.image.size()", (), id="method"),
+        pytest.param("spec.image + 1", (), id="operator"),
+        pytest.param("spec.", (), id="invalid"),
+    ],
+)
+def test_field_path(text: str, path: tuple[str, ...]) -> None:
+    assert find_field_path(text) == path
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from reconciler.controllers.components.flatten.expressions import (
     AddonVariable,
     ExpressionRewriter,
     iter_programs,
-    parse_field_steps,
+    select_declared_accesses,
 )
 from reconciler.controllers.components.flatten.fields import (
     FixedFields,
@@ -177,10 +177,9 @@ class FlattenedAddon:
 
     def _list_used_fields(self, template: CompiledTemplate, loop: str) -> Iterator[DataPath]:
         for _, program in iter_programs(template.root):
-            for position, name in program.variable_positions:
-                if name in self.values.bindings and name != loop:
-                    steps = parse_field_steps(program.text, position + len(name), self.use.schema)
-                    yield tuple(step.name for step in steps)
+            for reference in program.references:
+                if reference.name in self.values.bindings and reference.name != loop:
+                    yield tuple(access.name for access in select_declared_accesses(reference, self.use.schema))
 
     def _check_known_variables(self, template: CompiledTemplate, loop: str) -> Iterator[FieldFinding]:
         for path, program in iter_programs(template.root):

@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
@@ -22,6 +21,7 @@ from typing import Any
 from reconciler.api.openchoreo import API_VERSION, ID_DESCRIPTION, ID_PATTERN
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.cel import OMIT, ExpressionBudget, ExpressionLimits
+from reconciler.cel.inspection import find_field_path
 from reconciler.controllers.components.addon_order import is_order_declared
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.compilation import find_missing_requirements
@@ -35,9 +35,17 @@ from reconciler.controllers.components.definitions import (
 from reconciler.controllers.components.effective_values import ValueLayer, compute_effective_values
 from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError, build_field_finding
 from reconciler.controllers.components.flatten.addon import FlattenedAddon, iter_templates
-from reconciler.controllers.components.flatten.expressions import ExpressionRewriter, iter_programs, parse_field_steps
+from reconciler.controllers.components.flatten.expressions import (
+    ExpressionRewriter,
+    iter_programs,
+    select_declared_accesses,
+)
 from reconciler.controllers.components.flatten.fields import ShorthandWriter
-from reconciler.controllers.components.flatten.patches import is_patch_target, require_static_result
+from reconciler.controllers.components.flatten.patches import (
+    find_single_expression,
+    is_patch_target,
+    require_static_result,
+)
 from reconciler.controllers.components.model import AddonInstance
 from reconciler.controllers.components.names import DEFINITION, GROUP, to_camel_case
 from reconciler.controllers.components.patching.budget import PatchBudget
@@ -81,7 +89,6 @@ class _FlattenError(Exception):
         self.findings = findings
 
 
-_FIELD_EXPRESSION = re.compile(r"\$\{\s*(?:spec|parameters|envOverrides)\.(?P<path>\w+(?:\.\w+)*)\s*\}")
 _SCALAR_TYPES = frozenset({"string", "integer", "number", "boolean"})
 
 
@@ -236,8 +243,9 @@ class _Flattener:
         for path, program in (
             entry_program for template in iter_templates(entry) for entry_program in iter_programs(template.root)
         ):
-            for position, name in program.variable_positions:
-                if name in variables and not parse_field_steps(program.text, position + len(name), variables[name]):
+            for reference in program.references:
+                schema_of_variable = variables.get(reference.name)
+                if schema_of_variable and not [*select_declared_accesses(reference, schema_of_variable)]:
                     text = quote_value(program.text)
                     requirement = "must name single fields, such as spec.port"
                     message = f"{requirement}, because addons add fields to the same object: {text}"
@@ -320,11 +328,12 @@ class _Flattener:
 
     def _is_scalar(self, text: str) -> bool:
         """Return whether an expression is only a field, e.g. `spec.port`, whose type is string, number or boolean."""
-        match = _FIELD_EXPRESSION.fullmatch(text.strip())
-        node: Any = {"properties": self.fields}
-        for name in match["path"].split(".") if match else ():
+        expression = find_single_expression(text)
+        variable, *names = (find_field_path(expression) if expression else ()) or ("",)
+        node: Any = {"properties": self.fields} if variable in (_SPEC, *_SECTIONS) else {}
+        for name in names:
             node = (node.get("properties") or {}).get(name) or {}
-        return bool(match) and node.get("type") in _SCALAR_TYPES and not node.get("x-kubernetes-int-or-string")
+        return node.get("type") in _SCALAR_TYPES and not node.get("x-kubernetes-int-or-string")
 
     def _build_definition(self, addons: list[FlattenedAddon], schema: dict[str, Any]) -> dict[str, Any]:
         source = self.plan.definition.manifest

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any
 
 from reconciler.api.openchoreo import EXPRESSION_START
-from reconciler.cel import OMIT, CelProgram, ExpressionBudget
+from reconciler.cel import OMIT, CelProgram, ExpressionBudget, FieldAccess, VariableReference
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFindingError, build_field_finding
 from reconciler.controllers.components.flatten.fields import FixedFields
@@ -44,46 +44,19 @@ from reconciler.lazy_dataclasses import dataclass
 
 _SPEC = "spec"
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-# Exclude a name before an opening parenthesis, because it is a method and not a field.
-_FIELD_STEP_PATTERN = re.compile(
-    r"""\s*(?:(?P<dot>\.\??)\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?![A-Za-z0-9_])(?!\s*\()"""
-    r"""|\[\s*(?:"(?P<double>[^"\\\n]*)"|'(?P<single>[^'\\\n]*)')\s*\])""",
-    re.ASCII,
-)
-_HAS_CALL = re.compile(r"(?<![A-Za-z0-9_.])has[ \t]*\([ \t]*\Z", re.ASCII)
-_CLOSING_PARENTHESIS = re.compile(r"\s*\)")
-_LEADING_DOT = re.compile(r"\.[ \t]*\Z")
 
 
-@dataclass(frozen=True)
-class FieldStep:
-    """One field access in an expression, e.g. `.size`.
+def select_declared_accesses(reference: VariableReference, schema: Schema) -> Iterator[FieldAccess]:
+    """Yield the field accesses after a variable, e.g. `.cache` and `.size` in `spec.cache.size + 1`.
 
-    `start` and `end` are its indexes in the text of the expression. `is_optional` is true for an access such as
-    `.?size`.
+    The result ends before the first field that `schema` does not declare.
     """
-
-    name: str
-    start: int
-    end: int
-    is_optional: bool
-
-
-def parse_field_steps(text: str, position: int, schema: Schema) -> tuple[FieldStep, ...]:
-    """Return the field accesses after a variable in an expression, e.g. `.cache` and `.size` in `spec.cache.size + 1`.
-
-    `position` is the index after the variable. The result ends before the first field that `schema` does not declare.
-    """
-    steps: list[FieldStep] = []
-    while step := _FIELD_STEP_PATTERN.match(text, position):
-        name = step["name"] or step["double"] or step["single"] or ""
-        child: Schema | None = schema.get("properties", {}).get(name)
+    for access in reference.accesses:
+        child: Schema | None = schema.get("properties", {}).get(access.name)
         if child is None:
-            break
+            return
         schema = child
-        steps.append(FieldStep(name, position, step.end(), step["dot"] == ".?"))
-        position = step.end()
-    return tuple(steps)
+        yield access
 
 
 def iter_programs(node: TemplateNode) -> Iterator[tuple[DataPath, CelProgram]]:
@@ -120,23 +93,20 @@ class AddonVariable:
 
 @dataclass(frozen=True)
 class _Occurrence:
-    """Occurrence of a variable in an expression.
+    """Occurrence of a variable in the expression `text`. `path` is the path of the expression in the document."""
 
-    Attributes:
-        text: Text of the expression. The part after this occurrence may already be rewritten.
-        before: Text before the variable. A leading dot of the variable, as in `.spec`, is not included.
-        dot: The leading dot of the variable. "" if there is none.
-        end: Index after the variable in `text`.
-        path: Path of the expression in the document.
-        original_text: Text of the expression before it was rewritten.
-    """
-
+    reference: VariableReference
     text: str
-    before: str
-    dot: str
-    end: int
     path: DataPath
-    original_text: str
+
+    @property
+    def dot(self) -> str:
+        """The leading dot of the variable. "" if there is none."""
+        return "." if self.reference.is_absolute else ""
+
+    def get_text(self, access: FieldAccess) -> str:
+        """Return the text of an access."""
+        return self.text[access.start : access.end]
 
 
 @dataclass(frozen=True)
@@ -198,40 +168,33 @@ class ExpressionRewriter:
             FieldFindingError: The expression cannot be rewritten.
         """
         text, is_known = program.text, True
-        for position, name in reversed(program.variable_positions):
-            if name not in self.addon_variables and name not in self.known_variables:
+        for reference in reversed(program.references):
+            if reference.name not in self.addon_variables and reference.name not in self.known_variables:
                 is_known = False
                 continue
-            before = _LEADING_DOT.sub("", text[:position])
-            occurrence = _Occurrence(
-                text, before, "" if before == text[:position] else ".", position + len(name), path, program.text
-            )
-            replacement = self._replace_occurrence(name, occurrence)
+            replacement = self._replace_occurrence(_Occurrence(reference, program.text, path))
             is_known = is_known and replacement.is_known
-            text = f"{before}{replacement.text}{text[replacement.end :]}"
+            text = f"{text[: reference.start]}{replacement.text}{text[replacement.end :]}"
             charge_budget(self.budget, 1, len(text), path)
         return text, is_known
 
-    def _replace_occurrence(self, name: str, occurrence: _Occurrence) -> _Replacement:
+    def _replace_occurrence(self, occurrence: _Occurrence) -> _Replacement:
+        name, end = occurrence.reference.name, occurrence.reference.end
         if name not in self.addon_variables:
-            return _Replacement(format_cel_literal(self.known_variables[name]), occurrence.end, is_known=True)
+            return _Replacement(format_cel_literal(self.known_variables[name]), end, is_known=True)
         variable, fixed_fields = self.addon_variables[name], self.addon_variables[name].fixed_fields
         field_path: DataPath = ()
-        end = occurrence.end
-        for step in parse_field_steps(occurrence.text, occurrence.end, variable.schema):
-            if step.name not in fixed_fields.fixed:
-                return _Replacement(f"{occurrence.dot}{variable.name}.{variable.key}", occurrence.end, is_known=False)
-            field_path, nested = (*field_path, step.name), fixed_fields.fixed[step.name]
-            is_has_call = (
-                _is_has_argument(occurrence.before)
-                and _CLOSING_PARENTHESIS.match(occurrence.text, step.end) is not None
-            )
-            if nested is None or is_has_call:
-                return _replace_fixed_field(variable, field_path, step, occurrence, is_has_call=is_has_call)
-            if step.is_optional:
-                container = _format_map({step.name: _format_object(variable, field_path, nested, occurrence)})
-                return _Replacement(f"{container}{occurrence.text[step.start : step.end]}", step.end, is_known=False)
-            fixed_fields, end = nested, step.end
+        for access in select_declared_accesses(occurrence.reference, variable.schema):
+            if access.name not in fixed_fields.fixed:
+                end = occurrence.reference.end
+                return _Replacement(f"{occurrence.dot}{variable.name}.{variable.key}", end, is_known=False)
+            field_path, nested = (*field_path, access.name), fixed_fields.fixed[access.name]
+            if nested is None or access.is_test:
+                return _replace_fixed_field(variable, field_path, access, occurrence)
+            if access.is_optional:
+                container = _format_map({access.name: _format_object(variable, field_path, nested, occurrence)})
+                return _Replacement(f"{container}{occurrence.get_text(access)}", access.end, is_known=False)
+            fixed_fields, end = nested, access.end
         return _Replacement(
             _format_object(variable, field_path, fixed_fields, occurrence),
             end,
@@ -293,19 +256,17 @@ class ExpressionRewriter:
 
 
 def _replace_fixed_field(
-    variable: AddonVariable, field_path: DataPath, step: FieldStep, occurrence: _Occurrence, *, is_has_call: bool
+    variable: AddonVariable, field_path: DataPath, access: FieldAccess, occurrence: _Occurrence
 ) -> _Replacement:
     """Return the literal that replaces a field with a fixed value, e.g. `spec.size` -> `5`.
 
     For `has(spec.size)` and `spec.?size`, the literal replaces the parent, e.g. `has({"size": 5}.size)`.
     """
     value = get_value(variable.values, field_path)
-    if value is not ABSENT and not is_has_call and not step.is_optional:
-        return _Replacement(format_cel_literal(value), step.end, is_known=True)
-    container = {} if value is ABSENT else {step.name: value}
-    return _Replacement(
-        f"{format_cel_literal(container)}{occurrence.text[step.start : step.end]}", step.end, is_known=True
-    )
+    if value is not ABSENT and not access.is_test and not access.is_optional:
+        return _Replacement(format_cel_literal(value), access.end, is_known=True)
+    container = {} if value is ABSENT else {access.name: value}
+    return _Replacement(f"{format_cel_literal(container)}{occurrence.get_text(access)}", access.end, is_known=True)
 
 
 def _format_object(
@@ -332,7 +293,7 @@ def _format_object(
         raise _build_error(
             occurrence.path,
             "must name single fields, such as spec.port, because the type sets some fields of the same object",
-            occurrence.original_text,
+            occurrence.text,
         )
     nested = {
         name: _format_object(variable, (*field_path, name), nested_fields, occurrence)
@@ -343,12 +304,6 @@ def _format_object(
         name: nested.get(name) or format_cel_literal(get_value(variable.values, (*field_path, name))) for name in names
     }
     return f"merge({', '.join([_format_map(texts), expression, *([_format_map(nested)] if nested else [])])})"
-
-
-def _is_has_argument(before: str) -> bool:
-    """Return whether the text before a variable ends with `has(`. Return False if this line contains a comment."""
-    line = before[before.rfind("\n") + 1 :]
-    return _HAS_CALL.search(line) is not None and "//" not in line
 
 
 def _join_texts(pieces: list[str | EmbeddedExpression]) -> list[str | EmbeddedExpression]:

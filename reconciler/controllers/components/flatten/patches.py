@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from reconciler.api.openchoreo import EXPRESSION_START
+from reconciler.api.openchoreo import EXPRESSION_START, is_template_text
+from reconciler.cel.inspection import list_called_functions
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFindingError, build_field_finding
 from reconciler.controllers.components.model import AddonInstance
@@ -35,7 +35,7 @@ from reconciler.krm.yaml import DataPath
 IsScalar = Callable[[str], bool]
 _VALUE: DataPath = ("value",)
 _LABELS: DataPath = ("metadata", "labels")
-_OMIT = re.compile(r"\b(oc_)?omit\b")
+_OMIT_FUNCTIONS = frozenset({"omit", "oc_omit"})
 
 
 def is_patch_target(target: PatchTarget, template: Any, name: str, field_path: DataPath) -> bool:
@@ -138,7 +138,7 @@ def _find_deciding_texts_at(
 
 
 def _can_merge(value: Any, is_scalar: IsScalar) -> bool:
-    return isinstance(value, dict | list) or (_is_single_expression(value) and not is_scalar(value))
+    return isinstance(value, dict | list) or (find_single_expression(value) is not None and not is_scalar(value))
 
 
 def _find_deciding_merge_texts(
@@ -155,7 +155,9 @@ def _find_deciding_merge_texts(
         yield from [(field_path, value)] if _can_omit(value) else []
     else:
         texts = (
-            item for item in (old, value) if _can_omit(item) or (_is_single_expression(item) and not is_scalar(item))
+            item
+            for item in (old, value)
+            if _can_omit(item) or (find_single_expression(item) is not None and not is_scalar(item))
         )
         yield from ((field_path, item) for item in texts)
 
@@ -199,15 +201,22 @@ def _find_texts_at(data: Any, path: DataPath) -> Iterator[str]:
 
 
 def _can_omit(value: Any) -> bool:
-    return isinstance(value, str) and EXPRESSION_START in value and _OMIT.search(value) is not None
+    """Return whether a value can render to `omit()`, because one of its expressions calls this function."""
+    expressions = (piece for piece in _split(value) if isinstance(piece, EmbeddedExpression))
+    return any(list_called_functions(expression.text) & _OMIT_FUNCTIONS for expression in expressions)
 
 
-def _is_single_expression(value: Any) -> bool:
-    """Return whether a value consists of exactly one expression, so that it can render to any type."""
-    if not isinstance(value, str) or EXPRESSION_START not in value:
-        return False
-    pieces = [piece for piece in split_expressions(value, ()) if not isinstance(piece, str) or not piece.isspace()]
-    return len(pieces) == 1 and isinstance(pieces[0], EmbeddedExpression)
+def find_single_expression(value: Any) -> str | None:
+    """Return the text of the expression if a value consists of exactly one expression. Otherwise, return None.
+
+    Only such a value can render to any type.
+    """
+    pieces = [piece for piece in _split(value) if not isinstance(piece, str) or not piece.isspace()]
+    return pieces[0].text if len(pieces) == 1 and isinstance(pieces[0], EmbeddedExpression) else None
+
+
+def _split(value: Any) -> tuple[str | EmbeddedExpression, ...]:
+    return split_expressions(value, ()) if is_template_text(value) else ()
 
 
 def _build_dependency_error(field_path: DataPath, text: str) -> FieldFindingError:

@@ -221,7 +221,12 @@ def test_data_refers_to_existing_changes_and_explanations() -> None:
     assert [finding["code"] for finding in data["findings"]] == [
         finding["code"] for finding in build_full_report().summary["findings"]
     ]
-    assert items["cluster"][2] == {"type": "cluster", "cluster": "eu-3", "readError": "Repository eu-3: unreachable", "packages": []}
+    assert items["cluster"][2] == {
+        "type": "cluster",
+        "cluster": "eu-3",
+        "readError": "Repository eu-3: unreachable",
+        "packages": [],
+    }
     assert items["pending"][0]["command"] == "reconciler explain eu-2/gw"
     assert items["change"][0]["diffs"][0]["path"] == "d.yaml"
     assert items["conflict"][0]["targets"] == ["eu-1/gw"]

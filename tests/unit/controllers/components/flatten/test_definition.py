@@ -143,6 +143,25 @@ SAME = [
     pytest.param(
         build_setup(
             build_addon(
+                patch(
+                    "/spec/x",
+                    "${[has(spec . o // the size\n  .a), has( spec['o'] // end\n .b), (spec.o).a == spec.o[r'a']]}",
+                ),
+                env={"o": {"a": "string", "b": "string | default=b"}},
+            ),
+            config={"o": {"a": "a"}},
+        ),
+        {"o": {"b": "2"}},
+        id="comments-and-other-notation",
+    ),
+    pytest.param(
+        build_setup(build_addon(patch("/spec/x/y", "${spec.omit}"), fields={"omit": "object | default={}"})),
+        {},
+        id="name-of-the-function-omit",
+    ),
+    pytest.param(
+        build_setup(
+            build_addon(
                 patch("/spec/x", {"all": "${spec}", "some": "${spec.deep}"}),
                 env={
                     "deep": {"z": "string", "a": "string | default=1", "o": {"p": "string", "q": "string | default=2"}},
