@@ -114,9 +114,9 @@ def _check_file(
     names = _format_names(map(str, missing))
     reason = problem.reason if problem.reason.endswith("?") else f"{problem.reason}."
     message = (
-        f"{config_path}:{problem.line}: {reason} The file defined {names} before. It is unknown whether they"
-        " were deleted, so that no package is removed. Next step: restore the objects, or delete the file to remove"
-        " their packages"
+        f"{config_path}:{problem.line}: {reason} The file defined {names} before. No package is removed,"
+        " because it is unknown whether a person deleted these objects. Next step: restore the objects, or delete the"
+        " file to remove their packages"
     )
     return PlanningCodes.FILE_INCONCLUSIVE.finding(message, SourceLocation(config_path, problem.line))
 
