@@ -103,10 +103,6 @@ def _create_skipped_file_finding(path: str, reason: ParseFailure) -> Finding:
     return PackageCodes.MERGE_COMMENTS_SKIPPED.finding(text, SourceLocation(path, reason.line))
 
 
-# Maximum number of cached clones. Clones are cached, because most clusters use the same clone of an upstream package.
-_MAX_CACHED_PACKAGES = 256
-
-
 @dataclass(frozen=True)
 class ResolvedUpstream:
     """The location and the commit of an upstream package, as in `upstream` and `upstreamLock` of a Kptfile.
@@ -120,7 +116,6 @@ class ResolvedUpstream:
     commit: str
 
 
-@cached(_MAX_CACHED_PACKAGES)
 def clone_package(
     source: FileTree, name: str, lock: ResolvedUpstream, profile: Profile = "safe", base: FileTree | None = None
 ) -> tuple[FileTree, tuple[Finding, ...]]:

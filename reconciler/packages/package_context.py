@@ -10,18 +10,14 @@ from reconciler.api.kpt import Profile
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.yaml import Document, YamlFile, emit
-from reconciler.memory import cached
 from reconciler.packages.codes import PackageCodes
 from reconciler.packages.parsing import ParseFailure, edit_document, parse_cached
 from reconciler.packages.resource import LOCAL_CONFIG
 
 PACKAGE_CONTEXT_FILE = "package-context.yaml"
 PACKAGE_CONTEXT_NAME = "kptfile.kpt.dev"
-# Maximum number of cached results. Results are cached, because many clusters have packages with equal names and paths.
-_MAX_CACHED_PACKAGES = 256
 
 
-@cached(_MAX_CACHED_PACKAGES)
 def ensure_package_context(files: FileTree, name: str, package_path: str) -> tuple[FileTree, tuple[Finding, ...]]:
     """Set `name` and `package-path` in the package context. Return the files and findings.
 

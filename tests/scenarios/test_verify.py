@@ -155,7 +155,7 @@ def test_a_status_file_with_a_forged_tree_differs(world: HistoryWorld) -> None:
 
 def test_another_version_of_the_engine_is_named(world: HistoryWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reconciler.bootstrap.controllers.__version__", "99.0.0")
-    monkeypatch.setattr("reconciler.planning.render.renderer.clone_package", _build_other_clone())
+    monkeypatch.setattr("reconciler.planning.render.renderer.CLONE_STEP", _build_other_clone())
 
     (item,) = read_packages(world, "berlin/metrics")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 
@@ -11,7 +12,13 @@ from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.files import FileTree, SpecialEntry
 from reconciler.catalog.trace import CatalogView, DependencyReader
 from reconciler.controllers.resource_findings import find_secrets
-from reconciler.controllers.results import ConfigInjection, UpstreamPackage, Variant, get_default_conflict_policy
+from reconciler.controllers.results import (
+    ConfigInjection,
+    MutationResult,
+    UpstreamPackage,
+    Variant,
+    get_default_conflict_policy,
+)
 from reconciler.krm.findings import (
     Finding,
     SourceLocation,
@@ -47,8 +54,23 @@ from reconciler.planning.model.sources import (
 )
 from reconciler.planning.model.targets import list_folders_above
 from reconciler.planning.render.local_changes import LostChanges, find_lost_changes, separate_template_changes
+from reconciler.planning.render.render_steps import RenderStep
 from reconciler.planning.render.templates import TemplateMerger
 
+# The steps of a render with an upstream package, in their order. Override policies are also applied to generated files.
+CLONE_STEP = RenderStep("clone", clone_package, depends_on_cluster=False)
+CONTEXT_STEP = RenderStep("context", ensure_package_context, depends_on_cluster=False)
+# A mutation injects objects of the config, and copies values from the previous output.
+MUTATION_STEP: RenderStep[MutationResult] = RenderStep("mutation", operator.call, depends_on_cluster=True)
+# Do not cache calls of external functions, because a new version of a program can return another result. Do not cache
+# failures, because a function can be available later.
+FUNCTION_STEP = RenderStep(
+    "functions",
+    run_pipeline,
+    depends_on_cluster=False,
+    can_cache=lambda result: result.failure is None and not result.function_identities,
+)
+OVERRIDE_STEP = RenderStep("overrides", ClusterOverrides.override, depends_on_cluster=True)
 RENDERED_CONDITION = "Rendered"
 _SUCCESS = Condition(RENDERED_CONDITION, "True", "RenderSuccess")
 CRD_GROUP, CRD_KIND = "apiextensions.k8s.io", "CustomResourceDefinition"
@@ -250,7 +272,7 @@ class _RenderRun:
         if select_errors(self.findings):
             return PackageRender(files, findings=self.findings)
         self._keep(FilesStage("context", files))
-        mutated = self.variant.mutation(files, self.view, inputs.previous_render)
+        mutated = MUTATION_STEP(self.variant.mutation, files, self.view, inputs.previous_render)
         self._keep(*(FilesStage(name, changed) for name, changed in mutated.stages or (("room", mutated.files),)))
         files = self._add_findings(mutated.files, mutated.findings)
         if select_errors(self.findings):
@@ -283,10 +305,13 @@ class _RenderRun:
         After a failure, no other step is executed.
         """
         stages: list[FunctionStage] = []
-        observer = partial(_record_stage, stages) if self.should_keep_stages else None
-        result = run_pipeline(
-            files, engine.functions, engine.profile, skipped_mutator=engine.skipped_mutator, observer=observer
-        )
+        if self.should_keep_stages or engine.skipped_mutator:
+            result = run_pipeline(
+                files, engine.functions, engine.profile, skipped_mutator=engine.skipped_mutator,
+                observer=partial(_record_stage, stages),
+            )  # fmt: skip
+        else:
+            result = FUNCTION_STEP(files, engine.functions, engine.profile)
         if findings := (*_list_path_findings(self.variant, result.files), *_iterate_credential_findings(result.files)):
             return PackageRender(
                 result.files, findings=(*self.findings, *findings), trace=result.function_identities
@@ -308,7 +333,7 @@ class _RenderRun:
         """Apply the override policies of the cluster. A package without a cluster is not changed."""
         if not self.variant.cluster:
             return rendered
-        result = renderer.cluster_overrides.override(rendered.files, self.variant.cluster, self.view, previous)
+        result = OVERRIDE_STEP(renderer.cluster_overrides, rendered.files, self.variant.cluster, self.view, previous)
         renderer.template_merger.record_rules_dependency(result.files, self.view)
         self.findings += result.findings
         overridden = replace(rendered, findings=self.findings, policy_usage=result.usage)
@@ -387,7 +412,7 @@ def _clone(
         # Keep the files, because the package is already a clone of the requested upstream.
         files = source.files
     else:
-        files, findings = clone_package(source.files, name, lock, engine.profile, source.base)
+        files, findings = CLONE_STEP(source.files, name, lock, engine.profile, source.base)
     return files, findings
 
 
@@ -395,7 +420,7 @@ def _add_package_context(variant: Variant, files: FileTree) -> tuple[FileTree, t
     """Add the package context to a package in a deployment repository. Other packages are not changed."""
     if not variant.deployment:
         return files, ()
-    return ensure_package_context(files, variant.target.package.rpartition("/")[2], variant.target.package)
+    return CONTEXT_STEP(files, variant.target.package.rpartition("/")[2], variant.target.package)
 
 
 def _create_missing_lock_finding(variant: Variant, upstream: UpstreamPackage) -> Finding:
