@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import Protocol
 
@@ -11,13 +10,14 @@ import click
 from reconciler.bootstrap.services import build_services
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
-from reconciler.cli.options import require_config_url, show_progress
+from reconciler.cli.options import output_option, require_config_url, show_progress
 from reconciler.cli.review_options import CommandSetup, TargetType, add_setup_options, offline_option, open_history
 from reconciler.inspect.explain import PackageExplainer, open_past_explainer
 from reconciler.output.explain.ablation import add_ablations
 from reconciler.output.explain.builder import explain
-from reconciler.output.explain.formats import build_explanation_data, format_explanation
+from reconciler.output.explain.formats import format_explanation
 from reconciler.output.explain.model import PackageExplanation, ValueNotFoundError
+from reconciler.output.explain.result import build_explanation_result
 from reconciler.planning.attribution.re_render import ReRenderedPackage
 from reconciler.planning.attribution.removable_layers import RemovableLayer
 from reconciler.reconcile.remotes.targets import TargetReference, UnknownTargetError
@@ -54,7 +54,7 @@ class PackageType(TargetType):
 @offline_option
 @click.option("--at", metavar="COMMIT", default="", help="Explain the package at this commit of its repository.")
 @add_setup_options
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
+@output_option("text", "json")
 def command(
     target: TargetReference,
     resource: str,
@@ -78,11 +78,11 @@ def command(
         explanation = _explain_package(target, at, resource, pointer, setup)
     except (UnknownTargetError, ValueNotFoundError) as error:
         raise CannotRunError(str(error)) from error
+    result = build_explanation_result(explanation)
     if output == "json":
-        # Use `default=str`, because YAML has types that JSON does not have, for example dates.
-        click.echo(json.dumps(build_explanation_data(explanation), indent=2, default=str))
+        click.echo(result.to_json())
     else:
-        click.echo(format_explanation(explanation), nl=False)
+        click.echo(format_explanation(result), nl=False)
     # Return a failure also if an earlier commit could not be re-rendered, although this is not a finding of the config.
     is_missing = bool(at) and explanation.package.rendered is None
     return exit_status_of(explanation.package.findings) or (ERROR_FINDING if is_missing else SUCCESS)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from reconciler.cli.exit_codes import DIFFERENCES, ERROR_FINDING, SUCCESS
+from reconciler.cli.options import output_option
 from reconciler.cli.review_options import CommandSetup, TargetType, add_setup_options, offline_option, open_history
 from reconciler.inspect.verify import VerifyOptions, VerifyResult, verify
-from reconciler.output.explain.verification import build_verification_data, format_verification_text
+from reconciler.output.explain.verification import build_verification_result, format_verification_text
+from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.remotes.targets import TargetReference
 
 _DEFAULT_DIFF_LINES = 40
@@ -39,7 +39,7 @@ class RepositoryOrPackageType(TargetType):
               help="The maximum number of diff lines. 0 omits diffs.")  # fmt: skip
 @offline_option
 @add_setup_options
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
+@output_option("text", "json")
 def command(
     targets: tuple[TargetReference, ...],
     at: str,
@@ -62,11 +62,12 @@ def command(
     options = VerifyOptions(targets, at, drafts, diff_lines)
     with open_history(CommandSetup(config, settings_file, fleet, cache, offline)) as past:
         result = verify(options, past)
+    errors = [PassCodes.TARGET_UNREADABLE.finding(error) for error in result.errors]
+    verification = build_verification_result(result.packages, errors)
     if output == "json":
-        click.echo(json.dumps(build_verification_data(result.packages, result.errors), indent=2))
+        click.echo(verification.to_json())
     else:
-        text = format_verification_text(result.packages, result.errors, _NO_PACKAGES_MESSAGES[drafts])
-        click.echo(text, nl=False)
+        click.echo(format_verification_text(verification, _NO_PACKAGES_MESSAGES[drafts]), nl=False)
     return _exit_status(result)
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from reconciler.cli.exit_codes import SUCCESS
 from reconciler.cli.explain import PackageType
+from reconciler.cli.options import output_option
 from reconciler.cli.review_options import CommandSetup, add_setup_options, offline_option, open_history
 from reconciler.inspect.why import explain_value
 from reconciler.output.explain.value_query import parse_value_query
-from reconciler.output.explain.why import build_why_data, format_why_text
+from reconciler.output.explain.why import build_value_change_result, format_why_text
 from reconciler.reconcile.remotes.targets import TargetReference
 
 
@@ -22,7 +21,7 @@ from reconciler.reconcile.remotes.targets import TargetReference
 @click.option("--draft", "drafts", is_flag=True, help="Explain the value on the draft instead of the published value.")
 @offline_option
 @add_setup_options
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
+@output_option("text", "json")
 def command(
     target: TargetReference,
     resource: str,
@@ -44,9 +43,9 @@ def command(
         raise click.UsageError("RESOURCE and POINTER are missing: give one of them, or both")
     with open_history(CommandSetup(config, settings_file, fleet, cache, offline)) as past:
         cause = explain_value(target, parse_value_query(resource, pointer), past, should_use_draft=drafts)
+    result = build_value_change_result(cause)
     if output == "json":
-        # Use `default=str`, because YAML has types that JSON does not have, for example dates.
-        click.echo(json.dumps(build_why_data(cause), indent=2, default=str))
+        click.echo(result.to_json())
     else:
-        click.echo(format_why_text(cause), nl=False)
+        click.echo(format_why_text(result), nl=False)
     return SUCCESS

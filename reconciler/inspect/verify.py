@@ -12,7 +12,12 @@ from reconciler.krm.git_formats import parse_trailers
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.explain.builder import find_setter, format_closest_names
 from reconciler.output.explain.first_difference import FirstDifference, find_first_difference
-from reconciler.output.explain.verification import CommitInfo, RerenderResult, VerificationResult, format_changed_inputs
+from reconciler.output.explain.verification import (
+    CommitInfo,
+    PackageVerification,
+    RerenderResult,
+    format_changed_inputs,
+)
 from reconciler.output.text import shorten_id
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.planning.attribution.re_render import ReRenderedPackage
@@ -52,7 +57,7 @@ class VerifyResult:
         errors: An error message for each target that cannot be read.
     """
 
-    packages: tuple[VerificationResult, ...]
+    packages: tuple[PackageVerification, ...]
     errors: tuple[str, ...] = ()
 
 
@@ -66,7 +71,7 @@ def verify(options: VerifyOptions, past: PastReader) -> VerifyResult:
     history = past.open(options.references)
     verification = _Verification(options, history)
     subjects = list(verification.list_subjects())
-    results = [subject for subject in subjects if isinstance(subject, VerificationResult)]
+    results = [subject for subject in subjects if isinstance(subject, PackageVerification)]
     packages = [subject for subject in subjects if isinstance(subject, CommittedPackage)]
     for number, result in enumerate(verification.verify_packages(packages)):
         history.report_progress("re-rendering", number, len(packages))
@@ -82,7 +87,7 @@ class _Verification:
         self._history = history
         self.errors: list[str] = []
 
-    def list_subjects(self) -> Iterator[CommittedPackage | VerificationResult]:
+    def list_subjects(self) -> Iterator[CommittedPackage | PackageVerification]:
         """Yield the packages to verify. Yield a result for each package without a valid status file."""
         for target in self._history.targets:
             try:
@@ -110,7 +115,7 @@ class _Verification:
             else ""
         )
 
-    def _list_target_subjects(self, target: Target, remote: Remote) -> Iterator[CommittedPackage | VerificationResult]:
+    def _list_target_subjects(self, target: Target, remote: Remote) -> Iterator[CommittedPackage | PackageVerification]:
         references = {reference.package for reference in self._options.references if reference.cluster == target.name}
         existing: set[str] = set()
         for branch, commit in self._list_heads(target, remote):
@@ -139,7 +144,7 @@ class _Verification:
 
     def _find_subject(
         self, target: Target, remote: Remote, branch: str, package: str, commit: CommitId
-    ) -> CommittedPackage | VerificationResult | None:
+    ) -> CommittedPackage | PackageVerification | None:
         committed = self._history.read_package(target, remote, package, commit)
         if self._options.should_verify_drafts and not self._is_drafted(committed):
             return None
@@ -148,9 +153,9 @@ class _Verification:
         name = f"{target.name}/{package}"
         if committed is not None:
             reason = f"the status file is invalid: {committed}"
-            return VerificationResult(name, branch, commit, RerenderResult("unknowable", reason))
+            return PackageVerification(name, branch, commit, RerenderResult("unknowable", reason))
         if remote.find_tree_at(commit, target.get_package_path(package)):
-            return VerificationResult(name, branch, commit, RerenderResult("foreign"))
+            return PackageVerification(name, branch, commit, RerenderResult("foreign"))
         return None
 
     def _is_drafted(self, committed: CommittedPackage | str | None) -> bool:
@@ -163,14 +168,14 @@ class _Verification:
 
     def _list_foreign_packages(
         self, target: Target, remote: Remote, branch: str, commit: CommitId, managed: Collection[str]
-    ) -> Iterator[VerificationResult]:
+    ) -> Iterator[PackageVerification]:
         """Yield a result for each package without a status file. The reconciler does not manage such packages."""
         root = remote.find_tree_at(commit, target.directory) if target.directory else None
         files = remote.list_paths(root or remote.read_commit(commit).tree) if root or not target.directory else ()
         folders = {path.removesuffix(f"/{KPTFILE}") for path in files if path.endswith(f"/{KPTFILE}")}
         for folder in sorted(folders):
             if not any(folder == package or folder.startswith(f"{package}/") for package in managed):
-                yield VerificationResult(f"{target.name}/{folder}", branch, commit, RerenderResult("foreign"))
+                yield PackageVerification(f"{target.name}/{folder}", branch, commit, RerenderResult("foreign"))
 
     def _describe_missing_package(self, target: Target, remote: Remote, package: str) -> str:
         heads = self._list_heads(target, remote)
@@ -180,7 +185,7 @@ class _Verification:
         names = format_closest_names(package, existing)
         return f"{target.name}/{package}: {target.name} has no such package {location}; it has {names}"
 
-    def verify_packages(self, packages: Sequence[CommittedPackage]) -> Iterator[VerificationResult]:
+    def verify_packages(self, packages: Sequence[CommittedPackage]) -> Iterator[PackageVerification]:
         """Yield the result of each package. Read each config once for all packages with this config."""
         by_config: dict[str, list[CommittedPackage]] = {}
         for package in packages:
@@ -188,15 +193,15 @@ class _Verification:
         for group in by_config.values():
             yield from (self._verify(package, group) for package in group)
 
-    def _verify(self, package: CommittedPackage, group: Sequence[CommittedPackage]) -> VerificationResult:
+    def _verify(self, package: CommittedPackage, group: Sequence[CommittedPackage]) -> PackageVerification:
         rerender = self._compare(package, group)
         if rerender.verdict == "differs" and self._can_depend_on_refs(package, group):
             rerender = self._compare(package, [package], has_original_refs=True)
         name, config = str(package.package_target), package.recorded.config
         if not package.is_edited:
-            return VerificationResult(name, package.branch, package.commit, rerender, config)
+            return PackageVerification(name, package.branch, package.commit, rerender, config)
         edit_commits, edit_difference = tuple(self._list_edit_commits(package)), self._find_edit_difference(package)
-        return VerificationResult(
+        return PackageVerification(
             name, package.branch, package.commit, rerender, config, edit_commits, edit_difference, is_edited=True
         )
 

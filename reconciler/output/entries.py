@@ -31,6 +31,11 @@ class OwnerEntry(OutputModel):
         """The owner as `Kind namespace/name`. "" if the owner is unknown."""
         return " ".join(filter(None, (self.kind, "/".join(filter(None, (self.namespace, self.name))))))
 
+    @property
+    def reference(self) -> str:
+        """The owner as `Kind/namespace/name`."""
+        return f"{self.kind}/{self.namespace or '_cluster'}/{self.name}"
+
 
 def build_owner_entry(owner: PackageOwner) -> OwnerEntry:
     """Return the entry of an owner."""

@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
 
+from reconciler.krm.times import format_rfc3339
+
 API_VERSION: Final = "reconciler.dev/v1"
+
+DATACLASS_CONFIG: Final = ConfigDict(alias_generator=to_camel)
+"""The attribute `__pydantic_config__` of dataclasses in results. They have the JSON form of an `OutputModel`."""
+Timestamp = Annotated[int, PlainSerializer(format_rfc3339, return_type=str)]
+"""Seconds since 1970. JSON data contains the time as RFC 3339 in UTC."""
 
 
 class OutputModel(BaseModel):
@@ -51,7 +58,7 @@ class CommandResult(OutputModel):
     api_version: Literal["reconciler.dev/v1"] = API_VERSION
     kind: str
     metadata: ResultMetadata
-    items: tuple[OutputModel, ...]
+    items: tuple[Any, ...]
     findings: tuple[OutputModel, ...] = ()
     summary: OutputModel
     next: str | None = Field(
@@ -61,13 +68,14 @@ class CommandResult(OutputModel):
 
     def to_data(self) -> dict[str, Any]:
         """Return the JSON data with all fields of the envelope."""
+        data = super().to_data()
         return {
             "apiVersion": self.api_version,
             "kind": self.kind,
-            "metadata": self.metadata.to_data(),
-            "items": [item.to_data() for item in self.items],
-            "findings": [finding.to_data() for finding in self.findings],
-            "summary": self.summary.to_data(),
+            "metadata": data["metadata"],
+            "items": data.get("items", ()),
+            "findings": data.get("findings", ()),
+            "summary": data["summary"],
             "next": self.next,
         }
 

@@ -20,7 +20,7 @@ from reconciler.bootstrap.services import build_services
 from reconciler.inspect.package_history import PastReader
 from reconciler.inspect.verify import VerifyOptions, verify
 from reconciler.krm.yaml import parse_yaml
-from reconciler.output.explain.verification import VerificationResult
+from reconciler.output.explain.verification import PackageVerification
 from reconciler.reconcile.reconcile_pass import PassReport, run_pass
 from reconciler.reconcile.services import PlanPublisher
 from reconciler.settings import Settings
@@ -99,7 +99,7 @@ class CaseWorld:
         report = self._pass(build_push_publisher(self.settings), missing_is_empty=False)
         return report, {name: read_refs(self.folder / f"{name}.git") for name in self._named}
 
-    def verify(self) -> list[VerificationResult]:
+    def verify(self) -> list[PackageVerification]:
         """Make all that is drafted or published again; what was made of `before` is left out, for that is gone."""
         parts = build_services(self.settings, str(self.folder / "config"))
         with parts.remotes as remotes:

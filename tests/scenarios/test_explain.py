@@ -64,12 +64,12 @@ def explain_as_json(world: World, *arguments: str) -> dict[str, Any]:
 
 def find_last_steps(world: World, *arguments: str) -> list[str]:
     """Return the origin, file and line of the last step of each value."""
-    last = [value["steps"][-1] for value in explain_as_json(world, *arguments)["values"]]
-    return [f"{item['by']} {item.get('file', '')}:{item.get('line', 0)}" for item in last]
+    last = [value["steps"][-1] for value in explain_as_json(world, *arguments)["items"]]
+    return [f"{item['setBy']} {item.get('file', '')}:{item.get('line', 0)}" for item in last]
 
 
 def test_option_is_explained_with_all_layers(presets: World) -> None:
-    (value,) = explain_as_json(presets, *LOGS, "buffer.size")["values"]
+    (value,) = explain_as_json(presets, *LOGS, "buffer.size")["items"]
 
     assert [(step["layer"], step["file"], step.get("before"), step["after"]) for step in value["steps"]] == [
         ("definition-default", "logshipper.yaml", None, 64),
@@ -135,9 +135,9 @@ def test_local_change_is_explained_as_a_separate_step(
     small = begin(tmp_path, make)
     small.edit(branch, "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
 
-    (count,) = explain_as_json(small, "berlin/metrics", "Deployment/metrics", "/spec/replicas")["values"]
+    (count,) = explain_as_json(small, "berlin/metrics", "Deployment/metrics", "/spec/replicas")["items"]
     (image,) = explain_as_json(small, "berlin/metrics", "Deployment/metrics", "/spec/template/spec/containers/0/image")[
-        "values"
+        "items"
     ]
 
     assert [(step["layer"], step["after"], step["without"]) for step in count["steps"]] == [
@@ -151,7 +151,7 @@ def test_locally_deleted_resource_is_explained_with_its_upstream_value(tmp_path:
     small = begin(tmp_path, published)
     small.commit("clusters/berlin", {"metrics/deployment.yaml": None})
 
-    (count,) = explain_as_json(small, "berlin/metrics", "Deployment/metrics", "/spec/replicas")["values"]
+    (count,) = explain_as_json(small, "berlin/metrics", "Deployment/metrics", "/spec/replicas")["items"]
 
     assert [(step["layer"], step.get("after"), step["without"]) for step in count["steps"]] == [
         ("upstream", 2, {}),
@@ -169,13 +169,13 @@ def test_earlier_rule_in_a_closed_wave_is_explained_without_a_line(tmp_path: Pat
     world.write({"policies/site.yaml": policy("site", [rollout_rule(4)])})
 
     mapping = {
-        cluster: explain_as_json(world, f"{cluster}/web", "Deployment/web", "/spec/replicas")["values"][0]["steps"][-1]
+        cluster: explain_as_json(world, f"{cluster}/web", "Deployment/web", "/spec/replicas")["items"][0]["steps"][-1]
         for cluster in ("amsterdam", "lisbon")
     }
 
     assert (mapping["amsterdam"]["after"], mapping["amsterdam"]["line"]) == (4, 4)
     assert (mapping["lisbon"]["after"], mapping["lisbon"].get("line")) == (3, None)
-    assert mapping["lisbon"]["where"].endswith("(earlier text)")
+    assert mapping["lisbon"]["field"].endswith("(earlier text)")
 
 
 def test_blocked_plugin_is_explained_without_the_secret(presets: World) -> None:
@@ -260,13 +260,13 @@ CART = f"lisbon/{package_of('cart')}"
 
 
 def test_component_value_is_explained_with_its_template_and_source(components: World) -> None:
-    (replicas,) = explain_as_json(components, CART, "Deployment/cart", "/spec/replicas")["values"]
-    (kind,) = explain_as_json(components, CART, "Deployment/cart", "/kind")["values"]
+    (replicas,) = explain_as_json(components, CART, "Deployment/cart", "/spec/replicas")["items"]
+    (kind,) = explain_as_json(components, CART, "Deployment/cart", "/kind")["items"]
 
     (step,) = replicas["steps"]
-    (value,) = step["values"]
-    assert (step["layer"], step["by"], step["line"] > 0) == ("definition", "ComponentDefinition/_cluster/service", True)
-    assert kind["steps"][0]["where"] == "spec.resources[0].template.kind"
+    (value,) = step["inputs"]
+    assert (step["layer"], step["setBy"], step["line"] > 0) == ("definition", "ComponentDefinition/_cluster/service", True)
+    assert kind["steps"][0]["field"] == "spec.resources[0].template.kind"
     assert (value["name"], value["file"], value["line"] > 0) == ("spec.replicas", "shop/cart.yaml", True)
 
 
@@ -280,6 +280,6 @@ def test_local_change_of_a_component_is_explained_as_a_change_by_a_person(compon
     path = f"{package_of('cart')}/deployment-cart.yaml"
     components.edit("clusters/lisbon", path, "    rate: r10\n", "    rate: r10\n    ours: 'yes'\n")
 
-    (ours,) = explain_as_json(components, CART, "Deployment/cart", "/metadata/labels/ours")["values"]
+    (ours,) = explain_as_json(components, CART, "Deployment/cart", "/metadata/labels/ours")["items"]
 
-    assert [(step["layer"], step["by"]) for step in ours["steps"]] == [("edit", "a person, on the target branch")]
+    assert [(step["layer"], step["setBy"]) for step in ours["steps"]] == [("edit", "a person, on the target branch")]

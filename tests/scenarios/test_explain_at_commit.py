@@ -33,7 +33,7 @@ def run_explain(world: World, *arguments: str) -> CommandResult:
 def explain_steps(world: World, *arguments: str) -> list[dict[str, Any]]:
     result = run_explain(world, *arguments, "-o", "json")
     assert result.returncode == 0, result.stderr
-    (value,) = json.loads(result.stdout)["values"]
+    (value,) = json.loads(result.stdout)["items"]
     entry: list[dict[str, Any]] = value["steps"]
     return entry
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import parse_yaml
 from reconciler.output.explain.ablation import add_ablations
 from reconciler.output.explain.builder import explain
-from reconciler.output.explain.formats import build_explanation_data
+from reconciler.output.explain.result import build_explanation_result
 from reconciler.planning.attribution.re_render import ReRenderedPackage
 from reconciler.reconcile.remotes.targets import TargetReference
 from reconciler.reconcile.snapshot import PassSnapshot, take_snapshot
@@ -62,7 +63,8 @@ class Showcase:
         if target not in self._explained:
             explainer = PackageExplainer(target, self.snapshot, self.services.remotes, self.services.pass_services)
             self._explained[target] = explainer.render()
-        values = build_explanation_data(explain(self._explained[target], row.resource, row.pointer))["values"]
+        result = build_explanation_result(explain(self._explained[target], row.resource, row.pointer))
+        values = json.loads(result.to_json())["items"]
         return next((item for item in values if item["pointer"] == row.pointer), values[0])
 
 
@@ -121,8 +123,8 @@ def test_the_files_contain_the_expected_value(world: Showcase, row: Row) -> None
 def test_the_last_step_of_an_explanation_names_the_origin_of_the_value(world: Showcase, row: Row) -> None:
     last = world.explain_value(row)["steps"][-1]
 
-    assert (last["layer"], last.get("by", ""), last.get("file", "")) == (row.layer, row.by, row.file)
-    assert [f"{value['by']} {value['file']}" for value in last.get("values", ())] == ([row.given] if row.given else [])
+    assert (last["layer"], last.get("setBy", ""), last.get("file", "")) == (row.layer, row.by, row.file)
+    assert [f"{value['setBy']} {value['file']}" for value in last.get("inputs", ())] == ([row.given] if row.given else [])
 
 
 def test_the_table_has_many_rows_with_unique_ids() -> None:

@@ -32,7 +32,7 @@ def run_verify(world: World, *arguments: str, folder: Path | None = None) -> Com
 
 
 def read_packages(world: World, *arguments: str) -> list[dict[str, Any]]:
-    data: list[dict[str, Any]] = json.loads(run_verify(world, *arguments, "-o", "json").stdout)["packages"]
+    data: list[dict[str, Any]] = json.loads(run_verify(world, *arguments, "-o", "json").stdout)["items"]
     return data
 
 
@@ -69,11 +69,11 @@ def test_a_local_change_is_reported_with_its_commit_and_author(world: HistoryWor
     world.commit("clusters/berlin", {"notes.txt": "of nobody"})
 
     result, (item,) = run_verify(world, "berlin/gateway"), read_packages(world, "berlin/gateway")
-    difference = item["edited"]["difference"]
+    difference = item["editDifference"]
 
     assert result.returncode == 2
-    assert (item["verdict"], item["made"]["verdict"]) == ("edited", "reproduced")
-    assert [(commit["commit"], commit["author"]) for commit in item["edited"]["commits"]] == [(commit, "Ada")]
+    assert (item["verdict"], item["rerender"]["verdict"]) == ("edited", "reproduced")
+    assert [(commit["commit"], commit["author"]) for commit in item["editCommits"]] == [(commit, "Ada")]
     assert (difference["resource"], difference["pointer"], difference["change"]) == (
         "Deployment/_cluster/gateway", "/spec/replicas", "2 → 7",
     )  # fmt: skip
@@ -107,8 +107,8 @@ def test_a_local_change_in_a_merged_draft_is_reported_with_its_commit_and_merge(
 
     (item,) = read_packages(world, "berlin/metrics")
 
-    assert (item["verdict"], item["made"]["verdict"]) == ("edited", "reproduced")
-    assert [(commit["commit"], commit["broughtBy"]) for commit in item["edited"]["commits"]] == [(edit, merge)]
+    assert (item["verdict"], item["rerender"]["verdict"]) == ("edited", "reproduced")
+    assert [(commit["commit"], commit["mergeCommit"]) for commit in item["editCommits"]] == [(edit, merge)]
 
 
 def test_an_amended_commit_is_a_local_change(world: HistoryWorld) -> None:
@@ -124,8 +124,8 @@ def test_an_amended_commit_is_a_local_change(world: HistoryWorld) -> None:
 
     (item,) = read_packages(world, "berlin/gateway")
 
-    assert (item["verdict"], item["made"]["verdict"]) == ("edited", "reproduced")
-    assert [commit["commit"] for commit in item["edited"]["commits"]] == [world.head("clusters/berlin")]
+    assert (item["verdict"], item["rerender"]["verdict"]) == ("edited", "reproduced")
+    assert [commit["commit"] for commit in item["editCommits"]] == [world.head("clusters/berlin")]
 
 
 def test_a_deleted_package_with_a_status_file_is_edited(world: HistoryWorld) -> None:
@@ -133,7 +133,7 @@ def test_a_deleted_package_with_a_status_file_is_edited(world: HistoryWorld) -> 
 
     (item,) = read_packages(world, "berlin/metrics")
 
-    assert (item["verdict"], [commit["commit"] for commit in item["edited"]["commits"]]) == ("edited", [commit])
+    assert (item["verdict"], [commit["commit"] for commit in item["editCommits"]]) == ("edited", [commit])
 
 
 def test_a_status_file_with_a_forged_tree_differs(world: HistoryWorld) -> None:
@@ -144,11 +144,11 @@ def test_a_status_file_with_a_forged_tree_differs(world: HistoryWorld) -> None:
     world.edit("clusters/berlin", ".reconciler/metrics.yaml", f"rendered: {rendered_tree}", f"rendered: {forged}")
 
     result, (item,) = run_verify(world, "berlin/metrics"), read_packages(world, "berlin/metrics")
-    difference = item["made"]["difference"]
+    difference = item["rerender"]["difference"]
 
     assert (result.returncode, item["verdict"]) == (2, "differs")
-    assert item["made"]["why"] == "all inputs equal the recorded inputs, but the output differs"
-    assert (difference["pointer"], difference["change"], difference["by"]) == (
+    assert item["rerender"]["reason"] == "all inputs equal the recorded inputs, but the output differs"
+    assert (difference["pointer"], difference["change"], difference["setBy"]) == (
         "/spec/replicas", "7 → 2", f"catalog/metrics metrics/v1 at commit {git(world.catalog, 'rev-parse', 'metrics/v1')}",
     )  # fmt: skip
 
@@ -160,8 +160,8 @@ def test_another_version_of_the_engine_is_named(world: HistoryWorld, monkeypatch
     (item,) = read_packages(world, "berlin/metrics")
 
     assert item["verdict"] == "differs"
-    assert [entry.partition(" ")[0] for entry in item["made"]["inputs"]] == ["engine:"]
-    assert "99.0.0" in item["made"]["inputs"][0]
+    assert [entry.partition(" ")[0] for entry in item["rerender"]["changedInputs"]] == ["engine:"]
+    assert "99.0.0" in item["rerender"]["changedInputs"][0]
 
 
 def _build_other_clone() -> Any:
@@ -212,7 +212,7 @@ def test_an_incomplete_status_file_is_reported(world: HistoryWorld) -> None:
     (item,) = read_packages(world, "berlin/metrics")
 
     assert item["verdict"] == "unknowable"
-    assert ".status.trees.base must be the id of a tree, not None" in item["made"]["why"]
+    assert ".status.trees.base must be the id of a tree, not None" in item["rerender"]["reason"]
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ def test_without_its_state_a_rollout_is_verified_with_possible_rules(tmp_path: P
     result = read_packages(world)
 
     assert {item["verdict"] for item in result} == {"reproduced"}
-    assert all("does not contain the rollout rules" in item["made"]["notes"][0] for item in result)
+    assert all("does not contain the rollout rules" in item["rerender"]["notes"][0] for item in result)
 
 
 def test_templates_are_merged_with_the_recorded_parents(tmp_path: Path) -> None:

@@ -46,8 +46,10 @@ def run_why(world: World, *arguments: str) -> CommandResult:
 def read_answer(world: World, *arguments: str) -> dict[str, Any]:
     result = run_why(world, *arguments, "-o", "json")
     assert result.returncode == 0, result.stderr
-    data: dict[str, Any] = json.loads(result.stdout)
-    return data
+    data = json.loads(result.stdout)
+    (change,) = data["items"]
+    reason = {**change.pop("reason"), "searched": data["summary"]}
+    return {**change, **reason, "reason": reason.pop("kind")}
 
 
 def list_commits(mapping: dict[str, Any]) -> list[str]:
@@ -85,8 +87,8 @@ def test_the_config_commit_is_identified_among_hundreds_with_few_renders(world: 
         "ClusterOverridePolicy/_cluster/site", "policies/site.yaml",
     )  # fmt: skip
     assert "5 → 7" in result["objects"][0]["fields"][0]
-    assert result["by"] == "ClusterOverridePolicy/site"
-    assert (result["among"], result["renders"] <= 14) == (301, True)
+    assert result["setBy"] == "ClusterOverridePolicy/site"
+    assert (result["searched"]["commits"], result["searched"]["renders"] <= 14) == (301, True)
 
 
 def test_the_text_output_names_commit_object_and_field(world: HistoryWorld) -> None:
@@ -142,7 +144,7 @@ def test_a_commit_of_a_merged_branch_is_named_with_the_merge(world: HistoryWorld
     result = read_answer(world, "berlin/web", *COUNT)
 
     assert list_commits(result) == [cause]
-    assert [item["subject"] for item in result["through"]] == ["Merge topic"]
+    assert [item["subject"] for item in result["merges"]] == ["Merge topic"]
 
 
 def test_a_new_upstream_is_named_with_the_config_commit_that_requests_it(world: HistoryWorld) -> None:
@@ -275,7 +277,7 @@ def test_an_opened_wave_is_reported_as_rollout(tmp_path: Path) -> None:
     result = read_answer(world, "lisbon/web", *COUNT)
 
     assert (result["value"], result["reason"]) == (5, "rollout")
-    assert "site#count" in result["words"]
+    assert "site#count" in result["message"]
 
 
 def test_an_inherited_value_names_the_package_of_its_kafka(tmp_path: Path) -> None:
@@ -284,7 +286,7 @@ def test_an_inherited_value_names_the_package_of_its_kafka(tmp_path: Path) -> No
     result = read_answer(world, "berlin/brokers", "KafkaNodePool/brokers", "/spec/template/pod/priorityClassName")
 
     assert (result["value"], result["reason"]) == ("calm", "templates")
-    assert "berlin/kafka" in result["words"]
+    assert "berlin/kafka" in result["message"]
 
 
 def test_an_option_of_a_plugin_is_selected_by_its_name(tmp_path: Path) -> None:
@@ -315,8 +317,8 @@ def test_a_plain_folder_without_commits_names_only_the_policy(tmp_path: Path) ->
 
     result = read_answer(world, "berlin/web", *COUNT)
 
-    assert (result["value"], result["reason"], result["by"]) == (7, "config", "ClusterOverridePolicy/site")
-    assert "are unknown" in result["words"]
+    assert (result["value"], result["reason"], result["setBy"]) == (7, "config", "ClusterOverridePolicy/site")
+    assert "are unknown" in result["message"]
 
 
 def test_a_folder_in_a_git_work_tree_names_its_commits(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from reconciler.krm.merge3.rules import ABSENT
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.changes.diffs import format_file_diffs
 from reconciler.output.changes.fields import ABSENT_FIELD, FieldChange
+from reconciler.output.envelope import DATACLASS_CONFIG
 from reconciler.packages.package import Package
 
 _MAX_DIFF_LINES = 40
@@ -32,6 +33,8 @@ class FirstDifference:
         set_by: The object or person that set the value in the second version. "" if this is unknown.
         diff: The diff of `file`.
     """
+
+    __pydantic_config__ = DATACLASS_CONFIG
 
     file: str
     byte: int

@@ -6,13 +6,16 @@ The modules `builder` and `steps` find the steps. The module `formats` formats t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import Field, InstanceOf
 
 from reconciler.controllers.plugin_presets.model import GROUP, PLUGIN
 from reconciler.controllers.plugin_presets.option_layers import LAYERS, OptionLayer
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.output.envelope import DATACLASS_CONFIG
 from reconciler.planning.attribution.re_render import ReRenderedPackage
 from reconciler.planning.attribution.removable_layers import RemovableLayer
 
@@ -27,6 +30,8 @@ class ValueNotFoundError(ExpectedError):
 @dataclass(frozen=True)
 class AblationResult:
     """The result of a render without one layer: the value or, if the package is blocked, the reason."""
+
+    __pydantic_config__ = DATACLASS_CONFIG
 
     value: Any = ABSENT
     blocked_reason: str = ""
@@ -51,8 +56,10 @@ class ValueStep:
         ablation: The result of the ablation. None if no ablation was computed.
     """
 
-    set_by: str
-    operation: str
+    __pydantic_config__ = DATACLASS_CONFIG
+
+    set_by: str = ""
+    operation: str = ""
     before: Any = ABSENT
     after: Any = ABSENT
     layer: str = ""
@@ -61,13 +68,13 @@ class ValueStep:
     field: str = ""
     expression: Any = ABSENT
     instance: str = ""
-    loop: str = ""
-    input_name: str = ""
-    expression_inputs: tuple[ValueStep, ...] = ()
+    loop: Annotated[str, Field(serialization_alias="forEach")] = ""
+    input_name: Annotated[str, Field(serialization_alias="name")] = ""
+    expression_inputs: Annotated[tuple[ValueStep, ...], Field(serialization_alias="inputs")] = ()
     commit: str = ""
     function_config: str = ""
-    removable_layer: RemovableLayer | None = None
-    ablation: AblationResult | None = None
+    removable_layer: Annotated[InstanceOf[RemovableLayer] | None, Field(exclude=True)] = None
+    ablation: Annotated[AblationResult | None, Field(serialization_alias="without")] = None
 
 
 @dataclass(frozen=True)
@@ -80,13 +87,15 @@ class ExplainedValue:
         removed_from: The data of the resource before the value was removed. ABSENT if the value was not removed.
     """
 
+    __pydantic_config__ = DATACLASS_CONFIG
+
     file: str
     resource: str
     pointer: str
     steps: tuple[ValueStep, ...]
     option: str = ""
     is_unchanged: bool = False
-    removed_from: Any = field(default=ABSENT, repr=False)
+    removed_from: Annotated[Any, Field(exclude=True)] = field(default=ABSENT, repr=False)
 
     @property
     def has_nested_values(self) -> bool:

@@ -1,4 +1,4 @@
-"""Results of the command `verify` as text and JSON data.
+"""The result of `reconciler verify`, and its text.
 
 The module `inspect/verify.py` re-renders the packages.
 """
@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from reconciler.catalog.files import CommitId
 from reconciler.catalog.trace import Trace
+from reconciler.krm.findings import Finding
 from reconciler.krm.times import format_rfc3339
 from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.envelope import DATACLASS_CONFIG, CommandResult, OutputModel, Timestamp, create_cli_metadata
 from reconciler.output.explain.first_difference import FirstDifference
-from reconciler.output.json_data import drop_empty, mask_trace
+from reconciler.output.findings.entries import FindingEntry, build_finding_entries
+from reconciler.output.json_data import mask_trace
 from reconciler.output.text import format_count, shorten, shorten_id, to_one_line
 
 VerificationVerdict = Literal["reproduced", "edited", "differs", "unknowable", "foreign"]
@@ -36,10 +41,12 @@ class CommitInfo:
         merge_commit: The merge commit that added the commit to the branch. "" if no merge commit added it.
     """
 
+    __pydantic_config__ = DATACLASS_CONFIG
+
     commit: CommitId
     author: str
     committer: str
-    seconds: int
+    seconds: Annotated[Timestamp, Field(serialization_alias="date")]
     subject: str
     merge_commit: str = ""
 
@@ -53,6 +60,8 @@ class RerenderResult:
         changed_inputs: The inputs that differ from the recorded inputs.
     """
 
+    __pydantic_config__ = DATACLASS_CONFIG
+
     verdict: VerificationVerdict
     reason: str = ""
     difference: FirstDifference | None = None
@@ -61,7 +70,7 @@ class RerenderResult:
 
 
 @dataclass(frozen=True)
-class VerificationResult:
+class PackageVerification:
     """The verification of one package at a commit: the re-render, and the local changes after the render."""
 
     target: str
@@ -79,6 +88,76 @@ class VerificationResult:
         if self.is_edited and self.rerender.verdict != "differs":
             return "edited"
         return self.rerender.verdict
+
+
+class VerificationItem(OutputModel):
+    """The verification of one package at a commit."""
+
+    package: str = Field(description="The package, as `target/package`.")
+    branch: str
+    commit: str
+    config: str = Field(default="", description="The config of the recorded render.")
+    verdict: VerificationVerdict
+    rerender: RerenderResult
+    is_edited: bool
+    edit_commits: tuple[CommitInfo, ...] = ()
+    edit_difference: FirstDifference | None = None
+
+
+class VerificationSummary(OutputModel):
+    """The numbers of packages by verdict."""
+
+    packages: int
+    reproduced: int
+    edited: int
+    differs: int
+    unknowable: int
+    foreign: int
+    unreadable_targets: int
+
+
+class VerificationResult(CommandResult):
+    """The result of `reconciler verify`. The findings name the targets that cannot be read."""
+
+    kind: Literal["Verification"] = "Verification"
+    items: tuple[VerificationItem, ...]
+    findings: tuple[FindingEntry, ...]
+    summary: VerificationSummary
+
+
+def build_verification_result(
+    packages: Sequence[PackageVerification], read_errors: Iterable[Finding] = ()
+) -> VerificationResult:
+    """Return the result of a verification.
+
+    Args:
+        packages: The verified packages.
+        read_errors: One finding for each target that could not be read.
+    """
+    counts, findings = Counter(package.verdict for package in packages), build_finding_entries(read_errors)
+    return VerificationResult(
+        metadata=create_cli_metadata(),
+        items=tuple(
+            VerificationItem(
+                package=package.target,
+                branch=package.branch,
+                commit=package.commit,
+                config=package.config,
+                verdict=package.verdict,
+                rerender=package.rerender,
+                is_edited=package.is_edited,
+                edit_commits=package.edit_commits,
+                edit_difference=package.edit_difference,
+            )
+            for package in packages
+        ),
+        findings=findings,
+        summary=VerificationSummary(
+            packages=len(packages),
+            **{verdict: counts[verdict] for verdict in VERIFICATION_VERDICTS},
+            unreadable_targets=len(findings),
+        ),
+    )
 
 
 def format_changed_inputs(before: Trace, after: Trace) -> tuple[str, ...]:
@@ -103,49 +182,46 @@ def _format_fingerprint(fingerprint: str | None) -> str:
     return shorten(to_one_line(fingerprint.removeprefix("sha256:")), _MAX_INPUT_CHARACTERS)
 
 
-def format_verification_text(
-    results: Sequence[VerificationResult], read_errors: Iterable[str] = (), empty_message: str = "none"
-) -> str:
-    """Return the results as text.
+def format_verification_text(result: VerificationResult, empty_message: str = "none") -> str:
+    """Return the result as text.
 
     Packages with the verdict `edited` or `differs` have details. The other packages are listed in groups.
 
     Args:
-        results: The results of all packages.
-        read_errors: One message for each target that could not be read.
-        empty_message: The summary if there are no results.
+        result: The result.
+        empty_message: The summary if there are no packages.
     """
-    grouped = {result for result in results if result.verdict in _GROUPED_VERDICTS}
-    detailed = sorted({*results} - grouped, key=_get_sort_key)
-    lines = [line for result in detailed for line in _list_package_lines(result)]
-    lines += _list_group_lines([result for result in results if result in grouped])
-    errors = tuple(read_errors)
-    lines += [f"not read    {to_one_line(error)}" for error in errors]
-    counts = Counter(result.verdict for result in results)
+    detailed = [item for item in result.items if item.verdict not in _GROUPED_VERDICTS]
+    lines = [line for item in sorted(detailed, key=_get_sort_key) for line in _list_package_lines(item)]
+    lines += _list_group_lines([item for item in result.items if item.verdict in _GROUPED_VERDICTS])
+    lines += [f"not read    {to_one_line(finding.message)}" for finding in result.findings]
+    counts = Counter(item.verdict for item in result.items)
     verdicts = ", ".join(
         f"{counts[verdict]} {verdict}" for verdict in reversed(VERIFICATION_VERDICTS) if counts[verdict]
     )
-    unread = f"{format_count(len(errors), 'target')} not read" if errors else ""
-    summary = "; ".join(filter(None, (verdicts or ("" if errors else empty_message), unread)))
-    lines.append(f"{format_count(len(results), 'package')}: {summary}{_format_verdicts_before_edits(results)}")
+    unread = f"{format_count(len(result.findings), 'target')} not read" if result.findings else ""
+    summary = "; ".join(filter(None, (verdicts or ("" if result.findings else empty_message), unread)))
+    lines.append(
+        f"{format_count(len(result.items), 'package')}: {summary}{_format_verdicts_before_edits(result.items)}"
+    )
     return "\n".join(lines) + "\n"
 
 
-def _get_sort_key(result: VerificationResult) -> tuple[int, str, str]:
-    return VERIFICATION_VERDICTS.index(result.verdict), result.target, result.branch
+def _get_sort_key(result: VerificationItem) -> tuple[int, str, str]:
+    return VERIFICATION_VERDICTS.index(result.verdict), result.package, result.branch
 
 
-def _format_verdicts_before_edits(results: Iterable[VerificationResult]) -> str:
+def _format_verdicts_before_edits(results: Iterable[VerificationItem]) -> str:
     """Return the re-render verdicts of the packages with local changes. The exit status depends on these verdicts."""
     counts = Counter(result.rerender.verdict for result in results if result.verdict == "edited")
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("differs", "unknowable") if counts[verdict])
     return f"; before the edits: {verdicts}" if verdicts else ""
 
 
-def _list_group_lines(results: Iterable[VerificationResult]) -> Iterator[str]:
-    groups: dict[tuple[VerificationVerdict, str, str, CommitId, str, tuple[str, ...]], list[str]] = {}
+def _list_group_lines(results: Iterable[VerificationItem]) -> Iterator[str]:
+    groups: dict[tuple[VerificationVerdict, str, str, str, str, tuple[str, ...]], list[str]] = {}
     for result in results:
-        repository, _, package = result.target.partition("/")
+        repository, _, package = result.package.partition("/")
         rerender = result.rerender
         key = (result.verdict, repository, result.branch, result.commit, rerender.reason, rerender.notes)
         groups.setdefault(key, []).append(package)
@@ -156,10 +232,10 @@ def _list_group_lines(results: Iterable[VerificationResult]) -> Iterator[str]:
         yield from (f"  {to_one_line(line)}" for line in (reason, *(f"note: {note}" for note in notes)) if line)
 
 
-def _list_package_lines(result: VerificationResult) -> Iterator[str]:
+def _list_package_lines(result: VerificationItem) -> Iterator[str]:
     config = f"config {shorten_id(result.config)}, " if result.config else ""
     location = f"({config}{result.branch} {shorten_id(result.commit)})"
-    yield f"{result.verdict:<11} {to_one_line(result.target)}  {location}"
+    yield f"{result.verdict:<11} {to_one_line(result.package)}  {location}"
     if result.is_edited:
         yield from _list_edit_lines(result)
     if result.rerender.verdict not in ("reproduced", "foreign") or result.rerender.notes:
@@ -167,7 +243,7 @@ def _list_package_lines(result: VerificationResult) -> Iterator[str]:
         yield from (f"{indent}{line}" for line in _list_rerender_lines(result.rerender))
 
 
-def _list_edit_lines(result: VerificationResult) -> Iterator[str]:
+def _list_edit_lines(result: VerificationItem) -> Iterator[str]:
     for edit in result.edit_commits[:_MAX_EDITS]:
         merge = f", merged by {shorten_id(edit.merge_commit)}" if edit.merge_commit else ""
         yield f"  edit: {format_commit(edit)}{merge}"
@@ -212,57 +288,3 @@ def _list_difference_lines(difference: FirstDifference | None, diff_title: str) 
     if difference.diff:
         yield f"{diff_title}:"
         yield from (f"  {line}" for line in difference.diff.splitlines())
-
-
-def build_verification_data(results: Iterable[VerificationResult], read_errors: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the results as JSON data, and omit empty fields."""
-    packages = [_build_package_data(result) for result in results]
-    counts = Counter(package["verdict"] for package in packages)
-    summary = {verdict: counts[verdict] for verdict in VERIFICATION_VERDICTS if counts[verdict]}
-    return drop_empty({"packages": packages, "summary": summary, "notRead": [*read_errors]})
-
-
-def _build_package_data(result: VerificationResult) -> dict[str, Any]:
-    rerender = result.rerender
-    edited = {
-        "commits": [build_commit_data(edit) for edit in result.edit_commits],
-        **_build_difference_data(result.edit_difference),
-    }
-    return drop_empty({
-        "package": result.target, "branch": result.branch, "commit": result.commit, "config": result.config,
-        "verdict": result.verdict,
-        "made": _build_rerender_data(rerender) if rerender.verdict != "foreign" else None,
-        "edited": edited if result.is_edited else None,
-    })  # fmt: skip
-
-
-def _build_rerender_data(rerender: RerenderResult) -> dict[str, Any]:
-    data = {
-        "verdict": rerender.verdict, "why": rerender.reason, "inputs": [*rerender.changed_inputs],
-        "notes": [*rerender.notes],
-    }  # fmt: skip
-    return {**drop_empty(data), **_build_difference_data(rerender.difference)}
-
-
-def build_commit_data(commit: CommitInfo) -> dict[str, Any]:
-    """Return a commit as JSON data."""
-    return drop_empty({
-        "commit": commit.commit, "author": commit.author,
-        "committer": commit.committer if commit.committer != commit.author else "",
-        "date": format_rfc3339(commit.seconds), "subject": commit.subject, "broughtBy": commit.merge_commit,
-    })  # fmt: skip
-
-
-def _build_difference_data(difference: FirstDifference | None) -> dict[str, Any]:
-    if difference is None:
-        return {}
-    field = drop_empty({
-        "resource": difference.resource, "pointer": difference.pointer, "change": difference.change,
-        "by": difference.set_by,
-    })  # fmt: skip
-    return {
-        "difference": {
-            "file": difference.file, "byte": difference.byte, "line": difference.line, "files": difference.files,
-            **field, "diff": difference.diff,
-        }
-    }  # fmt: skip

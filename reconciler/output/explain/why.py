@@ -1,4 +1,4 @@
-"""The result of the command `why` as text and JSON data: the commit that set a value, and the reason of this commit.
+"""The result of `reconciler why`, and its text: the commit that set a value, and the reason of this commit.
 
 The module `inspect/why.py` searches the commits.
 """
@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from pydantic import Field
+
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.changes.config_changes import ConfigChange
+from reconciler.output.envelope import CommandResult, OutputModel, create_cli_metadata
 from reconciler.output.explain.value_query import FoundValue
-from reconciler.output.explain.verification import CommitInfo, build_commit_data, format_commit
-from reconciler.output.json_data import drop_empty
+from reconciler.output.explain.verification import CommitInfo, format_commit
+from reconciler.output.findings.entries import FindingEntry
 from reconciler.output.text import format_count, format_value, to_one_line
 
 ChangeReasonKind = Literal["config", "upstream", "edit", "rollout", "templates", "removal", "other"]
@@ -73,57 +76,137 @@ class WhyResult:
         return self.after if self.after.resource else self.before
 
 
-def format_why_text(result: WhyResult) -> str:
+class ObjectChangeEntry(OutputModel):
+    """A config object that the commits changed."""
+
+    object: str = Field(description="The object, as `Kind/namespace/name`.")
+    change: Literal["added", "removed", "changed"]
+    file: str
+    line: int
+    fields: tuple[str, ...] = Field(default=(), description="The first changed fields, one line each.")
+
+
+class ChangeReasonEntry(OutputModel):
+    """The reason why a value changed.
+
+    There are several commits if the search cannot determine which of them changed the value.
+    """
+
+    kind: ChangeReasonKind
+    message: str
+    commits: tuple[CommitInfo, ...] = ()
+    merges: tuple[CommitInfo, ...] = Field(default=(), description="The merge commits that contain `commits`.")
+    objects: tuple[ObjectChangeEntry, ...] = ()
+    upstream: CommitInfo | None = Field(default=None, description="The upstream commit that the config selected.")
+    set_by: str = Field(default="", description="The object, function or person that sets the value.")
+
+
+class ValueChange(OutputModel):
+    """The last change of a value on a branch. A value that does not exist is absent."""
+
+    package: str = Field(description="The package, as `target/package`.")
+    branch: str
+    resource: str = ""
+    file: str = ""
+    location: str = Field(default="", description="The location of the value, as the user specified it.")
+    pointer: str = ""
+    commit: CommitInfo = Field(description="The commit that changed the value on the branch.")
+    before: Any = ABSENT
+    value: Any = ABSENT
+    reason: ChangeReasonEntry
+    previous_config: str = Field(default="", description="The config of the render before the change.")
+    config: str = Field(default="", description="The config of the render after the change.")
+
+
+class SearchSummary(OutputModel):
+    """The numbers of searched commits and of re-renders."""
+
+    commits: int
+    renders: int
+
+
+class ValueChangeResult(CommandResult):
+    """The result of `reconciler why`. `items` contains one change."""
+
+    kind: Literal["ValueChange"] = "ValueChange"
+    items: tuple[ValueChange, ...]
+    findings: tuple[FindingEntry, ...] = ()
+    summary: SearchSummary
+
+
+def build_value_change_result(result: WhyResult) -> ValueChangeResult:
+    """Return the result for a change of a value."""
+    reason, found = result.reason, result.found_value
+    return ValueChangeResult(
+        metadata=create_cli_metadata(result.configs[1]),
+        items=(
+            ValueChange(
+                package=result.target,
+                branch=result.branch,
+                resource=found.resource,
+                file=found.file,
+                location=result.location,
+                pointer=found.pointer,
+                commit=result.commit,
+                before=result.before.visible_value,
+                value=result.after.visible_value,
+                reason=ChangeReasonEntry(
+                    kind=reason.kind,
+                    message=reason.message,
+                    commits=reason.commits,
+                    merges=reason.merges,
+                    objects=tuple(map(_build_object_change, reason.objects[:_MAX_OBJECTS])),
+                    upstream=reason.upstream,
+                    set_by=reason.set_by,
+                ),
+                previous_config=result.configs[0],
+                config=result.configs[1],
+            ),
+        ),
+        summary=SearchSummary(commits=reason.commit_count, renders=reason.render_count),
+    )
+
+
+def _build_object_change(change: ConfigChange) -> ObjectChangeEntry:
+    return ObjectChangeEntry(
+        object=str(change.key),
+        change=change.change_type,
+        file=change.file,
+        line=change.line,
+        fields=change.format_field_lines(_MAX_FIELDS),
+    )
+
+
+def format_why_text(result: ValueChangeResult) -> str:
     """Return the result as text."""
-    return "\n".join(map(to_one_line, _list_lines(result))) + "\n"
+    (change,) = result.items
+    return "\n".join(map(to_one_line, (*_list_lines(change), *_list_search_lines(result.summary)))) + "\n"
 
 
-def _list_lines(result: WhyResult) -> Iterator[str]:
-    reason, resource = result.reason, result.found_value.resource
-    location = " ".join(filter(None, (resource, result.location)))
-    yield f"{result.target} {location}: {_format_value(result.after)}, previously {_format_value(result.before)}"
-    yield f"  on {result.branch} since {format_commit(result.commit)}"
+def _list_lines(change: ValueChange) -> Iterator[str]:
+    reason = change.reason
+    location = " ".join(filter(None, (change.resource, change.location)))
+    yield f"{change.package} {location}: {_format_value(change.value)}, previously {_format_value(change.before)}"
+    yield f"  on {change.branch} since {format_commit(change.commit)}"
     yield f"  {reason.message}"
     for commit in reason.commits:
         yield f"    {format_commit(commit)}"
     for merge in reason.merges:
         yield f"      merged by {format_commit(merge)}"
-    for change in reason.objects[:_MAX_OBJECTS]:
-        yield f"      {change.key} {change.change_type}  {change.file}:{change.line}"
-        yield from (f"        {line}" for line in change.format_field_lines(_MAX_FIELDS))
+    for entry in reason.objects:
+        yield f"      {entry.object} {entry.change}  {entry.file}:{entry.line}"
+        yield from (f"        {line}" for line in entry.fields)
     if reason.upstream:
         yield f"    in the upstream: {format_commit(reason.upstream)}"
     if reason.set_by:
         yield f"  set by {reason.set_by}"
-    if reason.commit_count:
-        commits, renders = format_count(reason.commit_count, "commit"), format_count(reason.render_count, "render")
+
+
+def _list_search_lines(summary: SearchSummary) -> Iterator[str]:
+    if summary.commits:
+        commits, renders = format_count(summary.commits, "commit"), format_count(summary.renders, "render")
         yield f"  searched {commits} with {renders}"
 
 
-def _format_value(value: FoundValue) -> str:
-    return "not set" if value.value is ABSENT else format_value(value.visible_value)
-
-
-def build_why_data(result: WhyResult) -> dict[str, Any]:
-    """Return the result as JSON data, and omit empty fields."""
-    reason, found = result.reason, result.found_value
-    values = {"before": result.before.visible_value, "value": result.after.visible_value}
-    return drop_empty({
-        "package": result.target, "branch": result.branch, "resource": found.resource, "file": found.file,
-        "place": result.location, "pointer": found.pointer, "commit": build_commit_data(result.commit),
-    }) | {name: value for name, value in values.items() if value is not ABSENT} | drop_empty({
-        "reason": reason.kind, "words": reason.message,
-        "commits": [build_commit_data(commit) for commit in reason.commits],
-        "through": [build_commit_data(merge) for merge in reason.merges],
-        "objects": [_build_change_data(change) for change in reason.objects[:_MAX_OBJECTS]],
-        "upstream": build_commit_data(reason.upstream) if reason.upstream else None, "by": reason.set_by,
-        "configs": drop_empty(dict(zip(("from", "to"), result.configs, strict=True))),
-        "renders": reason.render_count, "among": reason.commit_count,
-    })  # fmt: skip
-
-
-def _build_change_data(change: ConfigChange) -> dict[str, Any]:
-    return drop_empty({
-        "object": str(change.key), "how": change.change_type, "file": change.file, "line": change.line,
-        "fields": [*change.format_field_lines(_MAX_FIELDS)],
-    })  # fmt: skip
+def _format_value(value: object) -> str:
+    return "not set" if value is ABSENT else format_value(value)

@@ -12,16 +12,25 @@ from reconciler.catalog.catalog import read_catalog
 from reconciler.controllers.override_policies.resource_overrides import OverriddenResource, OverrideStage
 from reconciler.controllers.results import ConfigInjection, GeneratedSource
 from reconciler.krm.merge3.rules import ABSENT
+from reconciler.output.explain import formats
 from reconciler.output.explain.ablation import add_ablations
 from reconciler.output.explain.builder import explain, format_closest_names
-from reconciler.output.explain.formats import build_explanation_data, format_explanation
-from reconciler.output.explain.model import ValueNotFoundError
+from reconciler.output.explain.model import PackageExplanation, ValueNotFoundError
+from reconciler.output.explain.result import build_explanation_result
 from reconciler.packages.package import Package
 from reconciler.planning.attribution.re_render import ReRenderedPackage
 from reconciler.planning.attribution.removable_layers import ConfigField, LocalEdit, RemovableLayer
 from reconciler.planning.model.outcomes import PackageRender, PolicyStage
 from reconciler.planning.model.sources import PackageSource
-from tests.unit.output.builders import COMMIT, CONFIG, build_tree, build_variant, format_deployment, format_secret
+from tests.unit.output.builders import (
+    COMMIT,
+    CONFIG,
+    build_tree,
+    build_variant,
+    format_deployment,
+    format_secret,
+    read_json,
+)
 
 POLICY = """\
 apiVersion: core.kubeadmiral.io/v1alpha1
@@ -64,6 +73,14 @@ def build_explained_package(turns: Turns = TWICE, more: str = "", **rendered: An
         desired_variant,
         package_render,
     )
+
+
+def format_explanation(explanation: PackageExplanation) -> str:
+    return formats.format_explanation(build_explanation_result(explanation))
+
+
+def build_explanation_data(explanation: PackageExplanation) -> dict[str, Any]:
+    return read_json(build_explanation_result(explanation))
 
 
 def list_pointers(known: ReRenderedPackage, place: str = "", *, plain: bool = False) -> list[str]:
@@ -245,18 +262,19 @@ def test_blocked_package_shows_its_reason() -> None:
 def test_data_contains_the_same_steps_as_the_text() -> None:
     data = build_explanation_data(explain(build_explained_package(), "Deployment/web", f"{CONTAINER}/image"))
 
-    (value,) = data["values"]
+    (value,) = data["items"]
+    assert (data["kind"], data["metadata"]["config"], data["summary"]["package"]) == ("Explanation", CONFIG, "eu-1/gw")
     assert (value["file"], value["resource"], value["pointer"]) == (
         "web.yaml",
         "Deployment/_cluster/web",
         f"{CONTAINER}/image",
     )
     assert value["steps"][0] == {
-        "layer": "upstream", "by": "catalog/gateway gateway/v4", "file": "gateway/web.yaml", "line": 11,
-        "where": "spec.template.spec.containers[0].image", "commit": COMMIT, "op": "added", "after": "web:0",
+        "layer": "upstream", "setBy": "catalog/gateway gateway/v4", "file": "gateway/web.yaml", "line": 11,
+        "field": "spec.template.spec.containers[0].image", "commit": COMMIT, "operation": "added", "after": "web:0",
     }  # fmt: skip
     assert value["steps"][2] == {
-        "layer": "policy", "by": SITE, "file": "policies.yaml", "where": f"{IMAGE}[1]", "op": "replaced",
+        "layer": "policy", "setBy": SITE, "file": "policies.yaml", "field": f"{IMAGE}[1]", "operation": "replaced",
         "line": 9, "before": "m/web:0", "after": "web:1",
     }  # fmt: skip
 
@@ -329,16 +347,18 @@ def test_absent_template_value_is_reported_as_not_found() -> None:
 
 
 def test_data_lists_the_inputs_of_an_expression_with_lines() -> None:
-    (value,) = build_explanation_data(explain(build_composed_package(), "Deployment/web", f"{CONTAINER}/image"))[
-        "values"
-    ]
+    data = build_explanation_data(explain(build_composed_package(), "Deployment/web", f"{CONTAINER}/image"))
+    (value,) = data["items"]
 
     (step,) = value["steps"]
     assert (step["layer"], step["instance"], step["forEach"]) == ("addon", "pin/main", "${spec.images}")
-    assert step["values"] == [
-        {**READ, "where": f"{IMAGE}[1]", "line": 9},
+    assert step["inputs"] == [
+        {
+            "name": "spec.image", "layer": "default", "setBy": SITE, "file": "policies.yaml", "field": f"{IMAGE}[1]",
+            "line": 9,
+        },
         {"name": "spec.tag", "layer": "unset"},
-    ]
+    ]  # fmt: skip
 
 
 def render_without_layer(layer: RemovableLayer) -> ReRenderedPackage | str:

@@ -18,7 +18,8 @@ from reconciler.krm.yaml import parse_yaml
 from reconciler.output.changes.package_changes import compare_packages
 from reconciler.output.commits import format_draft_message, parse_templates
 from reconciler.output.explain.builder import explain
-from reconciler.output.explain.formats import build_explanation_data, format_explanation
+from reconciler.output.explain.formats import format_explanation
+from reconciler.output.explain.result import build_explanation_result
 from reconciler.output.plan.formats import format_plan_markdown, format_plan_text
 from reconciler.output.plan.overview import build_plan_result
 from reconciler.output.status.package_sections import (
@@ -356,7 +357,7 @@ def test_secret_in_a_template_is_masked_everywhere() -> None:
         format_message(new_draft),
         format_plan_text(build_plan_result(plan, 0)),
         build_plan_result(plan, 0).to_json(),
-        str(build_explanation_data(package_explanation)),
+        build_explanation_result(package_explanation).to_json(),
     ]
 
     assert [text for text in values if "hunter2" in text] == []
@@ -374,7 +375,7 @@ def build_explained_package(**options: Any) -> ReRenderedPackage:
 
 
 def test_inherited_value_is_explained_by_its_kafka() -> None:
-    text = format_explanation(explain(build_explained_package(), "KafkaNodePool/brokers", "/spec/template/pod"))
+    text = format_explanation(build_explanation_result(explain(build_explained_package(), "KafkaNodePool/brokers", "/spec/template/pod")))
 
     assert (
         "KafkaNodePool/shop/brokers /spec/template/pod/priorityClassName in pool.yaml: high\n"
@@ -396,12 +397,12 @@ def test_replaced_value_is_explained_after_the_inherited_value() -> None:
 def test_explanation_of_a_pool_contains_its_hidden_settings() -> None:
     package_explanation = explain(build_explained_package(), "KafkaNodePool/brokers")
 
-    assert format_explanation(package_explanation).endswith("\n".join([HIDES, *REPEAT]) + "\n")
-    assert [template["resource"] for template in build_explanation_data(package_explanation)["templates"]] == [
+    assert format_explanation(build_explanation_result(package_explanation)).endswith("\n".join([HIDES, *REPEAT]) + "\n")
+    assert [template["resource"] for template in read_json(build_explanation_result(package_explanation))["summary"]["templates"]] == [
         "KafkaNodePool/shop/brokers"
     ]
     assert explain(build_explained_package(), "Kafka/orders").template_children == ()
 
 
 def test_template_in_report_mode_is_explained() -> None:
-    assert f"{OF}, template is only reported)" in format_explanation(explain(build_explained_package(mode="report")))
+    assert f"{OF}, template is only reported)" in format_explanation(build_explanation_result(explain(build_explained_package(mode="report"))))
