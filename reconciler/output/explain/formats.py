@@ -26,7 +26,7 @@ _MAX_CHILDREN = 50
 _ADDON_LAYER = "addon"
 _UNSET_LAYER = "unset"
 # Group the values of these layers, because one step of such a layer often sets values in many resources.
-_GROUPED_LAYERS = frozenset({"edit", "draft", "clone", "context", "pipeline", "injection", "function", "room"})
+_GROUPED_LAYERS = frozenset({"edit", "draft", "clone", "context", "pipeline", "injection", "function", "controller"})
 
 
 def format_explanation(result: ExplanationResult) -> str:

@@ -226,7 +226,7 @@ class StepBuilder:
     def _build_reconciler_step(self, layer: str) -> ValueStep:
         origins = {
             "clone": "the reconciler, for the upstream of the package",
-            "room": f"the reconciler, for {self.variant.owner.key}",
+            "controller": f"the reconciler, for {self.variant.owner.key}",
             "template": "the template of the parent",
             "strip": "the reconciler, which removes fields that name policies and clusters",
         }

@@ -36,7 +36,7 @@ RenderLayer = Literal[
     "policy",
     "strip",
     "template",
-    "room",
+    "controller",
     "since",
 ]
 """Steps of a render that set values, in the order of the render.
@@ -52,7 +52,7 @@ RenderLayer = Literal[
 - `policy`: override policies.
 - `strip`: removal of fields that name policies and clusters.
 - `template`: merged Kafka templates.
-- `room`: restored content of a generated package. Output formats contain this name, so that it must not change.
+- `controller`: content of a generated package that its controller restored.
 - `since`: local changes on the branch after the render.
 """
 

@@ -273,7 +273,7 @@ class _RenderRun:
             return PackageRender(files, findings=self.findings)
         self._keep(FilesStage("context", files))
         mutated = MUTATION_STEP(self.variant.mutation, files, self.view, inputs.previous_render)
-        self._keep(*(FilesStage(name, changed) for name, changed in mutated.stages or (("room", mutated.files),)))
+        self._keep(*(FilesStage(name, changed) for name, changed in mutated.stages or (("controller", mutated.files),)))
         files = self._add_findings(mutated.files, mutated.findings)
         if select_errors(self.findings):
             return PackageRender(files, findings=self.findings)

@@ -29,7 +29,7 @@ def format_config_map(data: str, more: str = "") -> str:
 def trace_stages(stages: Sequence[Mapping[str, str]], *more: RenderStage) -> tuple[ResourceTrace, ...]:
     """Return the traces. The trees are: source, branch edits, draft edits, rendered."""
     came, merged, drafted, files = map(build_tree, stages)
-    remaining = (*more, FilesStage("room", files))
+    remaining = (*more, FilesStage("controller", files))
     return trace_resources(PackageRender(files, source=PackageSource(drafted, merged, came), stages=remaining))
 
 
@@ -45,16 +45,16 @@ def list_layers(stages: Sequence[Mapping[str, str]], path: DataPath) -> list[str
         pytest.param(["{a: 1}", "{a: 2}", "{a: 2}", "{a: 2}"], ("a",), ["source", "edit"], id="edited-on-the-branch"),
         pytest.param(["{a: 1}", "{a: 1}", "{a: 2}", "{a: 2}"], ("a",), ["source", "draft"], id="edited-on-the-draft"),
         pytest.param(["{a: 1}", "{a: 2}", "{a: 1}", "{a: 1}"], ("a",), ["source", "edit", "draft"], id="put-back"),
-        pytest.param(["{a: 1}"] * 3 + ["{a: 2}"], ("a",), ["source", "room"], id="rendered"),
-        pytest.param(["{a: 1}"] * 3 + ["{a: '1'}"], ("a",), ["source", "room"], id="a-type-is-part-of-a-value"),
-        pytest.param(["{a: 1}"] * 3 + ["{a: 1, b: 2}"], ("b",), ["room"], id="added"),
-        pytest.param(["{a: 1}", "{}", "{}", "{a: 1}"], ("a",), ["source", "edit", "room"], id="taken-and-given-back"),
+        pytest.param(["{a: 1}"] * 3 + ["{a: 2}"], ("a",), ["source", "controller"], id="rendered"),
+        pytest.param(["{a: 1}"] * 3 + ["{a: '1'}"], ("a",), ["source", "controller"], id="a-type-is-part-of-a-value"),
+        pytest.param(["{a: 1}"] * 3 + ["{a: 1, b: 2}"], ("b",), ["controller"], id="added"),
+        pytest.param(["{a: 1}", "{}", "{}", "{a: 1}"], ("a",), ["source", "edit", "controller"], id="taken-and-given-back"),
         pytest.param(["{a: [1, 2]}"] * 3 + ["{a: [1, 3]}"], ("a", 0), ["source"], id="an-item-beside"),
         pytest.param(["{a: [1, 2]}"] * 3 + ["{a: [0, 1, 2]}"], ("a", 1), ["source"], id="an-item-that-moved"),
-        pytest.param(["{a: [1, 2]}"] * 3 + ["{a: [0, 1, 2]}"], ("a", 0), ["room"], id="an-item-that-was-put-before"),
+        pytest.param(["{a: [1, 2]}"] * 3 + ["{a: [0, 1, 2]}"], ("a", 0), ["controller"], id="an-item-that-was-put-before"),
         pytest.param(
             ["{a: [{name: x, v: 1}]}"] * 3 + ["{a: [{name: n, v: 0}, {name: x, v: 2}]}"],
-            ("a", 1, "v"), ["source", "room"], id="an-item-by-its-name",
+            ("a", 1, "v"), ["source", "controller"], id="an-item-by-its-name",
         ),
     ],
 )  # fmt: skip
@@ -68,8 +68,8 @@ def test_layers_of_a_value(stages: list[str], path: DataPath, expected: list[str
         pytest.param({FILE: format_config_map("{a: 1}")}, {"moved.yaml": format_config_map("{a: 1}")}, ["source"], id="moved-file"),
         pytest.param({FILE: format_config_map("{a: 1}")}, {FILE: format_config_map("{a: 1}", ", namespace: x")}, ["source"], id="namespace"),
         pytest.param({FILE: format_config_map("{a: 1}")}, {FILE: format_config_map("{a: 1}").replace("web", "app")}, ["source"], id="renamed"),
-        pytest.param({FILE: format_config_map("{a: 1}")}, {"b.yaml": format_config_map("{a: 1}", ", namespace: x")}, ["room"], id="both"),
-        pytest.param({}, {FILE: format_config_map("{a: 1}")}, ["room"], id="new"),
+        pytest.param({FILE: format_config_map("{a: 1}")}, {"b.yaml": format_config_map("{a: 1}", ", namespace: x")}, ["controller"], id="both"),
+        pytest.param({}, {FILE: format_config_map("{a: 1}")}, ["controller"], id="new"),
         pytest.param(
             {FILE: f"{format_config_map('{b: 1}').replace('web', 'app')}---\n{format_config_map('{a: 1}')}"}, {FILE: format_config_map("{a: 1}")},
             ["source"], id="the-one-before-it-went",
@@ -93,7 +93,7 @@ def test_copied_resource_is_new_and_the_original_stays() -> None:
         for resource_trace in trace_stages([came, came, came, mapping])
     }
 
-    assert fields == {FILE: "source", "copy.yaml": "room"}
+    assert fields == {FILE: "source", "copy.yaml": "controller"}
 
 
 def test_deleted_value_has_the_step_that_deleted_it() -> None:
@@ -107,7 +107,7 @@ def test_deleted_value_has_the_step_that_deleted_it() -> None:
         for changes in track.list_removals()
     }
 
-    assert deleted == {("data", "a"): ["source", "edit"], ("data", "b", 0): ["source", "room"]}
+    assert deleted == {("data", "a"): ["source", "edit"], ("data", "b", 0): ["source", "controller"]}
 
 
 def test_deletion_of_a_resource_ends_its_trace() -> None:
@@ -116,7 +116,7 @@ def test_deletion_of_a_resource_ends_its_trace() -> None:
     assert track.data is ABSENT
     assert [traced_change.state.cause.layer for traced_change in track.list_changes(("data", "a"))] == [
         "source",
-        "room",
+        "controller",
     ]
 
 
