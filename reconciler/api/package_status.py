@@ -184,6 +184,16 @@ class StatusTemplateProperty(ApiModel):
     overridden: tuple[str, ...] = Field((), description="Fields of the parent to which the child gives another value.")
 
 
+class StatusTemplateObject(ApiModel):
+    """An object that the operator creates."""
+
+    kind: str = Field("", description="Kind of the object.")
+    names: tuple[str, ...] = Field((), description="Names. {nodeId} is a placeholder for the number of a node.")
+    labels: dict[str, str] = Field({}, description="Labels of the object.")
+    annotations: dict[str, str] = Field({}, description="Annotations of the object.")
+    fields_: dict[str, Any] = Field({}, alias="fields", description="Fields of the object that the template sets.")
+
+
 class StatusTemplate(ApiModel):
     """The effective template of a child resource."""
 
@@ -195,9 +205,7 @@ class StatusTemplate(ApiModel):
     )
     properties: tuple[StatusTemplateProperty, ...] = Field((), description="Properties of the template.")
     settings: dict[str, Any] = Field({}, description="Other settings that a child inherits in the same way.")
-    objects: tuple[dict[str, Any], ...] = Field(
-        (), description="Objects that the operator creates: kind, names, labels, annotations and fields."
-    )
+    objects: tuple[StatusTemplateObject, ...] = Field((), description="Objects that the operator creates.")
     template: dict[str, Any] = Field({}, description="Effective template, if the mode is report.")
     to_repeat: str = Field(
         "", description="Template as YAML that also contains the fields of the parent that have no effect."

@@ -17,6 +17,7 @@ from reconciler.krm.yaml import parse_yaml
 
 PROJECT = Path(__file__).resolve().parents[2]
 PAGE = PROJECT / "docs/reference/status-files.md"
+FIELDS = PROJECT / "docs/reference/fields/reconciler.md"
 _EXAMPLE = re.compile(r"<!-- example: (?P<file>\S+) -->\n```yaml\n(?P<content>.*?)```", re.DOTALL)
 _CODE = re.compile(r"`([^`\n]+)`")
 # The keys below these fields are names in the config, and not fields of status files.
@@ -29,8 +30,8 @@ def read_git(fleet: Path, *arguments: str) -> str:
 
 
 def list_codes() -> set[str]:
-    """Return the names that the page contains as code; for a path such as `status.owner`, all of its parts."""
-    without_blocks = re.sub(r"```.*?```", "", PAGE.read_text(), flags=re.DOTALL)
+    """Return the names that the pages contain as code; for a path such as `status.owner`, all of its parts."""
+    without_blocks = re.sub(r"```.*?```", "", PAGE.read_text() + FIELDS.read_text(), flags=re.DOTALL)
     codes = _CODE.findall(without_blocks)
     return {*codes, *(part for code in codes for part in re.split(r"\.|\[\]\.?", code))}
 
