@@ -11,30 +11,24 @@ from functools import cached_property
 from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.files import BlobId, CommitId, FileTree, TreeId
 from reconciler.catalog.trace import Trace
-from reconciler.controllers.results import (
-    ControllerResult,
-    PackageTarget,
-    StalledVariant,
-    Variant,
-)
+from reconciler.controllers.results import ControllerResult, PackageTarget, StalledVariant, Variant
 from reconciler.git.errors import GitError, ObjectMissingError, TooLargeError
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.status.package_status import compute_inputs_digest
 from reconciler.output.text import shorten_id
-from reconciler.planning.attribution.re_render import (
-    RecordedRender,
-)
-from reconciler.planning.model.targets import Target
+from reconciler.planning.attribution.re_render import RecordedRender, parse_recorded_render
+from reconciler.planning.model.targets import STATUS_FOLDER, Target
 from reconciler.planning.render.renderer import PackageRenderer
 from reconciler.reconcile.config_source import ConfigSnapshot
 from reconciler.reconcile.remotes.repository import Remote
-from reconciler.reconcile.remotes.targets import (
-    BRANCH_PREFIX,
-)
+from reconciler.reconcile.remotes.targets import BRANCH_PREFIX
 
 _TAG_PREFIX = "refs/tags/"
+# Walk at most this number of commits in this process. For longer histories, start `git`, which finds the last change of
+# a file in any history.
+_MAX_WALKED_COMMITS = 50
 
 
 class ReRenderError(ExpectedError):
@@ -81,6 +75,38 @@ class CommittedPackage:
     def is_edited(self) -> bool:
         """Whether the content of the package differs from the output of the recorded render."""
         return self.tree != self.recorded.rendered
+
+    def find_commit_before(self) -> CommitId | None:
+        """Return the parent of the commit that added this version of the package. Return None for a root commit."""
+        introducing_commit = self.find_introducing_commit()
+        parents = self.remote.read_commit(introducing_commit).parents if introducing_commit else ()
+        return parents[0] if parents else None
+
+    def find_introducing_commit(self) -> CommitId | None:
+        """Return the commit that added the status file of the package. Follow only first parents."""
+        commit, path = self.commit, self.target.get_status_file_path(self.package)
+        for _ in range(_MAX_WALKED_COMMITS):
+            parents = self.remote.read_commit(commit).parents
+            if not parents or self.remote.find_blob_at(parents[0], path) != self.status:
+                return commit
+            commit = parents[0]
+        return self.remote.find_last_change(commit, path)
+
+    def read_rendered_files(self, default: FileTree) -> FileTree:
+        """Return the recorded output of the render. If it does not exist any more, return the current content."""
+        trees = (tree for tree in (self.recorded.rendered, self.tree) if tree)
+        contents = (read_files(self.remote, tree) for tree in trees)
+        return next((files for files in contents if files is not None), default)
+
+    def read_merged_files(self) -> FileTree:
+        """Return the source with local changes. Raise `ReRenderError` if it does not exist any more."""
+        merged = read_files(self.remote, self.recorded.merged)
+        if merged is None:
+            raise ReRenderError(
+                f"the source with local changes (tree {shorten_id(self.recorded.merged)}) does not exist any more; "
+                "the state contains such trees only for recent revisions"
+            )
+        return merged
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +179,30 @@ class PastConfig:
         for key in self._target_keys.get((target.repository_id, target.branch, target.directory), ()):
             if (key.namespace, key.name) != (target.key.namespace, target.name):
                 yield PackageTarget(key.namespace, key.name, package.package)
+
+
+def read_package(target: Target, remote: Remote, package: str, commit: CommitId) -> CommittedPackage | str | None:
+    """Read a package, with its status file, at a commit.
+
+    Returns:
+        The package. The error message if the status file is invalid. None if the commit has no status file of the
+            package.
+    """
+    status = remote.find_blob_at(commit, target.get_status_file_path(package))
+    if status is None:
+        return None
+    recorded = parse_recorded_render(remote.read_blob(status))
+    if isinstance(recorded, str):
+        return recorded
+    tree = remote.find_tree_at(commit, target.get_package_path(package))
+    return CommittedPackage(target, remote, package, commit, tree, status, recorded)
+
+
+def list_packages(target: Target, remote: Remote, commit: CommitId) -> tuple[str, ...]:
+    """Return the names of the packages that have a status file in the commit."""
+    folder = remote.find_tree_at(commit, target.get_package_path(STATUS_FOLDER))
+    paths = remote.list_paths(folder) if folder else ()
+    return tuple(sorted(path.removesuffix(".yaml") for path in paths if path.endswith(".yaml")))
 
 
 def has_recorded_inputs(recorded: RecordedRender, trace: Trace) -> bool:

@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reconciler.controllers.results import ControllerResult, PackageOwner, PackageTarget, StalledVariant, Variant
-from reconciler.inspect.committed_packages import CommittedPackage, PastConfig, ReRenderError, read_files
+from reconciler.inspect.committed_packages import (
+    CommittedPackage,
+    PastConfig,
+    ReRenderError,
+    list_packages,
+    read_files,
+    read_package,
+)
 from reconciler.inspect.package_history import PackageHistory, PastReader, select_targets
 from reconciler.krm.findings import select_errors
 from reconciler.krm.objects import Condition
@@ -226,11 +233,11 @@ def open_past_explainer(reference: TargetReference, at: str, past: PastReader) -
     (target,) = history.targets
     remote = history.get_remote(target)
     commit = history.resolve_commit(remote, at)
-    package = history.read_package(target, remote, reference.package, commit)
+    package = read_package(target, remote, reference.package, commit)
     if isinstance(package, str):
         raise UnknownTargetError(f"{reference}: the status file at {at} is invalid: {package}")
     if package is None:
-        names = format_closest_names(reference.package, history.list_packages(target, remote, commit))
+        names = format_closest_names(reference.package, list_packages(target, remote, commit))
         raise UnknownTargetError(
             f"{reference}: this package has no status file at {at}; packages with a status file: {names}"
         )

@@ -12,12 +12,7 @@ from functools import cached_property, partial
 
 from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.files import CommitId, FileTree, TreeId
-from reconciler.controllers.results import (
-    GeneratedSource,
-    PreviousRender,
-    UpstreamPackage,
-    Variant,
-)
+from reconciler.controllers.results import GeneratedSource, UpstreamPackage, Variant
 from reconciler.git.errors import GitError
 from reconciler.git.mirror import Mirror
 from reconciler.inspect.committed_packages import (
@@ -29,6 +24,7 @@ from reconciler.inspect.committed_packages import (
     has_recorded_inputs,
     read_files,
 )
+from reconciler.inspect.recorded_inputs import list_previous_renders, list_related_trees
 from reconciler.krm.findings import Finding
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.explain.builder import format_closest_names
@@ -42,35 +38,21 @@ from reconciler.planning.attribution.re_render import (
     RecordedTrees,
     ReRenderedPackage,
     list_re_renders,
-    parse_recorded_render,
     pin_recorded_upstream,
 )
 from reconciler.planning.model.state import PackageRecord, TargetState
-from reconciler.planning.model.targets import STATUS_FOLDER, Target
-from reconciler.planning.render.templates import PackageTrees
+from reconciler.planning.model.targets import Target
 from reconciler.reconcile.config_source import ConfigHistory, ConfigSnapshot
 from reconciler.reconcile.pass_inputs import ConfigSource
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.repository import Remote
-from reconciler.reconcile.remotes.targets import (
-    BRANCH_PREFIX,
-    TargetReference,
-    UnknownTargetError,
-    read_target_states,
-)
+from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, TargetReference, UnknownTargetError, read_target_states
 from reconciler.reconcile.services import PassServices, keep_stages
 from reconciler.reconcile.snapshot import resolve_definition_conflicts
 
-# Walk at most this number of commits in this process. For longer histories, start `git`, which finds the last change of
-# a file in any history.
-_MAX_WALKED_COMMITS = 50
 # Limit the number of cached configs, because one config contains the result of the controllers for the whole fleet.
 _MAX_CACHED_CONFIGS = 4
 _REFERENCE_FIELDS = ("repo", "directory", "ref")
-_PREVIOUS_OUTPUT_UNKNOWN_NOTE = (
-    "the previous output of the package is unknown; the values that a render copies from the previous output, for "
-    "example keys of the package context, come from the recorded output"
-)
 TEXTS_UNKNOWN_NOTE = "the state does not contain the rollout rules of this render any more"
 
 CommitResolver = Callable[[Mirror, str], CommitId]
@@ -189,30 +171,6 @@ class PackageHistory:
         state = self.states.get(package.target)
         return state.packages.get(package.package) if state else None
 
-    def read_package(
-        self, target: Target, remote: Remote, package: str, commit: CommitId
-    ) -> CommittedPackage | str | None:
-        """Read a package, with its status file, at a commit.
-
-        Returns:
-            The package. The error message if the status file is invalid. None if the commit has no status file of the
-                package.
-        """
-        status = remote.find_blob_at(commit, target.get_status_file_path(package))
-        if status is None:
-            return None
-        recorded = parse_recorded_render(remote.read_blob(status))
-        if isinstance(recorded, str):
-            return recorded
-        tree = remote.find_tree_at(commit, target.get_package_path(package))
-        return CommittedPackage(target, remote, package, commit, tree, status, recorded)
-
-    def list_packages(self, target: Target, remote: Remote, commit: CommitId) -> tuple[str, ...]:
-        """Return the names of the packages that have a status file in the commit."""
-        folder = remote.find_tree_at(commit, target.get_package_path(STATUS_FOLDER))
-        paths = remote.list_paths(folder) if folder else ()
-        return tuple(sorted(path.removesuffix(".yaml") for path in paths if path.endswith(".yaml")))
-
     def read_config(
         self, config: str, packages: Collection[CommittedPackage], *, has_original_refs: bool = False
     ) -> PastConfig:
@@ -279,7 +237,7 @@ class PackageHistory:
         """Return the replacement commits of refs, as `{URL: {ref: commit}}`. The commit None removes a ref."""
         refs: dict[str, dict[str, CommitId | None]] = {}
         for package in packages:
-            commit = self.find_commit_before(package) if has_original_refs else package.commit
+            commit = package.find_commit_before() if has_original_refs else package.commit
             refs.setdefault(package.target.url, {})[BRANCH_PREFIX + package.target.branch] = commit
         for recorded in (package.recorded for package in packages if package.recorded.upstream):
             for url, remote in self._list_upstream_remotes(recorded, catalog):
@@ -371,11 +329,11 @@ class PackageHistory:
         base = merged = source_files
         if recorded.is_edited:
             base = self._read_source_files(package, pin_recorded_upstream(variant, recorded))
-            merged = _read_merged_files(package)
-        trees = RecordedTrees(base, merged, _read_rendered_files(package, merged))
+            merged = package.read_merged_files()
+        trees = RecordedTrees(base, merged, package.read_rendered_files(merged))
         inputs = RecordedInputs(
-            source_files, trees, self._list_previous_renders(package, variant, trees),
-            self._list_rule_texts(package, past_config), partial(self._list_related_trees, package, past_config),
+            source_files, trees, list_previous_renders(package, variant, trees),
+            self._list_rule_texts(package, past_config), partial(list_related_trees, package, past_config),
             remote.read_files,
         )  # fmt: skip
         folder = package.target.get_package_path(package.package)
@@ -414,54 +372,6 @@ class PackageHistory:
             f"neither {upstream.repo} nor {package.target.title} contains the tree {shorten_id(upstream.tree)}"
         )
 
-    def find_commit_before(self, package: CommittedPackage) -> CommitId | None:
-        """Return the parent of the commit that added this version of a package. Return None for a root commit."""
-        introducing_commit = self.find_introducing_commit(package)
-        parents = package.remote.read_commit(introducing_commit).parents if introducing_commit else ()
-        return parents[0] if parents else None
-
-    def find_introducing_commit(self, package: CommittedPackage) -> CommitId | None:
-        """Return the commit that added the status file of a package. Follow only first parents."""
-        commit, path = package.commit, package.target.get_status_file_path(package.package)
-        for _ in range(_MAX_WALKED_COMMITS):
-            parents = package.remote.read_commit(commit).parents
-            if not parents or package.remote.find_blob_at(parents[0], path) != package.status:
-                return commit
-            commit = parents[0]
-        return package.remote.find_last_change(commit, path)
-
-    def _list_previous_renders(
-        self, package: CommittedPackage, variant: Variant, trees: RecordedTrees
-    ) -> Iterator[tuple[PreviousRender | None, str]]:
-        """Yield the possible previous outputs of a package, each with a note for the user.
-
-        The candidates are, in this order:
-
-        - the version of the package before this one,
-        - None, which means that the package was new,
-        - the output of the package itself. A render changes nothing if the previous output equals the new output.
-        """
-        if isinstance(variant.source, GeneratedSource):
-            # Yield only None, because the controller generates the complete package and does not read the previous
-            # output.
-            yield None, ""
-            return
-        if previous_render := self._find_previous_render(package):
-            yield previous_render, ""
-        yield None, ""
-        yield PreviousRender(trees.rendered, trees.base), _PREVIOUS_OUTPUT_UNKNOWN_NOTE
-
-    def _find_previous_render(self, package: CommittedPackage) -> PreviousRender | None:
-        commit = self.find_commit_before(package)
-        previous = self.read_package(package.target, package.remote, package.package, commit) if commit else None
-        if not isinstance(previous, CommittedPackage):
-            return None
-        rendered = read_files(package.remote, previous.recorded.rendered)
-        if rendered is None:
-            return None
-        base = read_files(package.remote, previous.recorded.base)
-        return PreviousRender(rendered, base if base is not None else FileTree())
-
     def _list_rule_texts(
         self, package: CommittedPackage, past_config: PastConfig
     ) -> tuple[tuple[RecordedRuleTexts | None, str], ...]:
@@ -475,31 +385,6 @@ class PackageHistory:
         record = self.find_record(package)
         version = record.find_version(package.status) if record else None
         return ((version.rules, ""),) if version else ((None, TEXTS_UNKNOWN_NOTE), ({}, TEXTS_UNKNOWN_NOTE))
-
-    def _list_related_trees(self, package: CommittedPackage, past_config: PastConfig) -> tuple[PackageTrees, ...]:
-        """Return the possible trees of the other packages with Kafka templates at the time of the render of a package.
-
-        The candidates are the trees at three commits: the commit of the package, the commit that added its status file,
-        and the parent of the commit that added its status file.
-        """
-        commits = (package.commit, self.find_introducing_commit(package), self.find_commit_before(package))
-        candidates = [
-            self.read_related_packages(package, past_config, commit) for commit in dict.fromkeys(commits) if commit
-        ]
-        return tuple(trees for index, trees in enumerate(candidates) if trees not in candidates[:index])
-
-    def read_related_packages(
-        self, package: CommittedPackage, past_config: PastConfig, commit: CommitId
-    ) -> PackageTrees:
-        """At a commit, return the trees of the other packages that contain or inherit Kafka templates."""
-        target, remote, template_merger = package.target, package.remote, past_config.renderer.template_merger
-        names = (name for name in self.list_packages(target, remote, commit) if name != package.package)
-        trees = {name: tree for name in names if (tree := remote.find_tree_at(commit, target.get_package_path(name)))}
-        return {
-            name: tree
-            for name, tree in trees.items()
-            if template_merger.has_template_roles_in_tree(tree, partial(remote.read_files, tree))
-        }
 
 
 def select_targets(references: Collection[TargetReference], targets: Iterable[Target]) -> list[Target]:
@@ -523,19 +408,3 @@ def _has_same_reference(source: UpstreamPackage | GeneratedSource, recorded: Rec
     """Return whether a package source and a recorded upstream have the same repository, directory and ref."""
     data = source.as_data()
     return bool(recorded.upstream) and all(data.get(name) == recorded.upstream[name] for name in _REFERENCE_FIELDS)
-
-
-def _read_rendered_files(package: CommittedPackage, default: FileTree) -> FileTree:
-    trees = (tree for tree in (package.recorded.rendered, package.tree) if tree)
-    contents = (read_files(package.remote, tree) for tree in trees)
-    return next((files for files in contents if files is not None), default)
-
-
-def _read_merged_files(package: CommittedPackage) -> FileTree:
-    merged = read_files(package.remote, package.recorded.merged)
-    if merged is None:
-        raise ReRenderError(
-            f"the source with local changes (tree {shorten_id(package.recorded.merged)}) does not exist any more; "
-            "the state contains such trees only for recent revisions"
-        )
-    return merged

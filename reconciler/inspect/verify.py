@@ -6,7 +6,14 @@ from collections.abc import Collection, Iterator, Sequence
 
 from reconciler.catalog.files import CommitId, FileTree
 from reconciler.git.object_reader import Commit
-from reconciler.inspect.committed_packages import CommittedPackage, ReRenderError, has_recorded_inputs, read_files
+from reconciler.inspect.committed_packages import (
+    CommittedPackage,
+    ReRenderError,
+    has_recorded_inputs,
+    list_packages,
+    read_files,
+    read_package,
+)
 from reconciler.inspect.package_history import TEXTS_UNKNOWN_NOTE, PackageHistory, PastReader
 from reconciler.krm.git_formats import parse_trailers
 from reconciler.lazy_dataclasses import dataclass, replace
@@ -120,7 +127,7 @@ class _Verification:
         existing: set[str] = set()
         for branch, commit in self._list_heads(target, remote):
             selected = references - {""} if "" not in references else set()
-            packages = tuple(selected) or self._history.list_packages(target, remote, commit)
+            packages = tuple(selected) or list_packages(target, remote, commit)
             for package in sorted(packages):
                 if subject := self._find_subject(target, remote, branch, package, commit):
                     existing.add(package)
@@ -145,7 +152,7 @@ class _Verification:
     def _find_subject(
         self, target: Target, remote: Remote, branch: str, package: str, commit: CommitId
     ) -> CommittedPackage | PackageVerification | None:
-        committed = self._history.read_package(target, remote, package, commit)
+        committed = read_package(target, remote, package, commit)
         if self._options.should_verify_drafts and not self._is_drafted(committed):
             return None
         if isinstance(committed, CommittedPackage):
@@ -179,7 +186,7 @@ class _Verification:
 
     def _describe_missing_package(self, target: Target, remote: Remote, package: str) -> str:
         heads = self._list_heads(target, remote)
-        existing = {name for _, commit in heads for name in self._history.list_packages(target, remote, commit)}
+        existing = {name for _, commit in heads for name in list_packages(target, remote, commit)}
         branch = "draft" if self._options.should_verify_drafts else "branch"
         location = f"at {self._options.at}" if self._options.at else f"on its {branch}"
         names = format_closest_names(package, existing)
@@ -265,7 +272,7 @@ class _Verification:
     def _list_edit_commits(self, package: CommittedPackage) -> Iterator[CommitInfo]:
         """Yield the commits that contain local changes after the last render of a package, newest first."""
         path, remote = package.target.get_package_path(package.package), package.remote
-        introduced = self._history.find_introducing_commit(package)
+        introduced = package.find_introducing_commit()
         commits = remote.mirror.list_commits_changing(package.commit, path, introduced) if introduced else []
         for commit in [*commits, *([introduced] if introduced else [])]:
             if remote.find_tree_at(commit, path) == package.recorded.rendered:

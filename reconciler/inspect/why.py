@@ -17,8 +17,16 @@ from itertools import islice
 
 from reconciler.catalog.files import CommitId, FileTree, TreeId
 from reconciler.git.errors import GitError
-from reconciler.inspect.committed_packages import CommittedPackage, PastConfig, ReRenderError, read_files
+from reconciler.inspect.committed_packages import (
+    CommittedPackage,
+    PastConfig,
+    ReRenderError,
+    list_packages,
+    read_files,
+    read_package,
+)
 from reconciler.inspect.package_history import PackageHistory, PastReader
+from reconciler.inspect.recorded_inputs import read_related_packages
 from reconciler.inspect.verify import build_commit_info, is_reconciler_commit
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.lazy_dataclasses import dataclass, replace
@@ -62,7 +70,7 @@ def explain_value(
     find_branch = _find_draft_branch if should_use_draft else _find_target_branch
     branch, head = find_branch(reference, target, remote, history)
     values = _ValueHistory(reference, query, target, remote)
-    change = values.find_last_change(head, history)
+    change = values.find_last_change(head)
     return _CauseSearch(history, values, branch, change).run()
 
 
@@ -112,11 +120,11 @@ class _ValueHistory:
         self._values: dict[TreeId | None, FoundValue] = {None: _NO_VALUE}
         self._last_file = ""
 
-    def find_last_change(self, head: CommitId, history: PackageHistory) -> _ValueChange:
+    def find_last_change(self, head: CommitId) -> _ValueChange:
         """Return the last change of the value in the history of the commit `head`."""
         commits = self.remote.mirror.list_commits_changing(head, self.path)
         if not commits:
-            existing = history.list_packages(self.target, self.remote, head)
+            existing = list_packages(self.target, self.remote, head)
             names = format_closest_names(self.reference.package, existing)
             raise UnknownTargetError(f"{self.reference}: {self.target.name} has no such package; it has {names}")
         change = self._find_change(commits)
@@ -182,7 +190,7 @@ class _CauseSearch:
 
     def _read_package_at(self, commit: CommitId) -> CommittedPackage | None:
         values = self._values
-        package = self._history.read_package(values.target, values.remote, values.reference.package, commit)
+        package = read_package(values.target, values.remote, values.reference.package, commit)
         return package if isinstance(package, CommittedPackage) else None
 
     def run(self) -> WhyResult:
@@ -453,8 +461,8 @@ class _CauseSearch:
         files = package.remote.read_files(package.tree) if package.tree else FileTree()
         if self._change.parent is None or not past_config.renderer.template_merger.has_template_roles(files):
             return None
-        new = self._history.read_related_packages(package, past_config, package.commit)
-        old = self._history.read_related_packages(package, past_config, self._change.parent)
+        new = read_related_packages(package, past_config, package.commit)
+        old = read_related_packages(package, past_config, self._change.parent)
         names = sorted(name for name in {*new, *old} if new.get(name) != old.get(name))
         packages = ", ".join(f"{package.target.name}/{name}" for name in names)
         message = (

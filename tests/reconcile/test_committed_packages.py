@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.inspect.committed_packages import CommittedPackage, ReRenderError
+from reconciler.inspect.committed_packages import CommittedPackage, ReRenderError, read_package
 from reconciler.planning.attribution.re_render import ReRenderedPackage
 from reconciler.reconcile.remotes.targets import TargetReference
 from tests.support.git_repositories import git
@@ -27,7 +27,7 @@ def made_again(world: HistoryWorld, name: str = "gateway", at: str = "clusters/b
         (berlin,) = history.targets
         remote = history.get_remote(berlin)
         head = remote.refs.get(f"refs/heads/{at}") or at
-        result = history.read_package(berlin, remote, name, head)  # type: ignore[arg-type]
+        result = read_package(berlin, remote, name, head)  # type: ignore[arg-type]
         assert isinstance(result, CommittedPackage)
         return history.re_render(result, history.read_config(result.recorded.config, [result]))
 
