@@ -140,7 +140,7 @@ class ObservedPackage:
 
     def as_data(self) -> dict[str, Any]:
         """Return the trees and flags as JSON data."""
-        return {"published": self.published, "drafted": self.drafted, "frozen": self.is_frozen, "stuck": self.is_stuck}
+        return {key: getattr(self, name) for key, name in _OBSERVED_FIELDS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ class ProposedRemoval:
 
     def as_data(self) -> dict[str, Any]:
         """Return the proposed deletion as JSON data."""
-        return {"branch": self.branch, "against": self.against, "declined": self.is_declined}
+        return {key: getattr(self, name) for key, name in _REMOVAL_FIELDS.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from reconciler.planning.model.state import (
     PackageRecord,
     ProposedRemoval,
     PublishedRevision,
+    PullRequestRecord,
     RenderedVersion,
     StateUnreadableError,
     TargetState,
@@ -294,3 +296,33 @@ def test_unknown_field_is_refused(where: str) -> None:
 
     with pytest.raises(StateUnreadableError):
         parse_state({**files, "packages/gw.json": json.dumps(data).encode()})
+
+
+STORED = Path(__file__).resolve().parents[4] / "fixtures" / "state" / "format-1"
+
+
+def test_stored_state_of_format_1_is_read() -> None:
+    """The files are those of an earlier version. They must not be written again by a newer version."""
+    files = {file.relative_to(STORED).as_posix(): file.read_bytes() for file in STORED.rglob("*.json")}
+
+    state = parse_state(files)
+    record = state.packages["gateway"]
+
+    assert serialize_state(state) == files
+    assert (state.observed_commit, state.config_root) == ("e1" * 20, "e0" * 20)
+    assert state.drafts == {
+        "drafts/berlin": DraftBranch(
+            "f1" * 20, "e1" * 20, True, True, PullRequestRecord(7, "sha256:i", "sha256:c", "sha256:s", True, "f1" * 20)
+        )
+    }
+    assert (record.is_owned, record.last_workspace, record.last_revision) == (True, 4, 2)
+    assert record.owner.parent == ObjectKey("config.porch.kpt.dev", "PackageVariantSet", "default", "gateway")
+    assert record.published_version is not None
+    assert (record.published_version.rendered, record.published_version.rules) == ("a1" * 20, {COUNT: "replicas: 3"})
+    assert record.unpublished_versions == (record.draft_version,)
+    assert record.revisions == (PublishedRevision(2, "c1" * 20, record.published_version, 3, "c2" * 20),)
+    assert record.observed == ObservedPackage("a1" * 20, "b1" * 20, is_frozen=True, is_stuck=True)
+    assert record.removal == ProposedRemoval("removals/berlin", "a1" * 20, is_declined=True)
+    assert (record.declined_trees, record.declined_source) == (("d1" * 20,), "d2" * 20)
+    assert (record.desired_tree, record.deletion_policy) == ("b1" * 20, "orphan")
+    assert record.rule_texts == {COUNT: "replicas: 4"}
