@@ -35,13 +35,6 @@ def copy_with_value(data: Any, path: DataPath, value: Any) -> Any:
     return changed
 
 
-def copy_with_item(data: Any, path: DataPath, value: Any) -> Any:
-    """Return a copy of the data with a new list item. The last step of the path is the index of the item."""
-    items, index = get_value(data, path[:-1]), path[-1]
-    assert isinstance(index, int)
-    return copy_with_value(data, path[:-1], [*items[:index], value, *items[index:]])
-
-
 def copy_without_value(data: Any, path: DataPath) -> Any:
     """Return a copy of the data without the value at a path. The value must exist."""
     container = get_value(data, path[:-1]).copy()

@@ -1,13 +1,19 @@
-"""JSON patches (RFC 6902). A patch is applied completely or not at all. The input data is never changed."""
+"""JSON patches (RFC 6902), applied with the library jsonpatch.
+
+Policies and addons have their own syntax of paths, with filters and wildcards. They resolve such a path to the location
+of an existing value, and apply the operation with this module.
+"""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import jsonpatch
 import jsonpointer
+
+from reconciler.krm.json_pointer import format_pointer
 
 _OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
 
@@ -31,28 +37,45 @@ class PatchError(ValueError):
         return f'operation {self.index} at "{self.pointer}": {self.reason}'
 
 
-def apply_patch(data: Any, operations: Iterable[Any]) -> Any:
+def apply_patch(data: Any, operations: Iterable[Any], *, in_place: bool = False) -> Any:
     """Return a copy of `data` to which the operations of a JSON patch are applied in order.
+
+    Args:
+        in_place: Whether to change `data` itself. If an operation fails, the earlier operations are already applied.
 
     Raises:
         PatchError: An operation is malformed, its path does not exist, or an operation `test` fails.
     """
-    result = copy.deepcopy(data)
+    result = data if in_place else copy.deepcopy(data)
     for index, operation in enumerate(operations):
-        result = _apply_one(result, operation, index)
+        result = _apply_operation(result, _read(operation, index), index)
     return result
 
 
-def _apply_one(data: Any, operation: Any, index: int) -> Any:
-    pointer, patch = _read(operation, index)
+def apply_to_container(
+    container: Any, op: Literal["add", "replace", "remove"], step: str | int, value: Any = None
+) -> None:
+    """Apply one operation to the mapping or list that contains the value. The container is changed.
+
+    Args:
+        step: The key or index of the value. An index equal to the length of the list appends the value.
+        value: The new value. `remove` does not use it.
+
+    Raises:
+        PatchError: The value does not exist, and the operation requires it.
+    """
+    apply_patch(container, [{"op": op, "path": format_pointer((step,)), "value": value}], in_place=True)
+
+
+def _apply_operation(data: Any, operation: Mapping[str, Any], index: int) -> Any:
     try:
-        return patch.apply(data, in_place=True)
+        return jsonpatch.JsonPatch.operations[operation["op"]](operation).apply(data)
     # Catch JsonPointerException too, because jsonpatch does not convert the exceptions of the jsonpointer library.
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:
-        raise PatchError(index, pointer, _format_reason(error)) from error
+        raise PatchError(index, operation["path"], _format_reason(error)) from error
 
 
-def _read(operation: Any, index: int) -> tuple[str, jsonpatch.JsonPatch]:
+def _read(operation: Any, index: int) -> Mapping[str, Any]:
     if not isinstance(operation, Mapping):
         raise PatchError(index, "", f"an operation must be a mapping, not {operation!r:.80}")
     pointer = operation.get("path")
@@ -60,10 +83,7 @@ def _read(operation: Any, index: int) -> tuple[str, jsonpatch.JsonPatch]:
         raise PatchError(index, "", f"an operation must have a path that is a JSON pointer, not {pointer!r:.80}")
     if operation.get("op") not in _OPERATIONS:
         raise PatchError(index, pointer, f"op must be one of {', '.join(_OPERATIONS)}, not {operation.get('op')!r:.80}")
-    try:
-        return pointer, jsonpatch.JsonPatch([dict(operation)])
-    except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:
-        raise PatchError(index, pointer, _format_reason(error)) from error
+    return dict(operation)
 
 
 def _format_reason(error: Exception) -> str:

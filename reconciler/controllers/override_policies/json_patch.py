@@ -10,13 +10,14 @@ The operations follow RFC 6902, with these differences:
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Literal
 
-from reconciler.controllers.nested_values import copy_with_item, copy_with_value, copy_without_value, get_value
+from reconciler.controllers.nested_values import copy_with_value, copy_without_value, get_value
 from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.model import OverrideEffect, PatchItem
 from reconciler.controllers.resource_findings import ResourceIssue
 from reconciler.krm.field_text import format_list, suggest_name
+from reconciler.krm.json_patch import apply_to_container
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.schema.kubernetes_apis import find_unknown_field
@@ -106,7 +107,7 @@ def _add_parents(data: Any, path: tuple[str, ...]) -> Any:
             parent = resolve_path(data, path[:number])
             if isinstance(parent, MissingPath) or not isinstance(get_value(data, parent), dict):
                 return data
-            data = copy_with_value(data, (*parent, step), [] if path[number + 1] == "-" else {})
+            data = _apply_to_copy(data, "add", (*parent, step), [] if path[number + 1] == "-" else {})
     return data
 
 
@@ -134,7 +135,7 @@ def _apply_to_mapping(data: Any, path: DataPath, item: PatchItem) -> OverrideEff
             return OverrideEffect(
                 data, (ResourceIssue(PolicyCodes.PATCH_TARGET_MISSING, "remove requires an existing field", path),)
             )
-        return OverrideEffect(copy_without_value(data, path))
+        return OverrideEffect(_apply_to_copy(data, "remove", path))
     created = item.operator == "replace" and old is ABSENT
     issues = (
         (
@@ -145,28 +146,36 @@ def _apply_to_mapping(data: Any, path: DataPath, item: PatchItem) -> OverrideEff
         if created
         else ()
     )
-    return OverrideEffect(copy_with_value(data, path, item.value), issues + _check_dropped_keys(old, item.value, path))
+    # In a mapping, `add` also replaces a value.
+    changed = _apply_to_copy(data, "add", path, item.value)
+    return OverrideEffect(changed, issues + _check_dropped_keys(old, item.value, path))
 
 
 def _apply_to_list(data: Any, parent: DataPath, item: PatchItem) -> OverrideEffect:
     items, step = get_value(data, parent), item.path[-1]
     if item.operator in ("add", "set") and step in ("-", str(len(items))):
-        return OverrideEffect(copy_with_item(data, (*parent, len(items)), item.value))
+        return OverrideEffect(_apply_to_copy(data, "add", (*parent, len(items)), item.value))
     if item.operator == "set" and is_filter(step) and not count_matches(items, step):
-        return OverrideEffect(copy_with_item(data, (*parent, len(items)), item.value))
+        return OverrideEffect(_apply_to_copy(data, "add", (*parent, len(items)), item.value))
     index = find_item_index(items, step)
     if isinstance(index, str) or (item.operator == "add" and is_filter(step)):
         return OverrideEffect(data, (_describe_missing_item(items, (*parent, step), item),))
     path = (*parent, index)
     match item.operator:
         case "add":
-            return OverrideEffect(copy_with_item(data, path, item.value))
+            return OverrideEffect(_apply_to_copy(data, "add", path, item.value))
         case "remove":
-            return OverrideEffect(copy_without_value(data, path))
+            return OverrideEffect(_apply_to_copy(data, "remove", path))
         case "replace" | "set":
-            return OverrideEffect(
-                copy_with_value(data, path, item.value), _check_dropped_keys(items[index], item.value, path)
-            )
+            changed = _apply_to_copy(data, "replace", path, item.value)
+            return OverrideEffect(changed, _check_dropped_keys(items[index], item.value, path))
+
+
+def _apply_to_copy(data: Any, op: Literal["add", "replace", "remove"], path: DataPath, value: Any = None) -> Any:
+    """Apply an operation of RFC 6902 to a copy of the data. Only the containers on the path are copied."""
+    container = get_value(data, path[:-1]).copy()
+    apply_to_container(container, op, path[-1], value)
+    return copy_with_value(data, path[:-1], container)
 
 
 def _describe_missing_item(items: list[Any], path: DataPath, item: PatchItem) -> ResourceIssue:

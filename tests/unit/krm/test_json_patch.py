@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.krm.json_patch import PatchError, apply_patch
+from reconciler.krm.json_patch import PatchError, apply_patch, apply_to_container
 from reconciler.krm.json_text import encode_canonical_json
 
 CONFORMANCE = Path(__file__).resolve().parents[3] / "../shared/data/json-patch"
@@ -112,3 +112,29 @@ def test_input_is_unchanged_and_errors_are_patch_errors(operations: list[Any]) -
         apply_patch(data, operations)
 
     assert (data, operations) == before
+
+
+@pytest.mark.parametrize(
+    ("container", "op", "step", "expected"),
+    [
+        pytest.param({"a": 1}, "add", "b", {"a": 1, "b": 9}, id="add-a-key"),
+        pytest.param({"a": 1}, "add", "a", {"a": 9}, id="add-replaces-a-key"),
+        pytest.param({"-": 1}, "add", "-", {"-": 9}, id="a-key-that-is-a-dash"),
+        pytest.param({"x/y~z": 1}, "replace", "x/y~z", {"x/y~z": 9}, id="a-key-with-escapes"),
+        pytest.param({"0": 1}, "remove", "0", {}, id="a-key-that-is-a-number"),
+        pytest.param([1, 2], "add", 1, [1, 9, 2], id="insert-an-item"),
+        pytest.param([1, 2], "add", 2, [1, 2, 9], id="append-an-item"),
+        pytest.param([1, 2], "replace", 0, [9, 2], id="replace-an-item"),
+        pytest.param([1, 2], "remove", 1, [1], id="remove-an-item"),
+    ],
+)
+def test_a_container_is_changed(container: Any, op: Any, step: str | int, expected: Any) -> None:
+    apply_to_container(container, op, step, 9)
+
+    assert container == expected
+
+
+@pytest.mark.parametrize(("container", "op", "step"), [({}, "remove", "a"), ([], "replace", 0), ([1], "add", 2)])
+def test_an_operation_on_a_missing_value_is_an_error(container: Any, op: Any, step: str | int) -> None:
+    with pytest.raises(PatchError):
+        apply_to_container(container, op, step, 9)

@@ -13,6 +13,7 @@ from reconciler.controllers.components.patching.budget import PatchBudget
 from reconciler.controllers.components.patching.locations import Location, find_locations
 from reconciler.controllers.components.patching.paths import PatchPath, parse_patch_path
 from reconciler.krm.field_text import describe_value, quote_value
+from reconciler.krm.json_patch import apply_to_container
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
@@ -167,7 +168,9 @@ class _OperationRun:
             missing = location[depth + 1 :]
             yield self._write(container, location[: depth + 1], _nest_value(missing, value), path_in_after=missing)
         elif op == "remove":
-            yield Write("remove", location, container.pop(step), ABSENT)
+            before = container[step]
+            apply_to_container(container, "remove", step)
+            yield Write("remove", location, before, ABSENT)
         elif op == "merge":
             yield from self._merge(container, location, value)
         elif op == "add" and isinstance(container, list):
@@ -196,7 +199,9 @@ class _OperationRun:
     ) -> Write:
         step = location[-1]
         before = container.get(step, ABSENT) if isinstance(container, dict) else container[step]
-        container[step] = self.budget.copy_value(value, len(location), self.value_path)
+        copied = self.budget.copy_value(value, len(location), self.value_path)
+        # In a map, `add` also replaces a value.
+        apply_to_container(container, "add" if isinstance(container, dict) else "replace", step, copied)
         return Write(
             "add" if before is ABSENT else "replace", location, before, value, False, path_in_value, path_in_after
         )
@@ -204,7 +209,8 @@ class _OperationRun:
     def _insert(
         self, container: list[Any], location: Location, value: Any, path_in_value: Location = (), *, is_appended: bool
     ) -> Write:
-        container.insert(int(location[-1]), self.budget.copy_value(value, len(location), self.value_path))
+        copied = self.budget.copy_value(value, len(location), self.value_path)
+        apply_to_container(container, "add", location[-1], copied)
         return Write("add", location, ABSENT, value, is_appended, path_in_value)
 
     def _merge(self, container: Any, location: Location, value: Any, path_in_value: Location = ()) -> Iterator[Write]:

@@ -1,4 +1,4 @@
-"""Tests of JSON patches: the public conformance tests of RFC 6902, and a comparison with krm.patch on random
+"""Tests of JSON patches: the public conformance tests of RFC 6902, and a comparison with krm.json_patch on random
 patches.
 """
 
