@@ -15,7 +15,7 @@ from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.objects import Condition, ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
-from reconciler.planning.model.outcomes import Blocked, Draft, HeldRemoval, PackageOutcome, RemovalOutcome, Unchanged
+from reconciler.planning.model.outcomes import Blocked, Draft, HeldRemoval, PackageOutcome, Unchanged
 from reconciler.planning.model.targets import Target
 
 ProjectedKind = Literal["requested", "declined", "blocked", "stalled", "held", "undecided", "removal", "none"]
@@ -54,7 +54,6 @@ class ProjectedPackage:
         reason: The finding code of a package that cannot be changed, or `RemovalOutcome.kind` of a removal.
         message: The text of the reason, for users.
         outcome: The outcome of a requested package.
-        removal: The outcome of a package that is no longer requested.
     """
 
     kind: ProjectedKind = "none"
@@ -64,7 +63,6 @@ class ProjectedPackage:
     reason: str = ""
     message: str = ""
     outcome: PackageOutcome | None = None
-    removal: RemovalOutcome | None = None
 
     @property
     def comparison_key(self) -> tuple[object, ...]:
@@ -287,9 +285,7 @@ def _project_target(
     for held in plan.held:
         yield held.package, "", _project_held_removal(held)
     for removal in plan.removals:
-        projected = ProjectedPackage(
-            "removal", removal.owner, reason=removal.kind, message=removal.reason, removal=removal
-        )
+        projected = ProjectedPackage("removal", removal.owner, reason=removal.kind, message=removal.reason)
         yield removal.package, "", projected
     listed |= {*(held.package for held in plan.held), *(removal.package for removal in plan.removals)}
     for package, variant in stalled.items():

@@ -60,23 +60,23 @@ GONE = build_plan(leaving=[build_removal(package="gw")])
     [
         pytest.param(build_plan(FIRST), build_plan(FIRST), [], id="the-same"),
         pytest.param(build_plan(FIRST), build_plan(build_drafted(FIRST)), [], id="drafted-or-to-be-drafted-is-the-same"),
-        pytest.param(build_plan(FIRST), build_plan(SECOND), [("eu-1/gw", "wanted", "wanted")], id="another-tree"),
-        pytest.param(build_plan(), build_plan(FIRST), [("eu-1/gw", "none", "wanted")], id="new"),
-        pytest.param(build_plan(FIRST), build_plan(build_blocked(build_variant())), [("eu-1/gw", "wanted", "blocked")], id="blocked"),
+        pytest.param(build_plan(FIRST), build_plan(SECOND), [("eu-1/gw", "requested", "requested")], id="another-tree"),
+        pytest.param(build_plan(), build_plan(FIRST), [("eu-1/gw", "none", "requested")], id="new"),
+        pytest.param(build_plan(FIRST), build_plan(build_blocked(build_variant())), [("eu-1/gw", "requested", "blocked")], id="blocked"),
         pytest.param(build_plan(build_blocked(build_variant())), build_plan(build_blocked(build_variant())), [], id="blocked-as-before"),
         pytest.param(
             build_plan(build_blocked(build_variant(), "a")), build_plan(build_blocked(build_variant(), "b")), [("eu-1/gw", "blocked", "blocked")],
             id="blocked-for-another-reason",
         ),
-        pytest.param(build_plan(FIRST), GONE, [("eu-1/gw", "wanted", "leaving")], id="leaving"),
-        pytest.param(GONE, build_plan(FIRST), [("eu-1/gw", "leaving", "wanted")], id="not-leaving-any-more"),
+        pytest.param(build_plan(FIRST), GONE, [("eu-1/gw", "requested", "removal")], id="removal"),
+        pytest.param(GONE, build_plan(FIRST), [("eu-1/gw", "removal", "requested")], id="not-leaving-any-more"),
         pytest.param(
             GONE, build_plan(leaving=[build_removal(how="orphaned", package="gw")]),
-            [("eu-1/gw", "leaving", "leaving")], id="leaving-in-another-way",
+            [("eu-1/gw", "removal", "removal")], id="leaving-in-another-way",
         ),
-        pytest.param(build_plan(FIRST), build_plan(holding=[build_held_removal("gw")]), [("eu-1/gw", "wanted", "held")], id="held"),
+        pytest.param(build_plan(FIRST), build_plan(holding=[build_held_removal("gw")]), [("eu-1/gw", "requested", "held")], id="held"),
         pytest.param(
-            build_plan(FIRST), build_plan(build_unchanged(build_variant(), "declined")), [("eu-1/gw", "wanted", "declined")], id="declined"
+            build_plan(FIRST), build_plan(build_unchanged(build_variant(), "declined")), [("eu-1/gw", "requested", "declined")], id="declined"
         ),
     ],
 )  # fmt: skip
@@ -127,8 +127,8 @@ def test_package_without_outcome_stays_for_a_reason(head: FleetPlan, reason: str
 def test_first_package_of_a_target_was_not_deleted_before() -> None:
     base = replace(build_fleet_plan(), objects={build_target().key: None})  # type: ignore[dict-item]
 
-    assert list_changes(base, build_plan(FIRST)) == [("eu-1/gw", "none", "wanted")]
-    assert list_changes(build_plan(FIRST), base) == [("eu-1/gw", "wanted", "none")]
+    assert list_changes(base, build_plan(FIRST)) == [("eu-1/gw", "none", "requested")]
+    assert list_changes(build_plan(FIRST), base) == [("eu-1/gw", "requested", "none")]
 
 
 def test_owner_without_target_is_listed_only_if_it_has_no_package() -> None:
