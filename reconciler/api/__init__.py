@@ -2,4 +2,7 @@
 
 Reading, defaults, validation errors and JSON Schemas come from these models. Rules that need other objects, such as a
 selector without a match, belong to the controllers.
+
+Modules with models do not import `annotations` from `__future__`. Otherwise, pydantic compiles the annotations of a
+class again for each of its subclasses, and the start of each command takes longer.
 """

@@ -4,8 +4,6 @@ A model declares each field once: its type, default, constraints, description an
 and the JSON Schema come from this declaration. This module does not know any kind and does not read files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, ClassVar, Generic, Self, TypeVar

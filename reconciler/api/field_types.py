@@ -1,7 +1,5 @@
 """Types of fields that several kinds use: texts, names, labels, durations, and label selectors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """Kinds of kpt: the Kptfile, and the parts of a pipeline that PackageVariants also have."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, WithJsonSchema

@@ -1,7 +1,5 @@
 """Kinds of KubeAdmiral: override policies, propagation policies, and the selection of clusters that they share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 

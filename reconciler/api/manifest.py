@@ -4,8 +4,6 @@ A kind is a subclass of `Manifest` that declares its spec, or of `KrmObject` if 
 kind.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal, TypeVar
 

@@ -5,8 +5,6 @@ model `TypedComponent`. Templates and CEL expressions are values of any type her
 them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal, get_args
@@ -648,7 +646,7 @@ def _complete_overrides(overrides: object) -> object:
     return {str(name): {} if values is None else values for name, values in overrides.items()}
 
 
-AddonOverrides = Annotated[
+OverridesByAddon = Annotated[
     dict[str, FreeMapping],
     BeforeValidator(_complete_overrides),
     WithJsonSchema({"type": "object", "additionalProperties": {"type": ["object", "null"]}}),
@@ -663,12 +661,12 @@ class EnvBindingSpec(ExtensibleModel):
         NonEmptyText, check_text(validate_name_segment, "{path} must be a valid environment name")
     ] = Field(description="Name of the environment.")
     overrides: FreeMapping = Field({}, description="Parameters of the component in this environment.")
-    platform_addon_overrides: AddonOverrides = Field(
+    platform_addon_overrides: OverridesByAddon = Field(
         {},
         description="Values of platform addons in this environment, by addon name."
         " For several instances, the next level is the instance ID.",
     )
-    addon_overrides: AddonOverrides = Field(
+    addon_overrides: OverridesByAddon = Field(
         {}, description="Values of developer addons in this environment, by addon name."
     )
     endpoints: tuple[Annotated[dict[Any, Any], Unparsed(Endpoint)], ...] = Field(

@@ -3,8 +3,6 @@
 The reconciler writes this file. Anyone can edit it, so the code that reads it accepts any data.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field

@@ -3,13 +3,11 @@
 The message texts are those of Porch, where Porch has one.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictBool
 
@@ -205,7 +203,7 @@ class UpstreamSpec(ApiModel):
         return 0 if self.rewritten_tag else parse_duration_seconds(self.tag_policy.settle) or 0
 
     @property
-    def with_followed_tag(self) -> UpstreamSpec:
+    def with_followed_tag(self) -> Self:
         """The same upstream that follows its tag, also if the config has a revision beside the tag."""
         return self.model_copy(update={"revision": None, "tag_mode": "follow"}) if self.rewritten_tag else self
 

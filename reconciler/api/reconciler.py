@@ -1,7 +1,5 @@
 """Kinds of this project: PackageRevisionSet, TemplateMergeRule, Environment and Build."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """Kinds of Strimzi. Only their templates are read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
