@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.clusters.inventory import ClusterInventory
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.components.codes import ComponentCodes
-from reconciler.controllers.components.definition_index import build_unreported_duplicate_findings, group_by_name
+from reconciler.controllers.components.definition_index import NameIndex, build_name_index
 from reconciler.controllers.components.inputs import ComponentCache
 from reconciler.controllers.components.model import (
     Component,
@@ -116,48 +116,20 @@ def _build_unknown_kind_finding(manifest: ConfigObject, hint: str) -> Finding:
 
 @dataclass(frozen=True)
 class Environments:
-    """Environments of a config, by name. The name of an environment must be unique across namespaces.
+    """Environments of a config, with the sorted names of their clusters and findings about all environments."""
 
-    Attributes:
-        by_name: Environments that are valid and have a unique name.
-        clusters_by_name: Sorted names of the clusters of each environment in `by_name`.
-        unusable_reasons: Reason why an environment is not usable. It is invalid, or its name is not unique.
-        findings: Findings about all environments.
-    """
-
-    by_name: Mapping[str, Environment] = field(default_factory=dict)
-    clusters_by_name: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    unusable_reasons: Mapping[str, str] = field(default_factory=dict)
-    findings: tuple[Finding, ...] = ()
-
-    def explain_absence(self, name: str) -> str:
-        """Return the reason why `by_name` contains no environment with this name."""
-        if name in self.unusable_reasons:
-            return f"Environment {name} {self.unusable_reasons[name]}"
-        known = sorted(self.by_name)
-        names = format_list(known) or "none"
-        return f"no Environment has the name {name}; existing: {names}{suggest_name(name, known)}"
+    index: NameIndex[Environment]
+    clusters_by_name: Mapping[str, tuple[str, ...]]
+    findings: tuple[Finding, ...]
 
 
 def read_environments(catalog: Catalog, inventory: ClusterInventory, cache: ComponentCache) -> Environments:
     """Read the environments of a config, and select their clusters from the inventory."""
-    by_name: dict[str, Environment] = {}
-    unusable: dict[str, str] = {}
-    findings: list[Finding] = []
-    for name, objects in group_by_name(catalog, RECONCILER_GROUP, ENVIRONMENT).items():
-        if len(objects) > 1:
-            unusable[name] = "is declared more than once"
-            findings += build_unreported_duplicate_findings(objects)
-            continue
-        environment, environment_findings = cache.read(read_environment, objects[0])
-        findings += environment_findings
-        if environment is None:
-            unusable[name] = "is invalid"
-        else:
-            by_name[name] = environment
-            findings += _check_cluster_names(environment, inventory)
-    clusters = {name: _select_clusters(environment, inventory) for name, environment in by_name.items()}
-    return Environments(by_name, clusters, unusable, tuple(findings))
+    index = build_name_index(catalog, RECONCILER_GROUP, ENVIRONMENT, partial(cache.read, read_environment))
+    environments = index.by_name.values()
+    findings = (finding for environment in environments for finding in _check_cluster_names(environment, inventory))
+    clusters = {name: _select_clusters(environment, inventory) for name, environment in index.by_name.items()}
+    return Environments(index, clusters, (*index.findings, *findings))
 
 
 def _select_clusters(environment: Environment, inventory: ClusterInventory) -> tuple[str, ...]:
@@ -339,13 +311,13 @@ def _resolve_binding(
             binding.manifest,
             (ComponentCodes.ENV_BINDING_OWNER_UNRESOLVED.finding(message, binding.manifest.location_of(_OWNER)),),
         )
-    environment = environments.by_name.get(binding.environment)
+    environment = environments.index.by_name.get(binding.environment)
     clusters = environments.clusters_by_name.get(binding.environment, ())
     if environment is None or not clusters:
         reason = (
             f"{environment.manifest.key} has no cluster"
             if environment
-            else environments.explain_absence(binding.environment)
+            else environments.index.explain_absence(binding.environment)
         )
         message = f"spec.environment must name an environment that has clusters: {reason}"
         location = binding.manifest.location_of(("spec", "environment"))

@@ -40,26 +40,16 @@ from reconciler.krm.field_text import describe_value, format_list, format_path, 
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.lazy_dataclasses import dataclass, field, replace
 
-
-@dataclass(frozen=True, eq=False)
-class InjectedValues:
-    """Values of the template variables `env`, `build` and `workload`. The reconciler does not validate these values."""
-
-    env: Values = field(default_factory=dict)
-    build: Values = field(default_factory=dict)
-    workload: Values = field(default_factory=dict)
-
-    @property
-    def bindings(self) -> dict[str, Any]:
-        """Values of the template variables by name. Templates cannot change them: an expression returns a copy."""
-        return {"env": self.env, "build": self.build, "workload": self.workload}
+InjectedValues = Mapping[str, Values]
+"""Values of the template variables `env`, `build` and `workload`. The reconciler does not validate these values."""
+NO_INJECTED_VALUES: InjectedValues = {"env": {}, "build": {}, "workload": {}}
 
 
 def build_injected_values(binding: EnvBinding, environment: Environment, build: Build | None) -> InjectedValues:
     """Return the values of the template variables `env`, `build` and `workload` for a component."""
     endpoints = {"endpoints": list(binding.spec.endpoints)} if binding.spec.endpoints else {}
     env = {**environment.spec.context, "name": binding.environment, **endpoints}
-    return InjectedValues(env, build.context, build.workload) if build else InjectedValues(env)
+    return {"env": env, "build": build.context if build else {}, "workload": build.workload if build else {}}
 
 
 def build_metadata_variable(component: Component) -> dict[str, Any]:
@@ -239,7 +229,7 @@ class _ComponentRender:
     def _build_renderer(self) -> ResourceRenderer:
         bindings = {
             "metadata": build_metadata_variable(self.component),
-            **self.injected_values.bindings,
+            **self.injected_values,
             **self.values[None].bindings,
         }
         constraints = self.plan.order_constraints

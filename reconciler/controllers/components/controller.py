@@ -25,7 +25,7 @@ from reconciler.controllers.components.bindings import (
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.compilation import CompilationResult, compile_untyped_component
 from reconciler.controllers.components.component_renderer import (
-    InjectedValues,
+    NO_INJECTED_VALUES,
     RenderedComponent,
     build_injected_values,
     find_build,
@@ -346,7 +346,7 @@ class _ComponentPass:
         plan = compilation.plan
         validation = self.cache.get_rendered_component(
             (*plan.iter_dependencies(component), component),
-            lambda: render_component(plan, component, None, InjectedValues(), self.inputs.cel_limits),
+            lambda: render_component(plan, component, None, NO_INJECTED_VALUES, self.inputs.cel_limits),
         )
         environments = self._rendered.get(component.key, [])
         is_valid = bool(environments) and not any(rendered.errors for rendered in environments)

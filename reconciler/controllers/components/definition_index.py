@@ -11,21 +11,26 @@ from reconciler.controllers.components.definitions import Addon, ComponentDefini
 from reconciler.controllers.components.names import ADDON, DEFINITION, GROUP
 from reconciler.krm.field_text import format_list, suggest_name
 from reconciler.krm.findings import Finding
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.lazy_dataclasses import dataclass, field
 
-_Definition = TypeVar("_Definition")
+_Object = TypeVar("_Object")
 
 
 @dataclass(frozen=True)
-class NameIndex(Generic[_Definition]):
-    """Usable objects of one kind, by name.
+class NameIndex(Generic[_Object]):
+    """Usable objects of one kind, by name. A name must be unique across namespaces.
 
-    `unusable_reasons` contains the names of objects that are invalid or declared more than once, each with the reason.
+    Attributes:
+        kind: The kind.
+        by_name: Objects that are valid and have a unique name.
+        unusable_reasons: Names of objects that are invalid or declared more than once, each with the reason.
+        findings: Findings about all objects of the kind.
     """
 
     kind: str
-    by_name: Mapping[str, _Definition]
-    unusable_reasons: Mapping[str, str]
+    by_name: Mapping[str, _Object]
+    unusable_reasons: Mapping[str, str] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
 
     def explain_absence(self, name: str) -> str:
         """Return the reason why `by_name` contains no object with this name."""
@@ -36,13 +41,38 @@ class NameIndex(Generic[_Definition]):
         return f"no {self.kind} has the name {name}; existing: {names}{suggest_name(name, known)}"
 
 
+def build_name_index(
+    catalog: Catalog, group: str, kind: str, read: Callable[[ConfigObject], tuple[_Object | None, tuple[Finding, ...]]]
+) -> NameIndex[_Object]:
+    """Read all objects of a kind with the function `read`."""
+    unusable: dict[str, str] = {}
+    by_name: dict[str, _Object] = {}
+    findings: list[Finding] = []
+    for name, objects in group_by_name(catalog, group, kind).items():
+        if len(objects) > 1:
+            unusable[name] = "is declared more than once"
+            findings += build_unreported_duplicate_findings(objects)
+            continue
+        model, object_findings = read(objects[0])
+        findings += object_findings
+        if model is None:
+            unusable[name] = "is invalid"
+        else:
+            by_name[name] = model
+    return NameIndex(kind, by_name, unusable, tuple(findings))
+
+
 @dataclass(frozen=True)
 class DefinitionIndex:
     """All component definitions and addons of a config."""
 
     definitions: NameIndex[ComponentDefinition]
     addons: NameIndex[Addon]
-    findings: tuple[Finding, ...] = ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Findings about all component definitions and addons."""
+        return (*self.definitions.findings, *self.addons.findings)
 
 
 def build_definition_index(
@@ -51,34 +81,10 @@ def build_definition_index(
     read_addon: Callable[[ConfigObject], tuple[Addon | None, tuple[Finding, ...]]],
 ) -> DefinitionIndex:
     """Read all component definitions with `read_definition`, and all addons with `read_addon`."""
-    findings: list[Finding] = []
     return DefinitionIndex(
-        _build_name_index(catalog, DEFINITION, read_definition, findings),
-        _build_name_index(catalog, ADDON, read_addon, findings),
-        tuple(findings),
+        build_name_index(catalog, GROUP, DEFINITION, read_definition),
+        build_name_index(catalog, GROUP, ADDON, read_addon),
     )
-
-
-def _build_name_index(
-    catalog: Catalog,
-    kind: str,
-    read_object: Callable[[ConfigObject], tuple[_Definition | None, tuple[Finding, ...]]],
-    findings: list[Finding],
-) -> NameIndex[_Definition]:
-    unusable: dict[str, str] = {}
-    by_name: dict[str, _Definition] = {}
-    for name, objects in group_by_name(catalog, GROUP, kind).items():
-        if len(objects) > 1:
-            unusable[name] = "is declared more than once"
-            findings += build_unreported_duplicate_findings(objects)
-            continue
-        definition, definition_findings = read_object(objects[0])
-        findings += definition_findings
-        if definition is None:
-            unusable[name] = "is invalid"
-        else:
-            by_name[name] = definition
-    return NameIndex(kind, by_name, unusable)
 
 
 def group_by_name(catalog: Catalog, group: str, kind: str) -> Mapping[str, list[ConfigObject]]:

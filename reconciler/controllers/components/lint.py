@@ -35,7 +35,7 @@ def _lint_environments(snapshot: ComponentSnapshot, inventory: ClusterInventory)
     # environment.
     used_names = {binding.binding.environment for binding in snapshot.bindings.resolved}
     label_sets = [cluster.labels for cluster in inventory.clusters.values()]
-    for name, environment in snapshot.environments.by_name.items():
+    for name, environment in snapshot.environments.index.by_name.items():
         selector = environment.selector
         if selector is not None and not any(selector.matches(labels) for labels in label_sets):
             reason = explain_no_match(list_requirements(selector), label_sets, "cluster")

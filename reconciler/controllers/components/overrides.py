@@ -11,22 +11,35 @@ from reconciler.controllers.components.component_plan import AddonUse, Component
 from reconciler.controllers.components.effective_values import ValueLayer
 from reconciler.controllers.components.model import AddonInstance, EnvBinding
 from reconciler.krm.field_text import describe_value, format_list, suggest_name
-from reconciler.krm.findings import Finding
+from reconciler.krm.findings import Finding, FindingCode
 from reconciler.lazy_dataclasses import dataclass, field
 
-PLATFORM_OVERRIDES_FIELD, DEVELOPER_OVERRIDES_FIELD, ENVIRONMENT_LAYER = (
-    "platformAddonOverrides",
-    "addonOverrides",
-    "environment",
-)
+ENVIRONMENT_LAYER = "environment"
+_PLATFORM_FIELD, _DEVELOPER_FIELD = "platformAddonOverrides", "addonOverrides"
 
 
 @dataclass
 class AddonOverrides:
     """Value layers with the overrides of an EnvBinding, by addon instance, and findings about the overrides."""
 
+    binding: EnvBinding
     layers: dict[AddonInstance, ValueLayer] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
+
+    def add_layer(self, instance: AddonInstance, path: tuple[str, ...], values: Mapping[str, Any]) -> None:
+        """Add the values at a path of the spec as overrides of an addon instance."""
+        self.layers[instance] = ValueLayer(ENVIRONMENT_LAYER, self.binding.manifest, ("spec", *path), values)
+
+    def add_finding(self, code: FindingCode, path: tuple[str, ...], message: str) -> None:
+        """Add a finding. Its message is the path of the field and `message`."""
+        location = self.binding.manifest.location_of(("spec", *path))
+        self.findings.append(code.finding(f"spec.{'.'.join(path)} {message}", location))
+
+    def add_unknown_key(self, path: tuple[str, ...], known: Sequence[str]) -> None:
+        """Add a finding about a key that matches no addon."""
+        names = f"{format_list(known) or 'none'}{suggest_name(path[-1], known)}"
+        message = f"is not the key of an addon in use; allowed: {names}"
+        self.add_finding(ComponentCodes.OVERRIDE_TARGET_UNKNOWN, path, message)
 
 
 def resolve_addon_overrides(
@@ -36,24 +49,20 @@ def resolve_addon_overrides(
 
     `active` contains the addon instances that the component uses.
     """
-    overrides = AddonOverrides()
+    overrides = AddonOverrides(binding)
     _resolve_platform_overrides(binding, plan, overrides)
-    for key, data in binding.spec.addon_overrides.items():
-        uses = _find_uses(key, plan)
-        if len(uses) != 1:
-            overrides.findings.append(_build_key_finding(binding, key, uses, plan))
+    for key, values in binding.spec.addon_overrides.items():
+        uses, path = _find_uses(key, plan), (_DEVELOPER_FIELD, key)
+        if not uses:
+            overrides.add_unknown_key(path, [*plan.allowed_uses, *(use.override_key for use in plan.listed_uses)])
+        elif len(uses) > 1:
+            message = f"matches several addons: {' and '.join(str(use.instance) for use in uses)}"
+            overrides.add_finding(ComponentCodes.OVERRIDE_KEY_AMBIGUOUS, path, message)
         elif uses[0].instance not in active:
-            field_name = f"spec.{DEVELOPER_OVERRIDES_FIELD}.{key}"
-            message = f"{field_name} has no effect: {binding.component} does not use {uses[0].instance.addon}"
-            overrides.findings.append(
-                ControllerCodes.OVERRIDE_UNUSED.finding(
-                    message, binding.manifest.location_of(("spec", DEVELOPER_OVERRIDES_FIELD, key))
-                )
-            )
+            message = f"has no effect: {binding.component} does not use {uses[0].instance.addon}"
+            overrides.add_finding(ControllerCodes.OVERRIDE_UNUSED, path, message)
         else:
-            overrides.layers[uses[0].instance] = ValueLayer(
-                ENVIRONMENT_LAYER, binding.manifest, ("spec", DEVELOPER_OVERRIDES_FIELD, key), data
-            )
+            overrides.add_layer(uses[0].instance, path, values)
     return overrides
 
 
@@ -65,95 +74,60 @@ def _find_uses(key: str, plan: ComponentPlan) -> list[AddonUse]:
     return matches or [use for use in plan.listed_uses if key == use.instance.id]
 
 
-def _build_key_finding(binding: EnvBinding, key: str, uses: Sequence[AddonUse], plan: ComponentPlan) -> Finding:
-    location = binding.manifest.location_of(("spec", DEVELOPER_OVERRIDES_FIELD, key))
-    if uses:
-        both = " and ".join(str(use.instance) for use in uses)
-        return ComponentCodes.OVERRIDE_KEY_AMBIGUOUS.finding(
-            f"spec.{DEVELOPER_OVERRIDES_FIELD}.{key} matches several addons: {both}", location
-        )
-    known = [*plan.allowed_uses, *(use.override_key for use in plan.listed_uses)]
-    return ComponentCodes.OVERRIDE_TARGET_UNKNOWN.finding(
-        _describe_unknown(f"spec.{DEVELOPER_OVERRIDES_FIELD}.{key}", key, known), location
-    )
-
-
-def _describe_unknown(field: str, key: str, known: Sequence[str]) -> str:
-    return (
-        f"{field} is not the key of an addon in use; allowed: {format_list(known) or 'none'}{suggest_name(key, known)}"
-    )
-
-
 def _resolve_platform_overrides(binding: EnvBinding, plan: ComponentPlan, overrides: AddonOverrides) -> None:
-    keys_by_addon: dict[str, list[str]] = {}
+    uses_by_addon: dict[str, list[AddonUse]] = {}
     addons_by_key: dict[str, set[str]] = {}
     for use in plan.platform_uses:
+        uses_by_addon.setdefault(use.instance.addon, []).append(use)
         for key in (use.key, use.instance.addon):
             addons_by_key.setdefault(key, set()).add(use.instance.addon)
+    keys_by_addon: dict[str, list[str]] = {}
     for key in binding.spec.platform_addon_overrides:
         addons = sorted(addons_by_key.get(key, ()))
         if len(addons) == 1:
             keys_by_addon.setdefault(addons[0], []).append(key)
+        elif addons:
+            message = f"matches several addons: {' and '.join(addons)}; use the name of the addon"
+            overrides.add_finding(ComponentCodes.OVERRIDE_KEY_AMBIGUOUS, (_PLATFORM_FIELD, key), message)
         else:
-            overrides.findings.append(_build_platform_key_finding(binding, key, addons, plan))
-    instances: dict[str, list[AddonUse]] = {}
-    for use in plan.platform_uses:
-        instances.setdefault(use.instance.addon, []).append(use)
-    for addon, keys in keys_by_addon.items():
-        if len(keys) > 1:
-            both = " and ".join(f"spec.{PLATFORM_OVERRIDES_FIELD}.{key}" for key in keys)
-            location = binding.manifest.location_of(("spec", PLATFORM_OVERRIDES_FIELD, keys[1]))
+            overrides.add_unknown_key((_PLATFORM_FIELD, key), [*dict.fromkeys(use.key for use in plan.platform_uses)])
+    for addon, (key, *others) in keys_by_addon.items():
+        if others:
+            message = " and ".join(f"spec.{_PLATFORM_FIELD}.{other}" for other in others)
+            location = binding.manifest.location_of(("spec", _PLATFORM_FIELD, others[0]))
             overrides.findings.append(
-                ComponentCodes.OVERRIDE_KEY_AMBIGUOUS.finding(f"{both} both override {addon}; use one key", location)
+                ComponentCodes.OVERRIDE_KEY_AMBIGUOUS.finding(
+                    f"spec.{_PLATFORM_FIELD}.{key} and {message} both override {addon}; use one key", location
+                )
             )
             continue
-        for use, path, data in _split_by_instance(instances[addon], keys[0], binding, overrides):
-            overrides.layers[use.instance] = ValueLayer(
-                ENVIRONMENT_LAYER, binding.manifest, ("spec", PLATFORM_OVERRIDES_FIELD, *path), data
-            )
-
-
-def _build_platform_key_finding(binding: EnvBinding, key: str, addons: Sequence[str], plan: ComponentPlan) -> Finding:
-    location, field_name = (
-        binding.manifest.location_of(("spec", PLATFORM_OVERRIDES_FIELD, key)),
-        f"spec.{PLATFORM_OVERRIDES_FIELD}.{key}",
-    )
-    if addons:
-        return ComponentCodes.OVERRIDE_KEY_AMBIGUOUS.finding(
-            f"{field_name} matches several addons: {' and '.join(addons)}; use the name of the addon", location
-        )
-    known = list(dict.fromkeys(use.key for use in plan.platform_uses))
-    return ComponentCodes.OVERRIDE_TARGET_UNKNOWN.finding(_describe_unknown(field_name, key, known), location)
+        for use, path, values in _split_by_instance(uses_by_addon[addon], key, overrides):
+            overrides.add_layer(use.instance, (_PLATFORM_FIELD, *path), values)
 
 
 def _split_by_instance(
-    uses: Sequence[AddonUse], key: str, binding: EnvBinding, overrides: AddonOverrides
+    uses: Sequence[AddonUse], key: str, overrides: AddonOverrides
 ) -> Iterator[tuple[AddonUse, tuple[str, ...], Mapping[str, Any]]]:
     """Yield the overrides of each addon instance from the form `{<instance id>: {<field>: <value>}}`.
 
     If there is only one instance, its id can be omitted: `{<field>: <value>}`.
     """
-    data = binding.spec.platform_addon_overrides[key]
+    data = overrides.binding.spec.platform_addon_overrides[key]
     by_id = {use.instance.id: use for use in uses}
     if len(uses) == 1 and not _is_mapping_of_instances(data, uses[0]):
         yield uses[0], (key,), data
         return
-    for name, fields in data.items():
-        path = ("spec", PLATFORM_OVERRIDES_FIELD, key, name)
+    for name, values in data.items():
+        path, ids = (_PLATFORM_FIELD, key, str(name)), sorted(by_id)
         if name not in by_id:
-            message = f"spec.{PLATFORM_OVERRIDES_FIELD}.{key}.{name} is not an instance of {uses[0].instance.addon}"
-            allowed = f"; allowed: {format_list(sorted(by_id))}{suggest_name(name, sorted(by_id))}"
-            overrides.findings.append(
-                ComponentCodes.OVERRIDE_TARGET_UNKNOWN.finding(message + allowed, binding.manifest.location_of(path))
-            )
-        elif fields is not None and not isinstance(fields, Mapping):
-            field_name = f"spec.{PLATFORM_OVERRIDES_FIELD}.{key}.{name}"
-            message = f"{field_name} must be a mapping of fields, not {describe_value(fields)}"
-            overrides.findings.append(
-                ComponentCodes.SCHEMA_VALIDATION.finding(message, binding.manifest.location_of(path))
-            )
+            allowed = f"{format_list(ids)}{suggest_name(str(name), ids)}"
+            message = f"is not an instance of {uses[0].instance.addon}; allowed: {allowed}"
+            overrides.add_finding(ComponentCodes.OVERRIDE_TARGET_UNKNOWN, path, message)
+        elif values is not None and not isinstance(values, Mapping):
+            message = f"must be a mapping of fields, not {describe_value(values)}"
+            overrides.add_finding(ComponentCodes.SCHEMA_VALIDATION, path, message)
         else:
-            yield by_id[name], (key, name), fields or {}
+            yield by_id[name], (key, name), values or {}
 
 
 def _is_mapping_of_instances(data: Mapping[str, Any], use: AddonUse) -> bool:

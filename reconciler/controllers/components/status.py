@@ -150,8 +150,10 @@ def build_environment_statuses(environments: Environments, catalog: Catalog) -> 
     """Yield the status of each environment, with the clusters of the environment."""
     for manifest in catalog.objects_of_kind(RECONCILER_GROUP, ENVIRONMENT):
         name = manifest.key.name
-        if name not in environments.by_name:
-            condition = _build_unusable_condition(manifest, environments.findings, environments.explain_absence(name))
+        if name not in environments.index.by_name:
+            condition = _build_unusable_condition(
+                manifest, environments.findings, environments.index.explain_absence(name)
+            )
             yield ConfigStatus(manifest.key, manifest.api_version, (condition,))
             continue
         clusters = environments.clusters_by_name[name]

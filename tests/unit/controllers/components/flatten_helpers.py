@@ -25,9 +25,11 @@ from reconciler.krm.yaml import Document, emit
 
 LIMITS = ExpressionLimits()
 FLATTENED_NAME = "mill-with-everything"
-FACTS = InjectedValues(
-    {"name": "live", "endpoints": []}, {"image": "registry.example.org/mill:2.0"}, {"zones": ["north", "south"]}
-)
+FACTS: InjectedValues = {
+    "env": {"name": "live", "endpoints": []},
+    "build": {"image": "registry.example.org/mill:2.0"},
+    "workload": {"zones": ["north", "south"]},
+}
 Read = TypeVar("Read")
 Outcome = str | tuple[str, ...]
 

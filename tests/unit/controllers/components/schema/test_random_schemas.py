@@ -7,8 +7,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconciler.api.base import read_model
+from reconciler.api.openchoreo import COMPONENT_TEMPLATES, SchemaSections
 from reconciler.controllers.components.schema import (
     apply_defaults,
+    build_component_schema,
     build_crd,
     build_json_schema,
     validate_value,
@@ -35,7 +38,11 @@ SCHEMAS = st.dictionaries(SECTIONS, FIELDS, max_size=4) | FIELDS
 @settings(max_examples=150, deadline=None)
 @given(SCHEMAS, FIELDS)
 def test_any_data_is_read_without_exception(data: Any, value: Any) -> None:
-    read = read_component_schema(data, AT)
+    result = read_model(SchemaSections, data, COMPONENT_TEMPLATES, AT)
+    assert all(error.text.startswith("spec.schema") and error.path[:2] == AT for error in result.errors)
+    if result.model is None:
+        return
+    read = build_component_schema(result.model, AT)
 
     for fault in read.field_findings:
         assert fault.message.startswith("spec.schema")
