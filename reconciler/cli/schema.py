@@ -31,12 +31,12 @@ from reconciler.output.schemas import (
     Kind,
     build_component_kind,
     build_index_schema,
-    build_kinds_data,
     build_schema_files,
     find_schema,
     format_kind_lines,
     format_schema,
 )
+from reconciler.output.schemas.results import build_kind_list_result, list_result_kinds
 from reconciler.settings import build_schema_text as settings_schema
 
 
@@ -56,18 +56,25 @@ def command(
 ) -> int:
     """List the kinds that a config can contain, print the JSON Schema of one kind, or write all schemas to a folder.
 
-    KIND is the name of a kind, `settings` for the settings file, or `all` for one schema of all kinds. The schema `all`
-    selects the schema of a kind by apiVersion and kind. See docs/how-to/use-schemas-in-an-editor.md for editors.
+    KIND is the name of a kind, the name of a result that -o json prints, `settings` for the settings file, or `all` for
+    one schema of all kinds in a config. The schema `all` selects the schema of a kind by apiVersion and kind. See
+    docs/how-to/use-schemas-in-an-editor.md for editors.
     """
     with report_errors():
         generated, findings = _read_generated_kinds(config, settings_file, cache) if config else ((), ())
-        kinds = (*KINDS, *generated)
+        kinds, results = (*KINDS, *generated), list_result_kinds()
         if kind and out:
             raise click.UsageError("use either KIND or --output; the folder contains the schemas of all kinds")
         if out:
-            _write_schemas(out, build_schema_files(kinds, _load_settings_schema()))
+            result_files = build_schema_files(results, _load_settings_schema())
+            _write_schemas(out, result_files | build_schema_files(kinds, _load_settings_schema()))
+        elif kind:
+            click.echo(_format_schema(kind, kinds, results), nl=False)
+        elif form == "json":
+            click.echo(build_kind_list_result((*kinds, *results), findings).to_json())
+            return exit_status_of(findings)
         else:
-            click.echo(_format_schema(kind, kinds) if kind else _format_kinds(kinds, form), nl=False)
+            click.echo("\n".join(format_kind_lines((*kinds, *results))))
     for line in format_findings(findings):
         click.echo(line, err=True)
     return exit_status_of(findings)
@@ -89,20 +96,14 @@ def _read_generated_kinds(
     return kinds, (*unreadable, *findings)
 
 
-def _format_kinds(kinds: Sequence[Kind], form: str) -> str:
-    if form == "json":
-        return json.dumps(build_kinds_data(kinds), indent=2) + "\n"
-    return "\n".join(format_kind_lines(kinds)) + "\n"
-
-
-def _format_schema(name: str, kinds: Sequence[Kind]) -> str:
+def _format_schema(name: str, kinds: Sequence[Kind], results: Sequence[Kind]) -> str:
     if name == ALL:
         return format_schema(build_index_schema(kinds))
     if name == SETTINGS:
         return settings_schema()
-    schema = find_schema(name, kinds)
+    schema = find_schema(name, (*kinds, *results))
     if schema is None:
-        names = [*(kind.name for kind in kinds), ALL, SETTINGS]
+        names = [*(kind.name for kind in (*kinds, *results)), ALL, SETTINGS]
         raise CannotRunError(f"KIND must be one of {', '.join(names)}, not {name!r}{suggest_name(name, names)}")
     return format_schema(schema)
 

@@ -7,7 +7,6 @@ This module knows no command. The folders next to it declare the result of each 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
@@ -88,8 +87,3 @@ def build_result_schema(model: type[CommandResult]) -> dict[str, Any]:
     """Return the JSON Schema of a result."""
     schema = model.model_json_schema(by_alias=True, mode="serialization")
     return schema | {"required": [*schema["properties"]]}
-
-
-def list_result_kinds(models: Sequence[type[CommandResult]]) -> dict[str, type[CommandResult]]:
-    """Return the models by kind."""
-    return {str(model.model_fields["kind"].default): model for model in models}

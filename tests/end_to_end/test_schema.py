@@ -30,8 +30,9 @@ def test_the_list_of_kinds(tmp_path: Path) -> None:
         in text.stdout
     )
     assert {"kind": "Team", "apiVersions": ["greenhouse.sap/v1alpha1"]}.items() <= next(
-        item for item in json.loads(data.stdout) if item["kind"] == "Team"
+        item for item in json.loads(data.stdout)["items"] if item["kind"] == "Team"
     ).items()
+    assert "\nreconciler.dev/v1\n  Plan                      The result of `reconciler plan`.\n" in text.stdout
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,7 @@ def test_the_list_of_kinds(tmp_path: Path) -> None:
         pytest.param("EnvBinding", '"title": "EnvBinding"', id="a-kind"),
         pytest.param("envbinding", '"title": "EnvBinding"', id="in-any-case"),
         pytest.param("all", '"allOf": [', id="all-of-them"),
+        pytest.param("Plan", '"title": "PlanResult"', id="a-result"),
     ],
 )
 def test_one_schema(tmp_path: Path, name: str, says: str) -> None:
@@ -85,6 +87,7 @@ def test_a_folder_of_all_is_written_and_written_again(tmp_path: Path) -> None:
 
     assert (first.returncode, result.returncode) == (0, 0)
     assert (tmp_path / "schemas" / "platform" / "shopapp_v1alpha1.json").is_file()
+    assert (tmp_path / "schemas" / "reconciler.dev" / "plan_v1.json").is_file()
     assert json.loads((tmp_path / "schemas" / "all.json").read_text())["allOf"][-1]["then"]["title"] == "ShopApp"
     assert (tmp_path / "schemas" / "settings.json").read_text() == build_schema_text()
 

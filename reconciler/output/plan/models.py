@@ -159,14 +159,14 @@ class ChangeCounts(OutputModel):
     delete: int
     withdraw: int
     orphan: int
-    unchanged: int
     blocked: int
-    stalled: int
-    held: int
     conflicts: int
     errors: int
     targets: int = Field(description="The number of targets with changed packages.")
     clusters: int = Field(description="The number of these targets that are clusters.")
+    unchanged: int = 0
+    stalled: int = Field(default=0, description="The number of owners whose packages cannot be computed.")
+    held: int = Field(default=0, description="The number of packages that nothing requests, but that are kept.")
 
 
 NO_CHANGES = ChangeCounts(**dict.fromkeys(ChangeCounts.model_fields, 0))

@@ -323,11 +323,6 @@ def format_kind_lines(kinds: Sequence[Kind]) -> list[str]:
     return [*lines, "", *(f"{name:{width + 2}}{description}" for name, description in _OTHER_SCHEMAS.items())]
 
 
-def build_kinds_data(kinds: Sequence[Kind]) -> list[dict[str, Any]]:
-    """Return the kinds as JSON data."""
-    return [{"kind": kind.name, "apiVersions": [*kind.api_versions], "description": kind.description} for kind in kinds]
-
-
 def find_schema(name: str, kinds: Sequence[Kind]) -> dict[str, Any] | None:
     """Return the schema of a kind by its case-insensitive name. Return None if there is no such kind."""
     kind = next((kind for kind in kinds if kind.name.lower() == name.lower()), None)

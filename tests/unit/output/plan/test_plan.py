@@ -183,8 +183,8 @@ def test_plan_as_data() -> None:
     assert (data["apiVersion"], data["kind"], data["next"]) == ("reconciler.dev/v1", "Plan", None)
     assert data["metadata"] == {"source": "cli", "config": CONFIG}
     assert data["summary"] == {
-        "install": 0, "update": 2, "delete": 0, "withdraw": 0, "orphan": 0, "unchanged": 1, "blocked": 1, "stalled": 1,
-        "held": 1, "conflicts": 0, "errors": 2, "targets": 2, "clusters": 2,
+        "install": 0, "update": 2, "delete": 0, "withdraw": 0, "orphan": 0, "blocked": 1, "conflicts": 0, "errors": 2,
+        "targets": 2, "clusters": 2, "unchanged": 1, "stalled": 1, "held": 1,
     }  # fmt: skip
     assert (change["action"], change["task"], change["version"]) == ("update", "update", "v3 → v4")
     assert [(package["target"], package["package"]) for package in change["packages"]] == [
