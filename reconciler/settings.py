@@ -1,7 +1,7 @@
 """The settings of the reconciler: models, the loader for file and environment, validation errors and JSON Schema.
 
-Only this module reads environment variables as settings. `config/reconciler.yaml` lists every setting with its default,
-its unit and a description. A test compares this file with the models.
+Only this module reads environment variables as settings. `scripts/make_reference.py` generates the list of all settings
+in `config/reconciler.yaml`, the JSON Schema in `config/schema.json` and the reference page from the models.
 """
 
 from __future__ import annotations
@@ -55,6 +55,11 @@ class _Group(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
+def _setting(default: Any, description: str, **limits: Any) -> Any:
+    """Return the declaration of a setting with its default and limits. All generated files contain the description."""
+    return Field(default, description=description, **limits)
+
+
 def _check_branch_name(value: str) -> str:
     if problem := validate_ref_name(value):
         raise ValueError(f"must be a branch name that Git accepts: {problem}")
@@ -79,23 +84,42 @@ RepositoryUrl = Annotated[str, AfterValidator(_check_no_credentials)]
 class ConfigSettings(_Group):
     """Location of the config: a Git URL, the path of a bare repository, or a plain folder."""
 
-    url: RepositoryUrl = ""
-    branch: BranchName = "main"
-    directory: str = ""
+    url: RepositoryUrl = _setting(
+        "",
+        "The Git URL, the path of a bare repository, or the path of a plain folder that contains the config; the "
+        "argument CONFIG overrides this setting.",
+    )
+    branch: BranchName = _setting("main", "The branch of the config repository.")
+    directory: str = _setting("", "The folder in the repository that contains the config; empty means the root folder.")
 
 
 class FleetSettings(_Group):
     """Repository for all clusters that have no Repository object. It is also the default repository for the status."""
 
-    url: RepositoryUrl = ""
+    url: RepositoryUrl = _setting(
+        "",
+        "The Git URL of the repository with the branches of clusters that have no Repository object; this "
+        "repository is also the default of status.url.",
+    )
 
 
 class StatusSettings(_Group):
     """Repository and branch for the status of config objects. If `url` is empty, the fleet repository is used."""
 
-    url: RepositoryUrl = ""
-    branch: BranchName = "reconciler/status"
-    max_children: Annotated[int, Field(ge=0)] = 1_000
+    url: RepositoryUrl = _setting(
+        "", "The Git URL of the repository with the status branch; empty means the value of fleet.url."
+    )
+    branch: BranchName = _setting(
+        "reconciler/status",
+        "The name of the status branch, which contains objects/ and summary.yaml; do not deploy this branch to a "
+        "cluster.",
+    )
+    max_children: int = _setting(
+        1_000,
+        "The largest number of package variants of one set with individual status files; if a set has more "
+        "variants, only variants with problems have a file.",
+        ge=0,
+    )
 
 
 class RemoteSettings(_Group):
@@ -123,19 +147,52 @@ class RemoteSettings(_Group):
 class GitSettings(_Group):
     """Author of commits, limits, credentials and allowed URLs for Git operations."""
 
-    author: str = "reconciler <reconciler@localhost>"
-    timeout_seconds: Annotated[int, Field(ge=1)] = 120
-    max_refs_per_push: Annotated[int, Field(ge=3, le=10_000)] = 500
-    max_pushes_per_minute: Annotated[int, Field(ge=0)] = 0
-    remotes: tuple[RemoteSettings, ...] = ()
-    max_fetches: Annotated[int, Field(ge=1, le=256)] = 8
-    max_pushes: Annotated[int, Field(ge=1, le=256)] = 8
-    patience_seconds: Annotated[float, Field(gt=0)] = 10.0
-    allowed_urls: tuple[RepositoryUrl, ...] = ()
-    credentials_file: str = ""
-    ssh_key_file: str = ""
-    known_hosts_file: str = ""
-    revision_tags: Literal["used", "all", "none"] = "used"
+    author: str = _setting(
+        "reconciler <reconciler@localhost>",
+        "The author and committer of the commits that the reconciler creates; all daemons of a fleet must use the "
+        "same value, so that they create identical commits.",
+    )
+    timeout_seconds: int = _setting(120, "The time limit of one Git command, in seconds.", ge=1)
+    max_refs_per_push: int = _setting(
+        500,
+        "The largest number of refs in one push; all refs of one target are always in the same push.",
+        ge=3,
+        le=10_000,
+    )
+    max_pushes_per_minute: int = _setting(
+        0, "The largest number of pushes per minute to one remote; 0 means no limit.", ge=0
+    )
+    remotes: tuple[RemoteSettings, ...] = _setting(
+        (),
+        'Different limits for some remotes, for example [{url: "github.com/*", max_pushes_per_minute: 6}, {url: '
+        "gitlab.com, max_refs_per_push: 3}]; url is a host, a host with a path, or a glob; the first item that "
+        "matches a remote applies to it.",
+    )
+    max_fetches: int = _setting(8, "The largest number of remotes that are fetched at the same time.", ge=1, le=256)
+    max_pushes: int = _setting(8, "The largest number of remotes that are pushed to at the same time.", ge=1, le=256)
+    patience_seconds: float = _setting(
+        10.0,
+        "The longest time that a pass of the daemon waits for the fetch or push of one remote, in seconds; after "
+        "that time, the pass continues without this remote; commands wait for all remotes.",
+        gt=0,
+    )
+    allowed_urls: tuple[RepositoryUrl, ...] = _setting(
+        (),
+        "The repositories that the reconciler can read and write, as complete URLs, URLs of parent folders or "
+        "globs; an empty list allows all https and ssh URLs and all local paths.",
+    )
+    credentials_file: str = _setting(
+        "",
+        "A file with lines of the form https://user:token@host, the format of git-credential-store; a path after "
+        "the host limits a line to the repositories below that path.",
+    )
+    ssh_key_file: str = _setting("", "The file of the private SSH key; empty means the defaults of ssh.")
+    known_hosts_file: str = _setting("", "The known_hosts file for SSH; empty means the defaults of ssh.")
+    revision_tags: Literal["used", "all", "none"] = _setting(
+        "used",
+        "The packages whose published revisions get a tag: used means packages that a package variant names as its "
+        "upstream, all means all packages, and none means no package.",
+    )
 
     @field_validator("author")
     @classmethod
@@ -153,9 +210,22 @@ class GitSettings(_Group):
 class DraftSettings(_Group):
     """Names of draft branches."""
 
-    branch: str = "drafts/{repository}"
-    removals_branch: str = "removals/{repository}"
-    config_branch: str = "drafts/config"
+    branch: str = _setting(
+        "drafts/{repository}",
+        "The name of draft branches, which can contain the placeholders {repository}, {branch} and {package}; if "
+        "the name contains {package}, each package has its own draft branch. GitOps Promoter requires "
+        "{branch}-next.",
+    )
+    removals_branch: str = _setting(
+        "removals/{repository}",
+        "The name of removal drafts, which delete published packages; the name can contain the same placeholders, "
+        "and must not be a subfolder of the name of another draft branch.",
+    )
+    config_branch: str = _setting(
+        "drafts/config",
+        "The branch of the config repository on which the reconciler proposes newer revisions of packages with "
+        "tagMode rewrite.",
+    )
 
     @field_validator("config_branch")
     @classmethod
@@ -195,28 +265,56 @@ class DraftSettings(_Group):
 class ApprovalSettings(_Group):
     """Settings for the approval of drafts by an annotation instead of a person."""
 
-    by_annotation: bool = False
+    by_annotation: bool = _setting(
+        False,
+        "Whether the reconciler publishes a draft without a review if the owner of the package has the annotation "
+        "approval.nephio.org/policy with the value initial or always.",
+    )
 
 
 class ReviewSettings(_Group):
     """Settings for review actions: propose, approve and reject a draft."""
 
-    clock: Literal["real", "commits"] = "real"
+    clock: Literal["real", "commits"] = _setting(
+        "real",
+        "The date of the commit with which approve publishes a draft: real means the time of the command, and "
+        "commits means the latest date of the parent commits; with commits, the commit ID does not depend on the "
+        "time of the command.",
+    )
 
 
 class GuardSettings(_Group):
     """Limits for deletions. If a pass would delete more, a person must acknowledge the deletion."""
 
-    max_delete_percent: Annotated[int, Field(ge=0, le=100)] = 30
+    max_delete_percent: int = _setting(
+        30,
+        "The largest part of the packages that one pass can delete without a confirmation, in percent; this limit "
+        "applies to the packages of each set and to the published packages of each target.",
+        ge=0,
+        le=100,
+    )
 
 
 class MergeSettings(_Group):
     """Merge behavior when a package is updated to another upstream revision, and the handling of conflicts."""
 
-    profile: Literal["safe", "compat"] = "safe"
-    conflict_policy: Literal["", "upstream", "local", "block"] = ""
-    deviations: dict[str, bool] = {}
-    list_keys: dict[str, dict[str, list[str] | None]] = {}
+    profile: Literal["safe", "compat"] = _setting(
+        "safe", "The merge behavior: safe fixes known defects of kpt, and compat reproduces kpt exactly."
+    )
+    conflict_policy: Literal["", "upstream", "local", "block"] = _setting(
+        "",
+        "The side whose value the draft contains after a conflict between a local change and an upstream change: "
+        "upstream or local; block creates no draft. Empty means local in the profile safe, and upstream in the "
+        "profile compat; the field conflictPolicy of a PackageVariant overrides this setting.",
+    )
+    deviations: dict[str, bool] = _setting(
+        {}, "Switches single deviations from kpt on or off, independently of the profile, for example {D5: false}."
+    )
+    list_keys: dict[str, dict[str, list[str] | None]] = _setting(
+        {},
+        "The fields that identify the elements of a list if no schema defines them, for example "
+        "{example.org/Gateway: {spec/ports: [name]}}.",
+    )
 
     @field_validator("deviations")
     @classmethod
@@ -242,17 +340,61 @@ class MergeSettings(_Group):
 class RuleSettings(_Group):
     """Behavior of the controllers, and of the checks of rendered packages."""
 
-    on_missing_policy: Literal["fail", "ignore"] = "fail"
-    secrets: Literal["warn", "block"] = "warn"
-    pod_spec_paths: dict[str, str] = {}
-    strict: list[str] = []
-    central_cluster: str = ""
-    base_domain: str = ""
-    expressions: bool = True
-    plugin_outputs: list[Literal["values", "helmrelease"]] = []
-    runtime_composition: bool = True
-    template_mode: Literal["materialise", "report"] = "materialise"
-    crd_group: str = "platform"
+    on_missing_policy: Literal["fail", "ignore"] = _setting(
+        "fail",
+        "The behavior if a resource of a package names an override policy that does not exist: fail creates no "
+        "draft and does not change the published package, and ignore renders the package without the policy.",
+    )
+    secrets: Literal["warn", "block"] = _setting(
+        "warn",
+        "The behavior if a package contains a Secret with values, which would stay in the Git history permanently: "
+        "warn creates the draft and reports a warning, and block creates no draft.",
+    )
+    pod_spec_paths: dict[str, str] = _setting(
+        {},
+        "For each custom kind, the JSON pointer of the pod spec in resources of this kind, for example "
+        "{apps.example/CloneSet: /spec/template/spec}.",
+    )
+    strict: list[str] = _setting(
+        [],
+        "The codes of warnings about override policies and Kafka templates that become errors and block the "
+        "package, for example [ReplaceCreatedMember, ReservedLabel, UnknownTemplateProperty].",
+    )
+    central_cluster: str = _setting(
+        "",
+        "The name of the cluster for Plugins without a clusterName; if this setting is empty, such Plugins have no "
+        "target.",
+    )
+    base_domain: str = _setting(
+        "",
+        "The value of the Plugin option global.greenhouse.baseDomain; if this setting is empty, Plugins do not get "
+        "this option.",
+    )
+    expressions: bool = _setting(
+        True,
+        "Whether options of Plugins can contain expressions; if the value is false, an option with an expression "
+        "blocks its Plugin.",
+    )
+    plugin_outputs: list[Literal["values", "helmrelease"]] = _setting(
+        [],
+        "The additional files of each Plugin: values adds the file values.yaml with the Helm values without "
+        "secrets, and helmrelease adds a Flux HelmRelease; Flux rejects a branch that contains values.yaml.",
+    )
+    runtime_composition: bool = _setting(
+        True,
+        "Whether the config can contain objects of the kind Component, which have their own list of addons; if the "
+        "value is false, each component needs a component type.",
+    )
+    template_mode: Literal["materialise", "report"] = _setting(
+        "materialise",
+        "The handling of KafkaNodePool templates: materialise writes the fields that a pool inherits from its Kafka "
+        "into the pool, and report does not change the pool and only reports the inherited fields.",
+    )
+    crd_group: str = _setting(
+        "platform",
+        "The API group of the CRDs that component types generate; if you install these CRDs on a cluster, the group "
+        "must contain a dot.",
+    )
 
     @field_validator("crd_group")
     @classmethod
@@ -291,14 +433,30 @@ class RuleSettings(_Group):
 class FunctionSettings(_Group):
     """Programs and container images that packages may run as functions, and the limits of one function call."""
 
-    exec: tuple[str, ...] = ()
-    containers: tuple[str, ...] = ()
-    engine: Literal["", "podman", "docker", "nerdctl"] = ""
-    pull: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
-    image_prefix: str = "ghcr.io/kptdev/krm-functions-catalog"
-    timeout_seconds: Annotated[int, Field(ge=1)] = 300
-    memory_bytes: Annotated[int, Field(ge=16_777_216)] = 536_870_912
-    output_bytes: Annotated[int, Field(ge=1_024)] = 67_108_864
+    exec: tuple[str, ...] = _setting(
+        (),
+        "The absolute paths of programs that packages can run with exec; * and ? match characters of one file or "
+        "folder name.",
+    )
+    containers: tuple[str, ...] = _setting(
+        (), "The complete references of images that packages can run as containers; * and ? match any characters."
+    )
+    engine: Literal["", "podman", "docker", "nerdctl"] = _setting(
+        "",
+        "The container engine: podman, docker or nerdctl; empty means the value of the variable KRM_FN_RUNTIME, or "
+        "else the first of these engines on the PATH.",
+    )
+    pull: Literal["Always", "IfNotPresent", "Never"] = _setting(
+        "IfNotPresent", "When the reconciler pulls images: Always (once per pass), IfNotPresent or Never."
+    )
+    image_prefix: str = _setting(
+        "ghcr.io/kptdev/krm-functions-catalog",
+        "The prefix that is added to image names without a slash; if the settings file does not contain this "
+        "setting, the variable KPT_IMAGE_PREFIX applies.",
+    )
+    timeout_seconds: int = _setting(300, "The time limit of one call of a program or container, in seconds.", ge=1)
+    memory_bytes: int = _setting(536_870_912, "The memory limit of one call, in bytes.", ge=16_777_216)
+    output_bytes: int = _setting(67_108_864, "The size limit of the output of one call, in bytes.", ge=1_024)
 
     @field_validator("exec", "containers", mode="before")
     @classmethod
@@ -330,30 +488,53 @@ class FunctionSettings(_Group):
 class CelLimits(_Group):
     """Limits of one CEL expression."""
 
-    characters: Annotated[int, Field(ge=1)] = 4_096
-    nesting: Annotated[int, Field(ge=1)] = 4
-    steps: Annotated[int, Field(ge=1)] = 1_000_000
-    bytes: Annotated[int, Field(ge=1)] = 16_777_216
+    characters: int = _setting(4_096, "The length limit of one expression, in characters.", ge=1)
+    nesting: int = _setting(4, "The largest nesting depth of loops in one expression, in levels.", ge=1)
+    steps: int = _setting(1_000_000, "The cost limit of one evaluation, in steps.", ge=1)
+    bytes: int = _setting(16_777_216, "The limit of the memory that one evaluation allocates, in bytes.", ge=1)
 
 
 class FunctionLimitSettings(_Group):
     """Limits of built-in functions and starlark scripts. A function that exceeds a limit fails."""
 
-    steps: Annotated[int, Field(ge=1_000)] = 20_000_000
-    output_bytes: Annotated[int, Field(ge=1_024)] = 16_777_216
-    placeholders: Annotated[int, Field(ge=1, le=1_000)] = 100
-    cpu_seconds: Annotated[int, Field(ge=1)] = 10
-    memory_bytes: Annotated[int, Field(ge=67_108_864)] = 536_870_912
+    steps: int = _setting(
+        20_000_000,
+        "The cost limit of all calls of built-in functions in one render of a package, in steps of about one "
+        "microsecond.",
+        ge=1_000,
+    )
+    output_bytes: int = _setting(
+        16_777_216,
+        "The limit of the output of all calls of built-in functions in one render of a package, in bytes.",
+        ge=1_024,
+    )
+    placeholders: int = _setting(
+        100,
+        "The largest number of placeholders in a setter comment, and the largest number of groups in a regular "
+        "expression.",
+        ge=1,
+        le=1_000,
+    )
+    cpu_seconds: int = _setting(10, "The CPU time limit of one call of a starlark script, in seconds.", ge=1)
+    memory_bytes: int = _setting(
+        536_870_912,
+        "The limit of the memory (address space) of the process that runs starlark scripts, in bytes.",
+        ge=67_108_864,
+    )
 
 
 class LimitSettings(_Group):
     """Limits of config files, packages, expressions and functions. If a limit is exceeded, a finding reports it."""
 
-    file_bytes: Annotated[int, Field(ge=1_024)] = 4_194_304
-    folder_files: Annotated[int, Field(ge=1)] = 200_000
-    yaml_depth: Annotated[int, Field(ge=4, le=500)] = 100
-    yaml_aliases: Annotated[int, Field(ge=0)] = 1_000
-    yaml_documents: Annotated[int, Field(ge=1)] = 2_000
+    file_bytes: int = _setting(4_194_304, "The size limit of one config file, in bytes.", ge=1_024)
+    folder_files: int = _setting(
+        200_000,
+        "The largest number of files and folders in one package, and in one top-level folder of the config.",
+        ge=1,
+    )
+    yaml_depth: int = _setting(100, "The largest nesting depth of a YAML document, in levels.", ge=4, le=500)
+    yaml_aliases: int = _setting(1_000, "The largest number of YAML aliases in one file.", ge=0)
+    yaml_documents: int = _setting(2_000, "The largest number of YAML documents in one file.", ge=1)
     cel: CelLimits = CelLimits()
     functions: FunctionLimitSettings = FunctionLimitSettings()
 
@@ -417,9 +598,24 @@ _LOOPBACK = re.compile(r"[a-z]+://(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]):\d+\
 class RenderingSettings(_Group):
     """Parallel rendering of many packages in worker processes or on a Dask cluster."""
 
-    workers: Annotated[int, Field(ge=0, le=256)] = 0
-    dask: str = ""
-    timeout_seconds: Annotated[int, Field(ge=1)] = 600
+    workers: int = _setting(
+        0,
+        "The number of processes that render packages if a pass renders hundreds of packages; 0 means one process "
+        "per core, and 1 means that the main process renders all packages.",
+        ge=0,
+        le=256,
+    )
+    dask: str = _setting(
+        "",
+        "The address of the scheduler of a Dask cluster that renders the packages instead of local processes, for "
+        "example tls://scheduler:8786; the daemon and the workers need the Python extra reconciler[dask].",
+    )
+    timeout_seconds: int = _setting(
+        600,
+        "The time limit for a batch of packages on a worker, in seconds; after this time, the main process renders "
+        "the packages itself.",
+        ge=1,
+    )
 
     @field_validator("dask")
     @classmethod
@@ -437,14 +633,45 @@ class RenderingSettings(_Group):
 class ForgeSettings(_Group):
     """Settings for pull requests: forges, labels, checks, merge method and limits."""
 
-    hosts: tuple[ForgeHost, ...] = ()
-    draft: bool = True
-    labels: tuple[str, ...] = ()
-    check: bool = True
-    merge: Literal["", "merge", "squash", "rebase"] = ""
-    max_open: Annotated[int, Field(ge=0)] = 0
-    new_per_hour: Annotated[int, Field(ge=0)] = 200
-    writes_per_minute: Annotated[int, Field(ge=0)] = 60
+    hosts: tuple[ForgeHost, ...] = _setting(
+        (),
+        "The forges on which the reconciler opens pull requests for drafts, for example [{url: "
+        "https://github.com/acme, kind: github, token_file: /run/token}]. A forge has the fields url (the URL "
+        "prefix of its repositories), kind (github, gitlab, gitea, gitlab-push-options or agit), and api (only if "
+        "the URL of the API is not the default). For authentication, it has token_file, or app_id, app_key_file and "
+        "app_installation of a GitHub App.",
+    )
+    draft: bool = _setting(
+        True,
+        "Whether new pull requests are marked as drafts; when a person proposes the draft branch, its pull request "
+        "is marked as ready for review.",
+    )
+    labels: tuple[str, ...] = _setting((), "The labels of new pull requests.")
+    check: bool = _setting(
+        True,
+        "Whether the reconciler sets a check on the head commit of a draft branch; the check reports the reasons "
+        "that block the draft.",
+    )
+    merge: Literal["", "merge", "squash", "rebase"] = _setting(
+        "",
+        "The method with which approve publishes a complete draft that has a pull request: with merge, squash or "
+        "rebase, the forge merges the pull request, so that the rules of the forge apply; empty means that approve "
+        "pushes to the target branch.",
+    )
+    max_open: int = _setting(
+        0,
+        "The largest number of open pull requests that the reconciler opened in one repository; 0 means no limit.",
+        ge=0,
+    )
+    new_per_hour: int = _setting(
+        200,
+        "The largest number of pull requests that the reconciler opens per hour on one forge; 0 means no limit; "
+        "GitHub allows 500 new objects of all kinds per hour.",
+        ge=0,
+    )
+    writes_per_minute: int = _setting(
+        60, "The largest number of write requests per minute to the API of one forge; 0 means no limit.", ge=0
+    )
 
     @field_validator("hosts", "labels", mode="before")
     @classmethod
@@ -464,9 +691,23 @@ class ForgeSettings(_Group):
 class WebhookSettings(_Group):
     """Settings of the webhook server, to which Git hosts report changes."""
 
-    listen: str = ""
-    secret_file: str = ""
-    gather_seconds: Annotated[float, Field(ge=0, le=60)] = 2.0
+    listen: str = _setting(
+        "",
+        "The address on which the service receives webhooks, as host:port, for example 127.0.0.1:8080; if this "
+        "setting is empty, the service receives no webhooks.",
+    )
+    secret_file: str = _setting(
+        "",
+        "The file with the secrets of the webhook signatures, one secret per line; the service reads the file again "
+        "after a change.",
+    )
+    gather_seconds: float = _setting(
+        2.0,
+        "The time that the service waits for more webhooks before it starts a pass, in seconds; because of this "
+        "time, several webhooks of one push start only one pass.",
+        ge=0,
+        le=60,
+    )
 
     @field_validator("listen")
     @classmethod
@@ -487,8 +728,12 @@ class WebhookSettings(_Group):
 class LogSettings(_Group):
     """Level and format of the log."""
 
-    level: Literal["debug", "info", "warning", "error"] = "info"
-    format: Literal["auto", "json", "text"] = "auto"
+    level: Literal["debug", "info", "warning", "error"] = _setting(
+        "info", "The lowest level of the events that the service logs: debug, info, warning or error."
+    )
+    format: Literal["auto", "json", "text"] = _setting(
+        "auto", "The log format: json, text, or auto, which is text on a terminal and JSON otherwise."
+    )
 
 
 class Settings(_Group):
@@ -497,12 +742,36 @@ class Settings(_Group):
     config: ConfigSettings = ConfigSettings()
     fleet: FleetSettings = FleetSettings()
     status: StatusSettings = StatusSettings()
-    cache: str = "~/.cache/reconciler"
-    poll_seconds: Annotated[float, Field(gt=0)] = 60.0
-    poll_jitter_percent: Annotated[int, Field(ge=0, le=100)] = 10
-    max_backoff_seconds: Annotated[float, Field(gt=0)] = 900.0
-    state_ref: str = "refs/reconciler/state/{repository}"
-    shard: str = "1/1"
+    cache: str = _setting(
+        "~/.cache/reconciler",
+        "The folder for local data, such as bare mirrors of all repositories; you can delete the folder while no "
+        "process uses it. The folder has the mode 0700, because drafts can contain Secrets; a folder that other "
+        "users can write to is an error.",
+    )
+    poll_seconds: float = _setting(60.0, "The time between two passes of the service, in seconds.", gt=0)
+    poll_jitter_percent: int = _setting(
+        10,
+        "The largest random change of poll_seconds in both directions, in percent; because of this change, several "
+        "daemons do not poll at the same time.",
+        ge=0,
+        le=100,
+    )
+    max_backoff_seconds: float = _setting(
+        900.0,
+        "The longest pause after failures of one remote, in seconds; the pause doubles after each failure until it "
+        "reaches this limit.",
+        gt=0,
+    )
+    state_ref: str = _setting(
+        "refs/reconciler/state/{repository}",
+        "The name of the ref that contains the state of one target; if the Git host allows only branches, use "
+        "refs/heads/reconciler/state/{repository}.",
+    )
+    shard: str = _setting(
+        "1/1",
+        "The shard of the targets that this process reconciles: i/n means the i-th of n shards (n is at most 1000), "
+        "and 1/1 means all targets; the option --shard overrides this setting.",
+    )
     git: GitSettings = GitSettings()
     drafts: DraftSettings = DraftSettings()
     approvals: ApprovalSettings = ApprovalSettings()

@@ -1,18 +1,20 @@
-"""Write the generated pages of docs/reference, or check that they match the code.
+"""Write the generated files of docs/reference and config, or check that they match the code.
 
-    python scripts/make_reference.py            write cli.md, settings.md, findings.md and the pages in fields/
-    python scripts/make_reference.py --check    exit 1 and name each page that differs
+    python scripts/make_reference.py            write the files
+    python scripts/make_reference.py --check    exit 1 and name each file that differs
 
-The command line reference comes from the commands, the settings reference from config/reconciler.yaml and the settings
-models, the findings reference from the tables of finding codes, the fields of all kinds from the models in
-`reconciler/api`.
+The command line reference comes from the commands, the findings reference from the tables of finding codes, and the
+fields of all kinds from the models in `reconciler/api`. The settings reference, the example of all settings and the
+JSON Schema of the settings come from the models in `reconciler/settings.py`.
 """
 
 from __future__ import annotations
 
-import re
+import json
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +22,21 @@ import click
 from kind_pages import GENERATED, build_kind_pages
 
 from reconciler.cli.entry import commands
+from reconciler.krm.yaml.emit import format_scalar
 from reconciler.output.findings.formats import format_findings_page
 from reconciler.reconcile.codes import ALL_CODES
-from reconciler.settings import Settings
+from reconciler.settings import Settings, build_schema_text
 
 PROJECT = Path(__file__).resolve().parents[1]
-REFERENCE = PROJECT / "docs" / "reference"
 _SETTINGS_INTRODUCTION = """\
 The program reads its settings once at start-up, from `./reconciler.yaml` or from the file of `--settings`.
 An environment variable overrides a single setting: `RECONCILER_GIT__TIMEOUT_SECONDS=60` sets `git.timeout_seconds`.
 The service reads the file again when it receives the signal HUP."""
-_SETTING = re.compile(r"(?P<indent> *)(?P<name>[\w.]+):(?: (?P<value>.*))?")
+_EXAMPLE_HEAD = """\
+# All settings with their defaults. scripts/make_reference.py generates this file.
+# Copy the settings that you change to ./reconciler.yaml, or to another file that you pass with --settings.
+# The environment variable RECONCILER_<GROUP>__<KEY> overrides one setting, for example
+# RECONCILER_GIT__TIMEOUT_SECONDS=60."""
 
 
 def command_page() -> str:
@@ -79,49 +85,74 @@ def _help_text(command: click.Command) -> str:
 
 
 def settings_page() -> str:
-    """Return the reference of all settings, in the order of config/reconciler.yaml."""
-    lines = (PROJECT / "config" / "reconciler.yaml").read_text().splitlines()
-    schema = Settings.model_json_schema()
-    sections = [
-        GENERATED,
-        "# Settings",
-        _SETTINGS_INTRODUCTION,
-    ]
-    for group, rows in _setting_groups(lines, schema).items():
+    """Return the reference of all settings."""
+    groups: dict[str, list[str]] = {}
+    for setting in list_settings(Settings.model_json_schema()):
+        cells = (f"`{setting.path}`", f"`{_cell(setting.value)}`", setting.type, _cell(setting.description))
+        groups.setdefault(setting.group, []).append(f"| {' | '.join(cells)} |")
+    sections = [GENERATED, "# Settings", _SETTINGS_INTRODUCTION]
+    for group, rows in sorted(groups.items(), key=lambda entry: entry[0] != ""):
         table = "\n".join(["| setting | default | type | meaning |", "|---|---|---|---|", *rows])
-        sections.append(f"## {group}\n\n{table}" if group else f"## General\n\n{table}")
+        sections.append(f"## {group or 'General'}\n\n{table}")
     return "\n\n".join(sections) + "\n"
 
 
-def _setting_groups(lines: list[str], schema: Mapping[str, Any]) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = {}
-    path: list[str] = []
-    comments: list[str] = []
-    for line in lines:
-        if line.lstrip().startswith("#"):
-            comments.append(line.strip().removeprefix("#").strip())
-        elif match := _SETTING.fullmatch(line):
-            path = [*path[: len(match["indent"]) // 2], match["name"]]
-            if match["value"] is not None:
-                row = (".".join(path), match["value"], _type_of(schema, path), " ".join(comments))
-                cells = (f"`{row[0]}`", f"`{_cell(row[1])}`", row[2], _cell(row[3]))
-                groups.setdefault(".".join(path[:-1]), []).append(f"| {' | '.join(cells)} |")
-            comments = []
-        else:
-            comments = []
-    return groups
+def settings_example() -> str:
+    """Return the settings file with all settings and their defaults."""
+    lines = [_EXAMPLE_HEAD]
+    written: list[str] = []
+    for setting in list_settings(Settings.model_json_schema()):
+        groups = setting.path.split(".")[:-1]
+        common = next((i for i, pair in enumerate(zip(written, groups, strict=False)) if pair[0] != pair[1]), None)
+        start = min(len(written), len(groups)) if common is None else common
+        if groups[:1] != written[:1] or not groups:
+            lines.append("")
+        lines += [f"{'  ' * depth}{groups[depth]}:" for depth in range(start, len(groups))]
+        written, indent = groups, "  " * len(groups)
+        lines += textwrap.wrap(setting.description, 120, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# ",
+                               break_long_words=False, break_on_hyphens=False)  # fmt: skip
+        lines.append(f"{indent}{setting.path.rpartition('.')[2]}: {setting.value}")
+    return "\n".join(lines) + "\n"
 
 
-def _type_of(schema: Mapping[str, Any], path: list[str]) -> str:
-    """Return the JSON type of a setting, or its allowed values."""
-    node: Mapping[str, Any] = schema
-    for name in path:
+@dataclass(frozen=True)
+class Setting:
+    """A setting: its path, its default in YAML, its type and its description."""
+
+    path: str
+    value: str
+    type: str
+    description: str
+
+    @property
+    def group(self) -> str:
+        """The path of the group, or "" for a setting without a group."""
+        return self.path.rpartition(".")[0]
+
+
+def list_settings(schema: Mapping[str, Any]) -> Iterator[Setting]:
+    """Yield all settings in the order of the models."""
+    yield from _list_group(schema, schema, "")
+
+
+def _list_group(group: Mapping[str, Any], schema: Mapping[str, Any], prefix: str) -> Iterator[Setting]:
+    for name, node in group["properties"].items():
         reference = node.get("$ref", "").rpartition("/")[2]
-        node = (schema["$defs"][reference] if reference else node).get("properties", {}).get(name, {})
+        if reference:
+            yield from _list_group(schema["$defs"][reference], schema, f"{prefix}{name}.")
+        else:
+            yield Setting(prefix + name, _format_default(node["default"]), _type_of(node), node["description"])
+
+
+def _format_default(value: Any) -> str:
+    return format_scalar(value, flow=False) if isinstance(value, str) and value else json.dumps(value)
+
+
+def _type_of(node: Mapping[str, Any]) -> str:
+    """Return the JSON type of a setting, or its allowed values."""
     if "enum" in node:
         return ", ".join(f"`{value}`" for value in node["enum"])
-    options = [item.get("type", "object") for item in node.get("anyOf", ()) if item.get("type") != "null"]
-    return " or ".join(options) or str(node.get("type", "object"))
+    return str(node.get("type", "object"))
 
 
 def _cell(text: str) -> str:
@@ -131,21 +162,23 @@ def _cell(text: str) -> str:
 def main(arguments: list[str]) -> int:
     """Write the pages, or compare them."""
     pages = {
-        "cli.md": command_page(),
-        "settings.md": settings_page(),
-        "findings.md": format_findings_page(ALL_CODES),
-        **build_kind_pages(),
+        "docs/reference/cli.md": command_page(),
+        "docs/reference/settings.md": settings_page(),
+        "docs/reference/findings.md": format_findings_page(ALL_CODES),
+        **{f"docs/reference/{name}": page for name, page in build_kind_pages().items()},
+        "config/reconciler.yaml": settings_example(),
+        "config/schema.json": build_schema_text(),
     }
     different = []
     for name, page in pages.items():
-        file = REFERENCE / name
+        file = PROJECT / name
         if "--check" not in arguments:
             file.parent.mkdir(exist_ok=True)
             file.write_text(page)
         elif not file.is_file() or file.read_text() != page:
             different.append(name)
     for name in different:
-        print(f"docs/reference/{name} differs from the code: run python scripts/make_reference.py", file=sys.stderr)
+        print(f"{name} differs from the code: run python scripts/make_reference.py", file=sys.stderr)
     return 1 if different else 0
 
 
