@@ -20,8 +20,9 @@ from reconciler.git.options import GitOptions
 from reconciler.git.push_outcomes import PushUnit, RefUpdate
 from reconciler.git.url import parse_url
 from reconciler.redaction import redact
+from tests.support.git_environment import HERMETIC
 from tests.support.git_http import GitHost, serve
-from tests.support.git_repositories import HERMETIC, commit_files, make_bare, read_refs
+from tests.support.git_repositories import commit_files, make_bare, read_refs
 from tests.support.processes import find_in_processes, visible_process_data
 
 HTTP = ("http://127.0.0.1:*",)

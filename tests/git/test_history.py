@@ -12,6 +12,8 @@ from reconciler.git.mirror import Mirror
 from reconciler.git.options import GitOptions
 from tests.support.git_repositories import commit_files, git, make_bare, point_ref
 
+pytestmark = pytest.mark.usefixtures("each_git")
+
 ABSENT = "1" * 40
 
 

@@ -30,6 +30,8 @@ from reconciler.git.options import GitOptions
 from reconciler.git.push_outcomes import PushUnit, RefUpdate
 from tests.support.git_repositories import assert_sound, commit_files, git, make_bare, read_refs
 
+pytestmark = pytest.mark.usefixtures("each_git")
+
 ABSENT = "1" * 40
 
 

@@ -14,6 +14,8 @@ from reconciler.git.push_outcomes import RATE_LIMIT_MESSAGE, PushDone, PushPostp
 from reconciler.git.rate_limit import PushRateLimiters
 from tests.support.git_repositories import make_bare, read_refs
 
+pytestmark = pytest.mark.usefixtures("each_git")
+
 
 class Desk:
     """A mirror of a remote that takes so many pushes a minute of two refs each, with a clock ticked by hand."""

@@ -13,6 +13,8 @@ from reconciler.git.object_writer import NewCommit, PutFile
 from reconciler.git.options import GitOptions
 from tests.support.git_repositories import make_bare
 
+pytestmark = pytest.mark.usefixtures("each_git")
+
 NOWHERE = ObjectId("1" * 40)
 SMALL, LARGE = b"small\n", b"x" * 5_000
 

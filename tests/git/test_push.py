@@ -16,6 +16,8 @@ from reconciler.git.options import GitOptions
 from reconciler.git.push_outcomes import PushDone, PushFailed, PushRefused, PushStale, PushUnit, RefUpdate
 from tests.support.git_repositories import assert_sound, commit_files, git, make_bare, read_ref, read_refs, write_hook
 
+pytestmark = pytest.mark.usefixtures("each_git")
+
 
 @pytest.fixture
 def remote(tmp_path: Path) -> Path:

@@ -15,6 +15,8 @@ from reconciler.git.options import GitOptions
 from reconciler.git.push_outcomes import PushDone, PushFailed, PushRefused, PushUnit, RefUpdate
 from tests.support.git_repositories import git, make_bare, read_refs, write_hook
 
+pytestmark = pytest.mark.usefixtures("each_git")
+
 # one line for each push: its options, then its refs
 NOTE = """
 refs=$(cut -d' ' -f3 | tr '\\n' ' ')

@@ -13,6 +13,8 @@ from reconciler.git.push_outcomes import PushDone, PushFailed, PushUnit, RefUpda
 from tests.support.git_http import GitHost, serve
 from tests.support.git_repositories import git, make_bare, read_refs
 
+pytestmark = pytest.mark.usefixtures("each_git")
+
 CLUSTER, DRAFT = "refs/heads/clusters/x", "refs/heads/drafts/x"
 
 

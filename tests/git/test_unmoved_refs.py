@@ -12,6 +12,8 @@ from reconciler.git.local_repository import create_repository
 from reconciler.git.mirror import Mirror
 from tests.support.git_repositories import SECONDS, commit_files, git
 
+pytestmark = pytest.mark.usefixtures("each_git")
+
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:

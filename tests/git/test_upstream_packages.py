@@ -15,6 +15,8 @@ from reconciler.git.options import GitOptions
 from reconciler.git.upstream_packages import UpstreamPackages
 from tests.support.git_repositories import commit_files, git, make_bare
 
+pytestmark = pytest.mark.usefixtures("each_git")
+
 MAIN = "refs/heads/main"
 
 

@@ -9,7 +9,8 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from tests.support.git_repositories import HERMETIC, make_bare
+from tests.support.git_environment import HERMETIC
+from tests.support.git_repositories import make_bare
 
 FOLDER, FILE = "40000", "100644"
 # a path's blob; a repository without submodules and links needs no more

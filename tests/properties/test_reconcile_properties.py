@@ -16,7 +16,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.support.git_repositories import HERMETIC, commit_files, git, read_refs
+from tests.support.git_environment import HERMETIC
+from tests.support.git_repositories import commit_files, git, read_refs
 from tests.support.world import MERGES, STATE, World, config_map, injected_set, package, small_world, variant
 
 REVISIONS = ("v1", "v2")

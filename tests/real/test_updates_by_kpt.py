@@ -16,7 +16,8 @@ from reconciler.packages.clone import ResolvedUpstream
 from reconciler.packages.update import create_compat_options, update_package
 from tests.real.line_edits import applied, tell
 from tests.real.packages import DATA, package_files
-from tests.support.git_repositories import HERMETIC, commit_files, git, make_bare
+from tests.support.git_environment import HERMETIC
+from tests.support.git_repositories import commit_files, git, make_bare
 
 KPT = shutil.which("kpt")
 PACKAGES = sorted(file.parent.relative_to(DATA).as_posix() for file in DATA.rglob("Kptfile"))

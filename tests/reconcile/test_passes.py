@@ -32,6 +32,8 @@ from reconciler.reconcile.pass_runner import PassRunner
 from reconciler.reconcile.remotes.repository import Remote
 from tests.support.git_repositories import SECONDS, commit_files, git, read_refs, write_hook
 
+pytestmark = pytest.mark.real_git
+
 KPTFILE = b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: web}\n"
 CONFIG_MAP = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {greeting: hello}\n"
 REPOSITORY = """apiVersion: config.porch.kpt.dev/v1alpha1

@@ -1,9 +1,13 @@
-"""Fixture for the scenario tests: all tests of a process use the same folder, so that they can copy prepared worlds."""
+"""Fixtures for the scenario tests: all tests of a process use the same folder, so that they can copy prepared worlds."""
 
 import shutil
 from pathlib import Path
 
 import pytest
+
+from tests.support.in_process_git.program import git_of_the_module
+
+__all__ = ["git_of_the_module"]
 
 
 @pytest.fixture

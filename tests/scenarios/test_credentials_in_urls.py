@@ -12,6 +12,8 @@ from tests.support.git_repositories import git, read_refs
 from tests.support.prepared_worlds import begin
 from tests.support.world import World, catalog, package, repository, variant
 
+pytestmark = pytest.mark.real_git
+
 Capture = pytest.CaptureFixture[str]
 
 URLS = [

@@ -7,6 +7,8 @@ import pytest
 from tests.support.git_repositories import git, read_ref
 from tests.support.world import STATE, World, package, small_world, variant
 
+pytestmark = pytest.mark.real_git
+
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:

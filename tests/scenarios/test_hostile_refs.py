@@ -11,6 +11,8 @@ from tests.support.git_repositories import commit_files, git, point_ref
 from tests.support.prepared_worlds import begin, berlin_published
 from tests.support.world import STATE, World, package, variant
 
+pytestmark = pytest.mark.real_git
+
 DEEP_TAG = "refs/tags/" + "a/" * 1200 + "a"
 
 

@@ -12,6 +12,8 @@ from reconciler.cli.entry import run
 from tests.support.git_repositories import commit_files, git, point_ref, read_ref
 from tests.support.world import STATE, World, config_map, small_world, variant
 
+pytestmark = pytest.mark.real_git
+
 Entry = tuple[str, str, str]
 KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: broken\n"
 

@@ -10,6 +10,8 @@ import pytest
 from tests.support.git_repositories import git, write_hook
 from tests.support.world import World, catalog, package, repository, variant
 
+pytestmark = pytest.mark.real_git
+
 AGIT = Path(__file__).parents[1] / "support" / "agit_hook.py"
 # The hook writes one line for each push with options.
 NOTE = """

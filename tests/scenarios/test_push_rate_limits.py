@@ -17,6 +17,8 @@ from reconciler.settings import Settings
 from tests.support.git_repositories import git, make_bare, read_refs
 from tests.support.world import World, catalog, package, repository, variant
 
+pytestmark = pytest.mark.real_git
+
 CLUSTERS = tuple(f"c{index}" for index in range(7))
 
 POLICY = "{approval.nephio.org/policy: always}"

@@ -7,6 +7,8 @@ import pytest
 from tests.support.git_repositories import git, read_refs, write_hook
 from tests.support.world import STATE, World, config_map, package, small_world, variant
 
+pytestmark = pytest.mark.real_git
+
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:

@@ -14,6 +14,8 @@ from tests.support.policies import resource
 from tests.support.prepared_worlds import begin, published
 from tests.support.world import STATE, PassResult, World, repository
 
+pytestmark = pytest.mark.real_git
+
 RESET = "RepositoryReset"
 BERLIN = "clusters/berlin.yaml"
 

@@ -6,7 +6,8 @@ from unittest.mock import patch as patched
 
 import pytest
 
-from tests.support.git_repositories import HERMETIC, assert_sound, git
+from tests.support.git_environment import HERMETIC
+from tests.support.git_repositories import assert_sound, git
 from tests.support.policies import (
     HOUR,
     RINGS,

@@ -15,7 +15,8 @@ import pytest
 
 from reconciler.krm.yaml import parse_yaml
 from reconciler.planning.model.shard import parse_shard
-from tests.support.git_repositories import HERMETIC, git, read_refs
+from tests.support.git_environment import HERMETIC
+from tests.support.git_repositories import git, read_refs
 from tests.support.policies import HOUR, RINGS, policy, rollout_rule, rollout_world
 from tests.support.shards import ShardedWorld, shard_of, shards_of
 from tests.support.world import STATE, World, config_map, injected_set, package, repository, small_world, variant

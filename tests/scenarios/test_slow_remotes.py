@@ -16,6 +16,8 @@ from tests.support.git_http import GitHost, serve
 from tests.support.git_repositories import make_bare, read_refs
 from tests.support.world import World, catalog, package, repository, variant
 
+pytestmark = pytest.mark.real_git
+
 # A limit for broken tests. Passing tests need much less time.
 MAX_WAIT_SECONDS = 90.0
 # This timeout is short enough for a test, and long enough for a local repository. A remote that exceeds it is collected

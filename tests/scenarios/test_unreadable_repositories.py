@@ -12,6 +12,8 @@ from tests.support.command_line import run_in
 from tests.support.prepared_worlds import published
 from tests.support.world import World
 
+pytestmark = pytest.mark.real_git
+
 CONFIG = ("--config", "config")
 COMMANDS = {
     "plan": (("config",), 1),

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote
 
-from tests.support.git_repositories import HERMETIC
+from tests.support.git_environment import HERMETIC
 
 
 @dataclass

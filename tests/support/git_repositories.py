@@ -1,4 +1,7 @@
-"""Real Git repositories for tests: no user configuration, a fixed identity and fixed dates."""
+"""Git repositories on disk for tests: no user configuration, a fixed identity and fixed dates.
+
+Functions that are called thousands of times start no Git process.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,24 @@ import io
 import os
 import subprocess
 import tarfile
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-SECONDS = 1_000_000_000
-HERMETIC = {
-    "PATH": os.environ["PATH"],
-    "HOME": "/nonexistent",
-    "LC_ALL": "C",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_AUTHOR_NAME": "Ada",
-    "GIT_AUTHOR_EMAIL": "ada@example.com",
-    "GIT_AUTHOR_DATE": f"@{SECONDS} +0000",
-    "GIT_COMMITTER_NAME": "Ada",
-    "GIT_COMMITTER_EMAIL": "ada@example.com",
-    "GIT_COMMITTER_DATE": f"@{SECONDS} +0000",
-}
+from tests.support.git_environment import HERMETIC, SECONDS
+from tests.support.in_process_git.history import is_ancestor
+from tests.support.in_process_git.objects import (
+    DIRECTORY,
+    EMPTY_TREE,
+    SUBMODULE,
+    ObjectStore,
+    find_path,
+    parse_tree,
+    read_tree_of,
+)
+from tests.support.in_process_git.refs import RefStore
+from tests.support.in_process_git.trees import EditableTree
+
+SQUASH_MESSAGE = "Take the draft"
 
 
 def git(folder: Path, *arguments: str, stdin: bytes = b"", check: bool = True) -> str:
@@ -61,18 +64,53 @@ def commit_files(
     repository: Path, ref: str, files: Mapping[str, bytes | None], message: str = "change", seconds: int = SECONDS
 ) -> str:
     """Commit on top of `ref` as a person does and return the commit. None removes a file."""
+    store = ObjectStore(find_git_folder(repository))
     parent = read_ref(repository, ref)
-    stream = [
-        f"commit {ref}\ncommitter Ada <ada@example.com> {seconds} +0000\ndata {len(message)}\n{message}\n".encode()
-    ]
-    stream += [f"from {parent}\n".encode()] if parent else []
+    tree = EditableTree(store, read_tree_of(store, parent) if parent else EMPTY_TREE)
     for path, data in files.items():
-        change = b"D %s\n" if data is None else b"M 100644 inline %s\ndata " + b"%d\n%s\n" % (len(data), data)
-        stream.append(change.replace(b"%s", path.encode(), 1))
-    git(repository, "fast-import", "--quiet", "--date-format=raw", stdin=b"".join(stream))
-    result = read_ref(repository, ref)
-    assert result
-    return result
+        if data is None:
+            tree.remove(os.fsencode(path))
+        else:
+            tree.put(os.fsencode(path), b"100644", store.write(b"blob", data))
+    return write_commit(repository, ref, tree.write(), [parent] if parent else [], message, seconds)
+
+
+def write_commit(
+    repository: Path, ref: str, tree: str, parents: Sequence[str], message: str, seconds: int | None = None
+) -> str:
+    """Set a ref to a new commit with this tree, and return the commit."""
+    folder = find_git_folder(repository)
+    lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
+    for role in ("author", "committer"):
+        date = f"@{seconds} +0000" if seconds is not None else HERMETIC[f"GIT_{role.upper()}_DATE"]
+        lines.append(f"{role} Ada <ada@example.com> {date.removeprefix('@')}")
+    commit = ObjectStore(folder).write(b"commit", "\n".join([*lines, "", message]).encode())
+    RefStore(folder).apply({ref: commit})
+    return commit
+
+
+def merge_descendant(repository: Path, branch: str, source: str, how: str) -> bool:
+    """Merge a branch that contains all commits of the target branch, by `fast-forward`, `merge` or `squash`.
+
+    Return False, and change nothing, if only Git can merge the branches.
+    """
+    ref = f"refs/heads/{branch}"
+    head, tip = read_ref(repository, ref), read_ref(repository, f"refs/heads/{source}")
+    store = ObjectStore(repository)
+    if not head or not tip or head == tip or (repository / "hooks").exists() or not is_ancestor(store, head, tip):
+        return False
+    tree = read_tree_of(store, tip)
+    match how:
+        case "fast-forward":
+            RefStore(repository).apply({ref: tip})
+        case "merge":
+            title = f"Merge remote-tracking branch 'origin/{source}' into {branch}\n"
+            write_commit(repository, ref, tree, [head, tip], title)
+        case "squash":
+            write_commit(repository, ref, tree, [head], f"{SQUASH_MESSAGE}\n")
+        case _:
+            return False
+    return True
 
 
 def point_ref(repository: Path, ref: str, commit: str) -> None:
@@ -82,42 +120,66 @@ def point_ref(repository: Path, ref: str, commit: str) -> None:
     path.write_text(f"{commit}\n")
 
 
+def delete_ref(repository: Path, ref: str) -> None:
+    """Delete a ref of a bare repository, if it exists."""
+    RefStore(repository).apply({ref: None})
+
+
 def read_ref(repository: Path, ref: str) -> str | None:
     """Return the object id of a ref or of another revision in a repository, or None."""
-    if ref.startswith("refs/") and not set(ref) & set(":^~@"):
-        return read_refs(repository).get(ref)
+    if ref.startswith("refs/") and not set(ref) & set("^~@"):
+        ref, colon, path = ref.partition(":")
+        commit = read_refs(repository).get(ref)
+        if not colon or commit is None:
+            return commit
+        found = _find_path(repository, commit, path)
+        return found[1] if found else None
     return git(repository, "rev-parse", "--quiet", "--verify", ref, check=False) or None
 
 
 def read_refs(repository: Path) -> dict[str, str]:
-    """Return all refs of a repository. They are read from files, because a process per read is slow."""
+    """Return all refs of a repository."""
+    return RefStore(find_git_folder(repository)).values
+
+
+def find_git_folder(repository: Path) -> Path:
+    """Return the Git folder of a bare repository or of a work tree."""
     work_tree = repository / ".git"
-    place = work_tree if work_tree.is_dir() else repository
-    refs = dict([*_packed_refs(place), *_loose_refs(place)])
-    followed = {name: refs.get(value.removeprefix("ref: "), value) for name, value in refs.items()}
-    return {name: value for name, value in sorted(followed.items()) if not value.startswith("ref: ")}
+    return work_tree if work_tree.is_dir() else repository
 
 
-def _packed_refs(place: Path) -> Iterator[tuple[str, str]]:
-    packed = place / "packed-refs"
-    lines = packed.read_text(errors="surrogateescape").splitlines() if packed.exists() else []
-    for line in lines:
-        if not line.startswith(("#", "^")):
-            value, _, name = line.partition(" ")
-            yield name, value
-
-
-def _loose_refs(place: Path) -> Iterator[tuple[str, str]]:
-    for folder, _, names in os.walk(place / "refs"):
-        for path in (Path(folder, name) for name in names if not name.endswith(".lock")):
-            # Another process may delete the file between the two reads.
-            with suppress(FileNotFoundError):
-                yield path.relative_to(place).as_posix(), path.read_text(errors="surrogateescape").rstrip("\n")
+def _find_path(repository: Path, revision: str, path: str) -> tuple[bytes, str] | None:
+    store = ObjectStore(find_git_folder(repository))
+    commit = store.find_commit(revision)
+    return find_path(store, read_tree_of(store, commit), path) if commit else None
 
 
 def read_file(repository: Path, ref: str, path: str) -> str:
     """Return the text of a file at a ref, without the last newline."""
-    return git(repository, "show", f"{ref}:{path}")
+    commit = read_refs(repository).get(ref) if ref.startswith("refs/") else None
+    found = _find_path(repository, commit, path) if commit else None
+    if found is None or found[0] in (DIRECTORY, SUBMODULE):
+        return git(repository, "show", f"{ref}:{path}")
+    content = ObjectStore(find_git_folder(repository)).read(found[1], b"blob")
+    return content.decode(errors="surrogateescape").rstrip("\n")
+
+
+def list_paths(repository: Path, ref: str, folder: str = "") -> list[str]:
+    """Return the paths below a folder at a ref, or [] when the folder does not exist."""
+    commit = read_refs(repository).get(ref)
+    found = _find_path(repository, commit, folder) if commit else None
+    if found is None or found[0] != DIRECTORY:
+        return []
+    return list(_walk(ObjectStore(find_git_folder(repository)), found[1], ""))
+
+
+def _walk(store: ObjectStore, tree: str, prefix: str) -> Iterator[str]:
+    for mode, name, object_id in parse_tree(store.read(tree, b"tree")):
+        path = prefix + os.fsdecode(name)
+        if mode == DIRECTORY:
+            yield from _walk(store, object_id, f"{path}/")
+        else:
+            yield path
 
 
 def read_tree(repository: Path, tree: str) -> dict[str, bytes]:

@@ -29,7 +29,7 @@ from reconciler.forge.errors import (
     ForgeUnreachableError,
 )
 from reconciler.forge.port import MergeMethod, NewRequest, PullRequest, Verdict
-from tests.support.git_repositories import HERMETIC
+from tests.support.git_environment import HERMETIC
 
 # The path of a Python with Kallithea; docs/how-to/connect-a-forge.md describes how to install one.
 PYTHON = os.environ.get("RECONCILER_KALLITHEA", "")

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.git_repositories import HERMETIC, git
+from tests.support.git_environment import HERMETIC
+from tests.support.git_repositories import git
 
 FILE, EXECUTABLE, LINK, SUBMODULE = "100644", "100755", "120000", "160000"
 

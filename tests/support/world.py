@@ -36,7 +36,19 @@ from reconciler.reconcile.services import PlanPublisher
 from reconciler.review.actions import apply_review_action
 from reconciler.review.drafts import DraftReview
 from reconciler.settings import Settings
-from tests.support.git_repositories import commit_files, git, make_bare, point_ref, read_file, read_ref, read_refs
+from tests.support.git_repositories import (
+    SQUASH_MESSAGE,
+    commit_files,
+    delete_ref,
+    git,
+    list_paths,
+    make_bare,
+    merge_descendant,
+    point_ref,
+    read_file,
+    read_ref,
+    read_refs,
+)
 
 Files = Mapping[str, str | None]
 CLUSTERS = ("berlin", "lisbon")
@@ -398,11 +410,12 @@ class World:
 
     def merge(self, cluster: str, how: str = "merge", draft: str = "", delete: bool = False) -> str:
         """Merge the draft of a cluster by `fast-forward`, `merge`, `squash` or `rebase`; return the new head."""
-        desk = self._clone()
         draft = draft or f"drafts/{cluster}"
-        git(desk, "checkout", "--quiet", "-B", f"clusters/{cluster}", f"origin/clusters/{cluster}")
-        _MERGES[how](desk, draft)
-        git(desk, "push", "--quiet", "origin", f"clusters/{cluster}")
+        if not merge_descendant(self.fleet, f"clusters/{cluster}", draft, how):
+            desk = self._clone()
+            git(desk, "checkout", "--quiet", "-B", f"clusters/{cluster}", f"origin/clusters/{cluster}")
+            _MERGES[how](desk, draft)
+            git(desk, "push", "--quiet", "origin", f"clusters/{cluster}")
         if delete:
             self.delete(draft)
         return self.head(f"clusters/{cluster}")
@@ -434,11 +447,11 @@ class World:
 
     def delete(self, branch: str) -> None:
         """Delete a branch of the fleet."""
-        git(self.fleet, "update-ref", "-d", f"refs/heads/{branch}")
+        delete_ref(self.fleet, f"refs/heads/{branch}")
 
     def set_ref(self, ref: str, commit: str) -> None:
         """Set a ref of the fleet to a commit."""
-        git(self.fleet, "update-ref", ref, commit)
+        point_ref(self.fleet, ref, commit)
 
     # The current content of the fleet.
 
@@ -452,8 +465,7 @@ class World:
 
     def paths(self, repository: Path, branch: str, folder: str = "") -> list[str]:
         """Return the paths below a folder of a branch, or [] when the folder does not exist."""
-        listed = git(repository, "ls-tree", "-r", "--name-only", "-z", f"refs/heads/{branch}:{folder}", check=False)
-        return [path for path in listed.split("\0") if path]
+        return list_paths(repository, f"refs/heads/{branch}", folder)
 
     def files(self, repository: Path, branch: str, folder: str = "") -> dict[str, str]:
         """Return the files below a folder of a branch by path, without their last newline."""
@@ -469,7 +481,7 @@ class World:
 
     def record(self, cluster: str, package: str) -> dict[str, object]:
         """Return the recorded state of a package."""
-        text = git(self.fleet, "show", f"{STATE}{cluster}:packages/{package}.json")
+        text = read_file(self.fleet, f"{STATE}{cluster}", f"packages/{package}.json")
         found: dict[str, object] = json.loads(text)
         return found
 
@@ -501,7 +513,7 @@ def _fast_forward(desk: Path, draft: str) -> None:
 
 def _squash(desk: Path, draft: str) -> None:
     git(desk, "merge", "--quiet", "--squash", f"origin/{draft}")
-    git(desk, "commit", "--quiet", "-m", "Take the draft")
+    git(desk, "commit", "--quiet", "-m", SQUASH_MESSAGE)
 
 
 def _rebase(desk: Path, draft: str) -> None:

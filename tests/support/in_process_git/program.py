@@ -1,0 +1,136 @@
+"""A Git in the test process: the commands that the product uses, without a process per command.
+
+The repositories on disk are real, so that Git and the code in this folder can work on the same repository in one test.
+A command runs here only if it succeeds and if the repositories are usual. Otherwise Git itself runs, for example for
+hooks, refused pushes, damaged repositories, and remotes that are not folders. Many tests in `tests/git` run with both.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, BinaryIO
+
+import pytest
+
+from reconciler.git.command import GitCommand, GitResult
+from tests.support.in_process_git.commands import COMMANDS, Invocation, check_repository, push
+from tests.support.in_process_git.objects import ObjectStore, UnsupportedError
+
+run_git, start_git = GitCommand.run, GitCommand.start
+
+
+@contextmanager
+def in_process_git(*, enabled: bool = True) -> Iterator[None]:
+    """Make the product run Git commands in this process until the context ends."""
+    with pytest.MonkeyPatch.context() as patches:
+        if enabled:
+            patches.setattr(GitCommand, "run", _run)
+            patches.setattr(GitCommand, "start", _start)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def git_of_the_module(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run Git commands in the test process, except in modules with the marker `real_git`.
+
+    The `conftest.py` of a folder imports this fixture for the tests of the folder.
+    """
+    with in_process_git(enabled=request.node.get_closest_marker("real_git") is None):
+        yield
+
+
+def _run(
+    self: GitCommand,
+    *arguments: str,
+    stdin: bytes | BinaryIO = b"",
+    lock_descriptor: int | None = None,
+    accepted_exit_codes: tuple[int, ...] = (0,),
+) -> GitResult:
+    position = 0 if isinstance(stdin, bytes) else os.lseek(stdin.fileno(), 0, os.SEEK_CUR)
+    try:
+        exit_code, output = _call(_build_invocation(self, arguments, stdin))
+        if exit_code in accepted_exit_codes:
+            return GitResult(exit_code, output.encode(errors="surrogateescape"), "")
+    except (UnsupportedError, OSError, KeyError, ValueError):
+        # Git reports the error.
+        pass
+    if not isinstance(stdin, bytes):
+        # The process reads from the position of the descriptor.
+        os.lseek(stdin.fileno(), position, os.SEEK_SET)
+    return run_git(
+        self,
+        *arguments,
+        stdin=stdin,
+        lock_descriptor=lock_descriptor,
+        accepted_exit_codes=accepted_exit_codes,
+    )
+
+
+def _build_invocation(command: GitCommand, arguments: tuple[str, ...], stdin: bytes | BinaryIO) -> Invocation:
+    url = command._url
+    return Invocation(command._folder, Path(url.text) if url.is_local else None, arguments, stdin)
+
+
+def _call(call: Invocation) -> tuple[int, str]:
+    if "push" in call.arguments[:3]:
+        check_repository(call.folder)
+        return push(call)
+    name, *arguments = call.arguments
+    if name not in COMMANDS:
+        raise UnsupportedError
+    if name != "init":
+        check_repository(call.folder)
+    return COMMANDS[name](Invocation(call.folder, call.remote, tuple(arguments), call.stdin))
+
+
+@contextmanager
+def _start(self: GitCommand, *arguments: str, **more: Any) -> Iterator[Any]:
+    try:
+        if arguments != ("cat-file", "--batch"):
+            raise UnsupportedError
+        check_repository(self._folder)
+        store = ObjectStore(self._folder)
+    except (UnsupportedError, OSError, ValueError):
+        with start_git(self, *arguments, **more) as process:
+            yield process
+        return
+    with _answer_requests(store) as process:
+        yield process
+
+
+@contextmanager
+def _answer_requests(store: ObjectStore) -> Iterator[SimpleNamespace]:
+    """Run `git cat-file --batch` in a thread, and yield an object with the pipes of a process."""
+    with ExitStack() as pipes:
+        (requests, stdin), (stdout, answers), (stderr, errors) = (
+            (pipes.enter_context(open(read, "rb")), pipes.enter_context(open(write, "wb", buffering=0)))
+            for read, write in (os.pipe() for _ in range(3))
+        )
+        thread = threading.Thread(target=_answer, args=(store, requests, answers, errors), daemon=True)
+        thread.start()
+        try:
+            yield SimpleNamespace(stdin=stdin, stdout=stdout, stderr=stderr)
+        finally:
+            stdin.close()
+            stdout.close()
+            thread.join()
+
+
+def _answer(store: ObjectStore, requests: BinaryIO, answers: BinaryIO, errors: BinaryIO) -> None:
+    with answers, errors:
+        for line in requests:
+            object_id = line.decode().rstrip("\n")
+            try:
+                found = store.find(object_id)
+                if found is None:
+                    answers.write(f"{object_id} missing\n".encode())
+                else:
+                    kind, content = found
+                    answers.write(b"%s %s %d\n%s\n" % (object_id.encode(), kind, len(content), content))
+            except (BrokenPipeError, UnsupportedError):
+                return
