@@ -83,6 +83,7 @@ def both(tmp_path: Path, files: Mapping[str, str]) -> tuple[RenderResult, bool, 
     return ours, *by_kpt(tmp_path / "package", files)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

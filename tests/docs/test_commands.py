@@ -19,6 +19,7 @@ import pytest
 
 PROJECT = Path(__file__).resolve().parents[2]
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
+TUTORIAL = PROJECT / "docs" / "tutorial" / "first-steps.md"
 _BLOCK = re.compile(r"^(?P<indent> *)```(?P<language>sh|bash|console)\n(?P<text>.*?)^ *```", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"<!-- (?P<key>no-test|exit): (?P<value>.+?) -->\s*\Z")
 _OUTPUT = re.compile(r"(?:(?!```).)*<!-- output -->\n```text\n(?P<text>.*?)^```", re.DOTALL | re.MULTILINE)
@@ -56,7 +57,8 @@ def blocks_of(page: Path) -> Iterator[Block]:
 def pages_with_commands() -> Iterator[object]:
     for page in PAGES:
         if any(blocks_of(page)):
-            yield pytest.param(page, id=str(page.relative_to(PROJECT)))
+            marks = [] if page == TUTORIAL else [pytest.mark.slow]
+            yield pytest.param(page, id=str(page.relative_to(PROJECT)), marks=marks)
 
 
 @pytest.fixture(scope="module")

@@ -453,6 +453,7 @@ def test_shards_plan_and_render_each_its_own_clusters(world: Path) -> None:
     assert "status" in folders[0]
 
 
+@pytest.mark.slow
 def test_processes_of_all_shards_at_once_leave_what_one_leaves(world: Path) -> None:
     change(world, "regions.yaml", "auth.us-east", "login.us-east")
     change(world, "gateway.yaml", "revision: v1", "revision: v2")

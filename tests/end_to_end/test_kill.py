@@ -88,7 +88,9 @@ def later_sync(first_sync: Scene, tmp_path_factory: pytest.TempPathFactory) -> S
 
 
 @pytest.mark.parametrize("scene", ["first_sync", "later_sync"])
-@pytest.mark.parametrize("seed", range((KILLS + 1) // 2))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, (KILLS + 1) // 2))]
+)
 def test_a_killed_sync_is_made_good_by_the_next(
     scene: str, seed: int, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

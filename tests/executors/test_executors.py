@@ -143,6 +143,7 @@ def test_a_worker_that_is_lost_costs_a_retry_and_nothing_else(
     assert world.sync().is_unchanged
 
 
+@pytest.mark.slow
 def test_a_render_that_ends_every_worker_holds_up_no_other(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,7 @@ from reconciler.git.mirror import Mirror
 from reconciler.git.object_writer import DeletePath, NewCommit, NewTag, PutFile, PutObject
 from reconciler.git.options import GitOptions
 from reconciler.git.push_outcomes import PushUnit, RefUpdate
+from tests.support.examples import examples
 from tests.support.git_repositories import assert_sound, commit_files, git, make_bare, read_refs
 
 pytestmark = pytest.mark.usefixtures("each_git")
@@ -210,7 +211,7 @@ NAMES = st.sampled_from(["a", "b", "a/x", "a/y", "a.b", "a-b", "b/c/d", "ü", "a
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )  # the mirror only grows
 @given(
     st.dictionaries(NAMES, st.binary(max_size=3), max_size=6),

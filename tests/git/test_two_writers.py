@@ -43,6 +43,7 @@ def push_until_done(mirror: Mirror, line: str) -> list[PushOutcome]:
     return outcomes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("caches", "rounds"),
     [

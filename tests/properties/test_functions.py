@@ -12,6 +12,7 @@ from reconciler.api.kpt import Profile
 from reconciler.packages.functions.function import FunctionContext, FunctionOutput, Item
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from reconciler.packages.parsing import build_document
+from tests.support.examples import examples
 
 API_VERSIONS = (
     "v1",
@@ -150,7 +151,7 @@ def told(output: FunctionOutput) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("name", sorted(BUILTIN_FUNCTIONS.releases))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     resources=st.lists(RESOURCES, max_size=3),
     path=st.sampled_from(["r.yaml", "Kptfile"]),

@@ -18,12 +18,13 @@ from reconciler.krm.merge3 import SAFE
 from reconciler.packages.kptfile import Kptfile, read_kptfile
 from reconciler.packages.update.kptfile_merge import merge_kptfile
 from reconciler.packages.update.options import MergeOptions
+from tests.support.examples import examples
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data"
 KPTFILES = sorted(DATA.rglob("Kptfile"))
 # by name, since the shapes in them fill pages
 OPTIONS = {"upstream": MergeOptions(), "local": MergeOptions(rules=replace(SAFE, winner="local"))}
-EXAMPLES = settings(deadline=None, max_examples=80)
+EXAMPLES = settings(deadline=None, max_examples=examples(80))
 
 IMAGES = ("set-labels:v0.1", "ghcr.io/kptdev/set-labels:v0.2", "set-namespace:v0.4.1", "apply-setters", "starlark:v0.5")
 TEXTS = st.sampled_from(("a", "b", "c"))

@@ -18,6 +18,7 @@ from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.schema.merge_schemas import MergeSchema
 from reconciler.krm.yaml import Document, YamlError, emit, parse_yaml
 from reconciler.krm.yaml.compare import is_equal_data
+from tests.support.examples import examples
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data"
 
@@ -158,7 +159,7 @@ def holds(data: Any, value: Any) -> bool:
     return any(holds(child, value) for child in inner)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(_triples())
 def test_what_one_side_left_alone_is_the_other_sides(triple: tuple[Document, Document, Document]) -> None:
     origin, updated, local = triple
@@ -173,7 +174,7 @@ def test_what_one_side_left_alone_is_the_other_sides(triple: tuple[Document, Doc
     assert unchanged.conflicts + untouched.conflicts + alike.conflicts == ()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(_triples())
 def test_what_one_side_left_alone_as_data_is_the_other_sides(triple: tuple[Document, Document, Document]) -> None:
     origin, updated, local = triple
@@ -184,7 +185,7 @@ def test_what_one_side_left_alone_as_data_is_the_other_sides(triple: tuple[Docum
     assert is_equal_data(reread(merge3(document, updated, updated, SHAPE).document), updated.data)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(_triples(), st.sampled_from([SAFE, MergeRules(winner="local")]))
 def test_nothing_local_is_lost_without_a_word(triple: tuple[Document, Document, Document], rules: MergeRules) -> None:
     origin, updated, local = triple
@@ -205,7 +206,7 @@ def test_nothing_local_is_lost_without_a_word(triple: tuple[Document, Document, 
         ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(_triples(), st.sampled_from([SAFE, MergeRules(winner="local")]))
 def test_a_second_merge_is_silent(triple: tuple[Document, Document, Document], rules: MergeRules) -> None:
     origin, updated, local = triple
@@ -219,7 +220,7 @@ def test_a_second_merge_is_silent(triple: tuple[Document, Document, Document], r
     assert merge3(updated, updated, first, SHAPE, rules).document is first
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(_triples())
 def test_lists_stay_free_of_duplicates(triple: tuple[Document, Document, Document]) -> None:
     assume(all(_is_unique(side.data) for side in triple))
@@ -232,7 +233,7 @@ def _is_unique(data: Any) -> bool:
     return len(set(paths)) == len(paths)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(_triples())
 def test_data_and_documents_merge_alike(triple: tuple[Document, Document, Document]) -> None:
     for rules in (SAFE, COMPAT):

@@ -18,6 +18,7 @@ from reconciler.controllers.results import ControllerResult
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import parse_yaml
 from reconciler.krm.yaml.compare import is_equal_data
+from tests.support.examples import examples
 from tests.unit.controllers.placement.controller_world import (
     CLUSTER_POLICY_LABEL,
     CLUSTERS,
@@ -34,7 +35,7 @@ from tests.unit.controllers.placement.controller_world import (
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/packages"
 FOLDERS = sorted({path.parent for path in DATA.rglob("Kptfile")})
-ROUNDS = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+ROUNDS = settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 NAMES = st.sampled_from(["a", "b", "system:c"])
 NAMESPACES = st.sampled_from(["ferry", "harbour", ""])

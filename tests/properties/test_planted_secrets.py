@@ -20,6 +20,7 @@ from hypothesis import given as for_all
 
 from tests.properties.planted_secrets import MARK, texts
 from tests.support.command_line import run_in
+from tests.support.examples import examples
 from tests.support.git_repositories import git, read_refs
 from tests.support.world import World
 from tests.unit.controllers.plugin_presets.controller_world import (
@@ -40,7 +41,7 @@ ROUNDS = int(os.environ.get("RECONCILER_SECRET_ROUNDS", "3"))
 CONFIG = Path("config")
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @for_all(texts())
 def test_the_room_neither_tells_it_nor_makes_anything_of_it(documents: list[str]) -> None:
     result = run_controller(documents)

@@ -19,9 +19,10 @@ from reconciler.krm.json_pointer import parse_pointer
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import emit, parse_yaml
 from reconciler.krm.yaml.compare import is_equal_data
+from tests.support.examples import examples
 
 NAMES = load_built_in_rule().properties
-EXAMPLES = settings(deadline=None, max_examples=80)
+EXAMPLES = settings(deadline=None, max_examples=examples(80))
 ALL = (*NAMES, *load_built_in_rule().parent_only, "unheard")
 _TEXTS = st.sampled_from(["", "a", "on", "1", "null", "~", "x: y", "{nodeId}"])
 _SCALARS = st.one_of(_TEXTS, st.sampled_from([0, 1, -1, 1.0, True, False]))
@@ -171,7 +172,7 @@ def test_what_is_hidden_is_not_in_the_result(inherited: Any, own: Any) -> None:
     assert find_hidden_settings(own or {}, own or {}) == find_hidden_settings({}, own or {})
 
 
-@settings(EXAMPLES, max_examples=200)
+@settings(EXAMPLES, max_examples=examples(200))
 @given(
     _WILD, _WILD, st.dictionaries(st.sampled_from(["listeners", "rack", "jvmOptions", "replicas"]), _WILD), st.data()
 )

@@ -17,13 +17,14 @@ from reconciler.krm.findings import select_errors
 from reconciler.krm.yaml import parse_yaml
 from reconciler.packages.clone import ResolvedUpstream, clone_package
 from reconciler.packages.update import MergeOptions, UpdateResult, create_compat_options, merge_packages, update_package
+from tests.support.examples import examples
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/packages"
 SAFE, COMPAT = MergeOptions(), create_compat_options()
 STRATEGIES: tuple[UpdateStrategy, ...] = ("resource-merge", "fast-forward", "force-delete-replace", "copy-merge")
 LOCK = ResolvedUpstream("https://example.com/blueprints.git", "app", "v2", "2" * 40)
 ROUNDS = 60
-MERGE = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MERGE = settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 NAMES = st.sampled_from("abcd")
 VALUES = st.sampled_from(["1", "2", "yes", "[x, y]", "{k: v}"])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from reconciler.krm.yaml import YamlError, emit, parse_yaml
 from reconciler.krm.yaml.compare import is_equal_data
+from tests.support.examples import examples
 
 _WORDS = st.sampled_from(["a", "b", "c", "name", "y", "80", "x z", "#", "é", ""])
 _SCALARS = st.one_of(
@@ -86,7 +87,7 @@ def _edited(draw: st.DrawFn, data: Any) -> Any:
             return draw(_DATA)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(_DATA)
 def test_emitted_data_is_read_back(data: Any) -> None:
     file = parse_yaml(emit(data))
@@ -94,7 +95,7 @@ def test_emitted_data_is_read_back(data: Any) -> None:
     assert [is_equal_data(it.data, data) for it in file.documents] == [True]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(_DATA, st.data())
 def test_editing_what_we_wrote(data: Any, draw: st.DataObject) -> None:
     expected = draw.draw(_edited(copy.deepcopy(data)))
@@ -104,7 +105,7 @@ def test_editing_what_we_wrote(data: Any, draw: st.DataObject) -> None:
     assert is_equal_data(parse_yaml(edited.text).documents[0].data, expected)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(_texts(), st.data())
 def test_editing_what_others_wrote(text: str, draw: st.DataObject) -> None:
     file = parse_yaml(text)
@@ -120,7 +121,7 @@ def test_editing_what_others_wrote(text: str, draw: st.DataObject) -> None:
         assert is_equal_data(edited.with_data(document.data).data, document.data)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(_texts(), _DATA, st.integers(0, 50))
 def test_a_top_level_edit_leaves_the_comments_of_the_others(text: str, value: Any, choice: int) -> None:
     # values below a question mark go through ruamel.yaml, which moves comments of flow collections
@@ -136,7 +137,7 @@ def test_a_top_level_edit_leaves_the_comments_of_the_others(text: str, value: An
         assert mapping.items() <= edited.comments().items()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(_texts(), max_size=4), st.integers(0, 3), st.booleans())
 def test_documents_come_and_go(texts: list[str], index: int, bom: bool) -> None:
     source = ("\ufeff" if bom else "") + "\n---\n".join(texts)
@@ -153,7 +154,7 @@ def test_documents_come_and_go(texts: list[str], index: int, bom: bool) -> None:
     assert [it.data for it in parse_yaml(longer.to_bytes()).documents] == [*expected, file.documents[index].data]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(st.sampled_from("ab:-?,[]{}#&*!|>'\"%@`~<=. \t\n\r\x85\u20280123\ufeff"), max_size=40))
 def test_whatever_is_read_is_kept(text: str) -> None:
     try:

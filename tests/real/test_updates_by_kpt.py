@@ -64,6 +64,7 @@ def data(files: Mapping[str, str]) -> dict[str, Any]:
     return {path: [*yaml.safe_load_all(text)] if path.endswith(is_yaml) else text for path, text in files.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PACKAGES)
 def test_kpt_comes_to_the_same(name: str, tmp_path: Path) -> None:
     first = {path: content.decode() for path, content in package_files(DATA / name).items()}

@@ -34,6 +34,7 @@ def test_each_step_produces_the_expected_files(
             assert result[path].decode() == content.decode(), f"{step.folder.name}: {path}"
 
 
+@pytest.mark.slow
 def test_extra_passes_change_nothing_and_the_draft_is_published(scenario: GoldenScenario, tmp_path: Path) -> None:
     world = GoldenWorld(scenario, tmp_path)
     for step in scenario.steps:

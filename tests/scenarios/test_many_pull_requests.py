@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.forge_world import github_world
 from tests.support.git_repositories import write_hook
 
 HOUR = 3_600
 
 
+@pytest.mark.slow
 def test_new_pull_requests_respect_the_hourly_limit_after_restarts(tmp_path: Path) -> None:
     clusters = tuple(f"c{number:03}" for number in range(60))
     with github_world(tmp_path, clusters, new_per_hour=25, writes_per_minute=0) as world:

@@ -175,6 +175,7 @@ def test_adding_a_shard_moves_no_draft_and_keeps_all_edits(world: World) -> None
     assert "metrics:2.0" in world.text("drafts/city-0", "metrics/deployment.yaml")
 
 
+@pytest.mark.slow
 def test_concurrent_daemons_with_two_shard_counts_produce_the_same_refs(world: World) -> None:
     """During a resize, a cluster may have two daemons or none for some time."""
     expected = compute_unsharded_refs(world)
@@ -330,16 +331,18 @@ def roll_out_in_waves(world: World) -> None:
 @pytest.mark.parametrize(
     "scenario",
     [
-        pytest.param(item, id=item.__name__)
-        for item in (
-            update_two_packages,
-            move_package,
-            acknowledge_deletions,
-            chain_packages,
-            share_branch,
-            break_refs_and_config,
-            roll_out_in_waves,
-        )
+        pytest.param(move_package, id="move_package"),
+        *(
+            pytest.param(item, id=item.__name__, marks=pytest.mark.slow)
+            for item in (
+                update_two_packages,
+                acknowledge_deletions,
+                chain_packages,
+                share_branch,
+                break_refs_and_config,
+                roll_out_in_waves,
+            )
+        ),
     ],
 )
 def test_three_shards_produce_the_refs_of_one_daemon(tmp_path: Path, scenario: Scenario) -> None:

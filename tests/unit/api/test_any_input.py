@@ -14,6 +14,7 @@ from reconciler.api.porch import PackageVariant, format_compact_json
 from reconciler.api.reconciler import PackageRevisionSet
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.package_variants.read_set import read_package_variant_set
+from tests.support.examples import examples
 
 SCALARS = st.one_of(
     st.none(),
@@ -37,7 +38,7 @@ WRITTEN = st.recursive(
 SPECS = st.one_of(WRITTEN, st.dictionaries(NAMES, WRITTEN, max_size=8))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(SPECS, WRITTEN)
 @pytest.mark.parametrize(
     ("read", "version"),

@@ -11,6 +11,7 @@ from reconciler.catalog.files import File, FileTree
 from reconciler.krm.findings import Severity
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, YamlLimits
+from tests.support.examples import examples
 
 LOCAL = "config.kubernetes.io/local-config"
 
@@ -482,7 +483,7 @@ DOCUMENTS = (
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.dictionaries(
         st.sampled_from(["a.yaml", "b.yaml", "x/a.yml", "x/.a.yml"]),

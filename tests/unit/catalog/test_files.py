@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.catalog.files import EMPTY_TREE, File, FileTree
+from tests.support.examples import examples
 from tests.support.git_repositories import git, make_bare
 
 SEGMENTS = st.sampled_from(["a", "a-b", "a.b", "a0", "ab", "B", "é", "with space", "日本"])
@@ -30,7 +31,7 @@ def compute_tree_with_git(repository: Path, files: dict[str, File]) -> str:
     return git(repository, "rev-parse", "refs/heads/x^{tree}")
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(drawn=TREES)
 def test_tree_ids_are_equal_to_those_of_git(repository: Path, drawn: dict[str, File]) -> None:
     # A path cannot be a file and a folder.

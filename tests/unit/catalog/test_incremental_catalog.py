@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from reconciler.catalog.catalog import Catalog, ParseCache, read_catalog
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.objects import ObjectKey
+from tests.support.examples import examples
 
 OBJECT = "apiVersion: {group}v1\nkind: {kind}\nmetadata: {{name: {name}}}\ndata: {{value: {value}}}\n"
 TEXTS = st.one_of(
@@ -50,7 +51,7 @@ def describe_catalog(catalog: Catalog) -> list[object]:
     return [objects, kinds, copies, catalog.unreadable, catalog.findings, catalog.duplicates, catalog.is_complete]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(FILES, min_size=2, max_size=5))
 def test_incremental_catalog_is_equal_to_a_full_catalog(configs: list[dict[str, str]]) -> None:
     memory: ParseCache = {}

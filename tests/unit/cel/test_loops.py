@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.cel import CelEnvironment, ExpressionError, Uint
+from tests.support.examples import examples
 
 X = CelEnvironment(frozenset({"x"}))
 
@@ -66,7 +67,7 @@ def test_omitted_elements_and_entries_are_removed() -> None:
     assert environment.compile(text).evaluate({}) == {"b": 1, "c": [2], "d": {"y": 2}}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.permutations(["b", "a", "ä", "", "Z", "aa", True, False, 3, -1, Uint(2)]))
 def test_map_order_does_not_depend_on_the_input_order(keys: list[Any]) -> None:
     keys_in_order = X.compile("x.map(k, k)").evaluate({"x": dict.fromkeys(keys)})

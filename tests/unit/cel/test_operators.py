@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.cel import CelEnvironment, ExpressionError
+from tests.support.examples import examples
 
 XY = CelEnvironment(frozenset({"x", "y"}))
 INTS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-10, 10))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(INTS, INTS, st.sampled_from("+-*/%"))
 def test_int_results_are_exact_or_an_error(x: int, y: int, operator: str) -> None:
     exact = {
@@ -42,7 +43,7 @@ PLAIN = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(PLAIN, PLAIN)
 def test_equality_is_reflexive_and_symmetric(x: Any, y: Any) -> None:
     program = XY.compile("[x == x, x == y, y == x, [x] == [y], {'k': x} == {'k': y}, x != y, x in [y]]")

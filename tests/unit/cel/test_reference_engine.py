@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from reconciler.cel import CelEnvironment, ExpressionError
 from tests.support.cel_oracle import BINDINGS, FAULT, NO_ANSWER, ReferenceEngine, to_comparable
+from tests.support.examples import examples
 
 pytest.importorskip("cel_expr_python.cel", reason="the reference engine has no wheel for this platform")
 
@@ -81,7 +82,7 @@ def engine() -> Iterator[ReferenceEngine]:
     reference_engine.close()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(text=EXPRESSIONS)
 def test_result_is_equal_to_the_reference_engine(engine: ReferenceEngine, text: str) -> None:
     reference = engine.evaluate(text)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.cel import CelEnvironment, CelProgram, ExpressionError, ExpressionLimits
+from tests.support.examples import examples
 
 LIMITS = ExpressionLimits(steps=20_000, bytes=200_000)
 ENVIRONMENT = CelEnvironment(frozenset({"x", "y"}), project_functions=True, limits=LIMITS)
@@ -58,7 +59,7 @@ TOKENS = st.sampled_from(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.one_of(st.lists(TOKENS, max_size=25).map(" ".join), st.lists(TOKENS, max_size=25).map("".join), st.text()))
 def test_any_text_is_compiled_or_refused(text: str) -> None:
     outcome = _compile_or_refuse(text)
@@ -118,7 +119,7 @@ OPERATIONS = st.sampled_from(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(OPERATIONS, VALUES, VALUES)
 def test_any_values_produce_the_same_value_or_error_twice(text: str, x: Any, y: Any) -> None:
     program = ENVIRONMENT.compile(text)

@@ -15,6 +15,7 @@ from reconciler.cel.timestamps import (
     parse_timestamp,
     read_calendar_field,
 )
+from tests.support.examples import examples
 
 ANY = CelEnvironment(frozenset({"t"}))
 MOMENTS = st.datetimes()
@@ -26,7 +27,7 @@ def _build_timestamp(moment: datetime) -> Timestamp:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(MOMENTS)
 def test_calendar_is_equal_to_that_of_python(moment: datetime) -> None:
     timestamp = _build_timestamp(moment)
@@ -48,13 +49,13 @@ def test_calendar_is_equal_to_that_of_python(moment: datetime) -> None:
     ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.integers(MIN_TIMESTAMP, MAX_TIMESTAMP))
 def test_formatted_timestamps_are_parsed(nanoseconds: int) -> None:
     assert parse_timestamp(str(Timestamp(nanoseconds))) == Timestamp(nanoseconds)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_formatted_durations_are_parsed(nanoseconds: int) -> None:
     assert parse_duration(str(Duration(nanoseconds))) == Duration(nanoseconds)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.git.names import check_object_id, check_ref, check_tree_path, is_ref_name, is_tree_path
+from tests.support.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,7 @@ def test_is_ref_name(name: str, ok: bool) -> None:
     assert is_ref_name(name) == ok
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.text("ab./-@{~^:?*[\\ lock\x7fü", min_size=1, max_size=12))
 def test_accepted_ref_names_are_valid_in_git(name: str) -> None:
     if is_ref_name(f"refs/heads/{name}"):

@@ -21,6 +21,7 @@ from reconciler.krm.names import (
     validate_tree_path,
     validate_workspace_name,
 )
+from tests.support.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_invalid_names(question, name: str, why: str) -> None:
     assert why in (question(name) or "")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.text(alphabet="ab./-@{}~^: \\*[?\x01", min_size=1, max_size=8))
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_valid_ref_names_are_valid_in_git(name: str) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from reconciler.catalog.files import File, FileTree
 from reconciler.output.changes.diffs import format_file_diffs
 from reconciler.output.changes.package_changes import compare_packages
+from tests.support.examples import examples
 from tests.unit.output.builders import (
     COMMIT,
     OLD_COMMIT,
@@ -31,7 +32,7 @@ PATHS = st.sampled_from(["Kptfile", "sub/Kptfile", "a.yaml", "b.yaml", "c.json",
 TREES = st.dictionaries(PATHS, FILES, max_size=4).map(FileTree)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(TREES, TREES)
 def test_changes_are_reported_only_for_different_packages(before: FileTree, after: FileTree) -> None:
     changes = compare_packages(before, after)
@@ -41,7 +42,7 @@ def test_changes_are_reported_only_for_different_packages(before: FileTree, afte
     assert len(changes.format_file_lines(3)) <= 3
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(TREES, TREES)
 def test_every_changed_content_has_a_diff(before: FileTree, after: FileTree) -> None:
     paths = {path for path in {*before, *after} if _read_content(before, path) != _read_content(after, path)}

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from reconciler.packages.functions.function import Item
 from reconciler.packages.package import Package
 from reconciler.packages.write_back import write_back
+from tests.support.examples import examples
 from tests.unit.packages.builders import KPTFILE, build_tree, read_texts
 
 FILES = ("a.yaml", "b.yaml", "c/d.yaml")
@@ -30,7 +31,7 @@ def change_item(item: Item, fate: str) -> Item:
             return item
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(worlds, st.lists(names, max_size=2, unique=True))
 def test_write_back(world: dict[str, list[str]], created: list[str]) -> None:
     contents = {

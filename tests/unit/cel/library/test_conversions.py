@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from reconciler.cel import CelEnvironment, CelType, ExpressionError, Uint
 from reconciler.cel.library.conversions import format_double
+from tests.support.examples import examples
 
 X = CelEnvironment(frozenset({"x"}))
 
@@ -76,13 +77,13 @@ def test_failed_conversions(text: str, code: str) -> None:
     assert caught.value.code == code
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_text_of_a_double_is_parsed_to_the_same_double(number: float) -> None:
     assert float(format_double(number)) == number
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.binary(max_size=40))
 def test_base64_round_trip(data: bytes) -> None:
     assert X.compile("base64.decode(base64.encode(x))").evaluate({"x": data}) == data

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.cel import EMPTY_OPTIONAL, CelEnvironment, CelOptional, ExpressionError
+from tests.support.examples import examples
 
 X = CelEnvironment(frozenset({"x"}))
 
@@ -86,7 +87,7 @@ def test_lists_sets_optionals_and_math_errors(text: str, code: str) -> None:
     assert caught.value.code == code
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.one_of(st.lists(st.integers(-5, 5)), st.lists(st.text("abä", max_size=3)), st.lists(st.booleans())))
 def test_sort_and_distinct_are_equal_to_those_of_python(elements: list[Any]) -> None:
     program = X.compile("[x.sort(), x.distinct(), x.sortBy(e, e)]")

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.cel import CelEnvironment, ExpressionError
+from tests.support.examples import examples
 
 PARTS = CelEnvironment(frozenset({"a", "b", "c"}), project_functions=True)
 
@@ -51,7 +52,7 @@ def test_project_function_errors(text: str, code: str) -> None:
     assert caught.value.code == code
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.tuples(*[st.text("aZ9-._é ", max_size=120)] * 3))
 def test_labels_are_valid_and_short(parts: tuple[str, str, str]) -> None:
     bindings = dict(zip("abc", parts, strict=True))

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.cel import CelEnvironment, ExpressionError
+from tests.support.examples import examples
 
 S = CelEnvironment(frozenset({"s", "t", "n"}))
 
@@ -60,7 +61,7 @@ def test_string_errors(text: str, code: str) -> None:
 TEXTS = st.text("ab,", max_size=8)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(TEXTS, TEXTS, st.integers(-1, 4))
 def test_split_and_join_are_inverse(s: str, t: str, n: int) -> None:
     limit = n if n else -1
@@ -70,7 +71,7 @@ def test_split_and_join_are_inverse(s: str, t: str, n: int) -> None:
     assert limit < 0 or len(parts) <= limit
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(TEXTS, st.text("ab", max_size=2), st.integers(0, 9))
 def test_last_index_of_is_the_last_match_at_or_before_the_index(s: str, t: str, n: int) -> None:
     last = min(n, len(s))

@@ -18,6 +18,7 @@ from reconciler.controllers.components.schema import (
     validate_value,
 )
 from reconciler.krm.findings import Severity
+from tests.support.examples import examples
 from tests.unit.controllers.components.flatten_helpers import FLATTENED_NAME, LIMITS, FlattenSetup, select_open_values
 from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 from tests.unit.controllers.components.schema.schema_strategies import components, values
@@ -169,7 +170,7 @@ def draw_setup(draw: DrawFn) -> tuple[FlattenSetup, dict[str, Any]]:
     return FlattenSetup(OWN, addons, uses), mapping
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(draw_setup(), st.integers(0, 2))
 def test_flattened_definition_renders_the_same_objects(drawn: tuple[FlattenSetup, dict[str, Any]], count: int) -> None:
     world, mapping = drawn

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.controllers.results import ControllerResult
+from tests.support.examples import examples
 from tests.unit.controllers.components.component_builders import (
     API,
     GLUE,
@@ -342,7 +343,7 @@ MAKERS: Mapping[str, tuple[str, str, str]] = {
 }
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.dictionaries(st.sampled_from(KINDS), draw_changed_spec() | ANYTHING, min_size=1, max_size=3))
 def test_any_spec_ends_in_findings(specs: Mapping[str, Any]) -> None:
     """The controller does not raise an exception, and each error is reported."""

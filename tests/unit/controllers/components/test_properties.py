@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from reconciler.controllers.components.controller import ComponentCache
 from reconciler.controllers.results import ControllerResult
+from tests.support.examples import examples
 from tests.unit.controllers.components.component_builders import (
     FALSE,
     UNREADABLE,
@@ -151,7 +152,7 @@ def summarize_without_locations(result: ControllerResult) -> Any:
     return bytes_of(result), variants, [stalled_variant.owner for stalled_variant in result.stalled], output
 
 
-EXAMPLES = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @EXAMPLES

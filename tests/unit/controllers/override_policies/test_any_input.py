@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from reconciler.controllers.override_policies.read_policies import build_override_policy_key
 from reconciler.controllers.override_policies.rollout import RuleId
 from reconciler.krm.yaml import emit
+from tests.support.examples import examples
 from tests.unit.controllers.override_policies.override_world import (
     HERE,
     POLICY,
@@ -92,7 +93,7 @@ selectors = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(rule, max_size=2) | anything, selectors | anything)
 def test_any_policy_is_read(rules: Any, chosen: Any) -> None:
     document = build_policy(rules)
@@ -145,7 +146,7 @@ sound = st.fixed_dictionaries(
 pod = st.fixed_dictionaries({"template": st.fixed_dictionaries({"spec": st.dictionaries(KEYS, anything, max_size=3)})})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(sound, anything | pod, anything, st.sampled_from(["Deployment", "ConfigMap", "Secret"]))
 def test_any_resource_is_overridden_or_reported(some: dict[str, Any], spec: Any, metadata: Any, kind: str) -> None:
     more = metadata if isinstance(metadata, dict) else {"annotations": metadata}
@@ -171,7 +172,7 @@ def test_any_resource_is_overridden_or_reported(some: dict[str, Any], spec: Any,
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.text() | (rule | anything).map(json.dumps))
 def test_any_recorded_rule_text_is_applied_or_reported(text: str) -> None:
     policies = read_policies(build_policy([{"rollout": {"waves": [{}]}}]))

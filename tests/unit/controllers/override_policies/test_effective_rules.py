@@ -17,6 +17,7 @@ from reconciler.controllers.override_policies.model import digest_rule_text
 from reconciler.controllers.override_policies.package_overrides import OverriddenPackage
 from reconciler.controllers.override_policies.read_policies import OverridePolicies, build_override_policy_key
 from reconciler.controllers.override_policies.rollout import RuleId
+from tests.support.examples import examples
 from tests.unit.controllers.override_policies.override_world import (
     HERE,
     NAMESPACED_LABEL,
@@ -253,7 +254,7 @@ def summarize_package(package: OverriddenPackage) -> Any:
     return package.files, package.findings, package.as_data()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(written, written)
 def test_no_texts_and_current_texts_give_the_same_result(one: Any, other: Any) -> None:
     policies = read_policies(build_policy([build_rollout_rule(**one), other]))
@@ -266,7 +267,7 @@ def test_no_texts_and_current_texts_give_the_same_result(one: Any, other: Any) -
         assert packages[0].rule_texts == packages[2].rule_texts
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(written, written)
 def test_rule_with_a_recorded_absence_has_no_effect(one: Any, other: Any) -> None:
     policies, without = (
@@ -279,7 +280,7 @@ def test_rule_with_a_recorded_absence_has_no_effect(one: Any, other: Any) -> Non
         )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(written, written, written)
 def test_rule_with_an_earlier_text_has_the_effect_of_the_earlier_rule(one: Any, other: Any, earlier: Any) -> None:
     policies, before = (

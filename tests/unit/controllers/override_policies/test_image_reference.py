@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from reconciler.controllers.override_policies.image import parse_reference
 from reconciler.krm.names import validate_image_digest, validate_image_tag
+from tests.support.examples import examples
 
 # The grammar of the specification: regular expressions for names, and one rule per digest algorithm.
 COMPONENT = r"[a-z0-9]+(?:(?:[._]|__|[-]+)[a-z0-9]+)*"
@@ -25,7 +26,7 @@ SHA = "sha256:" + "3f" * 32
 pieces = st.sampled_from([*"aB9._-/:@é \n", "web", "reg.example", "localhost", "[::1]", "__", SHA, "5000"])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(pieces, max_size=8).map("".join))
 @example("a/b:1\n")
 @example("a:" + "t" * 128)

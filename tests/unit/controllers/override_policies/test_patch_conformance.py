@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from reconciler.controllers.override_policies.json_patch import apply_patch_operation
 from reconciler.controllers.override_policies.read_rules import read_rule_text
 from reconciler.krm.json_patch import PatchError, apply_patch
+from tests.support.examples import examples
 from tests.unit.controllers.override_policies.override_world import is_same_json
 
 CONFORMANCE = Path(__file__).resolve().parents[4] / "../shared/data/json-patch"
@@ -90,7 +91,7 @@ operations = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(documents, operations)
 def test_result_is_the_same_as_of_krm_patch(document: Any, some: list[Any]) -> None:
     try:

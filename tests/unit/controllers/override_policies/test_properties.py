@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from reconciler.controllers.override_policies.attachment import strip_control_metadata
 from reconciler.krm.yaml import emit, parse_yaml
+from tests.support.examples import examples
 from tests.unit.controllers.override_policies.override_world import (
     HERE,
     add_labels,
@@ -68,7 +69,7 @@ overriders = st.fixed_dictionaries(
 rules = st.lists(st.fixed_dictionaries({"overriders": overriders}), max_size=3)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(rules)
 def test_application_is_pure_and_its_result_is_yaml(some: list[Any]) -> None:
     subject, policies = read_resource(emit(attach_policy(ORDERS))), read_policies(build_policy(some))
@@ -85,7 +86,7 @@ def test_application_is_pure_and_its_result_is_yaml(some: list[Any]) -> None:
     assert parse_yaml(once.document.text).documents[0].data == once.document.data
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(rules)
 def test_resource_without_steps_is_unchanged(some: list[Any]) -> None:
     final_resource = override_resource(
@@ -97,7 +98,7 @@ def test_resource_without_steps_is_unchanged(some: list[Any]) -> None:
     assert {step.source_name for step in final_resource.steps} <= {"ClusterOverridePolicy/tuning"}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(rules)
 def test_empty_policy_restores_the_original(some: list[Any]) -> None:
     files = build_tree({"orders.yaml": emit(attach_policy(ORDERS))})
@@ -109,7 +110,7 @@ def test_empty_policy_restores_the_original(some: list[Any]) -> None:
     assert original["orders.yaml"].data.decode() == emit(ORDERS)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(rules, rules)
 def test_rules_of_one_resource_do_not_affect_another(some: list[Any], others: list[Any]) -> None:
     first, second = (
@@ -129,7 +130,7 @@ def test_rules_of_one_resource_do_not_affect_another(some: list[Any], others: li
         assert {**together.files} == {**alone[0].files, **alone[1].files}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(overriders)
 def test_order_of_keys_in_a_rule_does_not_matter(some: dict[str, Any]) -> None:
     subject = read_resource(emit(attach_policy(ORDERS)))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from reconciler.controllers.clusters.selection import ClusterSelection
 from reconciler.controllers.override_policies.model import OverrideRule
 from reconciler.controllers.override_policies.read_rules import read_rule_text
+from tests.support.examples import examples
 from tests.unit.controllers.override_policies.override_world import build_policy, list_codes, read_policies
 from tests.unit.controllers.override_policies.test_properties import overriders
 
@@ -214,7 +215,7 @@ patching = patches.map(lambda some: {"jsonpatch": some})
 varying = st.just({"labels": [{"value": {"at": "${cluster.name}"}}]})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.fixed_dictionaries({}, optional={"targetClusters": targets, "overriders": overriders | patching | varying}))
 def test_rule_text_is_read_as_the_same_rule(written: dict[str, Any]) -> None:
     policies = read_policies(build_policy([{**written, "name": "a", "rollout": {"waves": [{}]}}]))

@@ -26,6 +26,7 @@ from reconciler.controllers.override_policies.rollout import (
     evaluate_gate,
     find_wave,
 )
+from tests.support.examples import examples
 from tests.unit.controllers.override_policies.override_world import (
     attach_policy,
     build_policy,
@@ -200,7 +201,7 @@ def is_soaked(fleet: RolloutFleet, name: str) -> bool:
     return text == fleet.rule.text and since + SOAK <= fleet.now
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(acts)
 def test_no_cluster_has_a_text_before_its_wave(some: list[tuple[str, Any]]) -> None:
     fleet = build_fleet()
@@ -217,7 +218,7 @@ def test_no_cluster_has_a_text_before_its_wave(some: list[tuple[str, Any]]) -> N
                 assert all(is_soaked(fleet, item) for item in earlier)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(acts)
 def test_published_text_reaches_all_clusters(some: list[tuple[str, Any]]) -> None:
     fleet = build_fleet()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from reconciler.controllers.nested_values import copy_with_value, copy_without_value, get_value
 from reconciler.controllers.override_policies.text_fields import TEXT_EDITORS
 from reconciler.controllers.override_policies.text_formats import TextFormatError
+from tests.support.examples import examples
 
 TOML = """\
 # the site
@@ -170,7 +171,7 @@ tables = st.dictionaries(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(tables, tables)
 def test_edited_toml_has_the_intended_data(before: dict[str, Any], after: dict[str, Any]) -> None:
     form = TEXT_EDITORS["toml"]

@@ -25,6 +25,7 @@ from reconciler.controllers.package_variants.set_targets import DownstreamKey
 from reconciler.controllers.repositories import read_repositories
 from reconciler.controllers.results import ControllerResult
 from reconciler.krm.objects import ObjectKey
+from tests.support.examples import examples
 from tests.unit.controllers.package_variants.controller_world import (
     REPOSITORIES,
     FakeUpstreams,
@@ -95,7 +96,7 @@ STEPS = st.tuples(
 )  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @for_all(st.lists(STEPS, min_size=2, max_size=4))
 def test_pass_with_a_cache_has_the_same_result(steps: list[tuple[list[str], int, int]]) -> None:
     cached_passes = Passes(cache=PackageVariantCache())

@@ -17,6 +17,7 @@ from reconciler.controllers.plugin_presets.helm_values import (
     is_free,
     parse_option_name,
 )
+from tests.support.examples import examples
 from tests.unit.controllers.plugin_presets.controller_world import (
     EAST,
     Data,
@@ -416,7 +417,7 @@ def is_refused(options: list[Data]) -> bool:
     return not REFERENCES.is_valid(references) or bool(build_values((item["name"], "") for item in secrets).conflicts)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @for_all(OPTIONS)
 def test_flux_accepts_the_release_and_computes_the_same_values_as_helm(options: list[Data]) -> None:
     result = run_preset(options)
@@ -437,7 +438,7 @@ def test_flux_accepts_the_release_and_computes_the_same_values_as_helm(options: 
     assert set(list_target_paths(spec)) == {option["name"] for option in options if "valueFrom" in option}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @for_all(OPTIONS)
 def test_each_removed_secret_has_one_warning(options: list[Data]) -> None:
     result = run_preset(options)

@@ -20,6 +20,7 @@ from reconciler.controllers.plugin_presets.controller import PluginPresetCache, 
 from reconciler.controllers.repositories import read_repositories
 from reconciler.controllers.results import ControllerResult, Variant
 from reconciler.krm.yaml import emit
+from tests.support.examples import examples
 from tests.unit.controllers.plugin_presets.controller_world import (
     UNREADABLE,
     Data,
@@ -173,7 +174,7 @@ def rename_releases(branches: FakeBranches, _: ControllerResult) -> FakeBranches
 UPDATES = st.sampled_from([keep_branches, keep_plugins, publish_result, delete_owners, rename_releases])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @for_all(st.lists(st.tuples(draw_edits(), SETTINGS, UPDATES), min_size=1, max_size=6))
 def test_pass_with_a_cache_has_the_same_result(
     history: list[tuple[Files, dict[str, Any], Callable[[FakeBranches, ControllerResult], FakeBranches]]],

@@ -14,6 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from reconciler.controllers.plugin_presets.option_layers import LAYERS
+from tests.support.examples import examples
 from tests.unit.controllers.plugin_presets.controller_world import (
     FakeBranches,
     build_cluster,
@@ -88,7 +89,7 @@ def normalize_result(result: Any) -> Any:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @for_all(draw_configs(), st.randoms(use_true_random=False))
 def test_order_of_files_does_not_matter(texts: list[str], shuffle: random.Random) -> None:
     shuffled = list(texts)
@@ -105,7 +106,7 @@ def test_order_of_files_does_not_matter(texts: list[str], shuffle: random.Random
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @for_all(draw_entries(1), draw_overrides(), st.randoms(use_true_random=False))
 def test_order_of_options_does_not_matter(
     options: list[dict[str, Any]], others: list[str], shuffle: random.Random
@@ -155,7 +156,7 @@ def build_layers(kind: str, layers: Collection[str]) -> list[str]:
     ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @for_all(st.data())
 @pytest.mark.parametrize("kind", LADDERS)
 def test_next_layer_wins_when_a_layer_is_removed(kind: str, data: st.DataObject) -> None:
@@ -173,7 +174,7 @@ def test_next_layer_wins_when_a_layer_is_removed(kind: str, data: st.DataObject)
         remaining.pop()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @for_all(draw_entries(1), draw_entries(1), st.data())
 def test_order_of_clusters_and_definitions_does_not_matter(
     east_options: list[dict[str, Any]], west_options: list[dict[str, Any]], data: st.DataObject
@@ -200,7 +201,7 @@ def test_order_of_clusters_and_definitions_does_not_matter(
     assert (list_plugins(before), list_codes(before)) == (list_plugins(after), list_codes(after))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @for_all(draw_configs())
 def test_second_pass_has_the_same_result(texts: list[str]) -> None:
     first = run_controller(texts)

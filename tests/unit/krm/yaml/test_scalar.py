@@ -14,6 +14,7 @@ from ruamel.yaml import YAML
 from reconciler.krm.yaml import YamlError, emit, parse_yaml
 from reconciler.krm.yaml.compare import is_equal_data
 from reconciler.krm.yaml.emit import format_block_scalar, format_scalar
+from tests.support.examples import examples
 
 AWKWARD_WORDS = """y n yes No ON off true False null ~ Null 1 0 -1 +1 0644 0o644 0x1F 0b11 1_000 08
 09 1e3 1E3 +.5 .5 5. 1.0 .inf
@@ -168,7 +169,7 @@ def test_format_block_scalar(text: str, style: str, expected: Any) -> None:
     assert format_block_scalar(text, style) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=12), st.sampled_from(["", "'", '"', "|", ">"]))
 def test_any_text_in_any_style(text: str, style: str) -> None:
     source = {"'": "a: 'x'\n", '"': 'a: "x"\n', "|": "a: |\n  x\n", ">": "a: >\n  x\n", "": "a: x\n"}[style]

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.output.changes.fields import ABSENT_FIELD, FieldChange, find_field_changes
+from tests.support.examples import examples
 
 WEB = {"name": "web", "image": "web:1"}
 LOG = {"name": "log", "image": "log:1"}
@@ -93,7 +94,7 @@ def convert_to_typed_values(data: Any) -> Any:
     return [convert_to_typed_values(item) for item in data] if isinstance(data, list) else (type(data), data)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(DATA, DATA)
 def test_changes_are_found_only_for_different_data(before: Any, after: Any) -> None:
     assert bool(list(find_field_changes(before, after))) == (

@@ -22,6 +22,7 @@ from reconciler.controllers.components.schema import (
     validate_value,
 )
 from reconciler.krm.yaml import WIDE_INDENT_STYLE, emit
+from tests.support.examples import examples
 from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 from tests.unit.controllers.components.schema.schema_strategies import components, values
 
@@ -245,7 +246,7 @@ KEYWORDS = {
 }
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(components(), components())
 def test_each_crd_is_a_structural_schema(definition: ComponentSchema, addon: ComponentSchema) -> None:
     schema, _ = build_developer_schema(definition, [DeveloperAddon("extra", "More", addon, {}, ())])
@@ -253,7 +254,7 @@ def test_each_crd_is_a_structural_schema(definition: ComponentSchema, addon: Com
     assert list(list_structural_errors(spec_of(build_crd("Thing", "example.org", schema)))) == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(components(), st.data())
 def test_json_schema_accepts_exactly_the_valid_values(component: ComponentSchema, data: st.DataObject) -> None:
     editor = json.loads(json.dumps(build_json_schema(component.full)))

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.controllers.components.schema import ComponentSchema, apply_defaults, build_crd, validate_value
+from tests.support.examples import examples
 from tests.unit.controllers.components.schema.schema_strategies import components, values
 
 
@@ -33,7 +34,7 @@ def convert_to_draft_7(node: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [{"type": "null"}, result]} if node.get("nullable") else result
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(components(), st.data())
 def test_both_validators_agree(component: ComponentSchema, data: st.DataObject) -> None:
     published = build_crd("Thing", "example.org", component.full)
@@ -45,7 +46,7 @@ def test_both_validators_agree(component: ComponentSchema, data: st.DataObject) 
         assert second.is_valid(item) is (validate_value(item, component.full, ("spec",)) == ())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(components(), st.data())
 def test_defaults_keep_a_valid_value_valid(component: ComponentSchema, data: st.DataObject) -> None:
     value = data.draw(values(component.full))
@@ -54,7 +55,7 @@ def test_defaults_keep_a_valid_value_valid(component: ComponentSchema, data: st.
         assert validate_value(apply_defaults(value, component.full), component.full, ("spec",)) == ()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(components(), st.data())
 def test_optional_validation_reports_no_other_errors(component: ComponentSchema, data: st.DataObject) -> None:
     value = data.draw(values(component.full))

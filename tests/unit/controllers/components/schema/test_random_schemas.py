@@ -17,6 +17,7 @@ from reconciler.controllers.components.schema import (
     validate_value,
 )
 from reconciler.krm.findings import Severity
+from tests.support.examples import examples
 from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 
 AT = ("spec", "schema")
@@ -35,7 +36,7 @@ SECTIONS = st.sampled_from(("types", "parameters", "envOverrides", "requiredByDe
 SCHEMAS = st.dictionaries(SECTIONS, FIELDS, max_size=4) | FIELDS
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(SCHEMAS, FIELDS)
 def test_any_data_is_read_without_exception(data: Any, value: Any) -> None:
     result = read_model(SchemaSections, data, COMPONENT_TEMPLATES, AT)
@@ -53,7 +54,7 @@ def test_any_data_is_read_without_exception(data: Any, value: Any) -> None:
         assert build_crd("Thing", "example.org", read.full)["metadata"]["name"] == "things.example.org"
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(LINES)
 def test_line_is_a_field_or_one_error(line: str) -> None:
     read = read_component_schema({"parameters": {"a": line}}, AT)
@@ -62,7 +63,7 @@ def test_line_is_a_field_or_one_error(line: str) -> None:
     assert len(errors) == (not read.parameters["properties"])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.dictionaries(st.sampled_from("abcdef"), LINES, max_size=5), st.randoms())
 def test_order_of_fields_does_not_matter(fields: dict[str, str], random: Any) -> None:
     names = list(fields)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.controllers.components.schema import Schema, apply_defaults, overlay_values
+from tests.support.examples import examples
 from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 
 AT = ("spec", "schema")
@@ -124,7 +125,7 @@ JSON = st.recursive(
 LAYER = st.dictionaries(st.sampled_from(["a", "b", "m", "l", "free", "who"]), JSON, max_size=4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(LAYER, LAYER, LAYER)
 def test_layers_can_be_merged_in_steps(one: Any, two: Any, three: Any) -> None:
     schema = parameters(FIELDS)
@@ -134,7 +135,7 @@ def test_layers_can_be_merged_in_steps(one: Any, two: Any, three: Any) -> None:
     assert overlay_values(lower, {}, schema=schema) == overlay_values({}, lower, schema=schema) == lower
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(LAYER)
 def test_defaults_are_idempotent(value: Any) -> None:
     schema = parameters("{a: string | default=x, b: string | nullable=true, m: {x: string | default=y}, l: '[]Item'}")
