@@ -77,6 +77,26 @@ def test_hostile_expressions_exhaust_their_budget(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        pytest.param("[x]", 72, id="list-of-one"),
+        pytest.param("[x, x, x]", 88, id="list-of-three"),
+        pytest.param("[[x], [x]]", 224, id="lists-in-a-list"),
+        pytest.param("{'a': x}", 128, id="map-of-one"),
+        pytest.param("{'a': x, 'b': x}", 192, id="map-of-two"),
+    ],
+)
+def test_literals_use_exactly_their_size_of_the_memory_budget(text: str, size: int) -> None:
+    def evaluate(limit: int) -> object:
+        environment = CelEnvironment(frozenset({"x"}), limits=ExpressionLimits(bytes=limit))
+        return environment.compile(f"size({text}) > 0").evaluate({"x": 1})
+
+    assert evaluate(size)
+    with pytest.raises(ExpressionError, match=f"creates more than {size - 1} bytes"):
+        evaluate(size - 1)
+
+
+@pytest.mark.parametrize(
     ("text", "code"),
     [
         pytest.param("[" * 2000 + "]" * 2000, "CelTooDeep", id="lists"),

@@ -4,7 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.planning.model.state import DraftBranch, PackageRecord, ProposedRemoval, PublishedRevision
+from reconciler.planning.model.state import (
+    DraftBranch,
+    PackageRecord,
+    ProposedRemoval,
+    PublishedRevision,
+    RenderedVersion,
+)
 from reconciler.planning.observe.target_snapshot import (
     TargetHeads,
     list_removal_branches,
@@ -72,6 +78,33 @@ def test_merge_with_local_changes_is_recognized_by_its_status_file() -> None:
     after = track_branch(OFFERED, "v1", "v2+theirs", statuses={"b1": {"gw": "status-v2"}})
 
     assert (after.published_version, after.last_revision) == (V2, 2)
+
+
+@pytest.mark.parametrize(
+    ("line", "statuses", "published"),
+    [
+        pytest.param(["v1", "v1"], {"b0": "status-v1", "b1": "status-v2"}, V2, id="only-the-status-file-changed"),
+        pytest.param(
+            ["v1", "v1+fix"], {"b0": "status-v2", "b1": "status-v2"}, V1, id="status-file-is-older-than-the-commit"
+        ),
+        pytest.param(["v1", "v1"], {"b0": "status-v2", "b1": "status-v1"}, V1, id="status-file-of-the-older-version"),
+    ],
+)
+def test_commit_publishes_a_version_only_if_it_introduces_its_status_file(
+    line: list[str], statuses: dict[str, str], published: RenderedVersion
+) -> None:
+    after = track_branch(OFFERED, *line, statuses={name: {"gw": status} for name, status in statuses.items()})
+
+    assert after.published_version == published
+
+
+def test_version_is_recognized_by_its_status_file_without_an_observed_commit() -> None:
+    tables = FakeRepository({"b1": {"gw": "v2+theirs"}}, ["b1"], {"b1": {"gw": "status-v2"}})
+    state = build_state(text=None, packages={"gw": OFFERED})
+
+    after = track_publications(state, build_target(), TargetHeads(build_commit_id("b1")), tables)
+
+    assert after.packages["gw"].published_version == V2
 
 
 def test_older_version_is_published_while_the_newer_stays_drafted() -> None:
