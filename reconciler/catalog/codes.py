@@ -19,7 +19,7 @@ class CatalogCodes(CodeTable):
     FILE_UNREADABLE = error(
         "A file of the config cannot be read. Until it can be read, no object is considered deleted.", FILE
     )
-    NAME_MISSING = error("An object has no name.")
+    NAME_MISSING = error("An object has no name. While this error exists, no package is removed.")
     UNKNOWN_KIND = warning(
         "The kind of an object is unknown although its API group is known, or the object has no apiVersion."
     )

@@ -21,7 +21,10 @@ REASONS = {"SetFailure": 0, "UnresolvedUpstream": 0, "SkippedTarget": 1}
 # errors of edits and of writing, which reading cannot raise; callers turn them into findings of their own
 OF_EDITS = {"YamlComment", "YamlEdit", "YamlValue"}
 # a finding that state remembers is read with the code that it was written with
-READS_FINDINGS = {SOURCE / "krm" / "findings.py", SOURCE / "planning" / "decide" / "package_decision.py"}
+READS_FINDINGS = {
+    SOURCE / "krm" / "findings.py", SOURCE / "planning" / "decide" / "package_decision.py",
+    SOURCE / "output" / "findings" / "entries.py",
+}  # fmt: skip
 
 
 @cache

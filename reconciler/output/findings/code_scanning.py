@@ -37,7 +37,7 @@ _EFFECTS = {
     FindingScope.OBJECT: "the object creates no packages, and its existing packages do not change",
     FindingScope.PACKAGE: "the package on this cluster does not change",
     FindingScope.DESTINATION: "nothing is written to the target",
-    FindingScope.CONFIG: "no change of the config itself is proposed",
+    FindingScope.CONFIG: "removals, config proposals or status files of the whole fleet do not change",
     FindingScope.CLUSTER: "nothing is blocked, but the cluster would refuse the resource",
 }
 

@@ -34,7 +34,7 @@ The scope is the unit that an error blocks:
 | `object` | The config object is blocked, with all packages that it requests. |
 | `package` | One package on one target is blocked. |
 | `destination` | Nothing is written to the target. |
-| `config` | The daemon proposes no change of the config. With some codes, it also removes no package. |
+| `config` | Removals, config proposals or status files of the whole fleet do not change, see the description. |
 | `cluster` | Nothing is blocked, but the cluster would reject the resource. |
 
 Only [`validate --rendered`](../how-to/validate-a-config.md) reports findings with the scope `cluster`.
