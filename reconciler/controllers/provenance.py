@@ -5,9 +5,10 @@ Secret values are masked for output.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
+from reconciler.catalog.catalog import ConfigObject
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.json_text import compute_digest, encode_canonical_json
 from reconciler.krm.merge3.rules import ABSENT
@@ -190,3 +191,17 @@ def redact_value(value: Any, *, hides: bool) -> Any:
         return value
     start = (value if isinstance(value, str) else text.decode(errors="replace"))[: MAX_SHOWN_BYTES // 4]
     return f"{start}… ({len(text)} bytes, {compute_digest(value)[: len('sha256:') + _DIGEST_LENGTH]})"
+
+
+def describe_objects(digests: Mapping[ConfigObject, str]) -> list[dict[str, str]]:
+    """Return the config objects that a package was generated from, with their digests, as data for a status file."""
+    return [
+        {
+            "kind": manifest.key.kind,
+            "namespace": manifest.key.namespace,
+            "name": manifest.key.name,
+            "file": manifest.file,
+            "hash": digest,
+        }
+        for manifest, digest in sorted(digests.items(), key=lambda item: item[0].key)
+    ]

@@ -265,7 +265,11 @@ def test_component_value_is_explained_with_its_template_and_source(components: W
 
     (step,) = replicas["steps"]
     (value,) = step["inputs"]
-    assert (step["layer"], step["setBy"], step["line"] > 0) == ("definition", "ComponentDefinition/_cluster/service", True)
+    assert (step["layer"], step["setBy"], step["line"] > 0) == (
+        "definition",
+        "ComponentDefinition/_cluster/service",
+        True,
+    )
     assert kind["steps"][0]["field"] == "spec.resources[0].template.kind"
     assert (value["name"], value["file"], value["line"] > 0) == ("spec.replicas", "shop/cart.yaml", True)
 

@@ -124,7 +124,9 @@ def test_the_last_step_of_an_explanation_names_the_origin_of_the_value(world: Sh
     last = world.explain_value(row)["steps"][-1]
 
     assert (last["layer"], last.get("setBy", ""), last.get("file", "")) == (row.layer, row.by, row.file)
-    assert [f"{value['setBy']} {value['file']}" for value in last.get("inputs", ())] == ([row.given] if row.given else [])
+    assert [f"{value['setBy']} {value['file']}" for value in last.get("inputs", ())] == (
+        [row.given] if row.given else []
+    )
 
 
 def test_the_table_has_many_rows_with_unique_ids() -> None:

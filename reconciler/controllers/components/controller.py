@@ -311,9 +311,7 @@ class _ComponentPass:
     def _process_unresolved(self, unresolved: UnresolvedBinding) -> None:
         if unresolved.is_component_missing:
             self.findings += unresolved.findings
-            error = select_errors(unresolved.findings)[0]
-            ready = Condition("Ready", "False", error.code, error.message)
-            self._statuses.append(ConfigStatus(unresolved.manifest.key, unresolved.manifest.api_version, (ready,)))
+            self._statuses.append(build_rejected_status(unresolved.manifest, select_errors(unresolved.findings)[0]))
         else:
             self._stall(unresolved.manifest, unresolved.findings)
 

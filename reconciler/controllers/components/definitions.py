@@ -61,11 +61,6 @@ class ObjectTemplate:
     path: DataPath
 
     @property
-    def field_findings(self) -> Iterator[FieldFinding]:
-        """Errors in the templates of the entry, found by the compilation."""
-        yield from (*self.include_when.field_findings, *self.loop.field_findings, *self.template.field_findings)
-
-    @property
     def variables(self) -> frozenset[str]:
         """Names of the variables that the templates of the entry use."""
         return self.include_when.variables | self.loop.variables | self.template.variables
@@ -95,14 +90,6 @@ class AddonPatch:
     operations: tuple[CompiledOperation, ...]
     should_skip_missing: bool
     path: DataPath
-
-    @property
-    def field_findings(self) -> Iterator[FieldFinding]:
-        """Errors in the templates of the patch, found by the compilation."""
-        yield from (*self.condition.field_findings, *self.loop.field_findings, *self.target.field_findings)
-        for operation in self.operations:
-            for template in (operation.path, operation.value):
-                yield from template.field_findings if template else ()
 
     @property
     def variables(self) -> frozenset[str]:
@@ -190,7 +177,7 @@ def read_component_definition(
         return None, errors
     scope = compiler.build_scope(COMPONENT_VARIABLES, schema)
     resources = tuple(
-        compiler.add(_compile_object(entry, path, scope)) for path, entry in compiler.iterate_entries("resources")
+        compiler.compile_object(entry, path, scope) for path, entry in compiler.iterate_entries("resources")
     )
     definition = ComponentDefinition(manifest, schema, resources) if model else None
     return compiler.finish(definition, errors)
@@ -206,12 +193,10 @@ def read_addon(manifest: ConfigObject, limits: ExpressionLimits) -> tuple[Addon 
         return None, errors
     scope = compiler.build_scope(ADDON_VARIABLES, schema)
     condition = compiler.add(compile_condition(_get_condition(manifest, schema), ("spec", "condition"), scope))
-    creates = tuple(
-        compiler.add(_compile_object(entry, path, scope)) for path, entry in compiler.iterate_entries("creates")
-    )
+    creates = tuple(compiler.compile_object(entry, path, scope) for path, entry in compiler.iterate_entries("creates"))
     operation_scope = compiler.build_scope(PATCH_VARIABLES, schema)
     patches = tuple(
-        compiler.add(_compile_patch(entry, path, scope, operation_scope, compiler.field_findings))
+        compiler.compile_patch(entry, path, scope, operation_scope)
         for path, entry in compiler.iterate_entries("patches")
     )
     validation = compiler.read_value("validation")
@@ -295,6 +280,51 @@ class _Compiler:
         self.field_findings += part.field_findings
         return part
 
+    def compile_object(self, entry: Any, path: DataPath, scope: TemplateScope) -> ObjectTemplate:
+        """Compile an entry of `resources` or `creates`: an entry with a template, or the object itself."""
+        if isinstance(entry, openchoreo.ObjectEntry):
+            name, condition, for_each, variable = entry.id, entry.include_when, entry.for_each, entry.var
+            data, template_path = entry.object_data, (*path, entry.object_field)
+        else:
+            name, condition, for_each, variable, data, template_path = "", None, None, None, entry, path
+        include = self.add(compile_condition(condition, (*path, "includeWhen"), scope))
+        loop = self.add(compile_loop(for_each, variable, path, scope))
+        template = self.add(compile_template(data, template_path, loop.scope))
+        return ObjectTemplate(name, include, loop, template, data, path)
+
+    def compile_patch(
+        self, entry: openchoreo.PatchEntry, path: DataPath, scope: TemplateScope, operation_scope: TemplateScope
+    ) -> AddonPatch:
+        """Compile an entry of `patches`. `operation_scope` contains the variables of its operations."""
+        name = "condition" if entry.include_when is None else "includeWhen"
+        data = entry.condition if entry.include_when is None else entry.include_when
+        condition = self.add(compile_condition(data, (*path, name), scope))
+        loop = self.add(compile_loop(entry.for_each, entry.var, path, scope))
+        target = self.add(compile_template(entry.target, (*path, "target"), loop.scope))
+        if loop.template:
+            operation_scope = operation_scope.with_variable(loop.variable)
+        operations = [
+            self._compile_operation(fields, (*path, *operation_path), operation_scope)
+            for operation_path, fields in entry.iterate_operations()
+        ]
+        valid_operations = tuple(operation for operation in operations if operation)
+        return AddonPatch(condition, loop, target, valid_operations, entry.on_missing == "skip", path)
+
+    def _compile_operation(
+        self, fields: openchoreo.PatchOperationFields, field_path: DataPath, scope: TemplateScope
+    ) -> CompiledOperation | None:
+        operation = build_operation_template(fields, field_path)
+        if isinstance(operation, FieldFinding):
+            self.field_findings.append(operation)
+            return None
+        path, value = operation.path, None
+        path_template = (
+            self.add(compile_template(path, (*field_path, "path"), scope)) if isinstance(path, str) else None
+        )
+        if operation.op != "remove":
+            value = self.add(compile_template(operation.value, (*field_path, "value"), scope))
+        return CompiledOperation(operation, path_template, value)
+
     def finish(
         self, result: _Result | None, findings: tuple[Finding, ...]
     ) -> tuple[_Result | None, tuple[Finding, ...]]:
@@ -314,51 +344,3 @@ def _get_condition(manifest: ConfigObject, schema: ComponentSchema) -> Any:
     condition = manifest.data["spec"].get("condition")
     enabled = schema.full.get("properties", {}).get(_ENABLED, {})
     return f"${{spec.{_ENABLED}}}" if condition is None and enabled.get("type") == "boolean" else condition
-
-
-def _compile_object(entry: Any, path: DataPath, scope: TemplateScope) -> ObjectTemplate:
-    """Compile an entry of `resources` or `creates`: an entry with a template, or the object itself."""
-    if isinstance(entry, openchoreo.ObjectEntry):
-        name, condition, for_each, variable = entry.id, entry.include_when, entry.for_each, entry.var
-        data, template_path = entry.object_data, (*path, entry.object_field)
-    else:
-        name, condition, for_each, variable, data, template_path = "", None, None, None, entry, path
-    include = compile_condition(condition, (*path, "includeWhen"), scope)
-    loop = compile_loop(for_each, variable, path, scope)
-    return ObjectTemplate(name, include, loop, compile_template(data, template_path, loop.scope), data, path)
-
-
-def _compile_patch(
-    entry: openchoreo.PatchEntry,
-    path: DataPath,
-    scope: TemplateScope,
-    operation_scope: TemplateScope,
-    field_findings: list[FieldFinding],
-) -> AddonPatch:
-    """Compile an entry of `patches`. Add the errors in the paths of its operations to `field_findings`."""
-    loop = compile_loop(entry.for_each, entry.var, path, scope)
-    loop_scope = operation_scope.with_variable(loop.variable) if loop.template else operation_scope
-    is_alias = entry.include_when is not None
-    condition = compile_condition(
-        entry.include_when if is_alias else entry.condition, (*path, "includeWhen" if is_alias else "condition"), scope
-    )
-    operations = []
-    for operation_path, fields in entry.iterate_operations():
-        operation = build_operation_template(fields, (*path, *operation_path))
-        if isinstance(operation, FieldFinding):
-            field_findings.append(operation)
-        else:
-            operations.append(_compile_operation(operation, loop_scope))
-    target = compile_template(entry.target, (*path, "target"), loop.scope)
-    return AddonPatch(condition, loop, target, tuple(operations), entry.on_missing == "skip", path)
-
-
-def _compile_operation(operation: OperationTemplate, scope: TemplateScope) -> CompiledOperation:
-    path = operation.path if isinstance(operation.path, str) else None
-    return CompiledOperation(
-        operation,
-        None if path is None else compile_template(path, (*operation.field_path, "path"), scope),
-        None
-        if operation.op == "remove"
-        else compile_template(operation.value, (*operation.field_path, "value"), scope),
-    )

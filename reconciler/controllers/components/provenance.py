@@ -17,7 +17,7 @@ from reconciler.controllers.components.resource_renderer import RenderedResource
 from reconciler.controllers.components.schema import Schema, is_declared
 from reconciler.controllers.components.templates import ValueOrigin
 from reconciler.controllers.nested_values import get_value
-from reconciler.controllers.provenance import get_operation, redact_both_values, redact_value
+from reconciler.controllers.provenance import describe_objects, get_operation, redact_both_values, redact_value
 from reconciler.krm.field_text import format_path
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
@@ -290,16 +290,7 @@ class ComponentProvenance:
 
     def list_objects(self) -> list[dict[str, str]]:
         """Return the config objects that the component was rendered from."""
-        return [
-            {
-                "kind": manifest.key.kind,
-                "namespace": manifest.key.namespace,
-                "name": manifest.key.name,
-                "file": manifest.file,
-                "hash": digest,
-            }
-            for manifest, digest in sorted(self.input_digests.items(), key=lambda item: item[0].key)
-        ]
+        return describe_objects(self.input_digests)
 
     def _build_history(self, resource: RenderedResource) -> ValueHistory:
         """Return the provenance steps of each value in a resource, by the path of the value after all patches."""

@@ -104,7 +104,7 @@ def build_component_status(
 
 
 def build_rejected_status(manifest: ConfigObject, error: Finding) -> ConfigStatus:
-    """Return the status of an object that is not usable as a component."""
+    """Return the status of an object that cannot be processed because of `error`."""
     return ConfigStatus(manifest.key, manifest.api_version, (Condition("Ready", "False", error.code, error.message),))
 
 

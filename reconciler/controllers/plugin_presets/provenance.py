@@ -14,6 +14,7 @@ from reconciler.controllers.plugin_presets.option_layers import (
     OptionResolution,
     ResolvedOption,
 )
+from reconciler.controllers.provenance import describe_objects
 from reconciler.krm.json_text import encode_canonical_json
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.objects import ObjectKey
@@ -58,16 +59,11 @@ class PluginProvenance:
 
     def list_objects(self) -> list[dict[str, str]]:
         """Return the config objects that the Plugin was built from. A hash that would reveal a secret is masked."""
-        return [
-            {
-                "kind": manifest.key.kind,
-                "namespace": manifest.key.namespace,
-                "name": manifest.key.name,
-                "file": manifest.file,
-                "hash": MASK if manifest.key in self._secret_object_keys else digest,
-            }
-            for manifest, digest in sorted(self.dependencies.items(), key=lambda dependency: dependency[0].key)
-        ]
+        secret_keys = self._secret_object_keys
+        digests = {
+            manifest: MASK if manifest.key in secret_keys else digest for manifest, digest in self.dependencies.items()
+        }
+        return describe_objects(digests)
 
     @property
     def _secret_object_keys(self) -> frozenset[ObjectKey]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reconciler.controllers.components.codes import ComponentCodes
-from reconciler.controllers.components.field_findings import FieldFinding
+from reconciler.controllers.components.field_findings import FieldFinding, build_field_finding
 from reconciler.controllers.components.names import derive_crd_name, pluralize_kind
 from reconciler.controllers.components.schema.openapi import (
     LIST_TYPE,
@@ -19,7 +19,6 @@ from reconciler.controllers.components.schema.openapi import (
 from reconciler.controllers.components.schema.sections import ComponentSchema
 from reconciler.controllers.components.schema.validation import validate_value_uncached
 from reconciler.controllers.components.schema.values import apply_defaults, has_implied_default, overlay_values
-from reconciler.krm.field_text import format_path
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass
 
@@ -139,5 +138,5 @@ def _build_addon_schema(addon: DeveloperAddon) -> Schema:
 
 def _build_collision_finding(addon: DeveloperAddon, definition: ComponentSchema) -> FieldFinding:
     owner = "a field of the definition" if addon.key in definition.full["properties"] else "the key of another addon"
-    message = f"{format_path(addon.path)} has the key {addon.key}, which is also {owner}; keys must be unique"
-    return FieldFinding(ComponentCodes.ADDON_KEY_COLLISION, addon.path, message)
+    message = f"has the key {addon.key}, which is also {owner}; keys must be unique"
+    return build_field_finding(ComponentCodes.ADDON_KEY_COLLISION, addon.path, message)

@@ -7,11 +7,10 @@ from typing import Any
 
 from reconciler.api.openchoreo import SchemaSections
 from reconciler.controllers.components.codes import ComponentCodes
-from reconciler.controllers.components.field_findings import FieldFinding
+from reconciler.controllers.components.field_findings import FieldFinding, build_field_finding
 from reconciler.controllers.components.schema.openapi import Schema, build_object_schema, sort_keywords
 from reconciler.controllers.components.schema.shorthand import ShorthandReader
 from reconciler.controllers.components.schema.values import overlay_values, validate_default
-from reconciler.krm.field_text import format_path
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass
 
@@ -46,8 +45,8 @@ def _merge_field(
         return env_override
     if "properties" in parameter and "properties" in env_override:
         return _merge_objects(parameter, env_override, path, findings)
-    message = f"{format_path(path)} is also declared in parameters; a field must be in one section only"
-    findings.append(FieldFinding(ComponentCodes.SCHEMA_FIELD_COLLISION, path, message))
+    message = "is also declared in parameters; a field must be in one section only"
+    findings.append(build_field_finding(ComponentCodes.SCHEMA_FIELD_COLLISION, path, message))
     return parameter
 
 
@@ -67,8 +66,8 @@ def _merge_default(
         return merged
     for error in errors:
         problem = "has a default that is not valid after it is merged with the default in parameters"
-        message = f"{format_path(path)} {problem}: {error.message}"
-        findings.append(FieldFinding(ComponentCodes.SHORTHAND_DEFAULT_INVALID, path, message))
+        message = f"{problem}: {error.message}"
+        findings.append(build_field_finding(ComponentCodes.SHORTHAND_DEFAULT_INVALID, path, message))
     return result
 
 

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from reconciler.controllers.components.codes import ComponentCodes
-from reconciler.controllers.components.field_findings import FieldFinding
+from reconciler.controllers.components.field_findings import FieldFinding, build_field_finding
 from reconciler.controllers.components.schema.field_expressions import (
     BUILT_IN_TYPES,
     MAX_SCHEMA_DEPTH,
@@ -32,7 +32,7 @@ from reconciler.controllers.components.schema.markers import (
 )
 from reconciler.controllers.components.schema.openapi import FREE_FORM, Schema, build_object_schema, sort_keywords
 from reconciler.controllers.components.schema.values import has_implied_default, validate_default
-from reconciler.krm.field_text import describe_value, format_path, quote_value
+from reconciler.krm.field_text import describe_value, quote_value
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field
@@ -256,7 +256,7 @@ class ShorthandReader:
 
     def _add_finding(self, code: FindingCode, path: DataPath, message: str) -> None:
         # Store each finding once, because a named type is read again for each field that uses it.
-        self.field_findings[FieldFinding(code, path, f"{format_path(path)} {message}")] = None
+        self.field_findings[build_field_finding(code, path, message)] = None
 
 
 def _remove_default(schema: Schema) -> Schema:

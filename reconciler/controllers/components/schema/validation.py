@@ -13,9 +13,9 @@ import jsonschema_rs
 import re2
 
 from reconciler.controllers.components.codes import ComponentCodes
-from reconciler.controllers.components.field_findings import FieldFinding
+from reconciler.controllers.components.field_findings import FieldFinding, build_field_finding
 from reconciler.controllers.components.schema.openapi import Schema, build_validator_schema, get_child_schema
-from reconciler.krm.field_text import describe_value, format_path, quote_value
+from reconciler.krm.field_text import describe_value, quote_value
 from reconciler.krm.yaml import DataPath
 from reconciler.memory import cached
 
@@ -196,11 +196,11 @@ def _build_unknown_field_finding(path: DataPath, allowed: Sequence[str]) -> Fiel
     matches = get_close_matches(str(path[-1]), allowed, 1)
     hint = f"; did you mean {matches[0]}?" if matches else ""
     known = f"allowed are {', '.join(allowed)}" if allowed else "no fields are declared here"
-    return FieldFinding(ComponentCodes.UNKNOWN_FIELD, path, f"{format_path(path)} is unknown; {known}{hint}")
+    return build_field_finding(ComponentCodes.UNKNOWN_FIELD, path, f"is unknown; {known}{hint}")
 
 
 def _build_finding(path: DataPath, message: str) -> FieldFinding:
-    return FieldFinding(ComponentCodes.SCHEMA_VALIDATION, path, f"{format_path(path)} {message}")
+    return build_field_finding(ComponentCodes.SCHEMA_VALIDATION, path, message)
 
 
 def _find_non_json_values(value: Any, path: DataPath) -> Iterator[FieldFinding]:

@@ -10,7 +10,7 @@ from reconciler.api.openchoreo import LOOP_VARIABLE
 from reconciler.cel import OMIT, CelEnvironment, CelProgram, ExpressionBudget, ExpressionError
 from reconciler.cel.errors import CelCodes
 from reconciler.controllers.components.codes import ComponentCodes
-from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError
+from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError, build_field_finding
 from reconciler.controllers.components.template_syntax import render_literal
 from reconciler.controllers.components.templates.expressions import charge_budget, evaluate_expression
 from reconciler.controllers.components.templates.nodes import (
@@ -28,6 +28,7 @@ from reconciler.controllers.components.templates.template import (
     compile_template,
 )
 from reconciler.krm.field_text import describe_value, format_path, quote_value
+from reconciler.krm.findings import FindingCode
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass
 
@@ -55,7 +56,9 @@ class TemplateCondition:
         value = self.template.render(bindings, budget)
         if isinstance(value, bool):
             return value
-        raise FieldFindingError(_build_type_finding(self.template.path, value))
+        raise FieldFindingError(
+            _build_result_finding(ComponentCodes.CONDITION_TYPE, self.template.path, _BOOLEAN, value)
+        )
 
 
 def compile_condition(data: Any, path: DataPath, scope: TemplateScope) -> TemplateCondition:
@@ -63,7 +66,7 @@ def compile_condition(data: Any, path: DataPath, scope: TemplateScope) -> Templa
     template = compile_template(True if data is None else data, path, scope)
     field_findings = template.field_findings
     if not field_findings and not _can_be_bool(template):
-        field_findings = (_build_type_finding(path, data),)
+        field_findings = (_build_result_finding(ComponentCodes.CONDITION_TYPE, path, _BOOLEAN, data),)
     return TemplateCondition(template, field_findings)
 
 
@@ -75,15 +78,13 @@ def _can_be_bool(template: CompiledTemplate) -> bool:
             return isinstance(root, ExpressionNode)
 
 
-def _build_type_finding(path: DataPath, value: Any) -> FieldFinding:
+def _build_result_finding(code: FindingCode, path: DataPath, requirement: str, value: Any) -> FieldFinding:
     text = "omit()" if value is OMIT else describe_value(value)
-    return FieldFinding(
-        ComponentCodes.CONDITION_TYPE,
-        path,
-        f"{format_path(path)} must be true, false, or an expression that returns one of them, not {text}",
-    )
+    return build_field_finding(code, path, f"must be {requirement}, not {text}")
 
 
+_BOOLEAN = "true, false, or an expression that returns one of them"
+_ITEMS = "a list, a map, or an expression that returns one of them"
 _ITERATION_BYTES: Final = 256
 """Bytes that each loop iteration subtracts from the budget of a render."""
 
@@ -142,7 +143,9 @@ class TemplateLoop:
             case dict():
                 return [{"key": key, "value": value[key]} for key in sorted(value)]
             case _:
-                raise FieldFindingError(_build_items_finding(template.path, value))
+                raise FieldFindingError(
+                    _build_result_finding(ComponentCodes.FOR_EACH_TYPE, template.path, _ITEMS, value)
+                )
 
 
 def compile_loop(for_each: Any, variable: Any, path: DataPath, scope: TemplateScope) -> TemplateLoop:
@@ -153,7 +156,10 @@ def compile_loop(for_each: Any, variable: Any, path: DataPath, scope: TemplateSc
     field_findings = _check_variable_name(name, (*path, "var"))
     template = compile_template(for_each, (*path, "forEach"), scope)
     if not template.field_findings and not _can_have_items(template):
-        field_findings = (_build_items_finding(template.path, for_each), *field_findings)
+        field_findings = (
+            _build_result_finding(ComponentCodes.FOR_EACH_TYPE, template.path, _ITEMS, for_each),
+            *field_findings,
+        )
     # Return a scope for an invalid loop as well, so that the errors inside of the loop are reported in the same pass.
     return TemplateLoop(
         str(name), scope.with_variable(str(name)), template, (*template.field_findings, *field_findings)
@@ -163,12 +169,12 @@ def compile_loop(for_each: Any, variable: Any, path: DataPath, scope: TemplateSc
 def _check_variable_name(name: Any, path: DataPath) -> tuple[FieldFinding, ...]:
     if isinstance(name, str) and name in RESERVED_VARIABLES:
         reserved = ", ".join(sorted(RESERVED_VARIABLES))
-        message = f"{format_path(path)} must not be a reserved name, but is {quote_value(name)}; reserved: {reserved}"
-        return (FieldFinding(ComponentCodes.LOOP_VAR_RESERVED, path, message),)
+        message = f"must not be a reserved name, but is {quote_value(name)}; reserved: {reserved}"
+        return (build_field_finding(ComponentCodes.LOOP_VAR_RESERVED, path, message),)
     if not isinstance(name, str) or not _is_valid_name(name):
         requirement = "must be a name of letters, digits and _ that CEL does not reserve"
-        message = f"{format_path(path)} {requirement}, not {quote_value(name)}"
-        return (FieldFinding(CelCodes.CEL_SYNTAX, path, message),)
+        message = f"{requirement}, not {quote_value(name)}"
+        return (build_field_finding(CelCodes.CEL_SYNTAX, path, message),)
     return ()
 
 
@@ -186,15 +192,6 @@ def _can_have_items(template: CompiledTemplate) -> bool:
             return isinstance(value, list | dict)
         case root:
             return isinstance(root, ExpressionNode | TemplateListNode | TemplateMapNode)
-
-
-def _build_items_finding(path: DataPath, value: Any) -> FieldFinding:
-    text = "omit()" if value is OMIT else describe_value(value)
-    return FieldFinding(
-        ComponentCodes.FOR_EACH_TYPE,
-        path,
-        f"{format_path(path)} must be a list, a map, or an expression that returns one of them, not {text}",
-    )
 
 
 @dataclass(frozen=True, eq=False)

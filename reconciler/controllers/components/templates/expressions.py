@@ -11,8 +11,8 @@ from reconciler.api.openchoreo import EXPRESSION_START
 from reconciler.cel import OMIT, BudgetExceededError, CelOptional, CelProgram, ExpressionBudget, ExpressionError, Uint
 from reconciler.cel.errors import CelCodes
 from reconciler.controllers.components.codes import ComponentCodes
-from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError
-from reconciler.krm.field_text import format_path, quote_value
+from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError, build_field_finding
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass
@@ -86,13 +86,13 @@ def _find_end_of_string(text: str, opening: str, start: int) -> int:
 
 
 def _build_nested_finding(text: str, path: DataPath) -> FieldFinding:
-    message = f"{format_path(path)} must not contain ${{ inside an expression: {quote_value(text)}"
-    return FieldFinding(ComponentCodes.TEMPLATE_NESTED, path, message)
+    message = f"must not contain ${{ inside an expression: {quote_value(text)}"
+    return build_field_finding(ComponentCodes.TEMPLATE_NESTED, path, message)
 
 
 def _build_unterminated_finding(text: str, path: DataPath) -> FieldFinding:
-    message = f"{format_path(path)} must close every ${{ with }}; braces in quotes are ignored: {quote_value(text)}"
-    return FieldFinding(ComponentCodes.TEMPLATE_UNTERMINATED, path, message)
+    message = f"must close every ${{ with }}; braces in quotes are ignored: {quote_value(text)}"
+    return build_field_finding(ComponentCodes.TEMPLATE_UNTERMINATED, path, message)
 
 
 class ResultConversionError(ValueError):
@@ -121,8 +121,8 @@ def evaluate_expression(
 
 
 def _build_evaluation_error(code: FindingCode, program: CelProgram, path: DataPath, reason: str) -> FieldFindingError:
-    message = f"{format_path(path)} has the expression {quote_value(program.text)}, which failed: {reason}"
-    return FieldFindingError(FieldFinding(code, path, message))
+    message = f"has the expression {quote_value(program.text)}, which failed: {reason}"
+    return FieldFindingError(build_field_finding(code, path, message))
 
 
 def charge_budget(budget: ExpressionBudget, steps: int, size: int, path: DataPath) -> None:
@@ -135,8 +135,8 @@ def charge_budget(budget: ExpressionBudget, steps: int, size: int, path: DataPat
         budget.spend(steps)
         budget.allocate(size)
     except BudgetExceededError as error:
-        message = f"{format_path(path)} exceeds the budget of the render: {error.message}"
-        raise FieldFindingError(FieldFinding(CelCodes.CEL_BUDGET, path, message)) from None
+        message = f"exceeds the budget of the render: {error.message}"
+        raise FieldFindingError(build_field_finding(CelCodes.CEL_BUDGET, path, message)) from None
 
 
 def convert_to_data(value: Any) -> Any:

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 from reconciler.cel import OMIT, CelProgram, ExpressionBudget
 from reconciler.controllers.components.codes import ComponentCodes
-from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError
+from reconciler.controllers.components.field_findings import FieldFindingError, build_field_finding
 from reconciler.controllers.components.template_syntax import render_literal
 from reconciler.controllers.components.templates.expressions import charge_budget, evaluate_expression
-from reconciler.krm.field_text import describe_value, format_path, quote_value
+from reconciler.krm.field_text import describe_value, quote_value
 from reconciler.krm.findings import FindingCode
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field
@@ -118,11 +118,8 @@ class InterpolatedNode:
         return render_literal(value)
 
     def _build_result_error(self, code: FindingCode, program: CelProgram, result: str, hint: str) -> FieldFindingError:
-        message = (
-            f"{format_path(self.path)} contains text with the expression {quote_value(program.text)}, "
-            f"which returns {result}; {hint}"
-        )
-        return FieldFindingError(FieldFinding(code, self.path, message))
+        message = f"contains text with the expression {quote_value(program.text)}, which returns {result}; {hint}"
+        return FieldFindingError(build_field_finding(code, self.path, message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +146,8 @@ class TemplateMapNode:
             if value is OMIT:
                 continue
             if key in result:
-                message = (
-                    f"{format_path(entry.path)} must not have the key {quote_value(key)}, which an earlier entry has"
-                )
-                raise FieldFindingError(FieldFinding(ComponentCodes.TEMPLATE_DUPLICATE_KEY, entry.path, message))
+                message = f"must not have the key {quote_value(key)}, which an earlier entry has"
+                raise FieldFindingError(build_field_finding(ComponentCodes.TEMPLATE_DUPLICATE_KEY, entry.path, message))
             result[key] = value
             if state.origins is not None and not isinstance(entry.key, str):
                 # Record the origin of the key only if the value has no origin.
@@ -183,8 +178,8 @@ def _render_key(
     if isinstance(key, str):
         return key
     result = "omit()" if key is OMIT else describe_value(key)
-    message = f"{format_path(entry.path)} must have a string as key, but its expression returns {result}; use string()"
-    raise FieldFindingError(FieldFinding(ComponentCodes.TEMPLATE_KEY_TYPE, entry.path, message))
+    message = f"must have a string as key, but its expression returns {result}; use string()"
+    raise FieldFindingError(build_field_finding(ComponentCodes.TEMPLATE_KEY_TYPE, entry.path, message))
 
 
 def _copy_data(value: Any) -> Any:

@@ -11,7 +11,7 @@ from reconciler.api.openchoreo import EXPRESSION_START
 from reconciler.cel import CelEnvironment, CelProgram, ExpressionBudget, ExpressionError, ExpressionLimits
 from reconciler.cel.errors import CelCodes
 from reconciler.controllers.components.codes import ComponentCodes
-from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError
+from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError, build_field_finding
 from reconciler.controllers.components.templates.expressions import EmbeddedExpression, charge_budget, split_expressions
 from reconciler.controllers.components.templates.nodes import (
     ExpressionNode,
@@ -24,7 +24,7 @@ from reconciler.controllers.components.templates.nodes import (
     TemplateNode,
     ValueOrigin,
 )
-from reconciler.krm.field_text import format_path, quote_value
+from reconciler.krm.field_text import quote_value
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field, replace
 
@@ -187,8 +187,8 @@ def compile_expression(text: str, path: DataPath, scope: TemplateScope) -> CelPr
         return scope.environment.compile(text)
     except ExpressionError as error:
         reason = f"{error}{_build_hint(error)}"
-        message = f"{format_path(path)} has the expression {quote_value(text)}, which is not valid: {reason}"
-        raise FieldFindingError(FieldFinding(CelCodes.by_name[error.code], path, message)) from None
+        message = f"has the expression {quote_value(text)}, which is not valid: {reason}"
+        raise FieldFindingError(build_field_finding(CelCodes.by_name[error.code], path, message)) from None
 
 
 def _build_hint(error: ExpressionError) -> str:
@@ -239,8 +239,8 @@ class _Compiler:
     def _compile_entry(self, key: Any, value: Any, path: DataPath, depth: int) -> TemplateMapEntry:
         node = self.compile_node(value, path, depth)
         if not isinstance(key, str):
-            message = f"{format_path(path)} must have a string as key, not {quote_value(key)}; put the key in quotes"
-            self.findings.append(FieldFinding(ComponentCodes.TEMPLATE_KEY_TYPE, path, message))
+            message = f"must have a string as key, not {quote_value(key)}; put the key in quotes"
+            self.findings.append(build_field_finding(ComponentCodes.TEMPLATE_KEY_TYPE, path, message))
             return TemplateMapEntry(path, str(key), node)
         key_node = self._compile_text(key, path)
         return TemplateMapEntry(path, key if isinstance(key_node, StaticNode) else key_node, node)
@@ -271,13 +271,13 @@ class _Compiler:
         if self.expressions > MAX_EXPRESSIONS + 1:
             return piece.text
         if self.expressions > MAX_EXPRESSIONS:
-            message = f"{format_path(path)} exceeds the limit of {MAX_EXPRESSIONS} expressions in a template"
-            raise FieldFindingError(FieldFinding(CelCodes.CEL_BUDGET, path, message))
+            message = f"exceeds the limit of {MAX_EXPRESSIONS} expressions in a template"
+            raise FieldFindingError(build_field_finding(CelCodes.CEL_BUDGET, path, message))
         program = compile_expression(piece.text, path, self.scope)
         self.names |= program.names
         return program
 
     def _reject_depth(self, path: DataPath) -> StaticNode:
-        message = f"{format_path(path)} must not be nested more than {MAX_TEMPLATE_DEPTH} levels deep"
-        self.findings.append(FieldFinding(CelCodes.CEL_TOO_DEEP, path, message))
+        message = f"must not be nested more than {MAX_TEMPLATE_DEPTH} levels deep"
+        self.findings.append(build_field_finding(CelCodes.CEL_TOO_DEEP, path, message))
         return StaticNode(None)

@@ -375,7 +375,9 @@ def build_explained_package(**options: Any) -> ReRenderedPackage:
 
 
 def test_inherited_value_is_explained_by_its_kafka() -> None:
-    text = format_explanation(build_explanation_result(explain(build_explained_package(), "KafkaNodePool/brokers", "/spec/template/pod")))
+    text = format_explanation(
+        build_explanation_result(explain(build_explained_package(), "KafkaNodePool/brokers", "/spec/template/pod"))
+    )
 
     assert (
         "KafkaNodePool/shop/brokers /spec/template/pod/priorityClassName in pool.yaml: high\n"
@@ -397,12 +399,17 @@ def test_replaced_value_is_explained_after_the_inherited_value() -> None:
 def test_explanation_of_a_pool_contains_its_hidden_settings() -> None:
     package_explanation = explain(build_explained_package(), "KafkaNodePool/brokers")
 
-    assert format_explanation(build_explanation_result(package_explanation)).endswith("\n".join([HIDES, *REPEAT]) + "\n")
-    assert [template["resource"] for template in read_json(build_explanation_result(package_explanation))["summary"]["templates"]] == [
-        "KafkaNodePool/shop/brokers"
-    ]
+    assert format_explanation(build_explanation_result(package_explanation)).endswith(
+        "\n".join([HIDES, *REPEAT]) + "\n"
+    )
+    assert [
+        template["resource"]
+        for template in read_json(build_explanation_result(package_explanation))["summary"]["templates"]
+    ] == ["KafkaNodePool/shop/brokers"]
     assert explain(build_explained_package(), "Kafka/orders").template_children == ()
 
 
 def test_template_in_report_mode_is_explained() -> None:
-    assert f"{OF}, template is only reported)" in format_explanation(build_explanation_result(explain(build_explained_package(mode="report"))))
+    assert f"{OF}, template is only reported)" in format_explanation(
+        build_explanation_result(explain(build_explained_package(mode="report")))
+    )
