@@ -7,9 +7,8 @@ import click
 from reconciler.cli.exit_codes import DIFFERENCES, ERROR_FINDING, SUCCESS
 from reconciler.cli.options import output_option
 from reconciler.cli.review_options import CommandSetup, TargetType, add_setup_options, offline_option, open_history
-from reconciler.inspect.verify import VerifyOptions, VerifyResult, verify
-from reconciler.output.explain.verification import build_verification_result, format_verification_text
-from reconciler.reconcile.codes import PassCodes
+from reconciler.inspect.verify import VerifyOptions, verify
+from reconciler.output.explain.verification import VerificationResult, format_verification_text
 from reconciler.reconcile.remotes.targets import TargetReference
 
 _DEFAULT_DIFF_LINES = 40
@@ -62,18 +61,16 @@ def command(
     options = VerifyOptions(targets, at, drafts, diff_lines)
     with open_history(CommandSetup(config, settings_file, fleet, cache, offline)) as past:
         result = verify(options, past)
-    errors = [PassCodes.TARGET_UNREADABLE.finding(error) for error in result.errors]
-    verification = build_verification_result(result.packages, errors)
     if output == "json":
-        click.echo(verification.to_json())
+        click.echo(result.to_json())
     else:
-        click.echo(format_verification_text(verification, _NO_PACKAGES_MESSAGES[drafts]), nl=False)
+        click.echo(format_verification_text(result, _NO_PACKAGES_MESSAGES[drafts]), nl=False)
     return _exit_status(result)
 
 
-def _exit_status(result: VerifyResult) -> int:
-    verdicts = {package.rerender.verdict for package in result.packages}
-    if result.errors or "unknowable" in verdicts:
+def _exit_status(result: VerificationResult) -> int:
+    verdicts = {package.rerender.verdict for package in result.items}
+    if result.findings or "unknowable" in verdicts:
         return ERROR_FINDING
-    has_differences = "differs" in verdicts or any(package.is_edited for package in result.packages)
+    has_differences = "differs" in verdicts or any(package.is_edited for package in result.items)
     return DIFFERENCES if has_differences else SUCCESS

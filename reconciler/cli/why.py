@@ -10,7 +10,7 @@ from reconciler.cli.options import output_option
 from reconciler.cli.review_options import CommandSetup, add_setup_options, offline_option, open_history
 from reconciler.inspect.why import explain_value
 from reconciler.output.explain.value_query import parse_value_query
-from reconciler.output.explain.why import build_value_change_result, format_why_text
+from reconciler.output.explain.why import format_why_text
 from reconciler.reconcile.remotes.targets import TargetReference
 
 
@@ -42,8 +42,7 @@ def command(
     if not resource:
         raise click.UsageError("RESOURCE and POINTER are missing: give one of them, or both")
     with open_history(CommandSetup(config, settings_file, fleet, cache, offline)) as past:
-        cause = explain_value(target, parse_value_query(resource, pointer), past, should_use_draft=drafts)
-    result = build_value_change_result(cause)
+        result = explain_value(target, parse_value_query(resource, pointer), past, should_use_draft=drafts)
     if output == "json":
         click.echo(result.to_json())
     else:

@@ -23,6 +23,8 @@ from reconciler.output.explain.verification import (
     CommitInfo,
     PackageVerification,
     RerenderResult,
+    VerificationResult,
+    build_verification_result,
     format_changed_inputs,
 )
 from reconciler.output.text import shorten_id
@@ -31,6 +33,7 @@ from reconciler.planning.attribution.re_render import ReRenderedPackage
 from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.targets import Target
 from reconciler.planning.render.renderer import RENDERED_CONDITION
+from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.remotes.repository import Remote
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, TargetReference, UnknownTargetError
 
@@ -55,20 +58,7 @@ class VerifyOptions:
     max_diff_lines: int = 40
 
 
-@dataclass(frozen=True)
-class VerifyResult:
-    """The results of a verification.
-
-    Attributes:
-        packages: One result per package and branch, sorted by package.
-        errors: An error message for each target that cannot be read.
-    """
-
-    packages: tuple[PackageVerification, ...]
-    errors: tuple[str, ...] = ()
-
-
-def verify(options: VerifyOptions, past: PastReader) -> VerifyResult:
+def verify(options: VerifyOptions, past: PastReader) -> VerificationResult:
     """Re-render the selected packages, and compare the output with the recorded trees.
 
     Raises:
@@ -83,9 +73,7 @@ def verify(options: VerifyOptions, past: PastReader) -> VerifyResult:
     for number, result in enumerate(verification.verify_packages(packages)):
         history.report_progress("re-rendering", number, len(packages))
         results.append(result)
-    return VerifyResult(
-        tuple(sorted(results, key=lambda result: (result.target, result.branch))), tuple(verification.errors)
-    )
+    return build_verification_result(results, map(PassCodes.TARGET_UNREADABLE.finding, verification.errors))
 
 
 class _Verification:
@@ -157,13 +145,13 @@ class _Verification:
             return None
         if isinstance(committed, CommittedPackage):
             return replace(committed, branch=branch)
-        name = f"{target.name}/{package}"
         if committed is not None:
-            reason = f"the status file is invalid: {committed}"
-            return PackageVerification(name, branch, commit, RerenderResult("unknowable", reason))
-        if remote.find_tree_at(commit, target.get_package_path(package)):
-            return PackageVerification(name, branch, commit, RerenderResult("foreign"))
-        return None
+            rerender = RerenderResult("unknowable", f"the status file is invalid: {committed}")
+        elif remote.find_tree_at(commit, target.get_package_path(package)):
+            rerender = RerenderResult("foreign")
+        else:
+            return None
+        return _build_unmanaged(f"{target.name}/{package}", branch, commit, rerender)
 
     def _is_drafted(self, committed: CommittedPackage | str | None) -> bool:
         """Return whether the draft branch has another version of the package than the target branch."""
@@ -182,7 +170,7 @@ class _Verification:
         folders = {path.removesuffix(f"/{KPTFILE}") for path in files if path.endswith(f"/{KPTFILE}")}
         for folder in sorted(folders):
             if not any(folder == package or folder.startswith(f"{package}/") for package in managed):
-                yield PackageVerification(f"{target.name}/{folder}", branch, commit, RerenderResult("foreign"))
+                yield _build_unmanaged(f"{target.name}/{folder}", branch, commit, RerenderResult("foreign"))
 
     def _describe_missing_package(self, target: Target, remote: Remote, package: str) -> str:
         heads = self._list_heads(target, remote)
@@ -204,12 +192,15 @@ class _Verification:
         rerender = self._compare(package, group)
         if rerender.verdict == "differs" and self._can_depend_on_refs(package, group):
             rerender = self._compare(package, [package], has_original_refs=True)
-        name, config = str(package.package_target), package.recorded.config
-        if not package.is_edited:
-            return PackageVerification(name, package.branch, package.commit, rerender, config)
-        edit_commits, edit_difference = tuple(self._list_edit_commits(package)), self._find_edit_difference(package)
         return PackageVerification(
-            name, package.branch, package.commit, rerender, config, edit_commits, edit_difference, is_edited=True
+            package=str(package.package_target),
+            branch=package.branch,
+            commit=package.commit,
+            config=package.recorded.config,
+            rerender=rerender,
+            is_edited=package.is_edited,
+            edit_commits=tuple(self._list_edit_commits(package)) if package.is_edited else (),
+            edit_difference=self._find_edit_difference(package) if package.is_edited else None,
         )
 
     def _find_edit_difference(self, package: CommittedPackage) -> FirstDifference | None:
@@ -285,6 +276,11 @@ class _Verification:
                 if edits:
                     continue
             yield build_commit_info(remote.read_commit(commit))
+
+
+def _build_unmanaged(package: str, branch: str, commit: CommitId, rerender: RerenderResult) -> PackageVerification:
+    """Return the verification of a package without a valid status file."""
+    return PackageVerification(package=package, branch=branch, commit=commit, rerender=rerender, is_edited=False)
 
 
 def _find_unknowable_reason(

@@ -11,31 +11,31 @@ The module `reconciler.output.explain.why` formats the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import islice
 
 from reconciler.catalog.files import CommitId, FileTree, TreeId
 from reconciler.git.errors import GitError
-from reconciler.inspect.committed_packages import (
-    CommittedPackage,
-    PastConfig,
-    ReRenderError,
-    list_packages,
-    read_files,
-    read_package,
-)
+from reconciler.inspect.committed_packages import CommittedPackage, PastConfig, ReRenderError, read_files, read_package
 from reconciler.inspect.package_history import PackageHistory, PastReader
 from reconciler.inspect.recorded_inputs import read_related_packages
+from reconciler.inspect.value_history import NO_VALUE, ValueChangeCommit, ValueHistory, find_change_point
 from reconciler.inspect.verify import build_commit_info, is_reconciler_commit
 from reconciler.krm.merge3.rules import ABSENT
-from reconciler.lazy_dataclasses import dataclass, replace
-from reconciler.output.changes.config_changes import ConfigChange, ConfigChangeAttribution, compare_configs
-from reconciler.output.explain.builder import find_setter, format_closest_names
-from reconciler.output.explain.model import ValueNotFoundError
-from reconciler.output.explain.value_query import FoundValue, ValueQuery, format_value_not_found, reveal_value
+from reconciler.lazy_dataclasses import replace
+from reconciler.output.changes.config_changes import ConfigChangeAttribution, compare_configs
+from reconciler.output.envelope import create_cli_metadata
+from reconciler.output.explain.builder import find_setter
+from reconciler.output.explain.value_query import FoundValue, ValueQuery, reveal_value
 from reconciler.output.explain.verification import CommitInfo
-from reconciler.output.explain.why import ChangeReason, WhyResult
+from reconciler.output.explain.why import (
+    ChangeReason,
+    ObjectChangeEntry,
+    SearchSummary,
+    ValueChange,
+    ValueChangeResult,
+    build_object_change_entries,
+)
 from reconciler.output.text import shorten_id
 from reconciler.planning.attribution.re_render import TREE_PREFIX, RecordedRender, ReRenderedPackage
 from reconciler.planning.model.targets import Target
@@ -43,14 +43,11 @@ from reconciler.reconcile.remotes.repository import Remote
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, TargetReference, UnknownTargetError
 
 _MAX_NESTED_MERGES = 10
-# Each step of the binary search tries at most this number of versions, because some versions cannot be compared.
-_MAX_CANDIDATES = 5
-_NO_VALUE = FoundValue()
 
 
 def explain_value(
     reference: TargetReference, query: ValueQuery, past: PastReader, *, should_use_draft: bool = False
-) -> WhyResult:
+) -> ValueChangeResult:
     """Return the commit that set a value, and the cause of this commit.
 
     Args:
@@ -69,7 +66,7 @@ def explain_value(
     remote = history.get_remote(target)
     find_branch = _find_draft_branch if should_use_draft else _find_target_branch
     branch, head = find_branch(reference, target, remote, history)
-    values = _ValueHistory(reference, query, target, remote)
+    values = ValueHistory(reference, query, target, remote)
     change = values.find_last_change(head)
     return _CauseSearch(history, values, branch, change).run()
 
@@ -98,86 +95,10 @@ def _find_draft_branch(
     raise UnknownTargetError(f"{reference}: this package has no open draft")
 
 
-@dataclass(frozen=True)
-class _ValueChange:
-    """The value before and after a commit that changed it, and the first parent of this commit."""
-
-    commit: CommitId
-    parent: CommitId | None
-    before: FoundValue
-    after: FoundValue
-
-
-class _ValueHistory:
-    """Reads one value of a package at the commits of a branch."""
-
-    def __init__(self, reference: TargetReference, query: ValueQuery, target: Target, remote: Remote) -> None:
-        self.reference = reference
-        self.query = query
-        self.target = target
-        self.remote = remote
-        self.path = target.get_package_path(reference.package)
-        self._values: dict[TreeId | None, FoundValue] = {None: _NO_VALUE}
-        self._last_file = ""
-
-    def find_last_change(self, head: CommitId) -> _ValueChange:
-        """Return the last change of the value in the history of the commit `head`."""
-        commits = self.remote.mirror.list_commits_changing(head, self.path)
-        if not commits:
-            existing = list_packages(self.target, self.remote, head)
-            names = format_closest_names(self.reference.package, existing)
-            raise UnknownTargetError(f"{self.reference}: {self.target.name} has no such package; it has {names}")
-        change = self._find_change(commits)
-        if change is None:
-            files = self._read_package_files(head) or self._read_package_files(commits[-1]) or FileTree()
-            raise ValueNotFoundError(format_value_not_found(str(self.reference), self.query, files))
-        return change
-
-    def find_commit_setting(self, commits: Sequence[CommitId], value: FoundValue) -> CommitId | None:
-        """Return the first commit in the list that changed the value to `value`, or None if no commit did this."""
-        for commit in commits:
-            parents = self.remote.read_commit(commit).parents
-            before = self.read_value(parents[0]) if parents else _NO_VALUE
-            if self.read_value(commit).is_same_value(value) and not before.is_same_value(value):
-                return commit
-        return None
-
-    def _find_change(self, commits: Sequence[CommitId]) -> _ValueChange | None:
-        after = self.read_value(commits[0])
-        for commit, older_commit in zip(commits, [*commits[1:], None], strict=True):
-            # Compare only these two commits, because no commit between them changed the package.
-            before = self.read_value(older_commit) if older_commit else _NO_VALUE
-            if not before.is_same_value(after):
-                parents = self.remote.read_commit(commit).parents
-                return _ValueChange(commit, parents[0] if parents else None, before, after)
-        return None
-
-    def read_value(self, commit: CommitId) -> FoundValue:
-        """Return the value in the package at a commit."""
-        tree = self.remote.find_tree_at(commit, self.path)
-        if tree not in self._values:
-            self._values[tree] = self._read_value_in_tree(commit, tree)
-        return self._values[tree]
-
-    def _read_value_in_tree(self, commit: CommitId, tree: TreeId | None) -> FoundValue:
-        # First read only the file that contained the last found value, because a value seldom moves to another file.
-        # Reading the whole package is slower.
-        blob = self.remote.find_blob_at(commit, f"{self.path}/{self._last_file}") if self._last_file else None
-        if blob and (value := self.query.find_in_file(self._last_file, self.remote.read_file(blob))):
-            return value
-        value = self.query.find_in_package(self.remote.read_files(tree)) if tree else _NO_VALUE
-        self._last_file = value.file or self._last_file
-        return value
-
-    def _read_package_files(self, commit: CommitId) -> FileTree | None:
-        tree = self.remote.find_tree_at(commit, self.path)
-        return self.remote.read_files(tree) if tree else None
-
-
 class _CauseSearch:
     """Searches the cause of one value change, and counts the renders and the searched commits."""
 
-    def __init__(self, history: PackageHistory, values: _ValueHistory, branch: str, change: _ValueChange) -> None:
+    def __init__(self, history: PackageHistory, values: ValueHistory, branch: str, change: ValueChangeCommit) -> None:
         self._history = history
         self._values = values
         self._branch = branch
@@ -193,23 +114,33 @@ class _CauseSearch:
         package = read_package(values.target, values.remote, values.reference.package, commit)
         return package if isinstance(package, CommittedPackage) else None
 
-    def run(self) -> WhyResult:
+    def run(self) -> ValueChangeResult:
         """Search the cause of the change, and return the value, its last change and the cause."""
-        values = self._values
+        values, set_by = self._values, ""
         reason, re_rendered = self._find_reason()
         after, before = self._change.after, self._change.before
         if re_rendered:
             after = reveal_value(after, re_rendered)
             before = replace(before, is_hidden=after.is_hidden)
-            reason = replace(reason, set_by=find_setter(after.resource, after.pointer, re_rendered))
-        commit = build_commit_info(values.remote.read_commit(self._change.commit))
-        reason = replace(reason, render_count=self._render_count, commit_count=self._commit_count)
-        old_config = self._previous.recorded.config if self._previous else ""
-        new_config = self._package.recorded.config if self._package else ""
-        return WhyResult(
-            str(values.reference), self._branch, values.query.location, before, after, commit, reason,
-            (old_config, new_config),
-        )  # fmt: skip
+            set_by = find_setter(after.resource, after.pointer, re_rendered)
+        found = after if after.resource else before
+        config = self._package.recorded.config if self._package else ""
+        change = ValueChange(
+            package=str(values.reference),
+            branch=self._branch,
+            resource=found.resource,
+            file=found.file,
+            location=values.query.location,
+            pointer=found.pointer,
+            commit=build_commit_info(values.remote.read_commit(self._change.commit)),
+            before=before.visible_value,
+            value=after.visible_value,
+            reason=reason.model_copy(update={"set_by": set_by}),
+            previous_config=self._previous.recorded.config if self._previous else "",
+            config=config,
+        )
+        summary = SearchSummary(commits=self._commit_count, renders=self._render_count)
+        return ValueChangeResult(metadata=create_cli_metadata(config), items=(change,), summary=summary)
 
     def _find_reason(self) -> tuple[ChangeReason, ReRenderedPackage | None]:
         package = self._package
@@ -221,12 +152,12 @@ class _CauseSearch:
             re_rendered = self._history.re_render_recorded(package, [package])
         except ReRenderError as error:
             message = f"the reconciler changed the value, but the cause is unknown: {error}"
-            return ChangeReason("other", message), None
+            return ChangeReason(kind="other", message=message), None
         self._render_count += 1
         value = self._find_value(re_rendered)
         if value is None or not value.is_same_value(self._change.after):
             message = "the reconciler changed the value, but a re-render gives another value; run `reconciler verify`"
-            return ChangeReason("other", message), re_rendered
+            return ChangeReason(kind="other", message=message), re_rendered
         reason = (
             self._find_config_reason(package) or self._find_upstream_reason(package) or self._find_other_reason(package)
         )
@@ -234,16 +165,18 @@ class _CauseSearch:
 
     def _build_unrecorded_reason(self) -> ChangeReason:
         if self._change.after.value is ABSENT:
-            return ChangeReason("removal", "the package was deleted", self._list_edit_commits())
+            return ChangeReason(kind="removal", message="the package was deleted", commits=self._list_edit_commits())
         message = "a person changed the package, which has no status file"
-        return ChangeReason("edit", message, self._list_edit_commits())
+        return ChangeReason(kind="edit", message=message, commits=self._list_edit_commits())
 
     def _find_edit_reason(self, package: CommittedPackage) -> ChangeReason | None:
         """Return the reason if a person set the value on the target branch or draft branch. Return None otherwise."""
         after, values = self._change.after, self._values
         rendered_value = self._find_value_in_tree(package, package.recorded.rendered)
         if package.is_edited and rendered_value is not None and not rendered_value.is_same_value(after):
-            return ChangeReason("edit", "a person changed the value on the branch", self._list_edit_commits())
+            return ChangeReason(
+                kind="edit", message="a person changed the value on the branch", commits=self._list_edit_commits()
+            )
         if not package.recorded.is_edited:
             return None
         base_value = self._find_value_in_tree(package, package.recorded.base)
@@ -255,9 +188,8 @@ class _CauseSearch:
         earlier_commits = values.remote.mirror.list_commits_changing(self._change.commit, values.path)
         edit = values.find_commit_setting([*self._list_merged_commits(), *earlier_commits], after)
         commits = (build_commit_info(values.remote.read_commit(edit)),) if edit else ()
-        return ChangeReason(
-            "edit", "a person changed the value on the draft branch before the draft was published", commits
-        )
+        message = "a person changed the value on the draft branch before the draft was published"
+        return ChangeReason(kind="edit", message=message, commits=commits)
 
     def _find_value_in_tree(self, package: CommittedPackage, tree: TreeId) -> FoundValue | None:
         files = read_files(package.remote, tree)
@@ -311,12 +243,12 @@ class _CauseSearch:
             )
         except GitError as error:
             message = f"a config change set the value; the config commits cannot be read: {error.message}"
-            return ChangeReason("config", message)
+            return ChangeReason(kind="config", message=message)
         if commits is None:
             if config_history.list_commits_between(CommitId(new_config), CommitId(old_config)) is None:
                 return self._build_folder_reason(old_config, new_config)
             message = "a person reverted the package to the output of an earlier config"
-            return ChangeReason("edit", message, self._list_edit_commits())
+            return ChangeReason(kind="edit", message=message, commits=self._list_edit_commits())
         if not commits or (old_config and self._has_new_value(old_config)):
             return None
         # The config "" means the state before the first config commit.
@@ -372,9 +304,11 @@ class _CauseSearch:
         )
         upstream = self._find_upstream_commit(candidates[-1])
         objects = self._find_changed_objects(before, candidates[-1])
-        return ChangeReason("config", message, commits, tuple(merges), objects, upstream)
+        return ChangeReason(
+            kind="config", message=message, commits=commits, merges=tuple(merges), objects=objects, upstream=upstream
+        )
 
-    def _find_changed_objects(self, before: str, after: str) -> tuple[ConfigChange, ...]:
+    def _find_changed_objects(self, before: str, after: str) -> tuple[ObjectChangeEntry, ...]:
         if not before:
             return ()
         re_rendered = None
@@ -386,22 +320,26 @@ class _CauseSearch:
             return ()
         changes = compare_configs(old.catalog.objects, new.catalog.objects)
         inputs = ConfigChangeAttribution(changes).find_inputs(re_rendered) if re_rendered else ()
-        return inputs or changes
+        return build_object_change_entries(inputs or changes)
 
     def _build_folder_reason(self, old_config: str, new_config: str) -> ChangeReason | None:
         """Return the reason if the value changed between two configs whose commits are unknown."""
         if not old_config:
-            return ChangeReason("config", f"the config {shorten_id(new_config)} added the package")
+            return ChangeReason(kind="config", message=f"the config {shorten_id(new_config)} added the package")
         if self._has_new_value(old_config):
             return None
         versions = f"{shorten_id(old_config)} and {shorten_id(new_config)}"
         message = f"a config change set the value; the commits between {versions} are unknown"
-        return ChangeReason("config", message, objects=self._find_changed_objects(old_config, new_config))
+        return ChangeReason(kind="config", message=message, objects=self._find_changed_objects(old_config, new_config))
 
     def _find_upstream_reason(self, package: CommittedPackage) -> ChangeReason | None:
         """Return a reason with the upstream commit that set the value. Return None if the upstream did not set it."""
         commit = self._find_upstream_commit(package.recorded.config)
-        return ChangeReason("upstream", "an upstream commit set the value", (commit,)) if commit else None
+        return (
+            ChangeReason(kind="upstream", message="an upstream commit set the value", commits=(commit,))
+            if commit
+            else None
+        )
 
     def _find_upstream_commit(self, config: str) -> CommitInfo | None:
         """Return the upstream commit that set the value, for renders with a config."""
@@ -441,7 +379,7 @@ class _CauseSearch:
         message = (
             "neither the config nor the upstream set the value; the version of the reconciler or of a function changed"
         )
-        return reason or ChangeReason("other", message)
+        return reason or ChangeReason(kind="other", message=message)
 
     def _find_rollout_reason(self, package: CommittedPackage, past_config: PastConfig) -> ChangeReason | None:
         """Return the reason if rollout rules differ between this version and the previous version."""
@@ -454,7 +392,7 @@ class _CauseSearch:
         old_rules, new_rules = dict(old.rules), dict(new.rules)
         rules = sorted(str(rule) for rule in rollouts if old_rules.get(rule) != new_rules.get(rule))
         message = f"the rollout of these rules reached {package.target.name}: {', '.join(rules)}"
-        return ChangeReason("rollout", message) if rules else None
+        return ChangeReason(kind="rollout", message=message) if rules else None
 
     def _find_template_reason(self, package: CommittedPackage, past_config: PastConfig) -> ChangeReason | None:
         """Return the reason if other packages with Kafka templates changed in the same commit."""
@@ -469,7 +407,7 @@ class _CauseSearch:
             f"the value depends on templates of other packages, which changed in the same commit: {packages}; "
             "run `reconciler why` for these packages"
         )
-        return ChangeReason("templates", message) if names else None
+        return ChangeReason(kind="templates", message=message) if names else None
 
     def _has_new_value(self, config: str, upstream: RecordedRender | None = None) -> bool | None:
         """Return whether a render with another config gives the new value. Return None if no render is possible.
@@ -487,7 +425,7 @@ class _CauseSearch:
             except ReRenderError as error:
                 # Use no value for a mismatch, because a mismatch means that no object of this config requests the
                 # package.
-                self._alternatives[key] = _NO_VALUE if error.is_mismatch else None
+                self._alternatives[key] = NO_VALUE if error.is_mismatch else None
         value = self._alternatives[key]
         return None if value is None else value.is_same_value(self._change.after)
 
@@ -509,30 +447,3 @@ class _CauseSearch:
     def _read_config(self, config: str) -> PastConfig:
         assert self._package, "_read_config() requires a package with a status file"
         return self._history.read_config(config, [self._package])
-
-
-def find_change_point(old: int, new: int, is_new: Callable[[int], bool | None]) -> tuple[int, int]:
-    """Return the last version before a change, and the first version after the change.
-
-    Versions that cannot be compared can be between the two results. If there are several changes, the result describes
-    one of the changes.
-
-    Args:
-        old: A version before the change. This version is not checked.
-        new: A later version, after the change. This version is not checked.
-        is_new: Returns whether a version contains the change, or None if the version cannot be compared.
-    """
-    while new - old > 1:
-        candidates = _list_versions_around((old + new) // 2, old, new)
-        checks = ((version, is_new(version)) for version in candidates)
-        check = next((check for check in checks if check[1] is not None), None)
-        if check is None:
-            break
-        old, new = (old, check[0]) if check[1] else (check[0], new)
-    return old, new
-
-
-def _list_versions_around(middle: int, old: int, new: int) -> Iterator[int]:
-    offsets = (0, *(sign * offset for offset in range(1, _MAX_CANDIDATES) for sign in (-1, 1)))
-    versions = (middle + offset for offset in offsets if old < middle + offset < new)
-    yield from islice(versions, _MAX_CANDIDATES)

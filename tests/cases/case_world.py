@@ -110,7 +110,7 @@ class CaseWorld:
             verification_results = [
                 verification_result
                 for verify_options in ways
-                for verification_result in verify(verify_options, past).packages
+                for verification_result in verify(verify_options, past).items
             ]
             today = parts.source.read().id
         return [

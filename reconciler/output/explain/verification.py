@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from reconciler.catalog.files import CommitId
 from reconciler.catalog.trace import Trace
@@ -69,39 +69,27 @@ class RerenderResult:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class PackageVerification:
+class PackageVerification(OutputModel):
     """The verification of one package at a commit: the re-render, and the local changes after the render."""
 
-    target: str
+    package: str = Field(description="The package, as `target/package`.")
     branch: str
     commit: CommitId
+    config: str = Field(default="", description="The config of the recorded render.")
     rerender: RerenderResult
-    config: str = ""
+    is_edited: bool = Field(description="Whether the package has local changes after the render.")
     edit_commits: tuple[CommitInfo, ...] = ()
     edit_difference: FirstDifference | None = None
-    is_edited: bool = False
 
+    @computed_field(  # type: ignore[prop-decorator]
+        description="The verdict of the package: `differs`, `edited`, or the verdict of the re-render."
+    )
     @property
     def verdict(self) -> VerificationVerdict:
         """The verdict of the package, in this order of precedence: `differs`, `edited`, the re-render verdict."""
         if self.is_edited and self.rerender.verdict != "differs":
             return "edited"
         return self.rerender.verdict
-
-
-class VerificationItem(OutputModel):
-    """The verification of one package at a commit."""
-
-    package: str = Field(description="The package, as `target/package`.")
-    branch: str
-    commit: str
-    config: str = Field(default="", description="The config of the recorded render.")
-    verdict: VerificationVerdict
-    rerender: RerenderResult
-    is_edited: bool
-    edit_commits: tuple[CommitInfo, ...] = ()
-    edit_difference: FirstDifference | None = None
 
 
 class VerificationSummary(OutputModel):
@@ -120,7 +108,7 @@ class VerificationResult(CommandResult):
     """The result of `reconciler verify`. The findings name the targets that cannot be read."""
 
     kind: Literal["Verification"] = "Verification"
-    items: tuple[VerificationItem, ...]
+    items: tuple[PackageVerification, ...]
     findings: tuple[FindingEntry, ...]
     summary: VerificationSummary
 
@@ -135,29 +123,13 @@ def build_verification_result(
         read_errors: One finding for each target that could not be read.
     """
     counts, findings = Counter(package.verdict for package in packages), build_finding_entries(read_errors)
-    return VerificationResult(
-        metadata=create_cli_metadata(),
-        items=tuple(
-            VerificationItem(
-                package=package.target,
-                branch=package.branch,
-                commit=package.commit,
-                config=package.config,
-                verdict=package.verdict,
-                rerender=package.rerender,
-                is_edited=package.is_edited,
-                edit_commits=package.edit_commits,
-                edit_difference=package.edit_difference,
-            )
-            for package in packages
-        ),
-        findings=findings,
-        summary=VerificationSummary(
-            packages=len(packages),
-            **{verdict: counts[verdict] for verdict in VERIFICATION_VERDICTS},
-            unreadable_targets=len(findings),
-        ),
+    summary = VerificationSummary(
+        packages=len(packages),
+        **{verdict: counts[verdict] for verdict in VERIFICATION_VERDICTS},
+        unreadable_targets=len(findings),
     )
+    items = tuple(sorted(packages, key=lambda package: (package.package, package.branch)))
+    return VerificationResult(metadata=create_cli_metadata(), items=items, findings=findings, summary=summary)
 
 
 def format_changed_inputs(before: Trace, after: Trace) -> tuple[str, ...]:
@@ -207,18 +179,18 @@ def format_verification_text(result: VerificationResult, empty_message: str = "n
     return "\n".join(lines) + "\n"
 
 
-def _get_sort_key(result: VerificationItem) -> tuple[int, str, str]:
+def _get_sort_key(result: PackageVerification) -> tuple[int, str, str]:
     return VERIFICATION_VERDICTS.index(result.verdict), result.package, result.branch
 
 
-def _format_verdicts_before_edits(results: Iterable[VerificationItem]) -> str:
+def _format_verdicts_before_edits(results: Iterable[PackageVerification]) -> str:
     """Return the re-render verdicts of the packages with local changes. The exit status depends on these verdicts."""
     counts = Counter(result.rerender.verdict for result in results if result.verdict == "edited")
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("differs", "unknowable") if counts[verdict])
     return f"; before the edits: {verdicts}" if verdicts else ""
 
 
-def _list_group_lines(results: Iterable[VerificationItem]) -> Iterator[str]:
+def _list_group_lines(results: Iterable[PackageVerification]) -> Iterator[str]:
     groups: dict[tuple[VerificationVerdict, str, str, str, str, tuple[str, ...]], list[str]] = {}
     for result in results:
         repository, _, package = result.package.partition("/")
@@ -232,7 +204,7 @@ def _list_group_lines(results: Iterable[VerificationItem]) -> Iterator[str]:
         yield from (f"  {to_one_line(line)}" for line in (reason, *(f"note: {note}" for note in notes)) if line)
 
 
-def _list_package_lines(result: VerificationItem) -> Iterator[str]:
+def _list_package_lines(result: PackageVerification) -> Iterator[str]:
     config = f"config {shorten_id(result.config)}, " if result.config else ""
     location = f"({config}{result.branch} {shorten_id(result.commit)})"
     yield f"{result.verdict:<11} {to_one_line(result.package)}  {location}"
@@ -243,7 +215,7 @@ def _list_package_lines(result: VerificationItem) -> Iterator[str]:
         yield from (f"{indent}{line}" for line in _list_rerender_lines(result.rerender))
 
 
-def _list_edit_lines(result: VerificationItem) -> Iterator[str]:
+def _list_edit_lines(result: PackageVerification) -> Iterator[str]:
     for edit in result.edit_commits[:_MAX_EDITS]:
         merge = f", merged by {shorten_id(edit.merge_commit)}" if edit.merge_commit else ""
         yield f"  edit: {format_commit(edit)}{merge}"

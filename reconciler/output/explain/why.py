@@ -5,75 +5,20 @@ The module `inspect/why.py` searches the commits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from pydantic import Field
 
 from reconciler.krm.merge3.rules import ABSENT
-from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.changes.config_changes import ConfigChange
-from reconciler.output.envelope import CommandResult, OutputModel, create_cli_metadata
-from reconciler.output.explain.value_query import FoundValue
+from reconciler.output.envelope import CommandResult, OutputModel
 from reconciler.output.explain.verification import CommitInfo, format_commit
 from reconciler.output.findings.entries import FindingEntry
 from reconciler.output.text import format_count, format_value, to_one_line
 
 ChangeReasonKind = Literal["config", "upstream", "edit", "rollout", "templates", "removal", "other"]
 _MAX_OBJECTS, _MAX_FIELDS = 10, 5
-
-
-@dataclass(frozen=True)
-class ChangeReason:
-    """The reason why a value changed.
-
-    Attributes:
-        commits: The commits of the config, of an upstream or of a person. There are several commits if the search
-            cannot determine which of them changed the value.
-        merges: The merge commits that contain `commits`.
-        objects: The config objects that the commits changed.
-        upstream: The upstream commit that the config selected.
-        set_by: The object, function or person that sets the value.
-        render_count: The number of re-renders of the search.
-        commit_count: The number of searched commits.
-    """
-
-    kind: ChangeReasonKind
-    message: str
-    commits: tuple[CommitInfo, ...] = ()
-    merges: tuple[CommitInfo, ...] = ()
-    objects: tuple[ConfigChange, ...] = ()
-    upstream: CommitInfo | None = None
-    set_by: str = ""
-    render_count: int = 0
-    commit_count: int = 0
-
-
-@dataclass(frozen=True)
-class WhyResult:
-    """The last change of a value on a branch, and the reason of this change.
-
-    Attributes:
-        target: The package, as `repository/package`.
-        location: The location of the value, as the user specified it.
-        before, after: The value before and after the change.
-        commit: The commit that changed the value on the branch.
-        configs: The configs of the renders before and after the change.
-    """
-
-    target: str
-    branch: str
-    location: str
-    before: FoundValue
-    after: FoundValue
-    commit: CommitInfo
-    reason: ChangeReason
-    configs: tuple[str, str] = ("", "")
-
-    @property
-    def found_value(self) -> FoundValue:
-        """The value after the change. For a removed resource, the value before the change."""
-        return self.after if self.after.resource else self.before
 
 
 class ObjectChangeEntry(OutputModel):
@@ -86,7 +31,7 @@ class ObjectChangeEntry(OutputModel):
     fields: tuple[str, ...] = Field(default=(), description="The first changed fields, one line each.")
 
 
-class ChangeReasonEntry(OutputModel):
+class ChangeReason(OutputModel):
     """The reason why a value changed.
 
     There are several commits if the search cannot determine which of them changed the value.
@@ -113,7 +58,7 @@ class ValueChange(OutputModel):
     commit: CommitInfo = Field(description="The commit that changed the value on the branch.")
     before: Any = ABSENT
     value: Any = ABSENT
-    reason: ChangeReasonEntry
+    reason: ChangeReason
     previous_config: str = Field(default="", description="The config of the render before the change.")
     config: str = Field(default="", description="The config of the render after the change.")
 
@@ -134,46 +79,17 @@ class ValueChangeResult(CommandResult):
     summary: SearchSummary
 
 
-def build_value_change_result(result: WhyResult) -> ValueChangeResult:
-    """Return the result for a change of a value."""
-    reason, found = result.reason, result.found_value
-    return ValueChangeResult(
-        metadata=create_cli_metadata(result.configs[1]),
-        items=(
-            ValueChange(
-                package=result.target,
-                branch=result.branch,
-                resource=found.resource,
-                file=found.file,
-                location=result.location,
-                pointer=found.pointer,
-                commit=result.commit,
-                before=result.before.visible_value,
-                value=result.after.visible_value,
-                reason=ChangeReasonEntry(
-                    kind=reason.kind,
-                    message=reason.message,
-                    commits=reason.commits,
-                    merges=reason.merges,
-                    objects=tuple(map(_build_object_change, reason.objects[:_MAX_OBJECTS])),
-                    upstream=reason.upstream,
-                    set_by=reason.set_by,
-                ),
-                previous_config=result.configs[0],
-                config=result.configs[1],
-            ),
-        ),
-        summary=SearchSummary(commits=reason.commit_count, renders=reason.render_count),
-    )
-
-
-def _build_object_change(change: ConfigChange) -> ObjectChangeEntry:
-    return ObjectChangeEntry(
-        object=str(change.key),
-        change=change.change_type,
-        file=change.file,
-        line=change.line,
-        fields=change.format_field_lines(_MAX_FIELDS),
+def build_object_change_entries(changes: Sequence[ConfigChange]) -> tuple[ObjectChangeEntry, ...]:
+    """Return the entries of the first changed config objects."""
+    return tuple(
+        ObjectChangeEntry(
+            object=str(change.key),
+            change=change.change_type,
+            file=change.file,
+            line=change.line,
+            fields=change.format_field_lines(_MAX_FIELDS),
+        )
+        for change in changes[:_MAX_OBJECTS]
     )
 
 

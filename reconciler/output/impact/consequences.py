@@ -13,6 +13,7 @@ from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.changes.fields import ABSENT_FIELD, FieldChange, FieldPath
 from reconciler.output.changes.objects import ObjectChange
 from reconciler.output.changes.package_changes import PackageChanges
+from reconciler.output.envelope import DATACLASS_CONFIG
 
 ConsequenceLevel = Literal["destroys", "recreates", "stops", "restarts"]
 CONSEQUENCE_LEVELS: tuple[ConsequenceLevel, ...] = ("destroys", "recreates", "stops", "restarts")
@@ -22,6 +23,8 @@ CONSEQUENCE_LEVELS: tuple[ConsequenceLevel, ...] = ("destroys", "recreates", "st
 @dataclass(frozen=True)
 class Consequence:
     """One consequence of a change for a resource on its cluster."""
+
+    __pydantic_config__ = DATACLASS_CONFIG
 
     level: ConsequenceLevel
     resource: str

@@ -12,7 +12,7 @@ from reconciler.output.changes.data import ChangesEntry, FileDiff, SerializedCha
 from reconciler.output.entries import OwnerEntry
 from reconciler.output.envelope import CommandResult, OutputModel
 from reconciler.output.findings.entries import FindingEntry
-from reconciler.output.impact.consequences import ConsequenceLevel
+from reconciler.output.impact.consequences import Consequence
 from reconciler.output.impact.overview import ImpactKind
 from reconciler.output.plan.models import ChangeCounts
 from reconciler.planning.attribution.impact import ProjectedKind
@@ -51,14 +51,6 @@ class ConfigChangeItem(ConfigChangeEntry):
     type: Literal["configChange"]
 
 
-class ConsequenceEntry(OutputModel):
-    """A consequence of a change for a resource on its cluster."""
-
-    level: ConsequenceLevel
-    resource: str
-    reason: str
-
-
 class AffectedPackageEntry(OutputModel):
     """A package that a change affects."""
 
@@ -95,7 +87,7 @@ class ImpactChange(OutputModel):
     changes: SerializedChanges | None = Field(
         default=None, description="The changes. Absent if the package is too large to compare."
     )
-    consequences: tuple[ConsequenceEntry, ...] = ()
+    consequences: tuple[Consequence, ...] = ()
     conflicts: tuple[str, ...] = Field(default=(), description="The conflicts that the second config causes.")
     unmet_gates: tuple[str, ...] = Field(default=(), description="The conditions that block the publication.")
     template_effects: tuple[str, ...] = Field(default=(), description="The effects of changed templates on pods.")

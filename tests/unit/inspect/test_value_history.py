@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.inspect.why import find_change_point
+from reconciler.inspect.value_history import find_change_point
 
 LONG = 1_000
 
