@@ -1,4 +1,4 @@
-"""Models that several results share: owners of packages, conflicts of local changes, and reasons that block a draft."""
+"""Models that several results share: owners of packages, and conflicts of local changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from reconciler.controllers.results import PackageOwner
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.output.envelope import OutputModel
 from reconciler.output.status.package_sections import format_recorded_conflicts
-from reconciler.planning.lifecycle.open_drafts import BlockingReason
 from reconciler.planning.model.sources import filter_recorded_conflicts
 
 _OWNER_FIELDS = {"apiVersion": "api_version", "kind": "kind", "namespace": "namespace", "name": "name", "set": "set"}
@@ -81,15 +80,3 @@ def _build_conflict_entry(data: Mapping[str, Any]) -> ConflictEntry:
 def format_conflict_entries(conflicts: Iterable[ConflictEntry]) -> tuple[str, ...]:
     """Return one line per conflict."""
     return format_recorded_conflicts([conflict.to_data() for conflict in conflicts])
-
-
-class ReasonEntry(OutputModel):
-    """A reason that blocks the publication of a draft, or a warning."""
-
-    reason: str
-    message: str
-
-
-def build_reason_entries(reasons: Iterable[BlockingReason]) -> tuple[ReasonEntry, ...]:
-    """Return the entries of reasons."""
-    return tuple(ReasonEntry(reason=reason.reason, message=reason.message) for reason in reasons)

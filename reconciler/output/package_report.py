@@ -11,7 +11,7 @@ from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, Severity
 from reconciler.krm.merge3.rules import Conflict
 from reconciler.lazy_dataclasses import dataclass, field
-from reconciler.output.changes.data import FileDiff, SerializedChanges, build_diffs
+from reconciler.output.changes.data import FileDiff, build_diffs
 from reconciler.output.changes.package_changes import PackageChanges, compare_packages
 from reconciler.output.entries import ConflictEntry, build_conflict_entries
 from reconciler.output.envelope import CommandResult, OutputModel, create_cli_metadata
@@ -67,7 +67,7 @@ class PackageEntry(OutputModel):
     )
     files: tuple[str, ...] = Field(default=(), description="The files of a new package.")
     failure: PackageFailure | None = None
-    changes: SerializedChanges = PackageChanges()
+    changes: PackageChanges = PackageChanges()
     conflicts: tuple[ConflictEntry, ...] = ()
     steps: tuple[SerializedStep, ...] = Field(default=(), description="The results of the functions, in their order.")
     diffs: tuple[FileDiff, ...] = ()

@@ -30,7 +30,7 @@ def test_the_same_is_there_as_json_with_the_totals_of_the_last_pass(template: Pa
 
     assert result.returncode == 0, result.stderr
     assert (data["summary"]["packages"], data["summary"]["status"]["drafted"]) == ({"draft": 17}, 17)
-    assert [item["cluster"] for item in data["items"] if item["type"] == "cluster"] == [
+    assert [item["cluster"]["cluster"] for item in data["items"] if item["type"] == "cluster"] == [
         "berlin",
         "boston",
         "chicago",

@@ -36,7 +36,7 @@ def test_a_draft_is_listed_shown_proposed_and_approved(world: Path) -> None:
     assert (listed.returncode, shown.returncode, proposed.returncode) == (0, 0, 0), shown.stderr
     assert [draft["branch"] for draft in json.loads(listed.stdout)["items"]] == ["drafts/berlin", "drafts/lisbon"]
     assert "## `gateway install v1" in shown.stdout
-    assert json.loads(proposed.stdout)["items"][0]["outcome"] == "proposed"
+    assert json.loads(proposed.stdout)["items"][0]["outcome"] == "done"
     assert approved.returncode == 0, approved.stderr
     assert json.loads(approved.stdout)["summary"]["by"] == "Ada <ada@example.com>"
     assert git(world / "fleet.git", "log", "-1", "--format=%an", "clusters/lisbon") == "Ada"

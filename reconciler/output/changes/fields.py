@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import PlainSerializer
 
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.text import format_both_values, format_path_text, format_value, shorten, to_one_line
@@ -33,7 +35,7 @@ class FieldChange:
         after: The value after the change.
     """
 
-    path: FieldPath
+    path: Annotated[FieldPath, PlainSerializer(format_path_text, return_type=str)]
     before: Any = ABSENT_FIELD
     after: Any = ABSENT_FIELD
 

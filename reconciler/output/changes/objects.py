@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PlainSerializer
 
 from reconciler.catalog.files import FileTree
 from reconciler.krm.json_text import compute_digest
@@ -121,12 +123,14 @@ class ObjectChange:
             values of Secrets.
     """
 
-    key: ObjectKey
-    change_type: ChangeType
-    files: frozenset[str]
+    key: Annotated[
+        ObjectKey, Field(serialization_alias="object"), PlainSerializer(ObjectKey.as_data, return_type=dict[str, str])
+    ]
+    change_type: Annotated[ChangeType, Field(serialization_alias="change")]
+    files: Annotated[frozenset[str], PlainSerializer(sorted, return_type=list[str])]
     fields: tuple[FieldChange, ...] = ()
-    is_local_config: bool = False
-    digest: str = field(default="", repr=False)
+    is_local_config: Annotated[bool, Field(exclude=True)] = False
+    digest: Annotated[str, Field(exclude=True)] = field(default="", repr=False)
 
     @property
     def name(self) -> str:

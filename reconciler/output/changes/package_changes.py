@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from reconciler.catalog.files import File, FileTree, TreeId
 from reconciler.lazy_dataclasses import dataclass
@@ -18,7 +20,7 @@ from reconciler.output.changes.objects import (
     is_kptfile,
     join_field_changes,
 )
-from reconciler.output.json_data import drop_empty, read_mapping, to_json_data
+from reconciler.output.json_data import read_mapping
 from reconciler.output.text import format_count, to_one_line
 from reconciler.packages.package import parse_documents
 from reconciler.packages.parsing import ParseFailure
@@ -39,9 +41,9 @@ class FileChange:
     """
 
     path: str
-    change_type: FileChangeType
-    former_path: str = ""
-    blobs: tuple[str, str] = ("", "")
+    change_type: Annotated[FileChangeType, Field(serialization_alias="change")]
+    former_path: Annotated[str, Field(serialization_alias="movedFrom")] = ""
+    blobs: Annotated[tuple[str, str], Field(exclude=True)] = ("", "")
 
     def format_line(self) -> str:
         """Return the change on one line."""
@@ -108,7 +110,7 @@ class KptfileChange:
     """
 
     path: str
-    change_type: ChangeType
+    change_type: Annotated[ChangeType, Field(serialization_alias="change")]
     upstream: tuple[str, str] | None = None
     pipeline: tuple[FieldChange, ...] = ()
     gates: tuple[FieldChange, ...] = ()
@@ -260,32 +262,3 @@ def _build_field_key(change: FieldChange) -> list[Any]:
 def _select_differing(files: FileTree, others: FileTree) -> FileTree:
     # Do not copy the files of a new package, because all of them differ.
     return FileTree({path: file for path, file in files.items() if others.get(path) != file}) if others else files
-
-
-def build_changes_data(changes: PackageChanges) -> dict[str, Any]:
-    """Return the differences between two versions of a package as JSON data."""
-    files = [
-        drop_empty({"path": file.path, "change": file.change_type, "was": file.former_path}) for file in changes.files
-    ]
-    return {
-        "objects": [_build_object_data(change) for change in changes.objects],
-        "kptfiles": [_build_kptfile_data(change) for change in changes.kptfiles],
-        "files": files,
-    }
-
-
-def _build_object_data(change: ObjectChange) -> dict[str, Any]:
-    fields = [_build_field_data(field) for field in change.fields]
-    return {**change.key.as_data(), "change": change.change_type, "files": sorted(change.files), "fields": fields}
-
-
-def _build_kptfile_data(change: KptfileChange) -> dict[str, Any]:
-    upstream = {"before": change.upstream[0], "after": change.upstream[1]} if change.upstream else None
-    fields = [_build_field_data(field) for field in change.fields]
-    return drop_empty({"path": change.path, "change": change.change_type, "upstream": upstream, "fields": fields})
-
-
-def _build_field_data(change: FieldChange) -> dict[str, Any]:
-    values = {"before": change.before, "after": change.after}
-    present = {name: to_json_data(value) for name, value in values.items() if value is not ABSENT_FIELD}
-    return {"path": change.path_text, **present}

@@ -8,7 +8,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from reconciler.krm.findings import Severity
-from reconciler.output.changes.data import ChangesEntry, FileDiff, SerializedChanges
+from reconciler.output.changes.data import FileDiff
+from reconciler.output.changes.package_changes import PackageChanges
 from reconciler.output.entries import OwnerEntry
 from reconciler.output.envelope import CommandResult, OutputModel
 from reconciler.output.findings.entries import FindingEntry
@@ -64,7 +65,7 @@ class AffectedPackageEntry(OutputModel):
     message: str = ""
     config_changes: tuple[ConfigChangeEntry, ...] = ()
     causes: tuple[str, ...] = ()
-    changes: ChangesEntry | None = Field(
+    changes: PackageChanges | None = Field(
         default=None, description="The changes, if names in them differ from the changes of the item."
     )
 
@@ -84,7 +85,7 @@ class ImpactChange(OutputModel):
     clusters: tuple[str, ...] = ()
     label: str = Field(default="", description="A label that these clusters have and no other cluster has.")
     blocked_reason: str = ""
-    changes: SerializedChanges | None = Field(
+    changes: PackageChanges | None = Field(
         default=None, description="The changes. Absent if the package is too large to compare."
     )
     consequences: tuple[Consequence, ...] = ()

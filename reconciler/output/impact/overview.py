@@ -211,11 +211,6 @@ class ImpactOverview:
         """The new findings that are errors."""
         return tuple(finding for finding in self.new_findings if finding.severity is Severity.ERROR)
 
-    @property
-    def new_non_errors(self) -> tuple[Finding, ...]:
-        """The new findings that are warnings or infos and block nothing."""
-        return tuple(finding for finding in self.new_findings if finding.severity is not Severity.ERROR)
-
 
 def build_impact_overview(impact: FleetImpact) -> ImpactOverview:
     """Return the overview of the impact of a config change."""

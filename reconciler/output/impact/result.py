@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from reconciler.krm.findings import Finding, Severity
 from reconciler.output.changes.config_changes import ConfigChange
-from reconciler.output.changes.data import FileDiff, build_changes_entry, build_diffs
+from reconciler.output.changes.data import FileDiff, build_diffs
 from reconciler.output.entries import OwnerEntry, build_owner_entry
 from reconciler.output.envelope import create_cli_metadata
 from reconciler.output.findings.entries import build_finding_entries
@@ -233,7 +233,7 @@ def _build_package(package: AffectedPackage, first: AffectedPackage) -> Affected
         message=effect.after.message,
         config_changes=tuple(map(_build_config_change, package.config_changes)),
         causes=package.causes,
-        changes=build_changes_entry(changes) if changes and has_own_changes else None,
+        changes=changes if has_own_changes else None,
     )
 
 

@@ -9,7 +9,8 @@ from pydantic import Field, InstanceOf, PlainSerializer
 
 from reconciler.controllers.kafka_templates.effective_templates import TemplateChange
 from reconciler.output.causes import DraftAction
-from reconciler.output.changes.data import FileDiff, SerializedChanges
+from reconciler.output.changes.data import FileDiff
+from reconciler.output.changes.package_changes import PackageChanges
 from reconciler.output.entries import ConflictEntry, OwnerEntry
 from reconciler.output.envelope import CommandResult, OutputModel
 from reconciler.output.findings.entries import FindingCause, FindingEntry
@@ -68,7 +69,7 @@ class PlannedChange(OutputModel):
     packages: tuple[PlannedPackage, ...]
     conflicts: tuple[ConflictEntry, ...] = ()
     unmet_gates: tuple[str, ...] = Field(default=(), description="The conditions that block the publication.")
-    changes: SerializedChanges
+    changes: PackageChanges
     overrides: tuple[Mapping[str, Any], ...] = Field(
         default=(), description="The fields of new packages that override policies change, as in status files."
     )

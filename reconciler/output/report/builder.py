@@ -13,7 +13,7 @@ from typing import Any, get_args
 from reconciler.catalog.files import FileTree
 from reconciler.krm.json_text import compute_digest, encode_canonical_json
 from reconciler.lazy_dataclasses import dataclass, field, replace
-from reconciler.output.changes.diffs import format_file_diffs
+from reconciler.output.changes.data import FileDiff, build_diffs
 from reconciler.output.changes.package_changes import PackageChanges, compare_packages
 from reconciler.output.plan.overview import build_comparison_key
 from reconciler.output.report.explanations import ExplanationGroups
@@ -33,7 +33,7 @@ from reconciler.output.report.model import (
 )
 from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails, format_reproduce_commands
 from reconciler.output.status.package_sections import format_recorded_owner, format_task
-from reconciler.output.text import format_count, format_value, to_one_line
+from reconciler.output.text import MAX_DIFF_LINES, format_count, format_value, to_one_line
 from reconciler.planning.lifecycle.open_drafts import BlockingReason, TargetPackage
 from reconciler.planning.model.sources import filter_recorded_conflicts
 
@@ -117,14 +117,14 @@ def _build_changes(groups: Iterable[tuple[str, _ChangeGroup]]) -> Iterator[Repor
     remaining_lines = _MAX_DIFF_LINES
     for key, group in groups:
         has_capacity = remaining_lines > 0
-        diffs = tuple(format_file_diffs(group.before, group.after, group.folder)) if has_capacity else ()
-        remaining_lines -= sum(diff.count("\n") for _, diff in diffs)
+        diffs = build_diffs(group.before, group.after, group.folder, MAX_DIFF_LINES if has_capacity else 0)
+        remaining_lines -= sum(diff.diff.count("\n") for diff in diffs)
         changes = compare_packages(group.before, group.after)
         yield _build_change(key, group, changes, diffs, is_diff_omitted=remaining_lines <= 0 and not diffs)
 
 
 def _build_change(
-    key: str, group: _ChangeGroup, changes: PackageChanges, diffs: tuple[tuple[str, str], ...], *, is_diff_omitted: bool
+    key: str, group: _ChangeGroup, changes: PackageChanges, diffs: tuple[FileDiff, ...], *, is_diff_omitted: bool
 ) -> ReportedChange:
     package, target = group.details.package, group.targets[0]
     action = "remove" if package.is_removed else format_task(package.status) or "change"

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from shlex import quote
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PlainSerializer
 
 from reconciler.catalog.files import File, FileTree
 from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.output.changes.data import FileDiff
+from reconciler.output.envelope import DATACLASS_CONFIG, Timestamp
 from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES, PackageState, TargetPackage
 from reconciler.planning.model.targets import Target
@@ -139,6 +143,10 @@ class ReportTarget:
         return f"{self.cluster}/{self.package}"
 
 
+SerializedTarget = Annotated[ReportTarget, PlainSerializer(str, return_type=str)]
+"""A package on a cluster. JSON data contains it as `CLUSTER/PACKAGE`."""
+
+
 @dataclass(frozen=True)
 class MatrixEntry:
     """One cell of the matrix of clusters and packages: a package on a cluster.
@@ -153,10 +161,12 @@ class MatrixEntry:
         explanation_key: The key of the explanation in `FleetReport.explanations`. "" if there is no explanation.
     """
 
-    target: ReportTarget
+    __pydantic_config__ = DATACLASS_CONFIG
+
+    target: SerializedTarget
     state: PackageState
     version: int = 0
-    since: int | None = None
+    since: Timestamp | None = None
     conflict_count: int = 0
     refusal_count: int = 0
     notes: tuple[str, ...] = ()
@@ -173,9 +183,11 @@ class MatrixEntry:
 class ClusterRow:
     """A cluster with its matrix entries by package, or the error message if the cluster cannot be read."""
 
+    __pydantic_config__ = DATACLASS_CONFIG
+
     cluster: str
     labels: Mapping[str, str]
-    entries: Mapping[str, MatrixEntry]
+    entries: Annotated[Mapping[str, MatrixEntry], Field(serialization_alias="packages")]
     read_error: str = ""
 
     @property
@@ -196,11 +208,13 @@ class PendingItem:
         change_keys: The keys of the changes of the drafts.
     """
 
+    __pydantic_config__ = DATACLASS_CONFIG
+
     kind: PendingKind
     responsible: str
     message: str
-    targets: tuple[ReportTarget, ...]
-    since: int | None
+    targets: tuple[SerializedTarget, ...]
+    since: Timestamp | None
     has_target_names: bool = False
     change_keys: tuple[str, ...] = ()
 
@@ -224,6 +238,8 @@ class PendingItem:
 class ReportedConflict:
     """A conflict in open drafts, and its targets. The text of a side without a value is "nothing"."""
 
+    __pydantic_config__ = DATACLASS_CONFIG
+
     package: str
     file: str
     resource: str
@@ -233,7 +249,7 @@ class ReportedConflict:
     upstream: str
     chosen: str
     rule: str
-    targets: tuple[ReportTarget, ...]
+    targets: tuple[SerializedTarget, ...]
 
 
 @dataclass(frozen=True)
@@ -245,21 +261,22 @@ class ReportedChange:
         summary_lines: The changed fields and files.
         causes: The causes of the draft.
         template_effects: The effects of template changes.
-        diffs: Pairs of path and unified diff.
         has_target_names: Whether the texts contain names that differ on the other targets.
         is_diff_omitted: Whether the report omits the diffs because of its size limit.
     """
+
+    __pydantic_config__ = DATACLASS_CONFIG
 
     key: str
     package: str
     action: str
     owner: str
-    targets: tuple[ReportTarget, ...]
-    since: int | None
+    targets: tuple[SerializedTarget, ...]
+    since: Timestamp | None
     summary_lines: tuple[str, ...]
     causes: tuple[str, ...]
     template_effects: tuple[str, ...]
-    diffs: tuple[tuple[str, str], ...]
+    diffs: tuple[FileDiff, ...]
     show_command: str
     reproduce_command: str
     has_target_names: bool = False
@@ -276,6 +293,8 @@ class ReportedStep:
         change: The values before and after the change.
     """
 
+    __pydantic_config__ = DATACLASS_CONFIG
+
     source: str
     location: str
     change: str
@@ -285,9 +304,15 @@ class ReportedStep:
 class ReportedValue:
     """A field with its provenance: the steps that set its value. The last step determines the value."""
 
+    __pydantic_config__ = DATACLASS_CONFIG
+
     resource: str
     pointer: str
     steps: tuple[ReportedStep, ...]
+
+
+def _serialize_facts(facts: tuple[tuple[str, str], ...]) -> list[dict[str, str]]:
+    return [{"label": label, "text": text} for label, text in facts]
 
 
 @dataclass(frozen=True)
@@ -302,10 +327,12 @@ class ReportedExplanation:
         has_target_names: Whether the texts contain names that differ on the other targets.
     """
 
+    __pydantic_config__ = DATACLASS_CONFIG
+
     key: str
     package: str
-    targets: tuple[ReportTarget, ...]
-    facts: tuple[tuple[str, str], ...]
+    targets: tuple[SerializedTarget, ...]
+    facts: Annotated[tuple[tuple[str, str], ...], PlainSerializer(_serialize_facts, return_type=list[dict[str, str]])]
     values: tuple[ReportedValue, ...]
     omitted_value_count: int
     conflicts: tuple[str, ...]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.entries import build_reason_entries
-from reconciler.output.envelope import create_cli_metadata
-from reconciler.output.review.models import ReviewActionEntry, ReviewResult, ReviewSummary, ReviewVerb
+from reconciler.output.envelope import DATACLASS_CONFIG, CommandResult, create_cli_metadata
+from reconciler.output.findings.entries import FindingEntry
+from reconciler.output.review.models import ReviewSummary, ReviewVerb
 from reconciler.output.status.package_sections import format_recorded_conflicts
 from reconciler.output.text import format_count, to_one_line
 from reconciler.planning.lifecycle.open_drafts import BlockingReason, DraftedPackage
@@ -31,10 +33,12 @@ class ReviewActionResult:
         conflicts: One line per conflict of the packages that were proposed or approved.
     """
 
-    repository: str
+    __pydantic_config__ = DATACLASS_CONFIG
+
+    repository: Annotated[str, Field(serialization_alias="target")]
     branch: str
     packages: tuple[str, ...]
-    action: str
+    action: ReviewVerb
     outcome: ActionOutcome
     message: str = ""
     reasons: tuple[BlockingReason, ...] = ()
@@ -53,6 +57,15 @@ class ReviewActionResult:
         return _LABELS[self.action] if self.outcome == "done" else self.outcome
 
 
+class ReviewResult(CommandResult):
+    """The result of `reconciler propose`, `approve` and `reject`."""
+
+    kind: Literal["Review"] = "Review"
+    items: tuple[ReviewActionResult, ...]
+    findings: tuple[FindingEntry, ...] = ()
+    summary: ReviewSummary
+
+
 def build_review_result(
     results: Iterable[ReviewActionResult], action: ReviewVerb, config: str, person: PersonIdentity | None
 ) -> ReviewResult:
@@ -67,20 +80,7 @@ def build_review_result(
     listed = tuple(results)
     return ReviewResult(
         metadata=create_cli_metadata(config),
-        items=tuple(
-            ReviewActionEntry(
-                target=result.repository,
-                branch=result.branch,
-                packages=result.packages,
-                outcome=result.status_label,
-                message=result.message,
-                commit=result.commit,
-                conflicts=result.conflicts,
-                reasons=build_reason_entries(result.reasons),
-                warnings=build_reason_entries(result.warnings),
-            )
-            for result in listed
-        ),
+        items=listed,
         summary=ReviewSummary(
             action=action,
             completed=sum(result.outcome == "done" for result in listed),
@@ -94,7 +94,7 @@ def format_review_text(result: ReviewResult) -> str:
     if not result.items:
         return "nothing to do: no draft is open"
     # List the conflicts first, so that a reviewer reads them before the results.
-    lines = [f"conflict   {item.target}/{line}" for item in result.items for line in item.conflicts]
+    lines = [f"conflict   {item.repository}/{line}" for item in result.items for line in item.conflicts]
     lines += [line for item in result.items for line in _format_item(item)]
     summary = result.summary
     author = f" as {summary.by}" if summary.completed and summary.by else ""
@@ -102,12 +102,12 @@ def format_review_text(result: ReviewResult) -> str:
     return "\n".join(map(to_one_line, [*lines, total]))
 
 
-def _format_item(item: ReviewActionEntry) -> Iterator[str]:
-    place = f"{item.target}: {item.branch}" if item.branch else item.target
+def _format_item(item: ReviewActionResult) -> Iterator[str]:
+    place = f"{item.repository}: {item.branch}" if item.branch else item.repository
     packages = f" ({', '.join(item.packages)})" if item.packages else ""
     commit = f" at {item.commit[:_COMMIT_CHARACTERS]}" if item.commit else ""
     message = f": {item.message}" if item.message else ""
-    yield f"{item.outcome:<10} {place}{packages}{commit}{message}"
+    yield f"{item.status_label:<10} {place}{packages}{commit}{message}"
     yield from (f"  {reason.reason}: {reason.message}" for reason in item.reasons)
     yield from (f"  warning {warning.reason}: {warning.message}" for warning in item.warnings)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from reconciler.krm.times import parse_rfc3339_seconds
-from reconciler.output.entries import ReasonEntry, format_conflict_entries
+from reconciler.output.entries import format_conflict_entries
 from reconciler.output.review.models import DraftContent, DraftEntry, DraftListResult, DraftPackageEntry
 from reconciler.output.status.package_sections import (
     format_children,
@@ -21,6 +21,7 @@ from reconciler.output.text import (
     format_names,
     to_one_line,
 )
+from reconciler.planning.lifecycle.open_drafts import BlockingReason
 
 _MAX_LINES = 50
 _MAX_PATHS = 20
@@ -105,7 +106,7 @@ def format_package_gates(draft: DraftEntry, package: DraftPackageEntry) -> Itera
     yield from (f"warning: {_format_reason(reason)}" for reason in warnings)
 
 
-def _format_reason(reason: ReasonEntry) -> str:
+def _format_reason(reason: BlockingReason) -> str:
     return f"{reason.reason}: {reason.message}"
 
 

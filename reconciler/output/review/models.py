@@ -7,10 +7,13 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from reconciler.output.changes.data import FileDiff, SerializedChanges
-from reconciler.output.entries import ConflictEntry, OwnerEntry, ReasonEntry
+from reconciler.krm.objects import Condition
+from reconciler.output.changes.data import FileDiff
+from reconciler.output.changes.package_changes import PackageChanges
+from reconciler.output.entries import ConflictEntry, OwnerEntry
 from reconciler.output.envelope import CommandResult, OutputModel
 from reconciler.output.findings.entries import FindingEntry
+from reconciler.planning.lifecycle.open_drafts import BlockingReason
 
 ReviewVerb = Literal["propose", "approve", "reject", "drop"]
 
@@ -35,15 +38,6 @@ class Rejection(OutputModel):
         return f"rejected by {self.by}{f': {self.reason}' if self.reason else ''}"
 
 
-class ConditionEntry(OutputModel):
-    """A condition of a package."""
-
-    type: str
-    status: str
-    reason: str = ""
-    message: str = ""
-
-
 class UpstreamRefs(OutputModel):
     """The refs of the upstream package before and after the change."""
 
@@ -55,7 +49,7 @@ class DraftContent(OutputModel):
     """The changes of a package in a draft."""
 
     causes: tuple[str, ...] = Field(default=(), description="The dependencies that changed.")
-    changes: SerializedChanges
+    changes: PackageChanges
     overrides: tuple[Mapping[str, Any], ...] = Field(
         default=(), description="The fields that override policies changed, as in status files."
     )
@@ -81,9 +75,9 @@ class DraftPackageEntry(OutputModel):
     labels: Mapping[str, str] = Field(default={})
     annotations: Mapping[str, str] = Field(default={})
     conflicts: tuple[ConflictEntry, ...] = ()
-    conditions: tuple[ConditionEntry, ...] = ()
-    unmet_gates: tuple[ReasonEntry, ...] = ()
-    errors: tuple[ReasonEntry, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    unmet_gates: tuple[BlockingReason, ...] = ()
+    errors: tuple[BlockingReason, ...] = ()
     content: DraftContent | None = Field(default=None, description="Only `show` reads the content.")
 
 
@@ -105,8 +99,8 @@ class DraftEntry(OutputModel):
     pull_request: int | None = None
     files_outside_packages: tuple[str, ...] = ()
     rejection: Rejection | None = None
-    refusals: tuple[ReasonEntry, ...] = Field(default=(), description="The reasons that block the publication.")
-    warnings: tuple[ReasonEntry, ...] = ()
+    refusals: tuple[BlockingReason, ...] = Field(default=(), description="The reasons that block the publication.")
+    warnings: tuple[BlockingReason, ...] = ()
     packages: tuple[DraftPackageEntry, ...]
 
 
@@ -127,34 +121,9 @@ class DraftListResult(CommandResult):
     summary: DraftListSummary
 
 
-class ReviewActionEntry(OutputModel):
-    """The result of an action for one draft branch."""
-
-    target: str
-    branch: str = Field(default="", description="The draft branch. Absent if the target has no draft.")
-    packages: tuple[str, ...] = Field(default=(), description="The packages that the user named.")
-    outcome: str = Field(
-        description="`proposed`, `published`, `rejected` or `dropped`, or `unchanged`, `refused`, `failed` or `lost`."
-    )
-    message: str = ""
-    commit: str = Field(default="", description="The commit that was published or proposed.")
-    conflicts: tuple[str, ...] = Field(default=(), description="The conflicts in the packages, one line each.")
-    reasons: tuple[ReasonEntry, ...] = ()
-    warnings: tuple[ReasonEntry, ...] = ()
-
-
 class ReviewSummary(OutputModel):
     """The action, and the number of drafts with a completed action."""
 
     action: ReviewVerb
     completed: int
     by: str = Field(default="", description="The person who performed the action, as `Name <mail>`.")
-
-
-class ReviewResult(CommandResult):
-    """The result of `reconciler propose`, `approve` and `reject`."""
-
-    kind: Literal["Review"] = "Review"
-    items: tuple[ReviewActionEntry, ...]
-    findings: tuple[FindingEntry, ...] = ()
-    summary: ReviewSummary

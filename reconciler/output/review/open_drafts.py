@@ -11,13 +11,12 @@ from reconciler.krm.times import format_rfc3339
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.changes.data import build_diffs
 from reconciler.output.changes.package_changes import PackageChanges, compare_packages
-from reconciler.output.entries import build_conflict_entries, build_reason_entries, read_owner_entry
+from reconciler.output.entries import build_conflict_entries, read_owner_entry
 from reconciler.output.envelope import create_cli_metadata
 from reconciler.output.findings.entries import build_finding_entries
 from reconciler.output.json_data import read_mappings
 from reconciler.output.review.models import (
     BaseEntry,
-    ConditionEntry,
     DraftContent,
     DraftEntry,
     DraftListResult,
@@ -135,8 +134,8 @@ def build_draft_entry(details: DraftDetails, max_diff_lines: int = 0) -> DraftEn
         pull_request=draft.pull_request_number or None,
         files_outside_packages=details.extra_paths,
         rejection=details.rejection,
-        refusals=build_reason_entries(draft.list_refusals()),
-        warnings=build_reason_entries(draft.list_warnings()),
+        refusals=draft.list_refusals(),
+        warnings=draft.list_warnings(),
         packages=tuple(_build_package_entry(package, contents.get(package.package)) for package in draft.packages),
     )
 
@@ -154,9 +153,9 @@ def _build_package_entry(package: DraftedPackage, content: DraftContent | None) 
         labels={} if package.is_removed else dict(package.record.labels),
         annotations={} if package.is_removed else dict(package.record.annotations),
         conflicts=build_conflict_entries(list(package.conflicts)),
-        conditions=tuple(ConditionEntry(**condition.as_data()) for condition in package.conditions),
-        unmet_gates=build_reason_entries(package.unmet_gates),
-        errors=build_reason_entries(package.errors),
+        conditions=package.conditions,
+        unmet_gates=package.unmet_gates,
+        errors=package.errors,
         content=content,
     )
 

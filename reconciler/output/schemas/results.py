@@ -18,7 +18,8 @@ from reconciler.output.package_report import PackageResult
 from reconciler.output.plan.models import PlanResult
 from reconciler.output.plan.pass_results import RenderResult, SyncResult
 from reconciler.output.report.result import ReportResult
-from reconciler.output.review.models import DraftListResult, ReviewResult
+from reconciler.output.review.action_results import ReviewResult
+from reconciler.output.review.models import DraftListResult
 from reconciler.output.schemas.json_schemas import Kind
 from reconciler.output.status.result import StatusResult
 

@@ -339,6 +339,10 @@ def test_each_action_result_is_one_line() -> None:
     ]
     data = read_json(result)
     assert data["summary"] == {"action": "approve", "completed": 1, "by": "Ada <ada@example.com>"}
-    assert [item["outcome"] for item in data["items"]] == ["published", "refused", "unchanged"]
+    assert [(item["action"], item["outcome"]) for item in data["items"]] == [
+        ("approve", "done"),
+        ("approve", "refused"),
+        ("approve", "unchanged"),
+    ]
     assert data["items"][1]["reasons"] == [{"reason": "GateNotMet", "message": "gw: tested is not reported"}]
     assert format_review_text(build_review_result([], "approve", "", None)) == "nothing to do: no draft is open"

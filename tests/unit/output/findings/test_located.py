@@ -19,6 +19,7 @@ from reconciler.output.findings.code_scanning import (
     locate_findings,
 )
 from tests.support.catalogs import catalog_of
+from tests.unit.output.builders import read_json
 
 SITE = """\
 apiVersion: example.com/v1
@@ -121,8 +122,8 @@ def test_lines_and_data_contain_the_location_of_the_field() -> None:
 
     result = build_validation_result(located_findings, "c0ffee")
     assert format_validation_text(result) == "site.yaml:14: error Door: no"
-    assert result.to_data()["summary"] == {"errors": 1, "warnings": 0, "infos": 0}
-    assert result.to_data()["findings"] == [{
+    assert read_json(result)["summary"] == {"errors": 1, "warnings": 0, "infos": 0}
+    assert read_json(result)["findings"] == [{
         "severity": "error", "code": "Door", "message": "no", "file": "site.yaml", "line": 14, "object": OWNER,
         "pointer": "/spec/doors/1/open", "column": 20, "fingerprint": located_findings[0].fingerprint,
     }]  # fmt: skip

@@ -217,7 +217,7 @@ def test_cluster_names_are_no_difference_but_values_are() -> None:
     (change,) = list_changes(build_impact_data(alike))
     first, other = change["packages"]
     assert "changes" not in first
-    assert other["changes"]["objects"][0]["name"] == "endpoints-eu-2"
+    assert other["changes"]["objects"][0]["object"]["name"] == "endpoints-eu-2"
     assert len(build_settings_overview({"eu-1": "new", "eu-2": "newer"}).groups) == 2
 
 

@@ -204,10 +204,7 @@ def test_plan_as_data() -> None:
     }
     assert change["changes"]["objects"] == [
         {
-            "group": "apps",
-            "kind": "Deployment",
-            "namespace": "",
-            "name": "web",
+            "object": {"group": "apps", "kind": "Deployment", "namespace": "", "name": "web"},
             "change": "changed",
             "files": ["a.yaml"],
             "fields": [{"path": "spec.replicas", "before": 3, "after": 5}],

@@ -332,7 +332,8 @@ def test_change_contains_resources_causes_and_diff() -> None:
     assert (reported_change.action, reported_change.owner, reported_change.causes) == (
         "update v1 → v2", "PackageVariant default/edge-gw", ("upstream moved",),
     )  # fmt: skip
-    ((path, diff),) = reported_change.diffs
+    (file_diff,) = reported_change.diffs
+    path, diff = file_diff.path, file_diff.diff
     assert path == "d.yaml"
     assert "-        image: web:1\n+        image: web:2\n" in diff
     assert (reported_change.show_command, reported_change.reproduce_command) == (
