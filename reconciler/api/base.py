@@ -6,14 +6,20 @@ and the JSON Schema come from this declaration. This module does not know any ki
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, ValidationInfo, model_validator
 from pydantic.alias_generators import to_camel
-from pydantic_core import InitErrorDetails, PydanticCustomError, SchemaValidator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from reconciler.api.fast_validation import build_fast_validator
-from reconciler.api.messages import ISSUE, MessageTemplates, format_error_message
+from reconciler.api.fast_validation import (
+    FastValidatorBuilder,
+    FieldPreparation,
+    InvalidMappingError,
+    accepts_null_as_value,
+)
+from reconciler.api.messages import ISSUE, UNKNOWN_FIELD, MessageTemplates, format_error_message
+from reconciler.krm.field_text import suggest_name
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field
 
@@ -125,14 +131,15 @@ class ApiModel(BaseModel):
     """Names of the fields in manifests, without deprecated names."""
     _known: ClassVar[frozenset[str]] = frozenset()
     _positions: ClassVar[Mapping[str, int]] = {}
-    _has_notation: ClassVar[bool] = False
-    _has_hooks: ClassVar[bool] = False
+    _has_rules: ClassVar[bool] = False
     field_codes: ClassVar[Mapping[str, str]] = {}
-    """Names of finding codes for absent fields and for values that are not allowed, by the name of the field."""
+    """Names of finding codes for absent and empty fields, and for values that are not allowed, by the field name."""
     subtree_codes: ClassVar[Mapping[str, str]] = {}
     """Names of finding codes for all errors in a field and in its subfields, by the name of the field."""
     unknown_field_code: ClassVar[str] = ""
     """Name of the finding code for unknown fields. "" means the code of the kind."""
+    unknown_field_hint: ClassVar[str] = ""
+    """The next step for an unknown field that is not similar to a known field."""
     unsupported_fields: ClassVar[tuple[str, ...]] = ()
     """Names of fields of the API whose features the reconciler does not support. They are errors."""
     extension_prefix: ClassVar[str] = ""
@@ -141,8 +148,6 @@ class ApiModel(BaseModel):
     """Names of fields for which null is a value."""
     is_open: ClassVar[bool] = False
     """Whether unknown fields are allowed and ignored."""
-    unknown_field_hint: ClassVar[str] = ""
-    """The next step for an unknown field that is not similar to a known field."""
     is_confidential: ClassVar[bool] = False
     """Whether messages must not quote values and unknown field names of this mapping."""
     confidential_fields: ClassVar[frozenset[str]] = frozenset()
@@ -170,38 +175,19 @@ class ApiModel(BaseModel):
         cls.field_names = tuple(info.alias or name for name, info in cls.model_fields.items())
         cls._known = frozenset((*cls.field_names, *cls.deprecated_names))
         cls._positions = {name: position for position, name in enumerate(cls.field_names)}
-        cls._has_notation = bool(
-            cls.deprecated_names
-            or cls.deprecated_lists
-            or cls.deprecated_values
-            or cls.blank_fields
-            or cls.convert.__func__ is not ApiModel.convert.__func__  # type: ignore[attr-defined]
-        )
-        has_rules = cls.find_issues.__func__ is not ApiModel.find_issues.__func__  # type: ignore[attr-defined]
-        cls._has_hooks = cls._has_notation or has_rules
+        cls._has_rules = cls.find_issues.__func__ is not ApiModel.find_issues.__func__  # type: ignore[attr-defined]
 
     @model_validator(mode="wrap")
     @classmethod
     def _read(cls, data: Any, handler: Callable[[Any], Self], info: ValidationInfo) -> Self:
-        # This function runs for every mapping of a config. It skips each hook that the class does not use.
         # Without this context, code calls the constructor with the names of the attributes.
-        if info.context.__class__ is not ReadContext or not (data.__class__ is dict or isinstance(data, Mapping)):
+        if not isinstance(info.context, ReadContext) or not isinstance(data, Mapping):
             return handler(data)
-        fields = data
-        if None in data.values():
-            fields = {name: value for name, value in data.items() if value is not None or name in cls.nullable_fields}
-        if not cls._has_hooks and (cls.is_open or fields.keys() <= cls._known):
-            try:
-                return handler(fields)
-            except ValidationError as error:
-                raise cls._build_error(cls._list_raised_errors(error)) from None
-        errors: list[InitErrorDetails] = []
-        if cls._has_notation:
-            errors += [entry.to_error(data) for entry in cls._find_alias_issues(fields)]
-            fields = cls._convert_notation(dict(fields), _Notifier(info.context, data))
+        fields = {name: value for name, value in data.items() if value is not None or name in cls.nullable_fields}
+        errors = [entry.to_error(data) for entry in cls._find_alias_issues(fields)]
+        fields = cls._convert_notation(fields, _Notifier(info.context, data))
         errors += [entry.to_error(data) for entry in cls.find_issues(fields)]
-        if not cls.is_open and not fields.keys() <= cls._known:
-            errors += cls._list_unknown_fields(fields)
+        errors += [] if cls.is_open else cls._list_unknown_fields(fields)
         try:
             model = handler(fields)
         except ValidationError as error:
@@ -211,15 +197,6 @@ class ApiModel(BaseModel):
         return model
 
     @classmethod
-    def _check_valid(cls, data: Any) -> Any:
-        """Return a mapping without errors and nulls. All other input must be read with `_read`."""
-        if data.__class__ is not dict or None in data.values() or not (cls.is_open or data.keys() <= cls._known):
-            raise ValueError
-        if cls._has_hooks and next(iter(cls.find_issues(data)), None):
-            raise ValueError
-        return data
-
-    @classmethod
     def _build_error(cls, errors: list[InitErrorDetails]) -> ValidationError:
         """Return an exception with all errors, in the order of the fields. Errors of the whole mapping are last."""
         last = len(cls._positions)
@@ -227,6 +204,36 @@ class ApiModel(BaseModel):
         return ValidationError.from_exception_data(
             cls.__name__, [_redact(error) for error in ordered] if cls.is_confidential else ordered
         )
+
+    @classmethod
+    def _create_preparation(cls) -> FieldPreparation | None:
+        """Return the function that prepares the fields of a valid mapping. Return None if they need no preparation."""
+        # Bind the hooks to local variables, because access to the attributes of a model is slow.
+        nullable, blank = cls.nullable_fields, cls.blank_fields
+        has_conversion = cls.convert.__func__ is not ApiModel.convert.__func__  # type: ignore[attr-defined]
+        has_notation = bool(has_conversion or cls.deprecated_names or cls.deprecated_lists or cls.deprecated_values)
+        find_issues = cls.find_issues if cls._has_rules else None
+        known = cls._known if cls.extension_prefix else None
+
+        def prepare(data: Any, info: ValidationInfo) -> Any:
+            if not isinstance(data, Mapping):
+                return data
+            fields: Any = data
+            if None in data.values():
+                fields = {name: value for name, value in data.items() if value is not None or name in nullable}
+            if has_notation or (blank and "" in [fields.get(name) for name in blank]):
+                for _ in cls._find_alias_issues(fields):
+                    raise InvalidMappingError
+                fields = cls._convert_notation({**fields}, _Notifier(cast("ReadContext", info.context), data))
+            if known and not known.issuperset(fields) and cls._list_unknown_fields(fields):
+                raise InvalidMappingError
+            if find_issues:
+                for _ in find_issues(fields):
+                    raise InvalidMappingError
+            return fields
+
+        has_hooks = blank or has_notation or find_issues or known
+        return prepare if has_hooks or accepts_null_as_value(cls) else None
 
     @classmethod
     def _list_raised_errors(cls, error: ValidationError) -> list[InitErrorDetails]:
@@ -249,9 +256,10 @@ class ApiModel(BaseModel):
     @classmethod
     def _find_code(cls, path: tuple[str | int, ...], error_type: str) -> str:
         name = str(path[0]) if path else ""
-        if len(path) == 1 and name in cls.field_codes and error_type in ("missing", "literal_error"):
-            return cls.field_codes[name]
-        return cls.subtree_codes.get(name, "")
+        subtree_code = cls.subtree_codes.get(name, "")
+        if len(path) == 1 and error_type in ("missing", "literal_error", "string_too_short"):
+            return cls.field_codes.get(name, subtree_code)
+        return subtree_code
 
     @classmethod
     def _is_confidential_path(cls, path: tuple[str | int, ...]) -> bool:
@@ -288,7 +296,7 @@ class ApiModel(BaseModel):
         context = {
             "allowed": cls.field_names, "is_last": True, "code": cls.unknown_field_code, "hint": cls.unknown_field_hint,
         }  # fmt: skip
-        unknown = PydanticCustomError("unknown_field", "unknown", context)
+        unknown = PydanticCustomError(UNKNOWN_FIELD, "unknown", context)
         unsupported = issue("{path} is not supported; remove the field", _UNSUPPORTED_CODE)
         return [
             InitErrorDetails(
@@ -338,7 +346,13 @@ _HIDDEN = object()
 
 
 def _redact(error: InitErrorDetails) -> InitErrorDetails:
-    return InitErrorDetails(type=error["type"], loc=error.get("loc", ()), input=_HIDDEN)
+    """Return an error without its value. The name of an unknown field is removed too, unless it is a spelling error."""
+    error_type, path = error["type"], error.get("loc", ())
+    if isinstance(error_type, PydanticCustomError) and error_type.type == UNKNOWN_FIELD:
+        context = error_type.context or {}
+        if not suggest_name(str(path[-1]), context["allowed"]):
+            error_type, path = PydanticCustomError("hidden_unknown_field", "unknown", context), path[:-1]
+    return InitErrorDetails(type=error_type, loc=path, input=_HIDDEN)
 
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -384,10 +398,12 @@ def read_model(
         path: The path of the data in its object.
         lenient_codes: Names of finding codes. If all errors have these codes, the object is read leniently.
     """
+    if valid_result := read_valid(model, data, path):
+        return valid_result
     context = ReadContext()
-    errors: tuple[FieldMessage, ...] = ()
     try:
-        value: Model | None = _validate(model, data, context)
+        value: Model | None = model.model_validate(data, context=context, by_alias=True, by_name=False)
+        errors: tuple[FieldMessage, ...] = ()
     except ValidationError as error:
         errors = tuple(_convert_errors(error, templates, path))
         value = _read_leniently(model, data) if all(message.code in lenient_codes for message in errors) else None
@@ -395,26 +411,18 @@ def read_model(
     return ReadResult(value, errors, warnings)
 
 
-def _validate(model: type[Model], data: object, context: ReadContext) -> Model:
+def read_valid(model: type[Model], data: object, path: DataPath = ()) -> ReadResult[Model] | None:
+    """Return the model of valid data with the warnings. Return None for data that can have errors."""
+    context = ReadContext()
     try:
         value: Model = _get_fast_validator(model).validate_python(data, context=context, by_alias=True, by_name=False)
-    except ValidationError:
-        context.notices.clear()
-        return model.model_validate(data, context=context, by_alias=True, by_name=False)
-    return value
-
-
-@cache
-def _get_fast_validator(model: type[BaseModel]) -> SchemaValidator:
-    return build_fast_validator(model, _find_check)
-
-
-def _find_check(function: Callable[..., Any]) -> Callable[[Any], Any] | None:
-    """Return the check that replaces `_read` of a model without deprecated notation."""
-    model = getattr(function, "__self__", None)
-    if not isinstance(model, type) or not issubclass(model, ApiModel) or function.__name__ != "_read":
+    except (ValidationError, InvalidMappingError):
         return None
-    return None if model._has_notation else model._check_valid
+    return ReadResult(value, (), tuple(_locate_notices(context, data, path)) if context.notices else ())
+
+
+_FAST_VALIDATORS = FastValidatorBuilder("_read", lambda model: model._create_preparation())
+_get_fast_validator = cache(_FAST_VALIDATORS.build)
 
 
 def _read_leniently(model: type[Model], data: object) -> Model | None:

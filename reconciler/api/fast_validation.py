@@ -1,47 +1,87 @@
-"""Validators for input that is probably valid.
+"""Validators that read valid manifests fast.
 
-A validator of pydantic calls `ApiModel` twice for each mapping: before and after the validation of the fields. Most
-mappings are valid and need only one short check before it. The validators of this module only run this check. They
-reject some valid input too, so the caller must then use the complete validator, which also reports all errors.
+The validator of a model calls Python code for each mapping, to report all errors with their finding codes. Most
+manifests are valid. A fast validator calls Python code only for models that have rules or several notations, and stops
+at the first error. The other validator then reads the manifest again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
-from pydantic import BaseModel
-from pydantic_core import CoreSchema, SchemaValidator, core_schema
+from pydantic import BaseModel, ValidationInfo
+from pydantic_core import SchemaValidator
 
-Check = Callable[[Any], Any]
-"""Returns a mapping. Raises a ValueError if the complete validator must read the mapping."""
-_VALUES = ("default", "cls", "config", "metadata")
-"""Keys of schemas that contain no schema."""
+from reconciler.lazy_dataclasses import dataclass
+
+FieldPreparation = Callable[[Any, ValidationInfo], Any]
+"""Returns the fields of a mapping in current notation, without null values."""
+# Validators do not use these parts of a core schema.
+_UNUSED_KEYS = ("serialization", "metadata")
 
 
-def build_fast_validator(
-    model: type[BaseModel], find_check: Callable[[Callable[..., Any]], Check | None]
-) -> SchemaValidator:
-    """Return a validator for a model, in which checks replace wrap validators.
+class InvalidMappingError(Exception):
+    """Raised by a fast validator if a mapping has an error."""
 
-    Args:
-        model: The model.
-        find_check: Returns the check that replaces a wrap validator, or None to keep it.
+
+class ErrorHandling:
+    """Base of classes whose method `validate` has an effect only if the value is invalid."""
+
+
+@dataclass(frozen=True)
+class FastValidatorBuilder:
+    """Builds the fast validators of models.
+
+    Attributes:
+        read_name: Name of the class method that the other validators of the models call for each mapping.
+        create_preparation: Returns the function that prepares the fields of a model. Returns None if the fields need no
+            preparation.
     """
-    model.model_rebuild()
-    schema: CoreSchema = _replace_wrap_validators(model.__pydantic_core_schema__, find_check)
-    return SchemaValidator(schema)
+
+    read_name: str
+    create_preparation: Callable[[Any], FieldPreparation | None]
+
+    def build(self, model: type[BaseModel]) -> SchemaValidator:
+        """Return the fast validator of a model."""
+        model.model_rebuild()
+        return SchemaValidator(self._replace(model.__pydantic_core_schema__))
+
+    def _replace(self, node: Any) -> Any:
+        """Return a core schema whose models do not call the method `read_name`."""
+        if isinstance(node, list):
+            return [self._replace(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        # A mapping from field names to schemas can contain the name of an unused part.
+        unused_keys = _UNUSED_KEYS if isinstance(node.get("type"), str) else ()
+        schema = {key: self._replace(value) for key, value in node.items() if key not in unused_keys}
+        if node.get("type") != "function-wrap":
+            return schema
+        function = node["function"]["function"]
+        if isinstance(getattr(function, "__self__", None), ErrorHandling):
+            return schema["schema"]
+        return self._replace_model(schema) if getattr(function, "__name__", "") == self.read_name else schema
+
+    def _replace_model(self, schema: Any) -> Any:
+        model_schema = _refuse_unknown_fields(schema["schema"])
+        preparation = self.create_preparation(model_schema["cls"])
+        if preparation is None:
+            return {**model_schema, "ref": schema["ref"]}
+        function = {"type": "with-info", "function": preparation}
+        return {"type": "function-before", "function": function, "schema": model_schema, "ref": schema["ref"]}
 
 
-def _replace_wrap_validators(schema: Any, find_check: Callable[[Callable[..., Any]], Check | None]) -> Any:
-    if isinstance(schema, list):
-        return [_replace_wrap_validators(item, find_check) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    check = find_check(schema["function"]["function"]) if schema.get("type") == "function-wrap" else None
-    if check:
-        inner = _replace_wrap_validators(schema["schema"], find_check)
-        return core_schema.no_info_before_validator_function(check, inner, ref=schema.get("ref"))
-    return {
-        key: value if key in _VALUES else _replace_wrap_validators(value, find_check) for key, value in schema.items()
-    }
+def _refuse_unknown_fields(model_schema: Any) -> Any:
+    model = model_schema["cls"]
+    if model.is_open or model.extension_prefix:
+        return model_schema
+    return {**model_schema, "schema": {**model_schema["schema"], "extra_behavior": "forbid"}}
+
+
+def accepts_null_as_value(model: type[BaseModel]) -> bool:
+    """Return whether a field of a model accepts null as a value that differs from the absent field."""
+    return any(
+        info.default is not None and (info.annotation is Any or type(None) in get_args(info.annotation))
+        for info in model.model_fields.values()
+    )

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandle
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, ValidationError, core_schema
 
 from reconciler.api.base import ApiModel, FieldIssue, ReadContext, issue
+from reconciler.api.fast_validation import ErrorHandling
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.names import (
     validate_annotation_key,
@@ -110,7 +111,7 @@ class Unparsed:
         return core_schema.no_info_wrap_validator_function(validate, handler.generate_schema(self.model))
 
 
-class LenientItem:
+class LenientItem(ErrorHandling):
     """Annotation of a list item that a model validates. If the object is read leniently, an invalid item is None."""
 
     def __init__(self, model: type[ApiModel]) -> None:
@@ -118,16 +119,16 @@ class LenientItem:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Return a schema that validates with the model."""
+        return core_schema.with_info_wrap_validator_function(self.validate, handler.generate_schema(self.model))
 
-        def validate(value: Any, parse: Callable[[Any], Any], info: core_schema.ValidationInfo) -> Any:
-            try:
-                return parse(value)
-            except ValidationError:
-                if isinstance(info.context, ReadContext) and info.context.is_lenient:
-                    return None
-                raise
-
-        return core_schema.with_info_wrap_validator_function(validate, handler.generate_schema(self.model))
+    def validate(self, value: Any, parse: Callable[[Any], Any], info: core_schema.ValidationInfo) -> Any:
+        """Return the valid item. Return None for an invalid item of an object that is read leniently."""
+        try:
+            return parse(value)
+        except ValidationError:
+            if isinstance(info.context, ReadContext) and info.context.is_lenient:
+                return None
+            raise
 
 
 def _check_labels(labels: dict[str, str]) -> dict[str, str]:

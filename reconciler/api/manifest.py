@@ -49,8 +49,8 @@ class KrmObject(ApiModel):
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         """Skip `find_issues` for kinds without a rule about the namespace."""
         super().__pydantic_init_subclass__(**kwargs)
-        if cls.scope != "cluster" and cls.find_issues.__func__ is KrmObject.find_issues.__func__:  # type: ignore[attr-defined]
-            cls._has_hooks = cls._has_notation
+        has_own_rules = cls.find_issues.__func__ is not KrmObject.find_issues.__func__  # type: ignore[attr-defined]
+        cls._has_rules = has_own_rules or cls.scope == "cluster"
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 ISSUE = "issue"
 """The error type of rules that the models declare. The context contains the text and the finding code."""
+UNKNOWN_FIELD = "unknown_field"
+"""The error type of unknown fields. The context contains the allowed fields."""
 _TEMPLATES = {
     "api_version": "apiVersion must be {allowed}, not {value}",
     "missing": "{path} must be set",
@@ -25,8 +27,8 @@ _TEMPLATES = {
     "dict_type": "{path} must be a mapping{found}",
     "tuple_type": "{path} must be a list{found}",
     "literal_error": "{path} must be {choice}{found}{suggestion}",
-    "unknown_field": "{path} is unknown; allowed are {allowed}{suggestion}",
-    "hidden_unknown_field": "{parent} must have no other fields than {allowed}",
+    UNKNOWN_FIELD: "{path} is unknown; allowed are {allowed}{suggestion}",
+    "hidden_unknown_field": "{path} must have no other fields than {allowed}",
     "too_short": "{path} must not be empty",
 }
 
@@ -59,7 +61,7 @@ DEFAULT_TEMPLATES = MessageTemplates()
 def format_error_message(
     error: ErrorDetails, path: DataPath, templates: MessageTemplates, *, is_hidden: bool = False
 ) -> str:
-    """Return the message of one error. If `is_hidden`, the message quotes neither the value nor an unknown name."""
+    """Return the message of one error. If `is_hidden`, the message does not quote the value."""
     context = error.get("ctx", {})
     text_path = format_path(path) or "the object"
     if "text" in context:
@@ -70,10 +72,9 @@ def format_error_message(
         )
     name = _get_field_name(path)
     allowed = _list_allowed(error["type"], context)
-    suggestion = suggest_name(name, allowed) if _is_unknown(error) else ""
+    suggestion = suggest_name(name, allowed) if error["type"] == UNKNOWN_FIELD else ""
     if error["type"] == "literal_error" and isinstance(error["input"], str) and not is_hidden:
         suggestion = suggest_name(error["input"], allowed)
-    error_type = "hidden_unknown_field" if is_hidden and _is_unknown(error) and not suggestion else error["type"]
     suggestion = suggestion or context.get("hint", "")
     values = {
         "path": text_path,
@@ -87,7 +88,7 @@ def format_error_message(
         "suggestion": suggestion,
         "error": error["msg"],
     }
-    return templates.find(error_type, name).format_map(values)
+    return templates.find(error["type"], name).format_map(values)
 
 
 def _get_field_name(path: DataPath) -> str:
@@ -95,10 +96,6 @@ def _get_field_name(path: DataPath) -> str:
     if not path:
         return ""
     return f"{path[-2]}[]" if isinstance(path[-1], int) and len(path) > 1 else str(path[-1])
-
-
-def _is_unknown(error: ErrorDetails) -> bool:
-    return error["type"] == "unknown_field"
 
 
 def _list_allowed(error_type: str, context: Mapping[str, Any]) -> Sequence[str]:

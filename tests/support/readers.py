@@ -27,10 +27,10 @@ from reconciler.controllers.kafka_templates.read_merge_rules import read_merge_r
 from reconciler.controllers.override_policies.read_policies import read_override_policy
 from reconciler.controllers.package_variants.read_set import read_package_variant_set
 from reconciler.controllers.placement.propagation_policies import read_propagation_policy
-from reconciler.controllers.plugin_presets import read_options as read_plugin_definition
-from reconciler.controllers.plugin_presets.read_objects import (
+from reconciler.controllers.plugin_presets.config_objects import (
+    read_definition,
     read_override,
-    read_own_overrides,
+    read_own_options,
     read_plugin,
     read_preset,
 )
@@ -97,10 +97,10 @@ _READERS: Mapping[str, Callable[[Any], Told]] = {
     "ClusterOverridePolicy": _by_object(read_override_policy),
     "PropagationPolicy": _by_object(read_propagation_policy),
     "ClusterPropagationPolicy": _by_object(read_propagation_policy),
-    "Cluster": _by_object(read_own_overrides),
-    "Organization": _by_object(read_own_overrides),
-    "PluginDefinition": _by_object(read_plugin_definition.read_definition),
-    "ClusterPluginDefinition": _by_object(read_plugin_definition.read_definition),
+    "Cluster": _by_object(read_own_options),
+    "Organization": _by_object(read_own_options),
+    "PluginDefinition": _by_object(read_definition),
+    "ClusterPluginDefinition": _by_object(read_definition),
     "PluginPreset": _by_object(read_preset),
     "PluginOverride": _by_object(read_override),
     "Plugin": _by_object(read_plugin),

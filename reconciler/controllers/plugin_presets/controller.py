@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from reconciler.api.greenhouse import GROUP, PLUGIN, PRESET
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.clusters.inventory import ClusterInventory
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.plugin_presets.codes import PluginCodes
+from reconciler.controllers.plugin_presets.config_objects import (
+    OverrideLayer,
+    Preset,
+    StandalonePlugin,
+    read_plugin,
+    read_preset,
+)
 from reconciler.controllers.plugin_presets.deletions import (
     GuardedPlugins,
     find_orphans,
@@ -19,9 +27,8 @@ from reconciler.controllers.plugin_presets.deletions import (
 )
 from reconciler.controllers.plugin_presets.inputs import PluginPresetCache, PluginPresetInputs, PreviousPlugins
 from reconciler.controllers.plugin_presets.lint import check_catalogs, check_owner_label
-from reconciler.controllers.plugin_presets.model import GROUP, PLUGIN, PRESET, PRESET_LABEL, Preset, StandalonePlugin
-from reconciler.controllers.plugin_presets.option_layers import get_override_layer
 from reconciler.controllers.plugin_presets.outcome_checks import check_literal_secrets, check_plugin_conflicts
+from reconciler.controllers.plugin_presets.plugin import PRESET_LABEL
 from reconciler.controllers.plugin_presets.plugin_builder import PluginBuilder
 from reconciler.controllers.plugin_presets.plugin_outcomes import (
     BuiltPlugin,
@@ -39,9 +46,7 @@ from reconciler.controllers.plugin_presets.plugin_requests import (
     is_requested_by_preset,
     resolve_name_conflicts,
 )
-from reconciler.controllers.plugin_presets.read_objects import read_plugin, read_preset
 from reconciler.controllers.plugin_presets.snapshot import (
-    OverrideLayer,
     OverrideMatcher,
     PresetSnapshot,
     check_preset_clusters,
@@ -142,7 +147,7 @@ class _PresetPass:
             if preset is None:
                 self.kept_owners.add(manifest.key)
                 self.statuses.append(build_invalid_status(manifest, select_errors(findings), _SELECTOR_CODES))
-            elif preset.spec.definition.build_key(manifest.key.namespace) not in self.snapshot.definitions:
+            elif preset.plugin.definition.create_key(manifest.key.namespace) not in self.snapshot.definitions:
                 self._report_missing_definition(preset)
             else:
                 self._select_clusters(preset)
@@ -165,7 +170,7 @@ class _PresetPass:
         self.statuses.append(build_missing_definition_status(preset, finding.code, finding.message, label))
 
     def _create_definition_finding(self, requester: Preset | StandalonePlugin) -> Finding:
-        key = requester.spec.definition.build_key(requester.manifest.key.namespace)
+        key = requester.plugin.definition.create_key(requester.manifest.key.namespace)
         code = (
             PluginCodes.DEFINITION_INVALID
             if key in self.snapshot.definition_keys
@@ -215,7 +220,7 @@ class _PresetPass:
         self.findings += (outcome.finding for outcome in self.outcomes if isinstance(outcome, SkippedPlugin))
 
     def _build(self, request: PluginRequest, builder: PluginBuilder) -> PluginOutcome:
-        definition = self.snapshot.definitions.get(request.spec.definition.build_key(request.key.namespace))
+        definition = self.snapshot.definitions.get(request.plugin.definition.create_key(request.key.namespace))
         if cluster_change := _find_cluster_change(request, self.targets):
             return create_failure(request, (cluster_change,))
         if definition is None:
@@ -264,32 +269,29 @@ class _PresetPass:
             outcomes.setdefault(outcome.request.manifest.key, []).append(outcome)
         requested_locations = self._list_requested_locations()
         for preset, guarded in guards:
-            definition = self.snapshot.definitions[preset.spec.definition.build_key(preset.key.namespace)]
+            definition = self.snapshot.definitions[preset.plugin.definition.create_key(preset.key.namespace)]
             orphans = find_orphans(
                 preset, {*requested_locations, *guarded.blocked}, self.targets, self.snapshot.catalog
             )
             removed = RemovedPlugins(guarded.blocked, guarded.guard.reason, orphans)
-            version, label = definition.definition.version, self._owner_label_conditions[preset.key]
+            version, label = definition.spec.version, self._owner_label_conditions[preset.key]
             yield build_preset_status(preset, outcomes.get(preset.key, ()), version, removed, label)
 
     def build_override_statuses(self) -> Iterator[ConfigStatus]:
         """Yield the status of each PluginOverride: validity, option layer, and number of matching Plugins."""
-        for layer in self._iterate_overrides():
-            override = layer.override
-            ready = Condition("Ready", "True", "Read", f"applies on layer {get_override_layer(override)}")
+        for override in self._iterate_overrides():
+            layer_id = override.layer.layer
+            ready = Condition("Ready", "True", "Read", f"applies on layer {layer_id}")
             if not override.is_valid:
                 ready = Condition(
                     "Ready", "False", "Invalid", "the override is invalid; Plugins that it may apply to stay unchanged"
                 )
-            fields = {
-                "layer": get_override_layer(override),
-                "plugins": self.override_matcher.plugin_counts.get(override.manifest.key, 0),
-            }
-            yield ConfigStatus(override.manifest.key, override.manifest.api_version, (ready,), fields)
+            fields = {"layer": layer_id, "plugins": self.override_matcher.plugin_counts.get(override.key, 0)}
+            yield ConfigStatus(override.key, override.manifest.api_version, (ready,), fields)
 
     def _iterate_overrides(self) -> Iterator[OverrideLayer]:
         for overrides in self.snapshot.overrides.values():
-            yield from (layer for layer in overrides if layer.override.manifest.key in self.snapshot.catalog.objects)
+            yield from (override for override in overrides if override.key in self.snapshot.catalog.objects)
 
     def find_blocked_and_unused(self, guards: Iterable[tuple[Preset, GuardedPlugins]]) -> Iterator[Finding]:
         """Yield findings about blocked deletions of Plugins, and about PluginOverrides that match no Plugin."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from reconciler.api.greenhouse import CLUSTER, GROUP
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.deletion_guards import ACK_DELETIONS, DeletionDecision, PackageLocation, decide_deletions
+from reconciler.controllers.plugin_presets.config_objects import Preset
 from reconciler.controllers.plugin_presets.inputs import PluginPresetInputs
-from reconciler.controllers.plugin_presets.model import CLUSTER, GROUP, Preset
 from reconciler.controllers.plugin_presets.plugin import SUSPEND_ANNOTATION
 from reconciler.controllers.plugin_presets.plugin_requests import PluginTargets
 from reconciler.controllers.results import DeletionGuard, PackageTarget
@@ -21,7 +22,7 @@ def is_retained(preset: Preset | None, cluster: ConfigObject | None) -> bool:
     """Return whether the deletion policy `Retain` applies to a Plugin, because of its preset or its Cluster."""
     if cluster and cluster.annotations.get(CLUSTER_RETAINS, "").lower() == "retain":
         return True
-    return preset is not None and preset.deletion_policy == "Retain"
+    return preset is not None and preset.spec.deletion_policy == "Retain"
 
 
 def find_orphans(

@@ -1,31 +1,16 @@
-"""Helm values, which are assembled from options. An option name is a path into the values, as in `helm --set-json`.
+"""Helm values, which are assembled from options. An option name is a path into the values.
 
-Helm silently drops a value whose path has an empty step. Helm also drops a list item if another path continues below
-the item. In this module, both cases are errors.
+Helm silently drops a list item if another path continues below the item. In this module, this case is an error.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from itertools import pairwise
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
+from reconciler.krm.helm_paths import PathStep, check_option_name, format_option_name, parse_option_name
 from reconciler.lazy_dataclasses import dataclass, field
-from reconciler.memory import cached
-
-PathStep: TypeAlias = str | int
-"""One step of a path in Helm values: a key of a map, or an index of a list."""
-
-MAX_LEVELS: Final = 30
-"""Maximum number of dots between two keys in one option name. Helm has the same limit."""
-
-MAX_INDEX: Final = 65_536
-"""Maximum list index in an option name. Helm has the same limit."""
-
-MAX_INDEXES: Final = 30
-"""Maximum number of list indexes in one option name. Helm has no such limit. It limits the depth of the YAML."""
 
 MAX_LIST_ITEMS: Final = 100_000
 """Maximum number of list items that the options of one Plugin may create, to limit the memory use.
@@ -33,10 +18,6 @@ MAX_LIST_ITEMS: Final = 100_000
 Null items before a list index are included.
 """
 
-_KEY = re.compile(r"(?:[^\\.\[=,]|\\.)*", re.DOTALL)
-_INDEX = re.compile(r"\[([0-9]{1,20})\]", re.ASCII)
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_SPECIAL = re.compile(r"[\\.\[=,]")
 _MISSING: Final = object()
 
 
@@ -60,32 +41,13 @@ class HelmValues:
     conflicts: tuple[PathConflict, ...] = ()
 
 
-def check_option_name(name: str) -> str:
-    """Return the reason why an option name is not a valid path, e.g. "must not be empty".
-
-    Return "" if the name is valid.
-    """
-    return _parse_name(name)[1]
-
-
-def parse_option_name(name: str) -> tuple[PathStep, ...]:
-    """Return the path of an option name, e.g. "a.b[0]" -> ("a", "b", 0). Return () if the name is invalid."""
-    return _parse_name(name)[0]
-
-
-def format_option_name(steps: Sequence[PathStep]) -> str:
-    """Return the option name of a path, e.g. ("a", "b", 0) -> "a.b[0]". Special characters get a backslash."""
-    parts = (f"[{step}]" if isinstance(step, int) else "." + _SPECIAL.sub(r"\\\g<0>", step) for step in steps)
-    return "".join(parts).removeprefix(".")
-
-
 def build_values(entries: Iterable[tuple[str, Any]]) -> HelmValues:
     """Assemble Helm values from options. `entries` are pairs of option name and value.
 
     The order of `entries` is not important if one path is the parent of another: the value of `a.b` always replaces a
     part of the value of `a`. If two names have the same path, the later entry replaces the earlier entry.
     """
-    parsed = [(*_parse_name(name), name, value) for name, value in entries]
+    parsed = [(parse_option_name(name), check_option_name(name), name, value) for name, value in entries]
     conflicts = [PathConflict(name, "", message) for _, message, name, _ in parsed if message]
     tree = _Tree()
     for steps, _, name, value in sorted(
@@ -200,67 +162,3 @@ def _format_kind(value: Any) -> str:
             return "a map"
         case _:
             return "a number"
-
-
-@cached(8_192)
-def _parse_name(name: str) -> tuple[tuple[PathStep, ...], str]:
-    try:
-        steps = tuple(_iterate_steps(name))
-    except _NameError as error:
-        return (), str(error)
-    message = _check_depth(steps)
-    return ((), message) if message else (steps, "")
-
-
-def _check_depth(steps: tuple[PathStep, ...]) -> str:
-    if sum(isinstance(step, str) and isinstance(next_step, str) for step, next_step in pairwise(steps)) > MAX_LEVELS:
-        return f"must not have more than {MAX_LEVELS} dots"
-    if sum(isinstance(step, int) for step in steps) > MAX_INDEXES:
-        return f"must not have more than {MAX_INDEXES} list indexes"
-    return ""
-
-
-class _NameError(ValueError):
-    """Raised if an option name is not a valid path."""
-
-
-def _iterate_steps(name: str) -> Iterator[PathStep]:
-    position, end = 0, len(name)
-    while True:
-        key = _KEY.match(name, position)
-        if key is None or not key[0]:
-            raise _NameError(_explain_empty_step(name, position))
-        yield _ESCAPED.sub(r"\1", key[0])
-        position = key.end()
-        while name.startswith("[", position):
-            index = _match_index(name, position)
-            yield int(index[1])
-            position = index.end()
-        if position == end:
-            return
-        if name[position] != ".":
-            raise _NameError(_explain_stray_character(name, position))
-        position += 1
-
-
-def _match_index(name: str, position: int) -> re.Match[str]:
-    index = _INDEX.match(name, position)
-    if index is None or int(index[1]) > MAX_INDEX:
-        raise _NameError(f"must have a number up to {MAX_INDEX} in brackets, like [0], or a \\ before the bracket")
-    return index
-
-
-def _explain_empty_step(name: str, position: int) -> str:
-    if not name:
-        return "must not be empty"
-    if name.startswith("\\", position):
-        return "must not end in a backslash"
-    return f"must have a key between dots and before brackets; the key at character {position + 1} is empty"
-
-
-def _explain_stray_character(name: str, position: int) -> str:
-    if name[position] == "\\":
-        return "must not end in a backslash"
-    if name[position - 1] == "]":
-        return f'must have a dot or nothing after "]", not "{name[position]}"'
-    return f'must have a \\ before "{name[position]}", because "{name[position]}" ends a name'

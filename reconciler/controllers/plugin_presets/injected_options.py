@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from reconciler.controllers.plugin_presets.helm_values import build_values, format_option_name, parse_option_name
+from reconciler.controllers.plugin_presets.helm_values import build_values
+from reconciler.krm.helm_paths import format_option_name, parse_option_name
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.memory import cached
 

@@ -10,7 +10,6 @@ from reconciler.cel import ExpressionLimits
 from reconciler.controllers.clusters.selection import Cluster
 from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.keyed_cache import IdentityKey, KeyedCache
-from reconciler.controllers.plugin_presets.option_layers import LayerOptions
 from reconciler.controllers.plugin_presets.plugin import PublishedPlugin
 from reconciler.controllers.plugin_presets.plugin_outcomes import BuiltPlugin, FailedPlugin
 from reconciler.controllers.results import PackageOwner
@@ -78,7 +77,6 @@ class PluginPresetCache:
         self._results: KeyedCache[Any] = KeyedCache()
         self._clusters: KeyedCache[Cluster] = KeyedCache()
         self._published_plugins: KeyedCache[PublishedPlugin] = KeyedCache()
-        self.layer_options: KeyedCache[LayerOptions] = KeyedCache()
         self.plugins: KeyedCache[BuiltPlugin | FailedPlugin] = KeyedCache()
 
     def begin_pass(self, inputs: PluginPresetInputs) -> None:
@@ -93,7 +91,7 @@ class PluginPresetCache:
 
     def end_pass(self) -> None:
         """End a pass, and remove the entries that the pass did not use."""
-        for cache in (self._results, self._clusters, self._published_plugins, self.layer_options, self.plugins):
+        for cache in (self._results, self._clusters, self._published_plugins, self.plugins):
             cache.end_pass()
 
     def read(self, reader: Callable[[ConfigObject], _Result], manifest: ConfigObject) -> _Result:

@@ -6,43 +6,30 @@ controller ignores these overrides.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from reconciler.api import greenhouse
+from reconciler.api.base import read_model
+from reconciler.api.greenhouse import CATALOG, GROUP, PLUGIN, PRESET, TEAM
+from reconciler.api.greenhouse_options import OptionExpression
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.clusters.inventory import ClusterInventory
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.plugin_presets.codes import PluginCodes
+from reconciler.controllers.plugin_presets.config_objects import OverrideLayer, read_plugin, read_preset
 from reconciler.controllers.plugin_presets.injected_options import OWNED_BY_LABEL
 from reconciler.controllers.plugin_presets.inputs import PluginPresetCache
-from reconciler.controllers.plugin_presets.model import (
-    DEFINITION_KINDS,
-    GROUP,
-    PLUGIN,
-    PRESET,
-    TEAM,
-    OptionExpression,
-    OptionList,
-    PluginOverride,
-)
 from reconciler.controllers.plugin_presets.option_expressions import check_option_expression
-from reconciler.controllers.plugin_presets.option_layers import OptionAssignment
-from reconciler.controllers.plugin_presets.read_objects import read_plugin, read_preset
-from reconciler.controllers.plugin_presets.snapshot import (
-    OverrideLayer,
-    PresetSnapshot,
-    read_preset_snapshot,
-    select_clusters,
-)
+from reconciler.controllers.plugin_presets.option_layers import LayerOptions
+from reconciler.controllers.plugin_presets.snapshot import PresetSnapshot, read_preset_snapshot, select_clusters
 from reconciler.controllers.plugin_presets.status import OWNER_LABEL
 from reconciler.controllers.validation import explain_no_match, list_requirements
 from reconciler.krm.findings import Finding, FindingCode
 from reconciler.krm.objects import Condition, ObjectKey
 
-_DEPRECATED_DOCS_FIELD, _DOCS_FIELD = "docMarkDownUrl", "docsURL"
+_DEPRECATED_DOCS_FIELD = "docMarkDownUrl"
 SUPPORT_GROUP = f"{GROUP}/support-group"
-_CATALOG = "Catalog"
 
 
 def lint_presets(catalog: Catalog, inventory: ClusterInventory, limits: ExpressionLimits | None) -> Iterator[Finding]:
@@ -56,12 +43,11 @@ def lint_presets(catalog: Catalog, inventory: ClusterInventory, limits: Expressi
     yield from _find_idle_overrides(snapshot)
     if limits:
         yield from _find_unusable_expressions(snapshot, limits)
-    for kind in DEFINITION_KINDS:
-        yield from (
-            finding
-            for manifest in catalog.objects_of_kind(GROUP, kind)
-            for finding in _find_deprecated_fields(manifest)
-        )
+    for definition in snapshot.definitions.values():
+        if definition.spec.doc_mark_down_url is not None:
+            message = f"spec.{_DEPRECATED_DOCS_FIELD} is deprecated; use spec.docsURL"
+            location = definition.manifest.location_of(("spec", _DEPRECATED_DOCS_FIELD))
+            yield ControllerCodes.DEPRECATED.finding(message, location)
 
 
 def _find_idle_presets(snapshot: PresetSnapshot) -> Iterator[Finding]:
@@ -80,20 +66,20 @@ def _find_idle_presets(snapshot: PresetSnapshot) -> Iterator[Finding]:
 
 def _find_idle_overrides(snapshot: PresetSnapshot) -> Iterator[Finding]:
     """Yield a warning for each label selector of a PluginOverride that matches no cluster."""
-    for layer in _iterate_valid_overrides(snapshot):
-        yield from _find_idle_selectors(layer.override, snapshot)
+    for override in _iterate_valid_overrides(snapshot):
+        yield from _find_idle_selectors(override, snapshot)
 
 
 def _iterate_valid_overrides(snapshot: PresetSnapshot) -> Iterator[OverrideLayer]:
-    for layers in snapshot.overrides.values():
-        yield from (layer for layer in layers if layer.override.is_valid)
+    for overrides in snapshot.overrides.values():
+        yield from (override for override in overrides if override.is_valid)
 
 
-def _find_idle_selectors(override: PluginOverride, snapshot: PresetSnapshot) -> Iterator[Finding]:
-    namespace = override.manifest.key.namespace
+def _find_idle_selectors(override: OverrideLayer, snapshot: PresetSnapshot) -> Iterator[Finding]:
+    namespace = override.key.namespace
     label_sets = [cluster.labels for cluster in snapshot.clusters.get_clusters(namespace).values()]
-    for choice in override.clusters.choices:
-        selector = choice.selector
+    for selection in override.targets.cluster_selector:
+        selector = selection.selector
         if selector is not None and not any(selector.matches(labels) for labels in label_sets):
             reason = explain_no_match(list_requirements(selector), label_sets, f"Cluster of {namespace}")
             message = f"spec.clusterSelector has a labelSelector that matches no cluster: {reason}"
@@ -104,42 +90,33 @@ def _find_idle_selectors(override: PluginOverride, snapshot: PresetSnapshot) -> 
 
 def _find_unusable_expressions(snapshot: PresetSnapshot, limits: ExpressionLimits) -> Iterator[Finding]:
     secret_names = {
-        name for usable in snapshot.definitions.values() for name, option in usable.definition.options.items()
+        name for usable in snapshot.definitions.values() for name, option in usable.options.items()
         if option.type == "secret"
     }  # fmt: skip
-    for manifest, options in _iterate_option_lists(snapshot):
-        for entry in options.entries:
-            source = entry.source
+    for layer in _iterate_layers(snapshot):
+        for assignment in layer.assignments:
+            source = assignment.source
             errors = check_option_expression(source.text, limits) if isinstance(source, OptionExpression) else ()
             if errors:
                 # Hide the error of a secret option, because the error can quote an expression that contains the secret.
-                is_hidden = entry.name in secret_names
+                is_hidden = assignment.name in secret_names
                 reason = "the error is not shown, because it may contain a secret" if is_hidden else "; ".join(errors)
-                assignment = OptionAssignment("", manifest, source, entry.path)
                 message = f"the expression in {assignment.field} fails for every Plugin: {reason}"
                 yield PluginCodes.EXPRESSION_UNUSABLE.finding(message, assignment.location)
 
 
-def _iterate_option_lists(snapshot: PresetSnapshot) -> Iterator[tuple[ConfigObject, OptionList]]:
-    """Yield every list of options that can contain expressions, together with the object that contains the list."""
+def _iterate_layers(snapshot: PresetSnapshot) -> Iterator[LayerOptions]:
+    """Yield every list of options that can contain expressions."""
     for manifest in snapshot.catalog.objects_of_kind(GROUP, PRESET):
         preset, _ = read_preset(manifest)
-        lists = (preset.spec.options, *preset.cluster_options.values()) if preset else ()
-        yield from ((manifest, options) for options in lists)
+        if preset:
+            yield from (preset.options, *preset.cluster_options.values())
     for manifest in snapshot.catalog.objects_of_kind(GROUP, PLUGIN):
         plugin, _ = read_plugin(manifest)
         if plugin:
-            yield manifest, plugin.spec.options
-    override_layers = (layer.layer for layer in _iterate_valid_overrides(snapshot))
-    for layer in (*snapshot.namespace_layers.values(), *override_layers):
-        yield layer.manifest, layer.options
-
-
-def _find_deprecated_fields(manifest: ConfigObject) -> Iterator[Finding]:
-    spec = manifest.data.get("spec")
-    if isinstance(spec, dict) and spec.get(_DEPRECATED_DOCS_FIELD) is not None:
-        message = f"spec.{_DEPRECATED_DOCS_FIELD} is deprecated; use spec.{_DOCS_FIELD}"
-        yield ControllerCodes.DEPRECATED.finding(message, manifest.location_of(("spec", _DEPRECATED_DOCS_FIELD)))
+            yield plugin.options
+    yield from snapshot.namespace_layers.values()
+    yield from (override.layer for override in _iterate_valid_overrides(snapshot))
 
 
 def check_owner_label(manifest: ConfigObject, catalog: Catalog) -> tuple[Condition | None, tuple[Finding, ...]]:
@@ -178,16 +155,11 @@ def _find_owner_label_error(manifest: ConfigObject, catalog: Catalog) -> tuple[F
 
 def check_catalogs(catalog: Catalog) -> Iterator[Finding]:
     """Yield a warning for each source of a Catalog that overrides plugin definitions."""
-    for manifest in catalog.objects_of_kind(GROUP, _CATALOG):
-        spec = manifest.data.get("spec")
-        sources = spec.get("sources") if isinstance(spec, Mapping) else None
-        for index, source in enumerate(sources if isinstance(sources, list) else ()):
-            if _has_overrides(source):
+    for manifest in catalog.objects_of_kind(GROUP, CATALOG):
+        model = read_model(greenhouse.Catalog, manifest.data, greenhouse.Catalog.templates).model
+        for index, source in enumerate(model.spec.sources if model else ()):
+            if source.overrides:
                 message = f"spec.sources[{index}].overrides has no effect; use a PluginOverride with mode Default"
                 yield PluginCodes.CATALOG_IGNORED.finding(
                     message, manifest.location_of(("spec", "sources", index, "overrides"))
                 )
-
-
-def _has_overrides(source: Any) -> bool:
-    return isinstance(source, Mapping) and bool(source.get("overrides"))

@@ -5,25 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Final
 
+from reconciler.api.greenhouse_options import LiteralValue, SecretKeyReference, ValueSource
 from reconciler.catalog.catalog import ConfigObject
-from reconciler.controllers.plugin_presets.model import (
-    LiteralValue,
-    OptionEntry,
-    OptionList,
-    PluginDefinition,
-    PluginOverride,
-    SecretRef,
-    ValueSource,
-)
 from reconciler.krm.field_text import format_path
 from reconciler.krm.findings import Finding, SourceLocation, select_errors
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath, emit
+from reconciler.krm.yaml.compare import is_equal_data
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 
@@ -82,6 +75,7 @@ class OptionAssignment:
 
     layer: str
     manifest: ConfigObject
+    name: str
     source: ValueSource
     path: DataPath
 
@@ -109,22 +103,15 @@ class LayerOptions:
     """The options that one config object sets on one layer.
 
     If several config objects set options on the same layer, `priority` and then `created` determine which value is
-    used.
+    used. If `errors` is not empty, no Plugin that uses the options can be built. `errors` does not contain warnings.
     """
 
     layer: str
     manifest: ConfigObject
-    options: OptionList
+    assignments: tuple[OptionAssignment, ...] = ()
+    errors: tuple[Finding, ...] = ()
     priority: int = 0
     created: str = ""
-
-    @cached_property
-    def assignments(self) -> Sequence[tuple[str, OptionAssignment]]:
-        """Pairs of option name and assignment, in the order of the list."""
-        entries = self.options.entries
-        return [
-            (entry.name, OptionAssignment(self.layer, self.manifest, entry.source, entry.path)) for entry in entries
-        ]
 
     @cached_property
     def sort_key(self) -> tuple[int, int, str, str]:
@@ -135,37 +122,11 @@ class LayerOptions:
         return LAYER_RANK[self.layer], self.priority, self.created, self.manifest.key.name
 
 
-def get_override_layer(override: PluginOverride) -> str:
-    """Return the id of the layer for a PluginOverride, which depends on the mode and the selectors."""
-    mode = "default" if override.mode == "Default" else "override"
-    parts = [
-        name
-        for name, is_selected in (
-            ("cluster", not override.clusters.is_for_all),
-            ("definition", bool(override.definitions)),
-        )
-        if is_selected
-    ]
-    return "-".join((mode, *(parts or ["generic"])))
-
-
-def create_definition_layer(definition: PluginDefinition) -> LayerOptions:
-    """Return the layer with the default values of a plugin definition."""
-    entries = (
-        OptionEntry(option.name, option.default, (*option.path, "default"))
-        for option in definition.options.values()
-        if option.default is not None
-    )
-    return LayerOptions(DEFAULTS_LAYER, definition.manifest, OptionList(tuple(entries)))
-
-
-def create_override_layer(override: PluginOverride) -> LayerOptions:
-    """Return the options of a PluginOverride as a layer."""
-    created = override.manifest.data["metadata"].get("creationTimestamp")
-    return LayerOptions(
-        get_override_layer(override), override.manifest, override.options, override.priority,
-        created if isinstance(created, str) else "",
-    )  # fmt: skip
+def is_same_value(first: ValueSource, second: ValueSource) -> bool:
+    """Return whether two sources have the same value. Expressions are compared as text."""
+    if isinstance(first, LiteralValue) and isinstance(second, LiteralValue):
+        return is_equal_data(first.value, second.value)
+    return first == second and not isinstance(first, LiteralValue)
 
 
 def collect_assignments(layers: Iterable[LayerOptions]) -> Mapping[str, list[OptionAssignment]]:
@@ -175,8 +136,8 @@ def collect_assignments(layers: Iterable[LayerOptions]) -> Mapping[str, list[Opt
     """
     assignments: dict[str, list[OptionAssignment]] = {}
     for layer_options in sorted(layers, key=lambda layer: layer.sort_key):
-        for name, statement in layer_options.assignments:
-            assignments.setdefault(name, []).append(statement)
+        for assignment in layer_options.assignments:
+            assignments.setdefault(assignment.name, []).append(assignment)
     return assignments
 
 
@@ -188,7 +149,7 @@ class ResolvedOption:
     """
 
     name: str
-    source: LiteralValue | SecretRef
+    source: LiteralValue | SecretKeyReference
     assignments: tuple[OptionAssignment, ...]
     is_secret: bool = False
 
@@ -200,8 +161,8 @@ class ResolvedOption:
     @cached_property
     def data(self) -> dict[str, Any]:
         """The option as an entry of the field `optionValues`."""
-        if isinstance(self.source, SecretRef):
-            return {"name": self.name, "valueFrom": self.source.as_data()}
+        if isinstance(self.source, SecretKeyReference):
+            return {"name": self.name, "valueFrom": {"secret": self.source.as_data()}}
         return {"name": self.name, "value": self.source.value}
 
     @property

@@ -8,17 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from reconciler.api.greenhouse_options import LiteralValue, SecretKeyReference
 from reconciler.controllers.plugin_presets.codes import PluginCodes
-from reconciler.controllers.plugin_presets.helm_values import (
-    PathConflict,
-    PathStep,
-    build_values,
-    is_free,
-    parse_option_name,
-)
-from reconciler.controllers.plugin_presets.model import LiteralValue, SecretRef
+from reconciler.controllers.plugin_presets.helm_values import PathConflict, build_values, is_free
 from reconciler.controllers.plugin_presets.option_layers import LAYER_RANK, ResolvedOption
 from reconciler.krm.findings import Finding
+from reconciler.krm.helm_paths import PathStep, parse_option_name
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 
@@ -53,7 +48,7 @@ def check_option_paths(options: Sequence[ResolvedOption]) -> Iterator[Finding]:
     options_by_name = {option.name: option for option in options}
     relations = _relate_paths(tuple(options_by_name))
     yield from _find_overlaps(options_by_name, relations)
-    if any(isinstance(option.source, SecretRef) for option in options):
+    if any(isinstance(option.source, SecretKeyReference) for option in options):
         yield from _find_shadowed_secrets(options_by_name, relations)
     if relations.pairs or relations.has_conflicting_kinds:
         yield from create_conflict_findings(options, build_values(list_literal_values(options)).conflicts)
@@ -66,17 +61,17 @@ def list_literal_values(options: Iterable[ResolvedOption]) -> list[tuple[str, An
 
 def list_effective_secrets(
     options: Iterable[ResolvedOption], values: Mapping[str, Any]
-) -> list[tuple[ResolvedOption, SecretRef]]:
+) -> list[tuple[ResolvedOption, SecretKeyReference]]:
     """Return the options from Secrets that the literal values in `values` do not replace, in the order of `options`.
 
     If a literal value and a secret have the same path, Flux uses the literal value or the secret, depending on the
     depth of the path. To avoid this, such a secret is omitted. If two secrets have the same path, the later secret is
     used.
     """
-    secrets_by_path: dict[tuple[PathStep, ...], tuple[ResolvedOption, SecretRef]] = {}
+    secrets_by_path: dict[tuple[PathStep, ...], tuple[ResolvedOption, SecretKeyReference]] = {}
     for option in options:
         steps = parse_option_name(option.name)
-        if isinstance(option.source, SecretRef) and is_free(values, steps):
+        if isinstance(option.source, SecretKeyReference) and is_free(values, steps):
             secrets_by_path.pop(steps, None)
             secrets_by_path[steps] = (option, option.source)
     return list(secrets_by_path.values())
@@ -114,7 +109,7 @@ def _find_shadowed_secrets(options: Mapping[str, ResolvedOption], relations: _Pa
         more = "".join(f", {other.name}" for other in rest)
         reason = (
             "the paths of secrets must not overlap"
-            if all(isinstance(other.source, SecretRef) for other in (first, *rest))
+            if all(isinstance(other.source, SecretKeyReference) for other in (first, *rest))
             else "a literal value replaces a secret at the same path or in the same list"
         )
         message = f"{option.winner} sets {name} from a secret, and {first.winner} sets {first.name}{more}: {reason}"
@@ -125,7 +120,7 @@ def _iterate_secret_overlaps(
     options: Mapping[str, ResolvedOption], relations: _PathRelations
 ) -> Iterator[tuple[str, str]]:
     """Yield pairs of a secret option and an overlapping option. Two overlapping secrets form only one pair."""
-    secrets = {name for name, option in options.items() if isinstance(option.source, SecretRef)}
+    secrets = {name for name, option in options.items() if isinstance(option.source, SecretKeyReference)}
     for above, below in relations.pairs:
         if above in secrets:
             yield above, below

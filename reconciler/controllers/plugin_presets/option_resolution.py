@@ -6,22 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from reconciler.api.greenhouse_options import (
+    LiteralValue,
+    OptionExpression,
+    PluginOption,
+    SecretKeyReference,
+    check_regex,
+    check_type,
+)
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.plugin_presets.codes import PluginCodes
-from reconciler.controllers.plugin_presets.helm_values import parse_option_name
+from reconciler.controllers.plugin_presets.config_objects import UsableDefinition
 from reconciler.controllers.plugin_presets.injected_options import (
     METADATA_PREFIX,
     InjectedOption,
     build_expression_variables,
     is_removed_option,
-)
-from reconciler.controllers.plugin_presets.model import (
-    LiteralValue,
-    OptionDeclaration,
-    OptionExpression,
-    PluginDefinition,
-    SecretRef,
 )
 from reconciler.controllers.plugin_presets.option_expressions import evaluate_expression
 from reconciler.controllers.plugin_presets.option_layers import (
@@ -33,12 +34,12 @@ from reconciler.controllers.plugin_presets.option_layers import (
     OptionResolution,
     ResolvedOption,
     collect_assignments,
+    is_same_value,
 )
 from reconciler.controllers.plugin_presets.option_paths import check_option_paths
-from reconciler.controllers.plugin_presets.option_types import check_regex, check_type
-from reconciler.controllers.plugin_presets.read_options import is_same_value
 from reconciler.krm.field_text import quote_value, suggest_name
 from reconciler.krm.findings import Finding, Severity, SourceLocation, downgrade_to_warning
+from reconciler.krm.helm_paths import parse_option_name
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, replace
 
@@ -66,7 +67,7 @@ class ResolutionSubject:
     title: str
     manifest: ConfigObject
     path: DataPath
-    definition: PluginDefinition
+    definition: UsableDefinition
     cluster: ConfigObject | None = None
 
 
@@ -206,7 +207,7 @@ class _Resolution:
 
     def _evaluate(
         self, name: str, winner: OptionAssignment, *, is_secret: bool
-    ) -> tuple[LiteralValue | SecretRef | None, tuple[Finding, ...]]:
+    ) -> tuple[LiteralValue | SecretKeyReference | None, tuple[Finding, ...]]:
         """Return the value that `winner` assigns, and the findings. The value is None if its expression fails."""
         if not isinstance(winner.source, OptionExpression):
             return winner.source, ()
@@ -229,7 +230,7 @@ class _Resolution:
             PluginCodes.EXPRESSION_RETYPED.finding(message, winner.location) for message in messages
         )
 
-    def _validate(self, declared: OptionDeclaration, value: Any, winner: OptionAssignment) -> Iterator[Finding]:
+    def _validate(self, declared: PluginOption, value: Any, winner: OptionAssignment) -> Iterator[Finding]:
         if declared.type == "secret" and winner.layer == DEFAULTS_LAYER:
             # Do not check the default of a secret, because a definition can only have the empty string as the default.
             return
@@ -273,7 +274,9 @@ def _resolve_injected(
     manifest = subject.cluster if is_cluster_label and subject.cluster else subject.manifest
     path = ("metadata", "labels", option.label) if option.label else ()
     source = LiteralValue(option.value)
-    return ResolvedOption(option.name, source, (*assignments, OptionAssignment(INJECTED_LAYER, manifest, source, path)))
+    return ResolvedOption(
+        option.name, source, (*assignments, OptionAssignment(INJECTED_LAYER, manifest, option.name, source, path))
+    )
 
 
 def _create_reserved_findings(name: str, assignments: Sequence[OptionAssignment]) -> Iterator[Finding]:
@@ -297,7 +300,7 @@ def _find_missing(
 ) -> Iterator[Finding]:
     definition = subject.definition
     for option in definition.options.values():
-        if option.is_required and option.name not in assignments:
+        if option.required and option.name not in assignments:
             name = quote_value(option.name)
             message = f"{subject.title} has no value for the option {name}, which {definition.manifest.key} requires"
             yield PluginCodes.REQUIRED_OPTION_MISSING.finding(message, subject.manifest.location_of(subject.path))

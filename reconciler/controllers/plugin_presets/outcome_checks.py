@@ -10,18 +10,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from reconciler.controllers.plugin_presets.codes import PluginCodes
-from reconciler.controllers.plugin_presets.model import (
+from reconciler.api.greenhouse import ORGANIZATION, PluginOverrideTargets
+from reconciler.api.greenhouse_options import (
     OPTION_TYPES,
-    ORGANIZATION,
-    DefinitionNameFilter,
-    DefinitionRef,
+    VAULT_PREFIX,
     LiteralValue,
     OptionExpression,
-    SecretRef,
+    SecretKeyReference,
+    check_type,
 )
+from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.option_layers import LayerOptions, OptionAssignment, ResolvedOption
-from reconciler.controllers.plugin_presets.option_types import VAULT_PREFIX, check_type
 from reconciler.controllers.plugin_presets.plugin_outcomes import (
     BuiltPlugin,
     FailedPlugin,
@@ -123,12 +122,12 @@ def _trace_path(name: str, waits_for: Mapping[str, str], start: str) -> list[str
 
 def _iterate_awaited(name: str, cluster: str, plugins: _PluginsByName) -> Iterator[str]:
     plugin = plugins.get((cluster, name))
-    return (entry.get_plugin_name(cluster) for entry in (plugin.request.spec.wait_for if plugin else ()))
+    return (entry.get_plugin_name(cluster) for entry in (plugin.request.requester.spec.wait_for if plugin else ()))
 
 
 def _add_unmet_warnings(plugin: BuiltPlugin, names: set[tuple[str, str]]) -> BuiltPlugin:
     request, cluster = plugin.request, plugin.request.target.repository
-    awaited_names = [entry.get_plugin_name(cluster) for entry in request.spec.wait_for]
+    awaited_names = [entry.get_plugin_name(cluster) for entry in request.requester.spec.wait_for]
     unmet = [name for name in awaited_names if (cluster, name) not in names]
     if not unmet:
         return plugin
@@ -199,10 +198,10 @@ def check_literal_secrets(
     shared_options = [shared for shared in _iterate_shared_options(snapshot) if shared.literals]
     if not shared_options:
         return list(outcomes)
-    literal_names = {name for shared in shared_options for name, _ in shared.literals}
+    literal_names = {assignment.name for shared in shared_options for assignment in shared.literals}
     uncertain = _find_uncertain_definitions(snapshot, kept_owners)
     keys = uncertain | {
-        outcome.request.spec.definition.build_key(outcome.request.key.namespace) for outcome in outcomes
+        outcome.request.plugin.definition.create_key(outcome.request.key.namespace) for outcome in outcomes
     }
     secret_names = {key: names for key in keys if (names := literal_names & _list_secret_names(snapshot, key))}
     # Return early, because in most configs no definition declares one of these options as a secret.
@@ -226,12 +225,16 @@ def _list_uses(
     """Return pairs of shared options and the key of a definition whose Plugins receive these options."""
     # Use only one request for each definition and cluster, because the same shared options apply to all such requests.
     requests = {
-        (outcome.request.key.namespace, outcome.request.spec.definition, outcome.request.cluster_name): outcome.request
+        (
+            outcome.request.key.namespace,
+            outcome.request.plugin.definition,
+            outcome.request.cluster_name,
+        ): outcome.request
         for outcome in outcomes
     }
     uses: dict[tuple[LayerOptions, ObjectKey], None] = {}
     for request in requests.values():
-        key = request.spec.definition.build_key(request.key.namespace)
+        key = request.plugin.definition.create_key(request.key.namespace)
         layers = _iterate_layers_for(request, snapshot, matcher)
         uses |= {(layer, key): None for layer in layers if layer in shared_by_layer}
     return [(shared_by_layer[layer], key) for layer, key in uses]
@@ -241,29 +244,28 @@ def _list_uses(
 class _SharedOptions:
     """The options that an Organization, a Cluster or a PluginOverride sets for several Plugins.
 
-    If `definitions` is not empty, the options apply only to Plugins of these definitions.
+    `targets` are the targets of a PluginOverride. They can exclude definitions.
     """
 
     organization: str
     layer: LayerOptions
-    definitions: tuple[DefinitionNameFilter, ...] = ()
+    targets: PluginOverrideTargets = field(default_factory=PluginOverrideTargets)
 
     @cached_property
-    def literals(self) -> Sequence[tuple[str, OptionAssignment]]:
+    def literals(self) -> Sequence[OptionAssignment]:
         """The entries whose values may be secrets in plain text, because they are not references to secrets."""
-        return [(name, assignment) for name, assignment in self.layer.assignments if _is_literal(assignment)]
+        return [assignment for assignment in self.layer.assignments if _is_literal(assignment)]
 
     def iterate_entries_for(
         self, definition: ObjectKey, names: Collection[str]
     ) -> Iterator[tuple[SourceLocation, _SecretEntry]]:
         """Yield the literal entries that set one of the options `names`, if the options apply to a definition."""
-        ref = DefinitionRef(definition.kind, definition.name)
-        is_applicable = definition.namespace in ("", self.organization) and (
-            not self.definitions or any(name_filter.matches(ref) for name_filter in self.definitions)
+        is_applicable = definition.namespace in ("", self.organization) and self.targets.selects_definition(
+            definition.kind, definition.name
         )
-        for name, assignment in self.literals if is_applicable else ():
-            if name in names:
-                yield assignment.location, _SecretEntry(name, assignment.field, definition)
+        for assignment in self.literals if is_applicable else ():
+            if assignment.name in names:
+                yield assignment.location, _SecretEntry(assignment.name, assignment.field, definition)
 
 
 def _iterate_shared_options(snapshot: PresetSnapshot) -> Iterator[_SharedOptions]:
@@ -271,9 +273,7 @@ def _iterate_shared_options(snapshot: PresetSnapshot) -> Iterator[_SharedOptions
         yield _SharedOptions(key.name if key.kind == ORGANIZATION else key.namespace, layer)
     for namespace, overrides in snapshot.overrides.items():
         yield from (
-            _SharedOptions(namespace, override.layer, override.override.definitions)
-            for override in overrides
-            if override.override.is_valid
+            _SharedOptions(namespace, override.layer, override.targets) for override in overrides if override.is_valid
         )
 
 
@@ -311,7 +311,7 @@ def _list_secret_names(snapshot: PresetSnapshot, key: ObjectKey) -> frozenset[st
     """
     usable = snapshot.definitions.get(key)
     if usable:
-        return frozenset(option.name for option in usable.definition.options.values() if option.type == "secret")
+        return frozenset(option.name for option in usable.options.values() if option.type == "secret")
     invalid = snapshot.catalog.get(key)
     spec = invalid.data.get("spec") if invalid else None
     options = spec.get("options") if isinstance(spec, Mapping) else None
@@ -326,7 +326,7 @@ def _list_secret_names(snapshot: PresetSnapshot, key: ObjectKey) -> frozenset[st
 
 def _is_literal(assignment: OptionAssignment) -> bool:
     match assignment.source:
-        case SecretRef():
+        case SecretKeyReference():
             return False
         case OptionExpression(text=text):
             return VAULT_PREFIX not in text
@@ -339,8 +339,8 @@ def _iterate_layers_for(
 ) -> Iterator[LayerOptions]:
     namespace = request.key.namespace
     yield from snapshot.list_namespace_layers(namespace, request.cluster_name)
-    overrides = matcher.match(namespace, request.spec.definition, request.cluster)
-    yield from (override.layer for override in overrides if override.override.is_valid)
+    overrides = matcher.match(namespace, request.plugin.definition, request.cluster)
+    yield from (override.layer for override in overrides if override.is_valid)
 
 
 def _check_outcome(outcome: PluginOutcome, secrets: _SecretEntries) -> PluginOutcome:

@@ -7,18 +7,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any, Final
 
+from reconciler.api.greenhouse import CLUSTER_DEFINITION, IgnoredDifference
+from reconciler.api.greenhouse_options import LiteralValue, SecretKeyReference
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import FileTree
 from reconciler.catalog.trace import CatalogView
 from reconciler.controllers.plugin_presets.codes import PluginCodes
+from reconciler.controllers.plugin_presets.config_objects import Preset, UsableDefinition
 from reconciler.controllers.plugin_presets.helm_values import build_values
-from reconciler.controllers.plugin_presets.model import (
-    CLUSTER_DEFINITION,
-    LiteralValue,
-    PluginDefinition,
-    Preset,
-    SecretRef,
-)
 from reconciler.controllers.plugin_presets.option_layers import ResolvedOption
 from reconciler.controllers.plugin_presets.option_paths import (
     create_conflict_findings,
@@ -47,7 +43,7 @@ _MAX_TARGET_PATH_LENGTH: Final = 250
 _TARGET_PATH = re.compile(r"([a-zA-Z0-9_\-.\\/]|\[[0-9]{1,5}\])+", re.ASCII)
 _VALUES_KEY = re.compile(r"[-._a-zA-Z0-9]+", re.ASCII)
 
-Secrets = Sequence[tuple[ResolvedOption, SecretRef]]
+Secrets = Sequence[tuple[ResolvedOption, SecretKeyReference]]
 """The options with values from Secrets that no other value replaces, in the order in which Flux sets the values."""
 PLUGIN_FILE, VALUES_FILE, RELEASE_FILE = "plugin.yaml", "values.yaml", "helmrelease.yaml"
 VALUES: Final = "values"
@@ -56,7 +52,7 @@ HELM_RELEASE: Final = "helmrelease"
 
 def build_helm_release(
     request: PluginRequest,
-    definition: PluginDefinition,
+    definition: UsableDefinition,
     release: PluginRelease,
     values: Mapping[str, Any],
     secrets: Secrets,
@@ -72,7 +68,7 @@ def build_helm_release(
         "chartRef": build_chart_ref(request, definition),
         "install": {"createNamespace": True, "remediation": {"retries": 3}},
         "upgrade": {"crds": "CreateReplace", "remediation": {"retries": 3}},
-        "driftDetection": _build_drift_detection(request.spec.copied_fields.get("ignoreDifferences") or ()),
+        "driftDetection": _build_drift_detection(request.plugin.ignore_differences),
         "suspend": False,
         "kubeConfig": _build_kube_config(request),
         "dependsOn": _build_dependencies(request),
@@ -84,14 +80,14 @@ def build_helm_release(
     return {"apiVersion": HELM_RELEASE_API_VERSION, "kind": HELM_RELEASE_KIND, "metadata": metadata, "spec": spec}
 
 
-def build_chart_ref(request: PluginRequest, definition: PluginDefinition) -> dict[str, str]:
+def build_chart_ref(request: PluginRequest, definition: UsableDefinition) -> dict[str, str]:
     """Return the reference to the HelmChart of a definition.
 
     The HelmChart of a ClusterPluginDefinition is in the namespace of Greenhouse. Any other HelmChart is in the
     namespace of the Plugin.
     """
-    version = definition.manifest.data["spec"]["helmChart"]["version"]
-    ref = request.spec.definition
+    version = definition.spec.helm_chart.version if definition.spec.helm_chart else ""
+    ref = request.plugin.definition
     namespace = CHARTS_NAMESPACE if ref.kind == CLUSTER_DEFINITION else request.key.namespace
     return {"kind": "HelmChart", "name": f"{ref.name}-{version}", "namespace": namespace}
 
@@ -142,7 +138,7 @@ def _get_field_path(request: PluginRequest, field: str) -> DataPath:
     return ("spec", "plugin", field) if isinstance(request.requester, Preset) else ("spec", field)
 
 
-def _check_reference(name: str, ref: SecretRef) -> Iterator[tuple[str, str, str]]:
+def _check_reference(name: str, ref: SecretKeyReference) -> Iterator[tuple[str, str, str]]:
     if len(name) > _MAX_TARGET_PATH_LENGTH:
         yield "targetPath", name, f"at most {_MAX_TARGET_PATH_LENGTH} characters, not {len(name)}"
     if not _TARGET_PATH.fullmatch(name):
@@ -180,14 +176,14 @@ def _is_json(value: Any) -> bool:
             return True
 
 
-def _build_drift_detection(entries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    rules = [_build_ignore_rule(entry) for entry in entries]
+def _build_drift_detection(differences: Iterable[IgnoredDifference]) -> dict[str, Any]:
+    rules = [_build_ignore_rule(difference.as_data()) for difference in differences]
     return {"mode": "enabled", **({"ignore": rules} if rules else {})}
 
 
-def _build_ignore_rule(entry: Mapping[str, Any]) -> dict[str, Any]:
-    target = {field: entry[field] for field in ("group", "version", "kind", "name") if entry.get(field)}
-    return {**({"target": target} if target else {}), "paths": list(entry["paths"])}
+def _build_ignore_rule(fields: dict[str, Any]) -> dict[str, Any]:
+    paths = fields.pop("paths")
+    return {**({"target": fields} if fields else {}), "paths": paths}
 
 
 def _build_kube_config(request: PluginRequest) -> dict[str, Any]:
@@ -195,11 +191,11 @@ def _build_kube_config(request: PluginRequest) -> dict[str, Any]:
 
 
 def _build_dependencies(request: PluginRequest) -> list[dict[str, str]]:
-    names = dict.fromkeys(entry.get_plugin_name(request.target.repository) for entry in request.spec.wait_for)
+    names = dict.fromkeys(entry.get_plugin_name(request.target.repository) for entry in request.requester.spec.wait_for)
     return [{"name": name} for name in names]
 
 
-def _build_values_from(name: str, ref: SecretRef) -> dict[str, str]:
+def _build_values_from(name: str, ref: SecretKeyReference) -> dict[str, str]:
     return {"kind": "Secret", "name": ref.name, "valuesKey": ref.key, "targetPath": name}
 
 
@@ -286,7 +282,7 @@ class OutputFiles:
 
 def build_output_files(
     request: PluginRequest,
-    definition: PluginDefinition,
+    definition: UsableDefinition,
     release: PluginRelease,
     options: Collection[ResolvedOption],
     output_names: Collection[str],
@@ -302,7 +298,7 @@ def build_output_files(
 
 
 def _add_release(
-    outputs: OutputFiles, request: PluginRequest, definition: PluginDefinition, release: PluginRelease,
+    outputs: OutputFiles, request: PluginRequest, definition: UsableDefinition, release: PluginRelease,
     options: Collection[ResolvedOption], values: Mapping[str, Any],
 ) -> OutputFiles:  # fmt: skip
     secrets = list_effective_secrets(options, values)

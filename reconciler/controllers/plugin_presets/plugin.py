@@ -7,22 +7,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from reconciler.catalog.catalog import ConfigObject
-from reconciler.controllers.plugin_presets.codes import PluginCodes
-from reconciler.controllers.plugin_presets.model import (
+from reconciler.api.greenhouse import (
     API_VERSION,
-    DEFINITION_LABELS,
+    CLUSTER_DEFINITION,
+    DEFINITION,
     GROUP,
     PLUGIN,
     PRESET,
-    PRESET_LABEL,
-    PluginDefinition,
-    PluginSpec,
-    Preset,
-    StandalonePlugin,
+    PluginFields,
+    validate_release_name,
 )
+from reconciler.catalog.catalog import ConfigObject
+from reconciler.controllers.plugin_presets.codes import PluginCodes
+from reconciler.controllers.plugin_presets.config_objects import Preset, StandalonePlugin, UsableDefinition
 from reconciler.controllers.plugin_presets.option_layers import ResolvedOption
-from reconciler.controllers.plugin_presets.read_objects import validate_release_name
 from reconciler.krm.findings import Finding, downgrade_to_warning
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import emit
@@ -35,7 +33,13 @@ _WILDCARD = "/*"
 # Never propagate these annotations, because they control the propagation.
 _NEVER_PROPAGATED = (PROPAGATE_LABELS, PROPAGATE_ANNOTATIONS, LAST_PROPAGATION_ANNOTATION)
 CLUSTER_LABEL = f"{GROUP}/cluster"
+PRESET_LABEL = f"{GROUP}/pluginpreset"
+DEFINITION_LABELS = {
+    DEFINITION: f"{GROUP}/plugindefinition", CLUSTER_DEFINITION: f"{GROUP}/clusterplugindefinition",
+}  # fmt: skip
 LEGACY_LABEL = f"{GROUP}/plugin"
+# These fields of a preset are copied to its Plugins without changes.
+_COPIED_FIELDS = ("deletionPolicy", "ignoreDifferences")
 _REPLACED_FIELDS = ("pluginDefinitionRef", "pluginDefinitionName", "optionValues")
 SUSPEND_ANNOTATION = f"{GROUP}/suspend"
 
@@ -120,7 +124,11 @@ class PluginMetadata:
 
 
 def resolve_release(
-    spec: PluginSpec, definition: PluginDefinition, namespace: str, published: Mapping[str, Any], manifest: ConfigObject
+    spec: PluginFields,
+    definition: UsableDefinition,
+    namespace: str,
+    published: Mapping[str, Any],
+    manifest: ConfigObject,
 ) -> tuple[PluginRelease, tuple[Finding, ...]]:
     """Return the Helm release of a Plugin, and the findings about the release.
 
@@ -138,7 +146,7 @@ def resolve_release(
 
 
 def _check_release(
-    spec: PluginSpec, release: PluginRelease, published_spec: Mapping[str, Any], manifest: ConfigObject
+    spec: PluginFields, release: PluginRelease, published_spec: Mapping[str, Any], manifest: ConfigObject
 ) -> Iterator[Finding]:
     published_namespace = published_spec.get("releaseNamespace")
     if published_namespace and published_namespace != release.namespace:
@@ -164,11 +172,11 @@ def build_preset_metadata(
     """Return the metadata of a preset's Plugin: labels that identify preset, cluster and definition, and propagated
     metadata.
     """
-    definition_label = DEFINITION_LABELS[preset.spec.definition.kind]
+    definition_label = DEFINITION_LABELS[preset.plugin.definition.kind]
     identity_labels = {
         PRESET_LABEL: preset.key.name,
         CLUSTER_LABEL: cluster,
-        definition_label: preset.spec.definition.name,
+        definition_label: preset.plugin.definition.name,
     }
     record = read_propagation_record(read_string_map(published, "annotations"))
     labels, annotations = {**propagated.labels, **identity_labels}, {**propagated.annotations, **propagated.record}
@@ -185,15 +193,16 @@ def build_preset_plugin(
     preset: Preset, key: ObjectKey, cluster: str, release: PluginRelease, plugin_metadata: PluginMetadata
 ) -> dict[str, Any]:
     """Return the Plugin of a preset on a cluster as data. `add_options` adds the options to this data."""
-    spec = preset.spec
+    spec = preset.plugin
+    source = preset.manifest.data["spec"]["plugin"]
     fields = {
         "pluginDefinitionRef": spec.definition.as_data(),
         "displayName": spec.display_name or format_display_name(key.name),
         "clusterName": cluster,
         "releaseNamespace": release.namespace,
         "releaseName": release.name,
-        **spec.copied_fields,
-        "waitFor": [entry.as_data() for entry in spec.wait_for],
+        **{name: source[name] for name in _COPIED_FIELDS if source.get(name) is not None},
+        "waitFor": [item.as_data() for item in preset.spec.wait_for],
     }
     metadata = {"name": key.name, "namespace": key.namespace, "labels": dict(plugin_metadata.labels)}
     if plugin_metadata.annotations:

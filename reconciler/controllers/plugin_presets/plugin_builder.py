@@ -6,28 +6,18 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from reconciler.api.greenhouse import CLUSTER, GROUP, ORGANIZATION, OVERRIDE, PLUGIN
 from reconciler.api.porch import AdoptionPolicy, DeletionPolicy
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import File, FileTree
 from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.keyed_cache import IdentityKey
 from reconciler.controllers.plugin_presets.codes import PluginCodes
+from reconciler.controllers.plugin_presets.config_objects import OverrideLayer, Preset, UsableDefinition
 from reconciler.controllers.plugin_presets.deletions import is_retained
 from reconciler.controllers.plugin_presets.injected_options import InjectionContext, list_injected_options
 from reconciler.controllers.plugin_presets.inputs import PluginPresetCache, PluginPresetInputs
-from reconciler.controllers.plugin_presets.model import (
-    CLUSTER,
-    GROUP,
-    ORGANIZATION,
-    OVERRIDE,
-    PLUGIN,
-    OptionList,
-    Preset,
-)
 from reconciler.controllers.plugin_presets.option_layers import (
-    PLUGIN_OPTIONS,
-    PRESET_CLUSTER_OPTIONS,
-    PRESET_OPTIONS,
     LayerOptions,
     OptionResolution,
 )
@@ -61,12 +51,7 @@ from reconciler.controllers.plugin_presets.plugin_outcomes import (
     create_failure,
 )
 from reconciler.controllers.plugin_presets.provenance import PluginProvenance
-from reconciler.controllers.plugin_presets.snapshot import (
-    OverrideLayer,
-    OverrideMatcher,
-    PresetSnapshot,
-    UsableDefinition,
-)
+from reconciler.controllers.plugin_presets.snapshot import OverrideMatcher, PresetSnapshot
 from reconciler.controllers.results import GeneratedSource, Variant, collect_config_sources
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.json_text import compute_digest
@@ -103,12 +88,12 @@ class PluginBuilder:
     def build(self, request: PluginRequest, usable: UsableDefinition) -> BuiltPlugin | FailedPlugin:
         """Return the built Plugin of a request. Return a failure if there are errors."""
         overrides = self._override_matcher.match_and_count(
-            request.key.namespace, request.spec.definition, request.cluster
+            request.key.namespace, request.plugin.definition, request.cluster
         )
         layers = [
             usable.defaults,
             *self._iterate_own_layers(request),
-            *(override.layer for override in overrides if override.override.is_valid),
+            *(override.layer for override in overrides if override.is_valid),
         ]
         if failure := self._find_uncertainty(request, overrides) or _find_layer_errors(request, layers):
             return failure
@@ -124,11 +109,11 @@ class PluginBuilder:
     ) -> BuiltPlugin | FailedPlugin:
         metadata = self._build_metadata(request)
         resolution = self._resolve_options(request, usable, layers, metadata)
-        definition, published = usable.definition, request.published.data
+        published = request.published.data
         release, release_findings = resolve_release(
-            request.spec, definition, request.key.namespace, published, request.manifest
+            request.plugin, usable, request.key.namespace, published, request.manifest
         )
-        outputs = build_output_files(request, definition, release, resolution.options, self._inputs.output_names)
+        outputs = build_output_files(request, usable, release, resolution.options, self._inputs.output_names)
         findings = tuple(dict.fromkeys((*resolution.findings, *release_findings, *outputs.findings)))
         if errors := select_errors(findings):
             return create_failure(request, errors, findings)
@@ -138,14 +123,9 @@ class PluginBuilder:
     def _iterate_own_layers(self, request: PluginRequest) -> Iterator[LayerOptions]:
         preset, cluster = request.preset, request.cluster_name
         yield from self._snapshot.list_namespace_layers(request.key.namespace, cluster)
-        yield self._get_own_layer(request, PRESET_OPTIONS if preset else PLUGIN_OPTIONS, "", request.spec.options)
+        yield request.requester.options
         if preset and cluster in preset.cluster_options:
-            yield self._get_own_layer(request, PRESET_CLUSTER_OPTIONS, cluster, preset.cluster_options[cluster])
-
-    def _get_own_layer(self, request: PluginRequest, layer: str, cluster: str, options: OptionList) -> LayerOptions:
-        return self._cache.layer_options.get_or_create(
-            (request.manifest, cluster), lambda: LayerOptions(layer, request.manifest, options)
-        )
+            yield preset.cluster_options[cluster]
 
     def _build_metadata(self, request: PluginRequest) -> PluginMetadata:
         preset = request.preset
@@ -171,9 +151,9 @@ class PluginBuilder:
             )
         if not request.is_owned:
             return None
-        for override in (layer.override for layer in overrides if not layer.override.is_valid):
-            if str(override.manifest.key) in self._recorded_inputs.get(request.location, ()):
-                message = f"the Plugin stays unchanged: {override.manifest.key} applies to the Plugin, but is invalid"
+        for override in overrides:
+            if not override.is_valid and str(override.key) in self._recorded_inputs.get(request.location, ()):
+                message = f"the Plugin stays unchanged: {override.key} applies to the Plugin, but is invalid"
                 return FailedPlugin(request, (PluginCodes.PLUGIN_OVERRIDE_INVALID.name,), message)
         return self._find_unreadable_input(request)
 
@@ -202,7 +182,7 @@ class PluginBuilder:
             manifest.labels if request.preset else {}, self._inputs.base_domain,
         )  # fmt: skip
         subject = ResolutionSubject(
-            str(request.key), manifest, _get_options_path(request), usable.definition, self._find_cluster(request)
+            str(request.key), manifest, _get_options_path(request), usable, self._find_cluster(request)
         )
         return self._resolver.resolve(subject, layers, list_injected_options(context))
 
@@ -245,7 +225,7 @@ class PluginBuilder:
 
 
 def _find_layer_errors(request: PluginRequest, layers: list[LayerOptions]) -> FailedPlugin | None:
-    errors = [error for layer in layers for error in layer.options.errors]
+    errors = [error for layer in layers for error in layer.errors]
     if not errors:
         return None
     # Return the failure without findings, because the object with the options already reports these errors.

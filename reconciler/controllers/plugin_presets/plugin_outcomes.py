@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from reconciler.api.greenhouse import API_VERSION, PluginFields
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.controllers.clusters.selection import Cluster
 from reconciler.controllers.deletion_guards import PackageLocation
-from reconciler.controllers.plugin_presets.model import API_VERSION, PluginSpec, Preset, StandalonePlugin
+from reconciler.controllers.plugin_presets.config_objects import Preset, StandalonePlugin
 from reconciler.controllers.plugin_presets.plugin import PluginRelease, PublishedPlugin
 from reconciler.controllers.results import PackageOwner, PackageTarget, StalledVariant, Variant
 from reconciler.krm.findings import Finding
@@ -34,9 +35,9 @@ class PluginRequest:
     is_owned: bool = False
 
     @property
-    def spec(self) -> PluginSpec:
-        """The spec fields that presets and Plugins have in common."""
-        return self.requester.spec
+    def plugin(self) -> PluginFields:
+        """The fields that presets and Plugins have in common."""
+        return self.requester.plugin
 
     @property
     def manifest(self) -> ConfigObject:

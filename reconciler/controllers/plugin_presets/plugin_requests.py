@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
+from reconciler.api.greenhouse import create_plugin_key, format_plugin_name
 from reconciler.controllers.clusters.inventory import ClusterInventory
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.plugin_presets.codes import PluginCodes
+from reconciler.controllers.plugin_presets.config_objects import Preset, StandalonePlugin
 from reconciler.controllers.plugin_presets.inputs import PluginPresetCache, PluginPresetInputs
-from reconciler.controllers.plugin_presets.model import (
-    PRESET_LABEL,
-    Preset,
-    StandalonePlugin,
-    create_plugin_key,
-    format_plugin_name,
-)
-from reconciler.controllers.plugin_presets.plugin import SUSPEND_ANNOTATION, PublishedPlugin
+from reconciler.controllers.plugin_presets.plugin import PRESET_LABEL, SUSPEND_ANNOTATION, PublishedPlugin
 from reconciler.controllers.plugin_presets.plugin_outcomes import (
     FailedPlugin,
     PluginRequest,
@@ -111,7 +106,7 @@ def create_preset_requests(
     for cluster in clusters:
         name = format_plugin_name(preset.key.name, cluster)
         request = targets.create_request(preset, name, cluster)
-        labels = filter(None, map(validate_label_value, (cluster, preset.spec.definition.name)))
+        labels = filter(None, map(validate_label_value, (cluster, preset.plugin.definition.name)))
         if error := validate_name_segment(name) or next(labels, None):
             message = (
                 f"the Plugin of {preset.key} on {cluster} has an invalid name for its folder or its labels: {error}"
@@ -127,13 +122,13 @@ def create_preset_requests(
 def create_plugin_request(plugin: StandalonePlugin, targets: PluginTargets) -> PluginRequest | Finding:
     """Return the request for a Plugin object in the config. Return an error if no cluster can receive the Plugin."""
     name, namespace = plugin.manifest.key.name, plugin.manifest.key.namespace
-    if plugin.cluster in targets.clusters.get_clusters(namespace):
-        return targets.create_request(plugin, name, plugin.cluster)
+    if plugin.spec.cluster_name in targets.clusters.get_clusters(namespace):
+        return targets.create_request(plugin, name, plugin.spec.cluster_name)
     central_cluster = targets.inputs.central_cluster
-    if not plugin.cluster and central_cluster in targets.inventory.clusters:
+    if not plugin.spec.cluster_name and central_cluster in targets.inventory.clusters:
         return targets.create_request(plugin, name, central_cluster, is_for_cluster=False)
-    if plugin.cluster:
-        message = f'spec.clusterName must name a Cluster of {namespace}; "{plugin.cluster}" does not exist'
+    if plugin.spec.cluster_name:
+        message = f'spec.clusterName must name a Cluster of {namespace}; "{plugin.spec.cluster_name}" does not exist'
     elif central_cluster:
         message = (
             f'spec.clusterName is missing, and the setting `rules.central_cluster` names "{central_cluster}", which is'

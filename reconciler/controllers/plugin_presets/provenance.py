@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from reconciler.api.greenhouse_options import LiteralValue, OptionExpression, SecretKeyReference, ValueSource
 from reconciler.catalog.catalog import ConfigObject
-from reconciler.controllers.plugin_presets.model import LiteralValue, OptionExpression, SecretRef
 from reconciler.controllers.plugin_presets.option_layers import (
     DEFAULTS_LAYER,
     NON_OVERRIDE_LAYERS,
@@ -54,7 +54,7 @@ class PluginProvenance:
         return [
             {"layer": layer.layer, "kind": layer.manifest.key.kind, "name": layer.manifest.key.name}
             for layer in self.resolution.applied_layers
-            if layer.layer not in NON_OVERRIDE_LAYERS and layer.options.entries
+            if layer.layer not in NON_OVERRIDE_LAYERS and layer.assignments
         ]
 
     def list_objects(self) -> list[dict[str, str]]:
@@ -99,11 +99,11 @@ def _redact_expression(assignment: OptionAssignment, *, hides: bool) -> Any:
     return MASK if hides else assignment.source.text
 
 
-def redact_source(source: LiteralValue | SecretRef | OptionExpression, *, hides: bool) -> Any:
+def redact_source(source: ValueSource, *, hides: bool) -> Any:
     """Return the value of an option for output. Secrets are masked, and long values are shortened."""
     match source:
-        case SecretRef():
-            return {"secretRef": {"name": source.name, "key": source.key}}
+        case SecretKeyReference():
+            return {"secretRef": source.as_data()}
         case OptionExpression(text=text):
             return MASK if hides else {"expression": text}
         case LiteralValue(value=value):

@@ -3,42 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
 
-from reconciler.catalog.catalog import Catalog, ConfigObject
-from reconciler.controllers.clusters.inventory import ClusterInventory
-from reconciler.controllers.clusters.selection import Cluster
-from reconciler.controllers.codes import ControllerCodes
-from reconciler.controllers.plugin_presets.codes import PluginCodes
-from reconciler.controllers.plugin_presets.inputs import PluginPresetCache
-from reconciler.controllers.plugin_presets.model import (
+from reconciler.api.greenhouse import (
     CLUSTER,
     DEFINITION_KINDS,
     GROUP,
     ORGANIZATION,
     OVERRIDE,
-    DefinitionRef,
-    OverrideClusterSelection,
-    PluginDefinition,
-    PluginOverride,
+    PluginDefinitionReference,
+    create_definition_key,
+)
+from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.controllers.clusters.inventory import ClusterInventory
+from reconciler.controllers.clusters.selection import Cluster
+from reconciler.controllers.codes import ControllerCodes
+from reconciler.controllers.plugin_presets.codes import PluginCodes
+from reconciler.controllers.plugin_presets.config_objects import (
+    KINDS_WITH_OPTIONS,
+    OverrideLayer,
     Preset,
+    UsableDefinition,
+    read_definition,
+    read_override,
+    read_own_options,
 )
-from reconciler.controllers.plugin_presets.option_layers import (
-    CLUSTER_OPTIONS,
-    ORGANIZATION_OPTIONS,
-    LayerOptions,
-    create_definition_layer,
-    create_override_layer,
-)
-from reconciler.controllers.plugin_presets.read_objects import read_override, read_own_overrides
-from reconciler.controllers.plugin_presets.read_options import read_definition
+from reconciler.controllers.plugin_presets.inputs import PluginPresetCache
+from reconciler.controllers.plugin_presets.option_layers import LayerOptions
 from reconciler.krm.field_text import format_path, suggest_name
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, replace
-
-_LAYER_IDS: Final = {ORGANIZATION: ORGANIZATION_OPTIONS, CLUSTER: CLUSTER_OPTIONS}
 
 
 @dataclass(frozen=True)
@@ -76,22 +71,12 @@ def select_clusters(preset: Preset, organization_clusters: OrganizationClusters)
     return tuple(cluster for cluster in clusters if preset.selector.matches(cluster.labels))
 
 
-def is_cluster_selected(selection: OverrideClusterSelection, cluster: Cluster) -> bool:
-    """Return whether a PluginOverride selects a cluster. A cluster in `ignoreClusters` is never selected."""
-    if cluster.name in selection.ignored:
-        return False
-    return not selection.choices or any(
-        cluster.name in choice.names or (choice.selector is not None and choice.selector.matches(cluster.labels))
-        for choice in selection.choices
-    )
-
-
-def check_override_clusters(override: PluginOverride, clusters: OrganizationClusters) -> Iterator[Finding]:
+def check_override_clusters(override: OverrideLayer, clusters: OrganizationClusters) -> Iterator[Finding]:
     """Yield a warning for each cluster name in a PluginOverride that is not a cluster of its organization."""
     path: DataPath = ("spec", "clusterSelector")
-    for name in dict.fromkeys(override.clusters.names):
-        if _is_unknown(name, override.manifest.key.namespace, clusters):
-            namespace = override.manifest.key.namespace
+    namespace = override.key.namespace
+    for name in dict.fromkeys(override.targets.cluster_names):
+        if _is_unknown(name, namespace, clusters):
             guess = suggest_name(name, sorted(clusters.get_clusters(namespace)))
             message = f'{format_path(path)} names "{name}", which is not a Cluster of {namespace}{guess}'
             yield PluginCodes.OVERRIDE_CLUSTER_UNKNOWN.finding(message, override.manifest.location_of(path))
@@ -101,7 +86,11 @@ def check_preset_clusters(
     preset: Preset, selected: Mapping[str, Cluster], clusters: OrganizationClusters
 ) -> Iterator[Finding]:
     """Yield a warning for each `clusterOptionOverrides` entry whose cluster is unknown or not selected."""
-    for name, path in preset.cluster_paths.items():
+    indexes: dict[str, int] = {}
+    for index, entry in enumerate(preset.spec.cluster_option_overrides):
+        indexes.setdefault(entry.cluster_name, index)
+    for name, index in indexes.items():
+        path: DataPath = ("spec", "clusterOptionOverrides", index)
         location = preset.manifest.location_of((*path, "clusterName"))
         subject = f'{format_path(path)}.clusterName names "{name}"'
         if _is_unknown(name, preset.key.namespace, clusters):
@@ -115,22 +104,6 @@ def check_preset_clusters(
 
 def _is_unknown(name: str, namespace: str, clusters: OrganizationClusters) -> bool:
     return name not in clusters.get_clusters(namespace) and name not in clusters.uncertain_names
-
-
-@dataclass(frozen=True, eq=False)
-class UsableDefinition:
-    """A valid plugin definition, and the layer with its default values."""
-
-    definition: PluginDefinition
-    defaults: LayerOptions
-
-
-@dataclass(frozen=True, eq=False)
-class OverrideLayer:
-    """A PluginOverride, and its options as a layer."""
-
-    override: PluginOverride
-    layer: LayerOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,10 +154,10 @@ def read_preset_snapshot(catalog: Catalog, inventory: ClusterInventory, cache: P
     findings: list[Finding] = []
     definitions: dict[ObjectKey, UsableDefinition] = {}
     for manifest in (manifest for kind in DEFINITION_KINDS for manifest in catalog.objects_of_kind(GROUP, kind)):
-        usable, errors = cache.read(_read_usable_definition, manifest)
+        usable, errors = cache.read(read_definition, manifest)
         findings += errors
         if usable:
-            definitions[DefinitionRef(manifest.key.kind, manifest.key.name).build_key(manifest.key.namespace)] = usable
+            definitions[_create_definition_key(manifest.key)] = usable
     clusters = find_organization_clusters(catalog, inventory, cache)
     namespace_layers = dict(_read_namespace_layers(catalog, cache, findings))
     definition_keys = frozenset(_iterate_definition_keys(catalog))
@@ -192,37 +165,29 @@ def read_preset_snapshot(catalog: Catalog, inventory: ClusterInventory, cache: P
     return PresetSnapshot(catalog, clusters, definitions, definition_keys, namespace_layers, overrides, tuple(findings))
 
 
-def _read_usable_definition(manifest: ConfigObject) -> tuple[UsableDefinition | None, tuple[Finding, ...]]:
-    definition, errors = read_definition(manifest)
-    return (UsableDefinition(definition, create_definition_layer(definition)) if definition else None), errors
+def _create_definition_key(key: ObjectKey) -> ObjectKey:
+    """Return the identity of a definition. A manifest of a ClusterPluginDefinition can contain a namespace."""
+    return create_definition_key(key.kind, key.namespace, key.name)
 
 
 def _iterate_definition_keys(catalog: Catalog) -> Iterator[ObjectKey]:
-    """Yield the identities of all plugin definitions, including duplicates.
-
-    A ClusterPluginDefinition has no namespace, even if its manifest contains a namespace.
-    """
+    """Yield the identities of all plugin definitions, including duplicates."""
     for key in (*catalog.objects, *catalog.duplicates):
         if key.group == GROUP and key.kind in DEFINITION_KINDS:
-            yield DefinitionRef(key.kind, key.name).build_key(key.namespace)
+            yield _create_definition_key(key)
 
 
 def _read_namespace_layers(
     catalog: Catalog, cache: PluginPresetCache, findings: list[Finding]
 ) -> Iterator[tuple[ObjectKey, LayerOptions]]:
-    for kind in _LAYER_IDS:
+    for kind in KINDS_WITH_OPTIONS:
         for manifest in catalog.objects_of_kind(GROUP, kind):
-            layer, layer_findings = cache.read(_read_namespace_layer, manifest)
+            layer, layer_findings = cache.read(read_own_options, manifest)
             findings += layer_findings
-            if layer.options.entries or layer.options.errors:
+            if layer.assignments or layer.errors:
                 # Ignore the namespace of an Organization, because Organizations are cluster-scoped.
                 key = ObjectKey(GROUP, kind, "" if kind == ORGANIZATION else manifest.key.namespace, manifest.key.name)
                 yield key, layer
-
-
-def _read_namespace_layer(manifest: ConfigObject) -> tuple[LayerOptions, tuple[Finding, ...]]:
-    options, findings = read_own_overrides(manifest)
-    return LayerOptions(_LAYER_IDS[manifest.key.kind], manifest, options), findings
 
 
 def _read_overrides(
@@ -232,27 +197,21 @@ def _read_overrides(
     cache: PluginPresetCache,
     findings: list[Finding],
 ) -> Mapping[str, Sequence[OverrideLayer]]:
-    layers: dict[str, list[OverrideLayer]] = {}
+    overrides: dict[str, list[OverrideLayer]] = {}
     for manifest in _iterate_override_manifests(catalog):
-        layer, override_findings = cache.read(_read_override, manifest)
-        override = layer.override
+        override, override_findings = cache.read(read_override, manifest)
         if manifest.key in catalog.duplicates:
             # Set `is_valid` to False, because it is unknown which of the two definitions applies. The catalog reports
             # the duplicate.
-            layer = replace(layer, override=replace(override, is_valid=False))
+            override = replace(override, is_valid=False)
         else:
             findings += (
                 *override_findings,
                 *check_override_clusters(override, clusters),
                 *_check_definition_names(override, definition_keys),
             )
-        layers.setdefault(manifest.key.namespace, []).append(layer)
-    return layers
-
-
-def _read_override(manifest: ConfigObject) -> tuple[OverrideLayer, tuple[Finding, ...]]:
-    override, findings = read_override(manifest)
-    return OverrideLayer(override, create_override_layer(override)), findings
+        overrides.setdefault(manifest.key.namespace, []).append(override)
+    return overrides
 
 
 def _iterate_override_manifests(catalog: Catalog) -> Iterator[ConfigObject]:
@@ -262,14 +221,15 @@ def _iterate_override_manifests(catalog: Catalog) -> Iterator[ConfigObject]:
             yield from copies
 
 
-def _check_definition_names(override: PluginOverride, definition_keys: frozenset[ObjectKey]) -> Iterator[Finding]:
-    for index, name_filter in enumerate(override.definitions):
-        refs = [DefinitionRef(kind, name_filter.name) for kind in DEFINITION_KINDS if name_filter.kind in ("", kind)]
-        keys = {ref.build_key(override.manifest.key.namespace) for ref in refs}
+def _check_definition_names(override: OverrideLayer, definition_keys: frozenset[ObjectKey]) -> Iterator[Finding]:
+    for index, text in enumerate(override.targets.plugin_definition_names):
+        kind, _, name = text.rpartition("/")
+        kinds = (kind,) if kind else DEFINITION_KINDS
+        keys = {create_definition_key(kind, override.key.namespace, name) for kind in kinds}
         if not keys & definition_keys:
             path: DataPath = ("spec", "pluginDefinitionNames", index)
             alternatives = " or ".join(map(str, sorted(keys)))
-            message = f'spec.pluginDefinitionNames[{index}] names "{name_filter.name}", but there is no {alternatives}'
+            message = f'spec.pluginDefinitionNames[{index}] names "{name}", but there is no {alternatives}'
             yield PluginCodes.OVERRIDE_DEFINITION_UNKNOWN.finding(message, override.manifest.location_of(path))
 
 
@@ -281,37 +241,41 @@ class OverrideMatcher:
         self._overrides_by_cluster: dict[tuple[str, str], list[OverrideLayer]] = {}
         self.plugin_counts: dict[ObjectKey, int] = {}
 
-    def match_and_count(self, namespace: str, ref: DefinitionRef, cluster: Cluster | None) -> list[OverrideLayer]:
+    def match_and_count(
+        self, namespace: str, ref: PluginDefinitionReference, cluster: Cluster | None
+    ) -> list[OverrideLayer]:
         """Return all overrides that match a Plugin, even invalid overrides, and increase their counts of Plugins."""
-        layers = self.match(namespace, ref, cluster)
-        for layer in layers:
-            key = layer.override.manifest.key
-            self.plugin_counts[key] = self.plugin_counts.get(key, 0) + 1
-        return layers
+        overrides = self.match(namespace, ref, cluster)
+        for override in overrides:
+            self.plugin_counts[override.key] = self.plugin_counts.get(override.key, 0) + 1
+        return overrides
 
-    def match(self, namespace: str, ref: DefinitionRef, cluster: Cluster | None) -> list[OverrideLayer]:
+    def match(self, namespace: str, ref: PluginDefinitionReference, cluster: Cluster | None) -> list[OverrideLayer]:
         """Return all overrides that match a Plugin, even invalid overrides. The counts of Plugins do not change."""
         return [
-            layer
-            for layer in self._match_cluster(namespace, cluster)
-            if not layer.override.definitions or any(name.matches(ref) for name in layer.override.definitions)
+            override
+            for override in self._match_cluster(namespace, cluster)
+            if override.targets.selects_definition(ref.kind, ref.name)
         ]
 
     def _match_cluster(self, namespace: str, cluster: Cluster | None) -> list[OverrideLayer]:
         key = (namespace, cluster.name if cluster else "")
         if key not in self._overrides_by_cluster:
             self._overrides_by_cluster[key] = [
-                layer for layer in self._overrides.get(namespace, ()) if _is_override_for(layer.override, cluster)
+                override for override in self._overrides.get(namespace, ()) if _is_override_for(override, cluster)
             ]
         return self._overrides_by_cluster[key]
 
-    def find_unused(self, layers: Iterable[OverrideLayer]) -> Iterator[Finding]:
+    def find_unused(self, overrides: Iterable[OverrideLayer]) -> Iterator[Finding]:
         """Yield a warning for each valid override that applies to no Plugin."""
-        for override in (layer.override for layer in layers):
-            if override.is_valid and override.manifest.key not in self.plugin_counts:
-                message = f"{override.manifest.key} applies to no Plugin: no Plugin matches the selectors in spec"
+        for override in overrides:
+            if override.is_valid and override.key not in self.plugin_counts:
+                message = f"{override.key} applies to no Plugin: no Plugin matches the selectors in spec"
                 yield ControllerCodes.OVERRIDE_UNUSED.finding(message, override.manifest.location_of(("spec",)))
 
 
-def _is_override_for(override: PluginOverride, cluster: Cluster | None) -> bool:
-    return override.clusters.is_for_all or (cluster is not None and is_cluster_selected(override.clusters, cluster))
+def _is_override_for(override: OverrideLayer, cluster: Cluster | None) -> bool:
+    targets = override.targets
+    return targets.is_for_all_clusters or (
+        cluster is not None and targets.selects_cluster(cluster.name, cluster.labels)
+    )

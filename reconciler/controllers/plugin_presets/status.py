@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from reconciler.api.greenhouse import create_plugin_key
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.deletion_guards import PackageLocation
-from reconciler.controllers.plugin_presets.model import Preset, create_plugin_key
+from reconciler.controllers.plugin_presets.config_objects import Preset
 from reconciler.controllers.plugin_presets.plugin_outcomes import (
     BuiltPlugin,
     FailedPlugin,

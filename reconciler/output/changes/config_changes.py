@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Literal
 
+from reconciler.api.greenhouse import GROUP
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.catalog.manifests import DEFAULT_NAMESPACE
 from reconciler.controllers.nested_values import get_value
-from reconciler.controllers.plugin_presets.model import GROUP
 from reconciler.controllers.provenance import diff_values
 from reconciler.controllers.results import Variant
 from reconciler.krm.merge3.rules import ABSENT

@@ -12,9 +12,9 @@ from functools import cached_property
 from posixpath import basename, dirname
 from typing import Any
 
+from reconciler.api.greenhouse import GROUP
 from reconciler.catalog.files import FileTree
 from reconciler.controllers.nested_values import get_value
-from reconciler.controllers.plugin_presets.model import GROUP
 from reconciler.controllers.provenance import get_operation
 from reconciler.controllers.results import Variant
 from reconciler.krm.json_pointer import PointerError, format_pointer, parse_pointer

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field, InstanceOf
 
-from reconciler.controllers.plugin_presets.model import GROUP, PLUGIN
+from reconciler.api.greenhouse import GROUP, PLUGIN
 from reconciler.controllers.plugin_presets.option_layers import LAYERS, OptionLayer
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.merge3.rules import ABSENT

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from reconciler.api.greenhouse import GROUP
 from reconciler.catalog.files import File, FileTree
 from reconciler.controllers.nested_values import get_value
-from reconciler.controllers.plugin_presets.model import GROUP
 from reconciler.krm.json_pointer import PointerError, format_pointer, parse_pointer
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml.compare import is_equal_data

@@ -1,7 +1,4 @@
-"""JSON Schemas of all kinds that a config or a package can contain, for editors and validators.
-
-Tests compare the schemas with the parsers of the kinds: field by field, and with thousands of documents.
-"""
+"""JSON Schemas of all kinds that a config or a package can contain, for editors and validators."""
 
 from reconciler.output.schemas.json_schemas import (
     ALL,

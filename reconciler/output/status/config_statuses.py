@@ -12,12 +12,12 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
+from reconciler.api.greenhouse import GROUP, PLUGIN, PRESET
 from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.keyed_cache import are_identical
 from reconciler.controllers.override_policies.model import KUBEADMIRAL_API_VERSION, OverridePolicy
 from reconciler.controllers.override_policies.policy_usage import PolicyUsage
 from reconciler.controllers.override_policies.rollout import list_rule_ids
-from reconciler.controllers.plugin_presets.model import GROUP, PLUGIN, PRESET
 from reconciler.controllers.plugin_presets.status import PluginState, complete_status
 from reconciler.controllers.results import ConfigStatus, Variant
 from reconciler.krm.objects import Condition, ObjectKey

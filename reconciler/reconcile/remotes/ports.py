@@ -16,12 +16,12 @@ from functools import lru_cache
 from posixpath import dirname
 from typing import Any
 
+from reconciler.api.greenhouse import GROUP, PLUGIN
 from reconciler.catalog.files import CommitId, FileTree, TreeId
 from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.keyed_cache import KeyedCache
 from reconciler.controllers.package_variants.upstream_resolution import PackageDirectory
 from reconciler.controllers.placement.model import OWNER_GROUP, OWNER_KIND
-from reconciler.controllers.plugin_presets.model import GROUP, PLUGIN
 from reconciler.controllers.plugin_presets.package_files import PLUGIN_FILE
 from reconciler.controllers.repositories import Repository
 from reconciler.controllers.results import PackageOwner, UpstreamPackage

@@ -177,7 +177,10 @@ def test_model_is_written_without_empty_values() -> None:
     ],
 )
 def test_confidential_values_are_not_quoted(data: Any, error: str) -> None:
-    assert read_model(Login, data, DEFAULT_TEMPLATES).error_texts == (error,)
+    result = read_model(Login, data, DEFAULT_TEMPLATES)
+
+    assert result.error_texts == (error,)
+    assert "s3cret" not in repr(result)
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,8 @@ from hypothesis import given as for_all
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from reconciler.controllers.plugin_presets.helm_values import (
-    build_values,
-    format_option_name,
-    is_free,
-    parse_option_name,
-)
+from reconciler.controllers.plugin_presets.helm_values import build_values, is_free
+from reconciler.krm.helm_paths import format_option_name, parse_option_name
 from tests.support.examples import examples
 from tests.unit.controllers.plugin_presets.controller_world import (
     EAST,

@@ -15,13 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.controllers.plugin_presets.helm_values import (
+from reconciler.controllers.plugin_presets.helm_values import MAX_LIST_ITEMS, build_values
+from reconciler.krm.helm_paths import (
     MAX_INDEX,
     MAX_INDEXES,
     MAX_LEVELS,
-    MAX_LIST_ITEMS,
     PathStep,
-    build_values,
     check_option_name,
     format_option_name,
     parse_option_name,

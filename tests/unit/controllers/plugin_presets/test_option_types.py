@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 
-from reconciler.controllers.plugin_presets.model import OPTION_TYPES, OptionType
-from reconciler.controllers.plugin_presets.option_types import check_default, check_pattern, check_regex, check_type
+from reconciler.api.greenhouse_options import (
+    OPTION_TYPES,
+    OptionType,
+    check_default,
+    check_pattern,
+    check_regex,
+    check_type,
+)
 
 VALUES: dict[str, tuple[Any, str]] = {
     "text": ("x", "string"),

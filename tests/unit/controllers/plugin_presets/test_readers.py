@@ -79,7 +79,7 @@ SIZE = build_definition([build_option("size", "int", 1)])
             {"spec": {"clusterOptionOverrides": [{"overrides": []}]}},
             "PluginPresetInvalid",
             "/spec/clusterOptionOverrides/0/clusterName",
-            "must be a string that is not empty",
+            "spec.clusterOptionOverrides[0].clusterName must be set",
             id="no-cluster-name",
         ),
         pytest.param(

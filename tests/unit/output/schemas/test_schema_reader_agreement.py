@@ -11,7 +11,6 @@ import jsonschema_rs
 import pytest
 
 from reconciler.output.schemas import KINDS, build_index_schema, build_kind_schema
-from reconciler.output.schemas.json_schemas import _SCHEMA_FILES, _load_kinds
 from tests.support.readers import READ, read_errors
 from tests.unit.output.schemas.documents import (
     ACCEPTANCE,
@@ -185,67 +184,6 @@ UNVERSIONED = {
     "Kptfile",
     "PackageRevisionSet",
 }
-
-
-class RecordedMapping(dict[str, Any]):
-    """A mapping that records the fields that its reader reads."""
-
-    def __init__(self, value: Mapping[str, Any], at: tuple[str, ...], values: set[tuple[str, ...]]) -> None:
-        super().__init__({key: record_reads(item, (*at, key), values) for key, item in value.items()})
-        self._at, self._asked = at, values
-
-    def get(self, key: str, default: Any = None) -> Any:
-        self._asked.add((*self._at, key))
-        return super().get(key, default)
-
-    def __getitem__(self, key: str) -> Any:
-        self._asked.add((*self._at, key))
-        return super().__getitem__(key)
-
-
-def record_reads(value: Any, at: tuple[str, ...], values: set[tuple[str, ...]]) -> Any:
-    if isinstance(value, dict):
-        return RecordedMapping(value, at, values)
-    return [record_reads(item, at, values) for item in value] if isinstance(value, list) else value
-
-
-@pytest.mark.parametrize("document", [item for item in FULL if item["kind"] in READ], ids=get_document_id)
-def test_reader_knows_every_field_of_its_schema(document: Document) -> None:
-    (kind,) = (kind for kind in KINDS if kind.name == document["kind"])
-    described = dict(list_fields(kind.body))
-    values = []
-    for at, value in list_read_fields(document):
-        field = described.get(get_field_names(at), {})
-        for name in field.get("properties", ()) if isinstance(value, dict) and is_closed(field) else ():
-            result = replace_value(document, (*at, name), None)
-            values += [fault for fault in read_errors(result) if name not in value and "unknown" in fault]
-
-    assert [item for item in values if not any(alias in item for alias in ALIASES)] == []
-
-
-# Readers know these fields only with content.
-ALIASES = ("upstream.ref", "upstreams[0].ref", "upstreams[1].ref", "upstreams[2].ref", "injectorExprs")
-
-
-# Readers read these fields only to reject them.
-REFUSED = {"outputs", "presets", "ref"}
-ELSEWHERE = {(f"{item}PropagationPolicy", name) for item in ("", "Cluster") for name in ("clusters", "excludeClusters")}
-
-
-# The schemas of other kinds are generated from the models that read them.
-@pytest.mark.parametrize("kind", [*_load_kinds(*_SCHEMA_FILES)], ids=lambda kind: kind.name)
-def test_schema_describes_every_field_that_its_reader_reads(kind: Any) -> None:
-    result: set[tuple[str, ...]] = set()
-    for item in FULL:
-        if item["kind"] == kind.name:
-            read_errors(record_reads(item, (), result))
-    described = {at for at, _ in list_fields(kind.body)}
-    parents = {at[:-1] for at in described}
-    values = {at for at in result - described if at[:-1] in parents and at[0] == "spec"}
-    missing = {at for at in values if at[-1] not in REFUSED and (kind.name, at[-1]) not in ELSEWHERE}
-
-    assert result
-    assert missing == set()
 
 
 @pytest.mark.parametrize(

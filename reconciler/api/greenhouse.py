@@ -1,0 +1,669 @@
+"""Kinds of Greenhouse: plugin definitions, presets, Plugins, and the PluginOverride of this project."""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal, get_args
+
+from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, ValidationInfo
+
+from reconciler.api.base import ApiModel, FieldIssue, issue
+from reconciler.api.field_types import NOT_EMPTY, LabelSelectorFields, NonEmptyText, check_text
+from reconciler.api.greenhouse_options import (
+    OPTION_TYPES,
+    VALUE_CODES,
+    OpenPluginOptionValues,
+    PluginOption,
+    PluginOptionValues,
+    quote_option_name,
+)
+from reconciler.api.manifest import Manifest
+from reconciler.api.messages import MessageTemplates
+from reconciler.krm.field_text import quote_value
+from reconciler.krm.names import MAX_LABEL_CHARACTERS, validate_name_segment
+from reconciler.krm.objects import ObjectKey
+from reconciler.krm.selectors import SELECTOR_FIELDS, LabelSelector
+
+GROUP = "greenhouse.sap"
+API_VERSION = f"{GROUP}/v1alpha1"
+PRESET, PLUGIN, OVERRIDE = "PluginPreset", "Plugin", "PluginOverride"
+DEFINITION, CLUSTER_DEFINITION = "PluginDefinition", "ClusterPluginDefinition"
+ORGANIZATION, CLUSTER, TEAM, CATALOG = "Organization", "Cluster", "Team", "Catalog"
+DefinitionKind = Literal["PluginDefinition", "ClusterPluginDefinition"]
+DEFINITION_KINDS: tuple[DefinitionKind, ...] = get_args(DefinitionKind)
+DeletionPolicy = Literal["Delete", "Retain"]
+
+_MAX_RELEASE_NAME_LENGTH = 53
+_RELEASE_NAME_PATTERN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+_RELEASE_NAME = re.compile(_RELEASE_NAME_PATTERN)
+_OPTION_LISTS = ("optionValues", "overrides", "pluginOverrides", "options")
+_LIST_TEXTS: Mapping[tuple[str, str], str] = {
+    **{("tuple_type", name): "{path} must be a list of mappings" for name in _OPTION_LISTS},
+    **{("model_type", f"{name}[]"): "{path} must be a mapping with a name" for name in _OPTION_LISTS},
+    ("tuple_type", "clusterOptionOverrides"): "{path} must be a list of mappings",
+    ("model_type", "clusterOptionOverrides[]"): "{path} must be a mapping with clusterName and overrides",
+    ("missing", "type"): f"{{path}} must be one of {', '.join(OPTION_TYPES)}",
+    ("model_type", "valueFrom"): "{path} must be a mapping that contains secret",
+    ("model_type", "secret"): "{path} must be a mapping with a name and a key",
+}
+_TEMPLATES = MessageTemplates(by_field=_LIST_TEXTS)
+_REF_TEXT = "{path} must name a plugin definition"
+_PATHS_TEXT = "{path} must be a list of paths that is not empty"
+_PLUGIN_TEMPLATES = MessageTemplates(
+    by_field={
+        **_LIST_TEXTS,
+        ("missing", "name"): _REF_TEXT,
+        ("string_too_short", "name"): _REF_TEXT,
+        ("missing", "paths"): _PATHS_TEXT,
+        ("too_short", "paths"): _PATHS_TEXT,
+        ("missing", "pluginRef"): "{path} must have either name or pluginPreset; both are missing",
+        ("missing", "clusterSelector"): f"{{path}} must have a non-empty {' or '.join(SELECTOR_FIELDS)}",
+        ("missing", "overrides"): "{path} must be a list of options",
+    }
+)
+_OVERRIDES_TEXT = "{path} must be a list of options that is not empty"
+_OVERRIDE_TEMPLATES = MessageTemplates(
+    by_field={**_LIST_TEXTS, ("missing", "overrides"): _OVERRIDES_TEXT, ("too_short", "overrides"): _OVERRIDES_TEXT}
+)
+_OPTION_VALUES = "Option values. Each item has exactly one of value, valueFrom and expression."
+_REF_MISSING, _NAME_INVALID, _SELECTOR_INVALID = "DefinitionRefMissing", "PluginNameInvalid", "SelectorInvalid"
+
+
+def validate_release_name(name: str) -> str:
+    """Return the reason why a release name is invalid in Helm. Return "" if the name is valid."""
+    if len(name) > _MAX_RELEASE_NAME_LENGTH:
+        return f"at most {_MAX_RELEASE_NAME_LENGTH} characters, but {quote_value(name)} has {len(name)}"
+    if not _RELEASE_NAME.fullmatch(name):
+        return f'lower-case letters, digits and "-", in parts joined by single ".", not {quote_value(name)}'
+    return ""
+
+
+def create_definition_key(kind: str, namespace: str, name: str) -> ObjectKey:
+    """Return the identity of a plugin definition. The namespace of a ClusterPluginDefinition is ignored."""
+    return ObjectKey(GROUP, kind, namespace if kind == DEFINITION else "", name)
+
+
+def create_plugin_key(namespace: str, name: str) -> ObjectKey:
+    """Return the identity of a Plugin."""
+    return ObjectKey(GROUP, PLUGIN, namespace, name)
+
+
+def format_plugin_name(preset: str, cluster: str) -> str:
+    """Return the name of a preset's Plugin on a cluster."""
+    return f"{preset}-{cluster}"
+
+
+class PluginOverridesSpec(ApiModel):
+    """The reconciler reads only pluginOverrides."""
+
+    is_open: ClassVar = True
+    confidential_fields: ClassVar = frozenset({"pluginOverrides"})
+
+    plugin_overrides: PluginOptionValues = Field(
+        (), description="Option values for all Plugins whose definitions have these options."
+    )
+
+
+class Cluster(Manifest):
+    """A cluster with its labels, and options for all Plugins on the cluster."""
+
+    api_versions: ClassVar = (API_VERSION,)
+    templates: ClassVar = _TEMPLATES
+    lenient_codes: ClassVar = VALUE_CODES
+    is_open: ClassVar = True
+    is_spec_optional: ClassVar = True
+
+    spec: PluginOverridesSpec = Field(default_factory=PluginOverridesSpec)
+
+
+class Organization(Manifest):
+    """An organization, which is a namespace, and options for all Plugins in it."""
+
+    api_versions: ClassVar = (API_VERSION,)
+    templates: ClassVar = _TEMPLATES
+    lenient_codes: ClassVar = VALUE_CODES
+    is_open: ClassVar = True
+    is_spec_optional: ClassVar = True
+
+    spec: PluginOverridesSpec = Field(default_factory=PluginOverridesSpec)
+
+
+class Team(Manifest):
+    """A team. A label of a preset can name it as the owner."""
+
+    api_versions: ClassVar = (API_VERSION,)
+    is_open: ClassVar = True
+
+
+class CatalogSource(ApiModel):
+    """A Git repository with plugin definitions."""
+
+    is_open: ClassVar = True
+
+    overrides: Any = Field(
+        None,
+        description="The overrides have no effect.",
+        json_schema_extra={"deprecationMessage": "Use a PluginOverride."},
+    )
+
+
+class CatalogSpec(ApiModel):
+    """The sources of plugin definitions. The reconciler does not fetch them."""
+
+    is_open: ClassVar = True
+
+    sources: tuple[CatalogSource, ...] = Field((), description="Git repositories with plugin definitions.")
+
+
+class Catalog(Manifest):
+    """A catalog of plugin definitions. It has no effect."""
+
+    api_versions: ClassVar = (API_VERSION,)
+    scope: ClassVar = "default"
+    is_open: ClassVar = True
+    is_spec_optional: ClassVar = True
+
+    spec: CatalogSpec = Field(default_factory=CatalogSpec)
+
+
+class HelmChart(ApiModel):
+    """The Helm chart. Either helmChart or uiApplication is required."""
+
+    is_open: ClassVar = True
+
+    name: NonEmptyText = Field(description="Name of the chart.")
+    repository: NonEmptyText = Field(description="Address of the chart repository.")
+    version: NonEmptyText = Field(description="Version of the chart.")
+
+
+class UiApplication(ApiModel):
+    """The user interface in the dashboard."""
+
+    is_open: ClassVar = True
+
+    name: NonEmptyText = Field(description="Name of the application.")
+    version: NonEmptyText = Field(description="Version of the application.")
+
+
+class PluginDefinitionSpec(ApiModel):
+    """The chart or application to install, and its options."""
+
+    is_open: ClassVar = True
+    confidential_fields: ClassVar = frozenset({"options"})
+
+    version: NonEmptyText = Field(description="Version of the definition.")
+    display_name: Any = Field(None, description="Display name.")
+    description: Any = Field(None, description="Description.")
+    weight: Any = Field(None, description="Position in lists.")
+    icon: Any = Field(None, description="Icon.")
+    docs_url: Any = Field(None, alias="docsURL", description="URL of the documentation.")
+    doc_mark_down_url: Any = Field(
+        None, description="URL of the documentation.", json_schema_extra={"deprecationMessage": "Use docsURL."}
+    )
+    helm_chart: HelmChart | None = None
+    ui_application: UiApplication | None = None
+    options: tuple[PluginOption, ...] = Field((), description="Options of the Plugin.")
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue for a definition without anything to deploy, and for each option that is declared again."""
+        if "helmChart" not in data and "uiApplication" not in data:
+            text = "{path} is required if uiApplication is missing, because a definition must have something to deploy"
+            yield FieldIssue(text, ("helmChart",))
+        names: set[str] = set()
+        for index, option in _iterate_mappings(data.get("options")):
+            name = option.get("name")
+            if isinstance(name, str) and name in names:
+                text = f"{{path}} must not declare {quote_option_name(name)} again"
+                yield FieldIssue(text, ("options", index, "name"), "DuplicateOptionDefinition")
+            elif isinstance(name, str):
+                names.add(name)
+
+
+def _iterate_mappings(items: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the index and the value of each mapping in a list that is not validated yet."""
+    for index, item in enumerate(items if isinstance(items, list) else ()):
+        if isinstance(item, Mapping):
+            yield index, item
+
+
+class PluginDefinition(Manifest):
+    """A chart for one organization, with its options."""
+
+    api_versions: ClassVar = (API_VERSION,)
+    templates: ClassVar = _TEMPLATES
+    scope: ClassVar = "default"
+    is_open: ClassVar = True
+    confidential_fields: ClassVar = frozenset({"spec"})
+
+    spec: PluginDefinitionSpec
+
+
+class ClusterPluginDefinition(Manifest):
+    """A chart for all organizations, with its options."""
+
+    api_versions: ClassVar = (API_VERSION,)
+    templates: ClassVar = _TEMPLATES
+    is_open: ClassVar = True
+    confidential_fields: ClassVar = frozenset({"spec"})
+
+    spec: PluginDefinitionSpec
+
+
+class PluginDefinitionReference(ApiModel):
+    """The definition to install."""
+
+    blank_fields: ClassVar = ("kind",)
+    field_codes: ClassVar = {"name": _REF_MISSING}
+
+    kind: DefinitionKind = Field("PluginDefinition", description="Kind of the definition.")
+    name: NonEmptyText = Field(description="Name of the definition.")
+
+    def create_key(self, namespace: str) -> ObjectKey:
+        """Return the identity of the definition. `namespace` is the namespace of the Plugin."""
+        return create_definition_key(self.kind, namespace, self.name)
+
+
+class IgnoredDifference(ApiModel):
+    """Fields of objects on the cluster whose differences are ignored."""
+
+    group: str = Field("", description="API group of the objects.")
+    version: str = Field("", description="Version of the objects.")
+    kind: str = Field("", description="Kind of the objects.")
+    name: str = Field("", description="Name of the object.")
+    paths: Annotated[tuple[str, ...], *NOT_EMPTY] = Field(description="Paths to ignore.")
+
+
+class WaitForReference(ApiModel):
+    """The Plugin. Use either name or pluginPreset."""
+
+    name: str = Field("", description="Name of the Plugin.")
+    plugin_preset: str = Field(
+        "", description="Name of a PluginPreset. It refers to the Plugin of this preset on the same cluster."
+    )
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue if the reference does not have exactly one of its fields."""
+        if bool(data.get("name")) == bool(data.get("pluginPreset")):
+            error = "not both" if data.get("name") else "both are missing"
+            yield FieldIssue(f"{{path}} must have either name or pluginPreset; {error}", code="WaitForInvalid")
+
+
+class WaitForItem(ApiModel):
+    """A Plugin that must be ready before the waiting Plugin is installed."""
+
+    field_codes: ClassVar = {"pluginRef": "WaitForInvalid"}
+
+    plugin_ref: WaitForReference
+
+    def get_plugin_name(self, cluster: str) -> str:
+        """Return the name of the Plugin on a cluster that the item refers to."""
+        return self.plugin_ref.name or format_plugin_name(self.plugin_ref.plugin_preset, cluster)
+
+
+def _find_repeated_references(items: object) -> Iterator[FieldIssue]:
+    """Yield an issue for each item of `waitFor` whose Plugin or preset an earlier item refers to."""
+    references: set[tuple[str, str]] = set()
+    for index, item in _iterate_mappings(items):
+        reference = item.get("pluginRef")
+        for field in ("name", "pluginPreset"):
+            name = reference.get(field) if isinstance(reference, Mapping) else None
+            if isinstance(name, str) and (field, name) in references:
+                text = f"{{path}} must not name {quote_value(name)} again"
+                yield FieldIssue(text, ("waitFor", index, "pluginRef"), "WaitForDuplicate")
+            elif isinstance(name, str) and name:
+                references.add((field, name))
+
+
+_DEFINITION_REF = Field(None)
+_OPTIONS = Field((), description=_OPTION_VALUES)
+_IGNORED = Field((), description="Differences on the cluster to ignore.")
+_WAIT_FOR = Field((), description="Plugins that must be ready before this Plugin is installed.")
+
+
+class PluginFields(ApiModel):
+    """The spec of the Plugins."""
+
+    confidential_fields: ClassVar = frozenset({"optionValues"})
+
+    plugin_definition_ref: PluginDefinitionReference | None = _DEFINITION_REF
+    plugin_definition_name: str = Field(
+        "", description="Name of a PluginDefinition. Short form of pluginDefinitionRef."
+    )
+    display_name: str = Field("", description="Display name.")
+    option_values: PluginOptionValues = _OPTIONS
+    release_namespace: str = Field("", description="Namespace on the cluster for the Helm release.")
+    release_name: Annotated[
+        str, check_text(validate_release_name, "{path} must be a valid Helm release name", "ReleaseNameInvalid")
+    ] = Field(
+        "",
+        description="Name of the Helm release. The default is the name of the Plugin.",
+        json_schema_extra={"maxLength": _MAX_RELEASE_NAME_LENGTH, "pattern": f"^$|^{_RELEASE_NAME_PATTERN}$"},
+    )
+    deletion_policy: DeletionPolicy | None = Field(
+        None, description="Whether the Helm release is deleted or kept after the Plugin is deleted."
+    )
+    ignore_differences: tuple[IgnoredDifference, ...] = _IGNORED
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue if the plugin definition has no name or two names."""
+        ref, short_name = data.get("pluginDefinitionRef"), data.get("pluginDefinitionName")
+        if ref is None and not short_name:
+            yield FieldIssue(_REF_TEXT, ("pluginDefinitionRef", "name"), _REF_MISSING)
+        elif isinstance(ref, Mapping) and short_name is not None and short_name != ref.get("name"):
+            found = quote_value(short_name)
+            text = f"{{path}} must be omitted or have the same name as pluginDefinitionRef, not {found}"
+            yield FieldIssue(text, ("pluginDefinitionName",))
+
+    @cached_property
+    def definition(self) -> PluginDefinitionReference:
+        """The reference to the plugin definition."""
+        return self.plugin_definition_ref or PluginDefinitionReference(name=self.plugin_definition_name)
+
+
+class ClusterOptionOverride(ApiModel):
+    """Option values for one cluster."""
+
+    is_confidential: ClassVar = True
+
+    cluster_name: NonEmptyText = Field(description="Name of the cluster.")
+    overrides: PluginOptionValues = Field(
+        description="Option values that override the values of the preset on this cluster."
+    )
+
+
+class PluginPresetSpec(ApiModel):
+    """The Plugin and its clusters."""
+
+    blank_fields: ClassVar = ("deletionPolicy",)
+    field_codes: ClassVar = {"clusterSelector": "SelectorEmpty"}
+    subtree_codes: ClassVar = {"clusterSelector": _SELECTOR_INVALID}
+    confidential_fields: ClassVar = frozenset({"plugin", "clusterOptionOverrides"})
+
+    plugin: PluginFields
+    cluster_selector: LabelSelectorFields = Field(
+        description="Labels that a cluster must have. An empty selector is an error.",
+        json_schema_extra={"minProperties": 1},
+    )
+    cluster_option_overrides: tuple[ClusterOptionOverride, ...] = Field(
+        (), description="Option values for single clusters."
+    )
+    wait_for: tuple[WaitForItem, ...] = _WAIT_FOR
+    deletion_policy: DeletionPolicy = Field(
+        "Delete", description="Whether the Helm releases are deleted or kept after the preset is deleted."
+    )
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue for an empty selector, and for each repeated reference in `waitFor`."""
+        selector = data.get("clusterSelector")
+        if isinstance(selector, Mapping) and not any(selector.values()):
+            # Reject an empty selector. Greenhouse rejects an empty selector in a new preset, but selects all clusters
+            # if an update makes the selector empty.
+            text = f"{{path}} must have a non-empty {' or '.join(SELECTOR_FIELDS)}, not {quote_value(selector)}"
+            yield FieldIssue(text, ("clusterSelector",), "SelectorEmpty")
+        yield from _find_repeated_references(data.get("waitFor"))
+
+
+def _get_name(data: Mapping[str, Any]) -> str:
+    return str(data["metadata"].get("name")) if isinstance(data.get("metadata"), Mapping) else ""
+
+
+_ACKNOWLEDGMENT = {
+    "reconciler.dev/ack-deletions": {
+        "description": "Hash from the message about a held deletion. It confirms all deletions in the message.",
+    }
+}
+
+
+class PluginPreset(Manifest):
+    """Creates a Plugin for each selected cluster."""
+
+    api_versions: ClassVar = (API_VERSION,)
+    templates: ClassVar = _PLUGIN_TEMPLATES
+    lenient_codes: ClassVar = VALUE_CODES
+    scope: ClassVar = "default"
+    confidential_fields: ClassVar = frozenset({"spec"})
+    annotation_schemas: ClassVar = {
+        **_ACKNOWLEDGMENT,
+        "greenhouse.sap/propagate-labels": {
+            "examples": ["team,example.com/*"],
+            "description": "Comma-separated keys of labels that are copied to the Plugins. A key can end with /* to"
+            " match a prefix.",
+        },
+        "greenhouse.sap/propagate-annotations": {
+            "description": "Comma-separated keys of annotations that are copied to the Plugins."
+        },
+    }
+
+    spec: PluginPresetSpec
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue for a name that cannot be the prefix of Plugin names and a label value."""
+        name = _get_name(data)
+        if error := validate_name_segment(name):
+            text = f"{{path}} must be a valid prefix of Plugin names: {error}"
+            yield FieldIssue(text, ("metadata", "name"), _NAME_INVALID)
+        elif len(name) > MAX_LABEL_CHARACTERS:
+            text = (
+                f"{{path}} must have at most {MAX_LABEL_CHARACTERS} characters, because the name is also a label value;"
+                f" {quote_value(name)} has {len(name)}"
+            )
+            yield FieldIssue(text, ("metadata", "name"), _NAME_INVALID)
+
+
+class OpenDefinitionReference(PluginDefinitionReference):
+    """The definition to install."""
+
+    is_open: ClassVar = True
+
+
+class OpenIgnoredDifference(IgnoredDifference):
+    """Fields of objects on the cluster whose differences are ignored."""
+
+    is_open: ClassVar = True
+
+
+class OpenWaitForReference(WaitForReference):
+    """The Plugin. Use either name or pluginPreset."""
+
+    is_open: ClassVar = True
+
+
+class OpenWaitForItem(WaitForItem):
+    """A Plugin that must be ready before the waiting Plugin is installed."""
+
+    is_open: ClassVar = True
+
+    plugin_ref: OpenWaitForReference
+
+
+class PluginSpec(PluginFields):
+    """The definition and the option values."""
+
+    is_open: ClassVar = True
+
+    plugin_definition_ref: OpenDefinitionReference | None = _DEFINITION_REF
+    option_values: OpenPluginOptionValues = _OPTIONS
+    ignore_differences: tuple[OpenIgnoredDifference, ...] = _IGNORED
+    wait_for: tuple[OpenWaitForItem, ...] = _WAIT_FOR
+    cluster_name: str = Field("", description="Target cluster. The default is the central cluster of the settings.")
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield the issues of a plugin, and an issue for each repeated reference in `waitFor`."""
+        yield from super().find_issues(data)
+        yield from _find_repeated_references(data.get("waitFor"))
+
+
+class Plugin(Manifest):
+    """One Plugin on one cluster."""
+
+    api_versions: ClassVar = (API_VERSION,)
+    templates: ClassVar = _PLUGIN_TEMPLATES
+    lenient_codes: ClassVar = VALUE_CODES
+    scope: ClassVar = "default"
+    is_open: ClassVar = True
+    confidential_fields: ClassVar = frozenset({"spec"})
+    annotation_schemas: ClassVar = {
+        "reconciler.dev/adopt": {
+            "examples": ["true"],
+            "description": '"true" adopts an existing package that has no owner.',
+        }
+    }
+
+    spec: PluginSpec
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue for a name that cannot be the name of a folder."""
+        if error := validate_name_segment(_get_name(data)):
+            yield FieldIssue(f"{{path}} must be a valid folder name: {error}", ("metadata", "name"), _NAME_INVALID)
+
+
+class ClusterLabelSelector(LabelSelectorFields):
+    """A label selector that is a whole selection of clusters."""
+
+    subtree_codes: ClassVar = dict.fromkeys(SELECTOR_FIELDS, _SELECTOR_INVALID)
+
+
+class ClusterSelection(ApiModel):
+    """Clusters by labels and by name, without the ignored clusters."""
+
+    subtree_codes: ClassVar = {"labelSelector": _SELECTOR_INVALID}
+
+    label_selector: LabelSelectorFields = Field(
+        default_factory=LabelSelectorFields, description="Labels that a cluster must have."
+    )
+    cluster_names: tuple[str, ...] = Field((), description="Names of clusters. Other clusters are not selected.")
+    ignore_clusters: tuple[str, ...] = Field((), description="Names of clusters to ignore.")
+
+    @cached_property
+    def selector(self) -> LabelSelector | None:
+        """The label selector. None if it is empty, because an empty selector means the same as an absent one."""
+        selector = self.label_selector.selector
+        return None if selector == LabelSelector() else selector
+
+    @property
+    def is_for_all(self) -> bool:
+        """Whether the item has no labels and no names, so that it selects all clusters."""
+        return self.selector is None and not self.cluster_names
+
+    def selects(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Return whether a cluster has one of the names or matches the labels. Ignored clusters are not considered."""
+        if self.is_for_all or name in self.cluster_names:
+            return True
+        return self.selector is not None and self.selector.matches(labels)
+
+
+def _read_selection(value: Any, info: ValidationInfo) -> ClusterSelection:
+    if value is None:
+        return ClusterSelection()
+    if isinstance(value, Mapping) and any(name in value for name in SELECTOR_FIELDS):
+        return ClusterSelection(label_selector=ClusterLabelSelector.model_validate(value, context=info.context))
+    return ClusterSelection.model_validate(value, context=info.context)
+
+
+def _read_single_selection(value: Any, info: ValidationInfo) -> Any:
+    return value if isinstance(value, list) else (_read_selection(value, info),)
+
+
+_Selection = ClusterSelection | LabelSelectorFields
+_ClusterSelections = Annotated[
+    tuple[Annotated[ClusterSelection, BeforeValidator(_read_selection, json_schema_input_type=_Selection | None)], ...],
+    BeforeValidator(_read_single_selection, json_schema_input_type=_Selection | tuple[_Selection | None, ...]),
+]
+
+
+def _check_definition_name(text: str) -> str:
+    kind, slash, name = text.rpartition("/")
+    if not name or (slash and kind not in DEFINITION_KINDS):
+        allowed = ", ".join(("NAME", *(f"{definition_kind}/NAME" for definition_kind in DEFINITION_KINDS)))
+        raise issue(f"{{path}} must be one of {allowed}, not {quote_value(text)}")
+    return text
+
+
+_DefinitionName = Annotated[
+    str,
+    AfterValidator(_check_definition_name),
+    Field(json_schema_extra={"pattern": "^((Cluster)?PluginDefinition/)?[^/]+$"}),
+]
+
+
+class PluginOverrideTargets(ApiModel):
+    """The Plugins to which a PluginOverride applies, by definition and by cluster."""
+
+    is_open: ClassVar = True
+
+    plugin_definition_names: tuple[_DefinitionName, ...] = Field(
+        (), description="Definitions of the Plugins, as NAME or KIND/NAME. An empty list selects all definitions."
+    )
+    cluster_selector: _ClusterSelections = Field(
+        (),
+        description="The clusters: a selection, a list of selections, or a label selector. The default is all"
+        " clusters.",
+    )
+
+    @cached_property
+    def ignored_clusters(self) -> tuple[str, ...]:
+        """The clusters that an item of the selection ignores. They are excluded from the whole selection."""
+        return tuple(name for selection in self.cluster_selector for name in selection.ignore_clusters)
+
+    @property
+    def cluster_names(self) -> tuple[str, ...]:
+        """All cluster names in the selection, both selected and ignored clusters."""
+        names = (name for selection in self.cluster_selector for name in selection.cluster_names)
+        return (*names, *self.ignored_clusters)
+
+    @property
+    def is_for_all_clusters(self) -> bool:
+        """Whether the selection is empty, so that Plugins without a cluster match as well."""
+        return not self.ignored_clusters and all(selection.is_for_all for selection in self.cluster_selector)
+
+    def selects_cluster(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Return whether the selection contains a cluster."""
+        if name in self.ignored_clusters:
+            return False
+        selections = self.cluster_selector
+        return not selections or any(selection.selects(name, labels) for selection in selections)
+
+    def selects_definition(self, kind: str, name: str) -> bool:
+        """Return whether the override applies to the Plugins of a definition."""
+        names = self.plugin_definition_names
+        return not names or name in names or f"{kind}/{name}" in names
+
+
+class PluginOverrideSpec(PluginOverrideTargets):
+    """The option values, the Plugins and the clusters."""
+
+    is_open: ClassVar = False
+    blank_fields: ClassVar = ("mode",)
+    confidential_fields: ClassVar = frozenset({"overrides"})
+
+    mode: Literal["Override", "Default"] = Field(
+        "Override",
+        description="Override replaces the values of presets. Default applies only to options that presets do not set.",
+    )
+    priority: StrictInt = Field(0, description="The PluginOverride with the higher priority wins.")
+    overrides: Annotated[PluginOptionValues, *NOT_EMPTY] = Field(description="The option values.")
+
+
+class PluginOverride(Manifest):
+    """Option values for Plugins of several presets."""
+
+    api_versions: ClassVar = (API_VERSION,)
+    templates: ClassVar = _OVERRIDE_TEMPLATES
+    lenient_codes: ClassVar = VALUE_CODES
+    scope: ClassVar = "default"
+    confidential_fields: ClassVar = frozenset({"spec"})
+
+    spec: PluginOverrideSpec
+
+
+KINDS: tuple[type[Manifest], ...] = (
+    Cluster, Organization, Team, Catalog, PluginDefinition, ClusterPluginDefinition,
+    PluginPreset, PluginOverride, Plugin,
+)  # fmt: skip
