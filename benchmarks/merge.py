@@ -33,7 +33,8 @@ from reconciler.krm.schema import load_builtin_merge_schemas  # noqa: E402
 from reconciler.krm.yaml import Document, compose, parse_yaml  # noqa: E402
 from reconciler.packages import parsing  # noqa: E402
 from reconciler.packages.pipeline import render_pipelines  # noqa: E402
-from reconciler.packages.update import MergeOptions, update_package  # noqa: E402
+from reconciler.packages.update.options import MergeOptions  # noqa: E402
+from reconciler.packages.update.three_way import update_package  # noqa: E402
 from tests.real.line_edits import Side, applied, tell  # noqa: E402
 
 OPTIONS = MergeOptions()

@@ -6,3 +6,10 @@ selector without a match, belong to the controllers.
 Modules with models do not import `annotations` from `__future__`. Otherwise, pydantic compiles the annotations of a
 class again for each of its subclasses, and the start of each command takes longer.
 """
+
+from typing import TYPE_CHECKING
+
+from reconciler.lazy_modules import import_submodules_lazily
+
+if not TYPE_CHECKING:
+    __getattr__ = import_submodules_lazily(__name__)

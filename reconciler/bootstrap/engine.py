@@ -11,8 +11,7 @@ from reconciler.krm.schema import read_list_key_table
 from reconciler.krm.yaml import YamlLimits
 from reconciler.packages.functions.limits import FunctionLimits
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
-from reconciler.packages.update import MergeOptions
-from reconciler.packages.update.options import build_merge_options
+from reconciler.packages.update.options import MergeOptions, build_merge_options
 from reconciler.planning.render.renderer import RenderEngine
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.runners.commands import CommandFunctions

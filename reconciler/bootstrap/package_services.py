@@ -14,7 +14,7 @@ from reconciler.git.upstream_packages import UpstreamPackages
 from reconciler.git.url import parse_url
 from reconciler.krm.merge3 import Winner
 from reconciler.lazy_dataclasses import dataclass, replace
-from reconciler.packages.update import MergeOptions
+from reconciler.packages.update.options import MergeOptions
 from reconciler.reconcile.event_log import log_mirror_rebuild
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.runners.functions import CombinedFunctionProvider

@@ -5,27 +5,32 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 from textwrap import indent
+from typing import TYPE_CHECKING
 
 import click
 
 from reconciler import __file__ as package_file
-from reconciler.bootstrap.publishers import build_push_publisher
-from reconciler.bootstrap.services import build_services
+from reconciler.bootstrap import publishers
+from reconciler.bootstrap import services as bootstrap_services
 from reconciler.catalog.files import FileTree
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import CannotRunError
 from reconciler.cli.options import read_settings, set_up_logs, show_progress
-from reconciler.git.folder import read_folder
-from reconciler.git.local_repository import create_repository
-from reconciler.git.mirror import Mirror
-from reconciler.git.object_writer import NewCommit, PutFile
-from reconciler.git.push_outcomes import PushUnit, RefUpdate
-from reconciler.planning.decide.fleet_plan import FleetPlan
-from reconciler.planning.layout.refs import PushCommits
-from reconciler.planning.model.outcomes import Draft
-from reconciler.reconcile.reconcile_pass import PassReport, run_pass
-from reconciler.reconcile.services import PlanPublisher
-from reconciler.settings import Settings
+from reconciler.git import folder as git_folder
+from reconciler.git import local_repository, object_writer, push_outcomes
+from reconciler.git import mirror as git_mirror
+from reconciler.planning.layout import refs as layout_refs
+from reconciler.planning.model import outcomes
+from reconciler.reconcile import reconcile_pass
+
+if TYPE_CHECKING:
+    from reconciler.settings import Settings
+
+if TYPE_CHECKING:
+    from reconciler.git.object_writer import PutFile
+    from reconciler.planning.decide.fleet_plan import FleetPlan
+    from reconciler.reconcile.reconcile_pass import PassReport
+    from reconciler.reconcile.services import PlanPublisher
 
 # Use a fixed date for the commits of the catalog, so that they have the same commit IDs on every machine.
 _COMMIT_SECONDS = 1_767_225_600
@@ -71,31 +76,31 @@ def command(folder: Path) -> int:
 def _build(folder: Path) -> None:
     fixtures = _find_fixtures()
     shutil.copytree(fixtures / "config", folder / "config")
-    create_repository(folder / "catalog.git")
-    create_repository(folder / "fleet.git")
-    first, second = (read_folder(fixtures / name).files for name in ("catalog", "catalog-v2"))
-    mirror = Mirror.open(folder / ".cache", str(folder / "catalog.git"))
+    local_repository.create_repository(folder / "catalog.git")
+    local_repository.create_repository(folder / "fleet.git")
+    first, second = (git_folder.read_folder(fixtures / name).files for name in ("catalog", "catalog-v2"))
+    mirror = git_mirror.Mirror.open(folder / ".cache", str(folder / "catalog.git"))
     commits = mirror.write_commits(
         [
-            NewCommit((), _build_puts(first), "gateway: add version 1", _COMMIT_SECONDS),
-            NewCommit(
+            object_writer.NewCommit((), _build_puts(first), "gateway: add version 1", _COMMIT_SECONDS),
+            object_writer.NewCommit(
                 (0,), _build_puts(second), "gateway: run one replica per zone, image 1.5.1", _COMMIT_SECONDS + 86_400
             ),
         ]
     )
     refs = {"heads/main": 1, "tags/gateway/v1": 0, "tags/gateway/v2": 1}
-    updates = tuple(RefUpdate(f"refs/{name}", commits[index], None) for name, index in refs.items())
-    assert mirror.push([PushUnit("catalog", updates)]).is_complete
+    updates = tuple(push_outcomes.RefUpdate(f"refs/{name}", commits[index], None) for name, index in refs.items())
+    assert mirror.push([push_outcomes.PushUnit("catalog", updates)]).is_complete
 
 
 def _build_puts(files: FileTree) -> tuple[PutFile, ...]:
-    return tuple(PutFile(path, file.data, file.mode) for path, file in files.items())
+    return tuple(object_writer.PutFile(path, file.data, file.mode) for path, file in files.items())
 
 
 def _reconcile_and_print(folder: Path) -> None:
     settings = _read_settings(folder)
     set_up_logs(settings, service=False)
-    report = _run_pass(settings, build_push_publisher(settings))
+    report = _run_pass(settings, publishers.build_push_publisher(settings))
     click.echo(_INTRODUCTION.format(folder=folder))
     click.echo(_format_summary(report.plan) + "\n")
     example = f"git -C fleet.git log drafts/{_EXAMPLE_TARGET} -- {_EXAMPLE_PACKAGE}"
@@ -107,7 +112,7 @@ def _reconcile_and_print(folder: Path) -> None:
 def _format_summary(plan: FleetPlan) -> str:
     packages: dict[str, list[str]] = {}
     for target, outcome in plan.list_outcomes():
-        if isinstance(outcome, Draft):
+        if isinstance(outcome, outcomes.Draft):
             packages.setdefault(target.name, []).append(outcome.variant.target.package)
     count = sum(map(len, packages.values()))
     lines = [f"  drafts/{target:<8} {', '.join(sorted(names))}" for target, names in sorted(packages.items())]
@@ -121,7 +126,7 @@ def _get_example_message(plan: FleetPlan) -> str:
         for target in plan.targets
         if target.target.name == _EXAMPLE_TARGET
         for layout in target.branch_actions
-        if isinstance(layout, PushCommits)
+        if isinstance(layout, layout_refs.PushCommits)
         for step in layout.commits
     )
     message = next(step.message for step in steps if step.package == _EXAMPLE_PACKAGE)
@@ -130,11 +135,11 @@ def _get_example_message(plan: FleetPlan) -> str:
 
 def _run_pass(settings: Settings, publisher: PlanPublisher) -> PassReport:
     with show_progress() as report_progress:
-        services = build_services(
+        services = bootstrap_services.build_services(
             settings, settings.config.url, should_treat_missing_as_empty=True, report_progress=report_progress
         )
         with services.remotes as remotes:
-            return run_pass(services.source, remotes, services.pass_services, publisher)
+            return reconcile_pass.run_pass(services.source, remotes, services.pass_services, publisher)
 
 
 def _read_settings(folder: Path) -> Settings:

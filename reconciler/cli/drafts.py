@@ -7,10 +7,9 @@ import click
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS
 from reconciler.cli.options import cache_option, config_argument, fleet_option, output_option, settings_option
 from reconciler.cli.review_options import CommandSetup, open_review, selector_option
-from reconciler.output.review.formats import format_draft_list_text
-from reconciler.output.review.open_drafts import build_draft_list_result
-from reconciler.reconcile.remotes.targets import ReviewSelection, TargetReference
-from reconciler.review.drafts import list_target_errors
+from reconciler.output.review import formats, open_drafts
+from reconciler.reconcile.remotes import targets as remotes_targets
+from reconciler.review import drafts
 
 
 @click.command("drafts")
@@ -39,11 +38,13 @@ def command(
     """List the open drafts with their changes, whether they are proposed, and why they cannot be approved."""
     if clusters and selector:
         raise click.UsageError("use either --cluster or --selector, not both")
-    selection = ReviewSelection(tuple(TargetReference(cluster) for cluster in clusters), selector or "")
+    selection = remotes_targets.ReviewSelection(
+        tuple(remotes_targets.TargetReference(cluster) for cluster in clusters), selector or ""
+    )
     with open_review(CommandSetup(config, settings_file, fleet, cache)) as review:
         targets = review.open_targets(selection)
         details = [review.read_draft_details(draft) for target in targets for draft in target.drafts]
-        result = build_draft_list_result(details, review.config_id, list_target_errors(targets))
+        result = open_drafts.build_draft_list_result(details, review.config_id, drafts.list_target_errors(targets))
         now = review.now()
-    click.echo(result.to_json() if output == "json" else format_draft_list_text(result, now))
+    click.echo(result.to_json() if output == "json" else formats.format_draft_list_text(result, now))
     return ERROR_FINDING if result.findings else SUCCESS

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from reconciler import settings
 from reconciler.bootstrap import publishers, schema_folder
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
 from reconciler.git.errors import GitError
 from reconciler.krm.findings import Finding, Severity
-from reconciler.settings import SettingsError
 
 
 @contextmanager
@@ -21,7 +21,7 @@ def report_errors() -> Iterator[None]:
     """
     try:
         yield
-    except (SettingsError, publishers.NoStatusRepositoryError, schema_folder.SchemasError) as error:
+    except (settings.SettingsError, publishers.NoStatusRepositoryError, schema_folder.SchemasError) as error:
         raise CannotRunError(str(error)) from error
     except GitError as error:
         raise CannotRunError(error.full_message) from error

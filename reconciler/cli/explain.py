@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from reconciler.bootstrap.services import build_services
+from reconciler.bootstrap import services as bootstrap_services
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
 from reconciler.cli.options import output_option, require_config_url, show_progress
 from reconciler.cli.review_options import CommandSetup, TargetType, add_setup_options, offline_option, open_history
-from reconciler.inspect.explain import PackageExplainer, open_past_explainer
-from reconciler.output.explain.ablation import add_ablations
-from reconciler.output.explain.builder import explain
-from reconciler.output.explain.formats import format_explanation
-from reconciler.output.explain.model import PackageExplanation, ValueNotFoundError
-from reconciler.output.explain.result import build_explanation_result
-from reconciler.planning.attribution.re_render import ReRenderedPackage
-from reconciler.planning.attribution.removable_layers import RemovableLayer
-from reconciler.reconcile.remotes.targets import TargetReference, UnknownTargetError
-from reconciler.reconcile.snapshot import take_snapshot
+from reconciler.inspect import explain as inspect_explain
+from reconciler.output.explain import ablation, builder, formats, model
+from reconciler.output.explain import result as explain_result
+from reconciler.reconcile import snapshot as reconcile_snapshot
+from reconciler.reconcile.remotes import targets
+
+if TYPE_CHECKING:
+    from reconciler.output.explain.model import PackageExplanation
+    from reconciler.planning.attribution.re_render import ReRenderedPackage
+    from reconciler.planning.attribution.removable_layers import RemovableLayer
+    from reconciler.reconcile.remotes.targets import TargetReference
 
 
 class _Explainer(Protocol):
@@ -76,13 +77,13 @@ def command(
     setup = CommandSetup(config, settings_file, fleet, cache, offline)
     try:
         explanation = _explain_package(target, at, resource, pointer, setup)
-    except (UnknownTargetError, ValueNotFoundError) as error:
+    except (targets.UnknownTargetError, model.ValueNotFoundError) as error:
         raise CannotRunError(str(error)) from error
-    result = build_explanation_result(explanation)
+    result = explain_result.build_explanation_result(explanation)
     if output == "json":
         click.echo(result.to_json())
     else:
-        click.echo(format_explanation(result), nl=False)
+        click.echo(formats.format_explanation(result), nl=False)
     # Return a failure also if an earlier commit could not be re-rendered, although this is not a finding of the config.
     is_missing = bool(at) and explanation.package.rendered is None
     return exit_status_of(explanation.package.findings) or (ERROR_FINDING if is_missing else SUCCESS)
@@ -93,10 +94,10 @@ def _explain_package(
 ) -> PackageExplanation:
     if at:
         with open_history(setup) as past:
-            return _explain_value(open_past_explainer(target, at, past), resource, pointer)
+            return _explain_value(inspect_explain.open_past_explainer(target, at, past), resource, pointer)
     with report_errors(), show_progress() as show:
         settings = setup.read()
-        services = build_services(
+        services = bootstrap_services.build_services(
             settings,
             require_config_url(settings),
             should_treat_missing_as_empty=True,
@@ -104,18 +105,18 @@ def _explain_package(
             report_progress=show,
         )
         with services.remotes as remotes:
-            snapshot = take_snapshot(services.source, remotes, services.pass_services)
-            explainer = PackageExplainer(target, snapshot, remotes, services.pass_services)
+            snapshot = reconcile_snapshot.take_snapshot(services.source, remotes, services.pass_services)
+            explainer = inspect_explain.PackageExplainer(target, snapshot, remotes, services.pass_services)
             return _explain_value(explainer, resource, pointer)
 
 
 def _explain_value(explainer: _Explainer, resource: str, pointer: str) -> PackageExplanation:
-    explanation = explain(explainer.render(), resource, pointer)
-    return add_ablations(explanation, partial(_explain_without, explainer)) if pointer else explanation
+    explanation = builder.explain(explainer.render(), resource, pointer)
+    return ablation.add_ablations(explanation, partial(_explain_without, explainer)) if pointer else explanation
 
 
 def _explain_without(explainer: _Explainer, layer: RemovableLayer) -> ReRenderedPackage | str:
     try:
         return explainer.render(layer)
-    except UnknownTargetError:
+    except targets.UnknownTargetError:
         return "no object would request the package"

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from reconciler.bootstrap.services import build_services
+from reconciler.bootstrap import services as bootstrap_services
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import DIFFERENCES, ERROR_FINDING, SUCCESS
 from reconciler.cli.options import color_option, output_option, require_config_url, should_color, show_progress
 from reconciler.cli.review_options import CommandSetup, add_setup_options
-from reconciler.inspect.impact import CommitRange, ConfigVersions, compute_impact
-from reconciler.output.impact.formats import format_impact_markdown, format_impact_text
-from reconciler.output.impact.models import ImpactResult
-from reconciler.output.impact.overview import ImpactOverview, build_impact_overview
-from reconciler.output.impact.result import build_impact_result
+from reconciler.inspect import impact
+from reconciler.output.impact import formats
+from reconciler.output.impact import overview as impact_overview
+from reconciler.output.impact import result as impact_result
+
+if TYPE_CHECKING:
+    from reconciler.inspect.impact import CommitRange
+    from reconciler.output.impact.models import ImpactResult
+    from reconciler.output.impact.overview import ImpactOverview
 
 
-class RangeType(click.ParamType[CommitRange]):
+class RangeType(click.ParamType["CommitRange"]):
     """Type of command-line arguments of the form BASE..HEAD or BASE...HEAD."""
 
     name = "range"
@@ -25,13 +31,13 @@ class RangeType(click.ParamType[CommitRange]):
         self, value: str | CommitRange, param: click.Parameter | None, ctx: click.Context | None
     ) -> CommitRange:
         """Parse BASE and HEAD. Fail with a usage error if the text has another form."""
-        if isinstance(value, CommitRange):
+        if isinstance(value, impact.CommitRange):
             return value
         dots = "..." if "..." in value else ".."
         base, separator, head = value.partition(dots)
         if not separator or ".." in head or head.startswith("."):
             self.fail(f"must be BASE..HEAD or BASE...HEAD, where BASE or HEAD may be empty, not {value!r}", param, ctx)
-        return CommitRange(base, head, dots == "...")
+        return impact.CommitRange(base, head, dots == "...")
 
 
 @click.command("impact")
@@ -60,7 +66,7 @@ def command(
     HEAD is the current config. If the config is a folder, HEAD means the files on disk by default.
     """
     overview = _compute_overview(commit_range, CommandSetup(config, settings_file, fleet, cache))
-    result, has_color = build_impact_result(overview, diff_lines), should_color(color)
+    result, has_color = impact_result.build_impact_result(overview, diff_lines), should_color(color)
     click.echo(_format_result(result, output, has_color=has_color), nl=False, color=has_color)
     # Ignore the errors that BASE has too, because this change is not their cause.
     if result.has_failed:
@@ -71,12 +77,14 @@ def command(
 def _compute_overview(commit_range: CommitRange, setup: CommandSetup) -> ImpactOverview:
     with report_errors(), show_progress() as show:
         settings = setup.read()
-        services = build_services(
+        services = bootstrap_services.build_services(
             settings, require_config_url(settings), should_treat_missing_as_empty=True, report_progress=show
         )
         with services.remotes as remotes:
-            configs = ConfigVersions(services.source, services.open_config_history(), settings.config.branch)
-            return build_impact_overview(compute_impact(commit_range, configs, remotes, services.pass_services))
+            configs = impact.ConfigVersions(services.source, services.open_config_history(), settings.config.branch)
+            return impact_overview.build_impact_overview(
+                impact.compute_impact(commit_range, configs, remotes, services.pass_services)
+            )
 
 
 def _format_result(result: ImpactResult, output: str, *, has_color: bool) -> str:
@@ -84,6 +92,6 @@ def _format_result(result: ImpactResult, output: str, *, has_color: bool) -> str
         case "json":
             return result.to_json() + "\n"
         case "markdown":
-            return format_impact_markdown(result)
+            return formats.format_impact_markdown(result)
         case _:
-            return format_impact_text(result, has_color=has_color)
+            return formats.format_impact_text(result, has_color=has_color)

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from reconciler import settings as reconciler_settings
 from reconciler.output.text import MAX_DIFF_LINES
-from reconciler.planning.model.shard import parse_shard
+from reconciler.planning.model import shard as model_shard
 from reconciler.process_protection import initial_environment
 from reconciler.reconcile.event_log import log
 from reconciler.redaction import has_credentials, redact, redact_url
-from reconciler.settings import Settings, SettingsError, load_settings
+
+if TYPE_CHECKING:
+    from reconciler.settings import Settings
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -43,7 +46,7 @@ cache_option = click.option(
 
 def _validate_shard(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
     try:
-        return text if text is None else str(parse_shard(text))
+        return text if text is None else str(model_shard.parse_shard(text))
     except ValueError as error:
         raise click.BadParameter(f"{error}; not {text!r}") from None
 
@@ -99,10 +102,10 @@ def read_settings(
     Raises:
         SettingsError: The settings are invalid, or a URL contains credentials.
     """
-    settings = load_settings(settings_file, initial_environment(), Path.cwd())
+    settings = reconciler_settings.load_settings(settings_file, initial_environment(), Path.cwd())
     for name, url in (("CONFIG", config), ("--fleet", fleet)):
         if url is not None and has_credentials(url):
-            raise SettingsError(
+            raise reconciler_settings.SettingsError(
                 f"{name}: {redact_url(url)!r} must not contain a user name, password or token (CredentialInUrl):"
                 " put credentials into the file of the setting `git.credentials_file`; if the @ belongs to a local"
                 " path, start the path with ./"

@@ -8,22 +8,27 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
 
-from reconciler.api.kpt import GitUpstream
+from reconciler.api import kpt
 from reconciler.catalog.files import FileTree
 from reconciler.cli.exit_codes import CannotRunError
 from reconciler.cli.options import should_color
-from reconciler.controllers.package_variants.codes import VariantCodes
-from reconciler.git.upstream_packages import UpstreamPackages
-from reconciler.git.url import parse_url
+from reconciler.controllers.package_variants import codes
+from reconciler.git import url as git_url
 from reconciler.krm.findings import Finding, SourceLocation
-from reconciler.output.package_report import PackageReport, build_package_result, format_package_text
-from reconciler.packages.kptfile import Kptfile
-from reconciler.packages.package import Package
+from reconciler.output import package_report
+from reconciler.packages import kptfile as packages_kptfile
+from reconciler.packages import package as packages_package
 from reconciler.redaction import has_credentials, redact_url
+
+if TYPE_CHECKING:
+    from reconciler.api.kpt import GitUpstream
+    from reconciler.git.upstream_packages import UpstreamPackages
+    from reconciler.output.package_report import PackageReport
 
 strategy_option = click.option(
     "--strategy",
@@ -34,8 +39,10 @@ strategy_option = click.option(
 
 def print_report(report: PackageReport, output: str, diff_lines: int = 0, color: str = "never") -> None:
     """Print the result of a command to standard output, as text or as JSON."""
-    result, has_color = build_package_result(report, diff_lines), should_color(color)
-    text = result.to_json() + "\n" if output == "json" else format_package_text(result, has_color=has_color)
+    result, has_color = package_report.build_package_result(report, diff_lines), should_color(color)
+    text = (
+        result.to_json() + "\n" if output == "json" else package_report.format_package_text(result, has_color=has_color)
+    )
     click.echo(text, nl=False, color=has_color)
 
 
@@ -48,7 +55,9 @@ def print_fetching(url: str) -> None:
 def find_skipped_paths(upstreams: UpstreamPackages) -> tuple[Finding, ...]:
     """Return a finding for each symbolic link and submodule of the upstream packages, because they are not copied."""
     message = "symbolic links and submodules are not copied; the package does not contain this path"
-    return tuple(VariantCodes.LINK_SKIPPED.finding(message, SourceLocation(path)) for path in upstreams.skipped_paths)
+    return tuple(
+        codes.VariantCodes.LINK_SKIPPED.finding(message, SourceLocation(path)) for path in upstreams.skipped_paths
+    )
 
 
 _REPOSITORY_END = re.compile(r"\.git(?=/|@|$)")
@@ -92,8 +101,8 @@ def _is_url_with_credentials(before: str, after: str) -> bool:
 
 def read_upstream_url(files: FileTree) -> str:
     """Return the URL of the upstream repository in the Kptfile. Return "" if the package has no upstream."""
-    kptfile = Package(files).kptfile
-    git = kptfile.upstream.git if isinstance(kptfile, Kptfile) and kptfile.upstream else None
+    kptfile = packages_package.Package(files).kptfile
+    git = kptfile.upstream.git if isinstance(kptfile, packages_kptfile.Kptfile) and kptfile.upstream else None
     return git.repo if git else ""
 
 
@@ -108,11 +117,11 @@ def parse_upstream(text: str, directory: str | None, ref: str | None) -> GitUpst
     package = _select_value("a directory", text_directory.strip("/"), "--directory", directory)
     if ".." in package.split("/"):
         raise CannotRunError(f'the directory of a package must be inside its repository, not "{package}"')
-    url = parse_url(repo)
+    url = git_url.parse_url(repo)
     # Write an absolute path to the Kptfile, because a relative path has another meaning in another working directory.
     repo_url = url.text if url.is_local and "://" not in repo else repo.rstrip("/")
     selected_ref = _select_value("a ref", text_ref, "--ref", ref)
-    return GitUpstream(repo=repo_url, directory=f"/{package.strip('/')}", ref=selected_ref)
+    return kpt.GitUpstream(repo=repo_url, directory=f"/{package.strip('/')}", ref=selected_ref)
 
 
 def _select_value(description: str, text_value: str, option: str, option_value: str | None) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.bootstrap.package_services import build_package_services
+from reconciler.bootstrap import package_services
 from reconciler.catalog.files import FileTree
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import DIFFERENCES, SUCCESS
@@ -26,12 +27,16 @@ from reconciler.cli.package_target import (
     print_report,
     read_upstream_url,
 )
-from reconciler.git.folder import read_package
+from reconciler.git import folder as git_folder
 from reconciler.krm.findings import Finding
-from reconciler.output.changes.package_changes import read_upstream_lock
-from reconciler.output.package_report import PackageReport, format_file_counts
-from reconciler.packages.update import UpdateResult, update_from_upstream
-from reconciler.packages.update.upstream_comparison import LATEST, UpstreamComparison, compare_with_upstream
+from reconciler.output import package_report
+from reconciler.output.changes import package_changes
+from reconciler.packages.update import fetching, upstream_comparison
+
+if TYPE_CHECKING:
+    from reconciler.output.package_report import PackageReport
+    from reconciler.packages.update.sides import UpdateResult
+    from reconciler.packages.update.upstream_comparison import UpstreamComparison
 
 
 @click.command("diff")
@@ -74,21 +79,25 @@ def command(
         settings = read_settings(settings_file, cache=cache)
         set_up_logs(settings, service=False)
         folder, ref = parse_package_target(target, against)
-        local = read_package(folder)
-        services = build_package_services(settings, folder, read_upstream_url(local), on_fetch=print_fetching)
+        local = git_folder.read_package(folder)
+        services = package_services.build_package_services(
+            settings, folder, read_upstream_url(local), on_fetch=print_fetching
+        )
         with services.upstreams as upstreams:
             if to == "3way":
-                updated = update_from_upstream(local, upstreams, services.merge, "" if ref == LATEST else ref)
+                updated = fetching.update_from_upstream(
+                    local, upstreams, services.merge, "" if ref == upstream_comparison.LATEST else ref
+                )
                 report = _report_update(folder, local, updated)
             else:
-                report = _report_comparison(folder, compare_with_upstream(local, upstreams, ref))
+                report = _report_comparison(folder, upstream_comparison.compare_with_upstream(local, upstreams, ref))
     print_report(report, output, diff_lines, color)
     return exit_status_of(report.findings) or (DIFFERENCES if report.before != report.after else SUCCESS)
 
 
 def _report_update(folder: Path, local: FileTree, updated: UpdateResult) -> PackageReport:
-    headline = format_file_counts(f"an update of {folder}", local, updated.files)
-    return PackageReport(
+    headline = package_report.format_file_counts(f"an update of {folder}", local, updated.files)
+    return package_report.PackageReport(
         str(folder),
         "same" if updated.files == local else "different",
         headline,
@@ -96,19 +105,21 @@ def _report_update(folder: Path, local: FileTree, updated: UpdateResult) -> Pack
         updated.files,
         updated.conflicts,
         updated.findings,
-        upstream=read_upstream_lock(updated.files),
-        previous_upstream=read_upstream_lock(local),
+        upstream=package_changes.read_upstream_lock(updated.files),
+        previous_upstream=package_changes.read_upstream_lock(local),
     )
 
 
 def _report_comparison(folder: Path, comparison: UpstreamComparison | tuple[Finding, ...]) -> PackageReport:
-    if not isinstance(comparison, UpstreamComparison):
-        return PackageReport(str(folder), "failed", f"{folder} cannot be compared", findings=comparison)
+    if not isinstance(comparison, upstream_comparison.UpstreamComparison):
+        return package_report.PackageReport(str(folder), "failed", f"{folder} cannot be compared", findings=comparison)
     package = comparison.upstream_package
     against = {"ref": package.ref, "commit": package.commit}
     version = f"upstream at {package.ref} ({package.commit[:12]})"
     upstream, local = comparison.upstream, comparison.local
     if upstream == local:
-        return PackageReport(str(folder), "same", f"{folder} is equal to {version}", previous_upstream=against)
-    headline = format_file_counts(f"{folder} compared with {version}", upstream, local)
-    return PackageReport(str(folder), "different", headline, upstream, local, previous_upstream=against)
+        return package_report.PackageReport(
+            str(folder), "same", f"{folder} is equal to {version}", previous_upstream=against
+        )
+    headline = package_report.format_file_counts(f"{folder} compared with {version}", upstream, local)
+    return package_report.PackageReport(str(folder), "different", headline, upstream, local, previous_upstream=against)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.api.kpt import GitUpstream, UpdateStrategy
-from reconciler.bootstrap.package_services import PackageServices, build_package_services
+from reconciler.bootstrap import package_services
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import CannotRunError
 from reconciler.cli.options import cache_option, output_option, read_settings, set_up_logs, settings_option
@@ -19,13 +19,19 @@ from reconciler.cli.package_target import (
     print_report,
     strategy_option,
 )
-from reconciler.git.folder import check_new_folder, write_new_package
+from reconciler.git import folder as git_folder
 from reconciler.krm.findings import select_errors
-from reconciler.output.changes.package_changes import read_upstream_lock
-from reconciler.output.package_report import PackageReport
+from reconciler.output import package_report
+from reconciler.output.changes import package_changes
 from reconciler.output.text import format_count
-from reconciler.packages.package_context import ensure_package_context_name
-from reconciler.packages.update import UpdateResult, get_package
+from reconciler.packages import package_context
+from reconciler.packages.update import fetching
+
+if TYPE_CHECKING:
+    from reconciler.api.kpt import GitUpstream, UpdateStrategy
+    from reconciler.bootstrap.package_services import PackageServices
+    from reconciler.output.package_report import PackageReport
+    from reconciler.packages.update.sides import UpdateResult
 
 
 @click.command("get")
@@ -59,11 +65,11 @@ def command(
         set_up_logs(settings, service=False)
         upstream = parse_upstream(source, directory, ref)
         folder = destination or Path(_get_package_name(upstream))
-        check_new_folder(folder)
-        services = build_package_services(settings, folder, upstream.repo, on_fetch=print_fetching)
+        git_folder.check_new_folder(folder)
+        services = package_services.build_package_services(settings, folder, upstream.repo, on_fetch=print_fetching)
         result = _get_package(services, upstream, folder, strategy or "resource-merge", for_deployment)
         if not select_errors(result.findings):
-            write_new_package(folder, result.files)
+            git_folder.write_new_package(folder, result.files)
     print_report(_build_report(result, folder), output)
     return exit_status_of(result.findings)
 
@@ -81,22 +87,24 @@ def _get_package(
         raise CannotRunError(f"{folder} must have a name, because the package gets the name of its folder")
     with services.upstreams as upstreams:
         source = upstream.model_copy(update={"ref": upstream.ref or upstreams.find_default_branch(upstream.repo)})
-        result = get_package(upstreams, source, name, services.merge, strategy)
+        result = fetching.get_package(upstreams, source, name, services.merge, strategy)
         result = replace(result, findings=(*result.findings, *find_skipped_paths(upstreams)))
     if not for_deployment or select_errors(result.findings):
         return result
-    files, findings = ensure_package_context_name(result.files, name, services.merge.profile)
+    files, findings = package_context.ensure_package_context_name(result.files, name, services.merge.profile)
     return replace(result, files=files, findings=(*result.findings, *findings))
 
 
 def _build_report(result: UpdateResult, folder: Path) -> PackageReport:
     if select_errors(result.findings):
-        return PackageReport(str(folder), "failed", f"{folder}: nothing is written", findings=result.findings)
-    lock = read_upstream_lock(result.files)
+        return package_report.PackageReport(
+            str(folder), "failed", f"{folder}: nothing is written", findings=result.findings
+        )
+    lock = package_changes.read_upstream_lock(result.files)
     ref, commit = lock.get("ref", ""), lock.get("commit", "")
     file_count = format_count(len(result.files), "file")
     headline = f"got {folder}: {file_count} of {lock.get('directory')} at {ref} ({commit[:12]})"
-    return PackageReport(
+    return package_report.PackageReport(
         str(folder),
         "got",
         headline,

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.bootstrap.package_services import build_package_services
+from reconciler.bootstrap import package_services
 from reconciler.catalog.files import FileTree
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, CannotRunError
 from reconciler.cli.options import output_option, read_settings, set_up_logs, settings_option
 from reconciler.cli.package_target import folder_argument, print_report
-from reconciler.git.folder import read_package, write_package
-from reconciler.krm.yaml import emit
-from reconciler.output.package_report import PackageFailure, PackageReport, build_function_results, format_file_counts
-from reconciler.packages.functions.function import InterruptedFunctionError
-from reconciler.packages.pipeline import RenderResult, render_pipelines
+from reconciler.git import folder as git_folder
+from reconciler.krm import yaml
+from reconciler.output import package_report
+from reconciler.packages import pipeline
+from reconciler.packages.functions import function as functions_function
+
+if TYPE_CHECKING:
+    from reconciler.output.package_report import PackageReport
+    from reconciler.packages.pipeline import RenderResult
 
 RESULTS_FILE = "results.yaml"
 
@@ -40,16 +45,16 @@ def command(folder: Path, results_dir: Path | None, settings_file: str | None, o
     with report_errors():
         settings = read_settings(settings_file)
         set_up_logs(settings, service=False)
-        before = read_package(folder)
-        services = build_package_services(settings, folder, "")
+        before = git_folder.read_package(folder)
+        services = package_services.build_package_services(settings, folder, "")
         try:
-            result = render_pipelines(before, services.functions, settings.merge.profile, is_manual=True)
-        except InterruptedFunctionError as error:
+            result = pipeline.render_pipelines(before, services.functions, settings.merge.profile, is_manual=True)
+        except functions_function.InterruptedFunctionError as error:
             raise CannotRunError(f"{error} (next step: retry); nothing is written") from error
         if results_dir:
             results_dir.mkdir(parents=True, exist_ok=True)
-            (results_dir / RESULTS_FILE).write_text(emit(build_function_results(result.steps)))
-        write_package(folder, before, result.files)
+            (results_dir / RESULTS_FILE).write_text(yaml.emit(package_report.build_function_results(result.steps)))
+        git_folder.write_package(folder, before, result.files)
     print_report(_build_report(folder, before, result), output)
     return ERROR_FINDING if result.failure else exit_status_of(result.findings)
 
@@ -57,19 +62,21 @@ def command(folder: Path, results_dir: Path | None, settings_file: str | None, o
 def _build_report(folder: Path, before: FileTree, result: RenderResult) -> PackageReport:
     failure, files = result.failure, result.files
     if failure is None:
-        headline = format_file_counts(f"rendered {folder}", before, files)
-        return PackageReport(
+        headline = package_report.format_file_counts(f"rendered {folder}", before, files)
+        return package_report.PackageReport(
             str(folder), "rendered", headline, before, files, findings=result.findings, steps=result.steps
         )
     function = f"{failure.function}: " if failure.function else ""
     package = f" in {failure.package}" if failure.package else ""
     saved = (
-        format_file_counts("the earlier changes were saved", before, files) if files != before else "nothing is written"
+        package_report.format_file_counts("the earlier changes were saved", before, files)
+        if files != before
+        else "nothing is written"
     )
-    return PackageReport(
+    return package_report.PackageReport(
         str(folder), "failed", f"{folder}: {function}{failure.message}{package}: {saved}", before, files,
         findings=result.findings, steps=result.steps,
-        failure=PackageFailure(
+        failure=package_report.PackageFailure(
             kind=failure.kind, package=failure.package or ".", function=failure.function, message=failure.message
         ),
     )  # fmt: skip

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.api.kpt import UpdateStrategy
-from reconciler.bootstrap.engine import get_conflict_policy
-from reconciler.bootstrap.options import build_git_options
-from reconciler.bootstrap.package_services import build_package_services
+from reconciler.bootstrap import engine, options, package_services
 from reconciler.catalog.files import FileTree
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import DIFFERENCES, ERROR_FINDING, SUCCESS, CannotRunError
@@ -31,14 +29,21 @@ from reconciler.cli.package_target import (
     read_upstream_url,
     strategy_option,
 )
-from reconciler.git.folder import read_package, write_package
-from reconciler.git.local_repository import find_uncommitted_files
+from reconciler.git import folder as git_folder
+from reconciler.git import local_repository
 from reconciler.krm.findings import select_errors
 from reconciler.lazy_dataclasses import dataclass, replace
-from reconciler.output.changes.package_changes import read_upstream_lock
-from reconciler.output.package_report import PackageOutcome, PackageReport, format_file_counts
-from reconciler.packages.update import UpdateResult, update_from_upstream
-from reconciler.settings import Settings
+from reconciler.output import package_report
+from reconciler.output.changes import package_changes
+from reconciler.packages.update import fetching
+
+if TYPE_CHECKING:
+    from reconciler.settings import Settings
+
+if TYPE_CHECKING:
+    from reconciler.api.kpt import UpdateStrategy
+    from reconciler.output.package_report import PackageOutcome, PackageReport
+    from reconciler.packages.update.sides import UpdateResult
 
 _MAX_LISTED_FILES = 5
 
@@ -83,15 +88,15 @@ def command(
         settings = read_settings(settings_file, cache=cache)
         set_up_logs(settings, service=False)
         folder, target_ref = parse_package_target(target, ref)
-        before = read_package(folder)
-        policy = conflicts or get_conflict_policy(settings)
+        before = git_folder.read_package(folder)
+        policy = conflicts or engine.get_conflict_policy(settings)
         updated = _update(settings, folder, before, policy, target_ref, strategy)
         is_blocked = policy == "block" and bool(updated.conflicts)
         update = _PackageUpdate(folder, before, updated, is_blocked=is_blocked, is_dry_run=dry_run)
         if update.should_write:
             if not allow_uncommitted:
                 _require_committed(settings, update)
-            write_package(folder, before, updated.files)
+            git_folder.write_package(folder, before, updated.files)
     print_report(update.build_report(), output, diff_lines if dry_run else 0, color)
     return update.exit_status
 
@@ -128,7 +133,7 @@ class _PackageUpdate:
     def build_report(self) -> PackageReport:
         outcome, headline = self._describe_outcome()
         after = self.before if self.has_failed or self.is_blocked else self.updated.files
-        return PackageReport(
+        return package_report.PackageReport(
             str(self.folder),
             outcome,
             headline,
@@ -137,8 +142,8 @@ class _PackageUpdate:
             self.updated.conflicts,
             self.updated.findings,
             is_blocked=self.is_blocked,
-            upstream=read_upstream_lock(after),
-            previous_upstream=read_upstream_lock(self.before),
+            upstream=package_changes.read_upstream_lock(after),
+            previous_upstream=package_changes.read_upstream_lock(self.before),
         )
 
     def _describe_outcome(self) -> tuple[PackageOutcome, str]:
@@ -149,23 +154,27 @@ class _PackageUpdate:
         if not self.has_changes:
             return "unchanged", f"{self.folder} is up to date with its upstream"
         verb = "would update" if self.is_dry_run else "updated"
-        headline = format_file_counts(f"{verb} {self.folder}", self.before, self.updated.files)
+        headline = package_report.format_file_counts(f"{verb} {self.folder}", self.before, self.updated.files)
         return "planned" if self.is_dry_run else "updated", headline
 
 
 def _update(
     settings: Settings, folder: Path, before: FileTree, policy: str, ref: str, strategy: UpdateStrategy | None
 ) -> UpdateResult:
-    services = build_package_services(settings, folder, read_upstream_url(before), policy, print_fetching)
+    services = package_services.build_package_services(
+        settings, folder, read_upstream_url(before), policy, print_fetching
+    )
     with services.upstreams as upstreams:
-        updated = update_from_upstream(before, upstreams, services.merge, ref, strategy)
+        updated = fetching.update_from_upstream(before, upstreams, services.merge, ref, strategy)
         return replace(updated, findings=(*updated.findings, *find_skipped_paths(upstreams)))
 
 
 def _require_committed(settings: Settings, update: _PackageUpdate) -> None:
     after = update.updated.files
     changed_files = FileTree({path: file for path, file in update.before.items() if after.get(path) != file})
-    uncommitted = find_uncommitted_files(update.folder, changed_files, build_git_options(settings))
+    uncommitted = local_repository.find_uncommitted_files(
+        update.folder, changed_files, options.build_git_options(settings)
+    )
     if uncommitted:
         unlisted_count = len(uncommitted) - _MAX_LISTED_FILES
         suffix = f" and {unlisted_count} more" if unlisted_count > 0 else ""

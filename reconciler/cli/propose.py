@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from reconciler.cli.review_options import (
@@ -14,8 +16,10 @@ from reconciler.cli.review_options import (
     removals_option,
     run_review_action,
 )
-from reconciler.reconcile.remotes.targets import TargetReference
-from reconciler.reconcile.review_actions import ReviewAction
+from reconciler.reconcile import review_actions
+
+if TYPE_CHECKING:
+    from reconciler.reconcile.remotes.targets import TargetReference
 
 
 @click.command("propose")
@@ -44,5 +48,7 @@ def command(
     selection = DraftSelection(targets, is_all, selector, output, removals)
     setup = CommandSetup(config, settings_file, fleet, cache, audits=True)
     person = get_current_person(setup, author)
-    action = ReviewAction("propose", person.identity, accepts_conflicts=accept_conflicts, person_source=person.source)
+    action = review_actions.ReviewAction(
+        "propose", person.identity, accepts_conflicts=accept_conflicts, person_source=person.source
+    )
     return run_review_action(setup, selection, action)

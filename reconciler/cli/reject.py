@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from reconciler.cli.review_options import (
@@ -12,8 +14,10 @@ from reconciler.cli.review_options import (
     get_current_person,
     run_review_action,
 )
-from reconciler.reconcile.remotes.targets import TargetReference
-from reconciler.reconcile.review_actions import ReviewAction
+from reconciler.reconcile import review_actions
+
+if TYPE_CHECKING:
+    from reconciler.reconcile.remotes.targets import TargetReference
 
 
 @click.command("reject")
@@ -38,5 +42,7 @@ def command(
     selection = DraftSelection(targets, is_all, selector, output)
     setup = CommandSetup(config, settings_file, fleet, cache, audits=True)
     person = get_current_person(setup, author)
-    action = ReviewAction("drop" if drop else "reject", person.identity, reason, person_source=person.source)
+    action = review_actions.ReviewAction(
+        "drop" if drop else "reject", person.identity, reason, person_source=person.source
+    )
     return run_review_action(setup, selection, action)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from reconciler.bootstrap.publishers import build_folder_publisher
-from reconciler.bootstrap.services import build_services
+from reconciler.bootstrap import publishers
+from reconciler.bootstrap import services as bootstrap_services
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import CannotRunError
 from reconciler.cli.options import (
@@ -20,10 +20,10 @@ from reconciler.cli.options import (
     shard_option,
     show_progress,
 )
-from reconciler.output.findings.formats import format_findings
-from reconciler.output.plan.pass_results import build_render_result
-from reconciler.reconcile.publishers import check_output_folder
-from reconciler.reconcile.reconcile_pass import run_pass
+from reconciler.output.findings import formats
+from reconciler.output.plan import pass_results
+from reconciler.reconcile import publishers as reconcile_publishers
+from reconciler.reconcile import reconcile_pass
 
 
 @click.command("render")
@@ -62,9 +62,9 @@ def command(
     with report_errors(), show_progress() as show:
         settings = read_settings(settings_file, config=config, cache=cache, shard=shard)
         set_up_logs(settings, service=False)
-        if problem := check_output_folder(out, Path(require_config_url(settings)), force):
+        if problem := reconcile_publishers.check_output_folder(out, Path(require_config_url(settings)), force):
             raise CannotRunError(problem)
-        services = build_services(
+        services = bootstrap_services.build_services(
             settings,
             require_config_url(settings),
             should_treat_missing_as_empty=True,
@@ -72,10 +72,12 @@ def command(
             report_progress=show,
         )
         with services.remotes as remotes:
-            report = run_pass(services.source, remotes, services.pass_services, build_folder_publisher(settings, out))
+            report = reconcile_pass.run_pass(
+                services.source, remotes, services.pass_services, publishers.build_folder_publisher(settings, out)
+            )
     if form == "json":
-        click.echo(build_render_result(report.plan, str(out)).to_json())
+        click.echo(pass_results.build_render_result(report.plan, str(out)).to_json())
     else:
-        for line in format_findings(report.plan.list_findings()):
+        for line in formats.format_findings(report.plan.list_findings()):
             click.echo(line, err=True)
     return exit_status_of(report.plan.list_findings())

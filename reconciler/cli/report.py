@@ -6,25 +6,25 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconciler.bootstrap.publishers import read_summary
+from reconciler.bootstrap import publishers
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS
 from reconciler.cli.options import cache_option, config_argument, fleet_option, settings_option
 from reconciler.cli.review_options import CommandSetup, open_review
 from reconciler.git.errors import StatusBranchError
-from reconciler.inspect.report import read_fleet
-from reconciler.output.report.builder import build_fleet_report
-from reconciler.output.report.model import FleetReport
-from reconciler.output.report.page import format_report_page
-from reconciler.output.report.result import build_report_result
-from reconciler.output.status.result import read_valid_status
+from reconciler.inspect import report as inspect_report
+from reconciler.output.report import builder, page, result
+from reconciler.output.status import result as status_result
 from reconciler.output.text import format_count
-from reconciler.reconcile.remotes.targets import ReviewSelection
+from reconciler.reconcile.remotes import targets
 from reconciler.redaction import redact_url
+
+if TYPE_CHECKING:
+    from reconciler.output.report.model import FleetReport
 
 
 @click.command("report")
@@ -75,20 +75,20 @@ def _read_report(setup: CommandSetup) -> tuple[FleetReport, tuple[str, ...]]:
     status_errors: tuple[str, ...] = ()
     with report_errors():
         try:
-            summary = read_summary(setup.read())
+            summary = publishers.read_summary(setup.read())
         except StatusBranchError as error:
             status_errors = (error.full_message,)
     with open_review(setup) as review:
-        snapshots = review.open_targets(ReviewSelection())
-        return build_fleet_report(
-            read_fleet(review, snapshots, review.report_progress), review.config_id, summary
+        snapshots = review.open_targets(targets.ReviewSelection())
+        return builder.build_fleet_report(
+            inspect_report.read_fleet(review, snapshots, review.report_progress), review.config_id, summary
         ), status_errors
 
 
 def _format_report(report: FleetReport, form: str, options: str) -> str:
     if form == "json":
-        return build_report_result(report, read_valid_status(report.summary)).to_json() + "\n"
-    return format_report_page(report, options)
+        return result.build_report_result(report, status_result.read_valid_status(report.summary)).to_json() + "\n"
+    return page.format_report_page(report, options)
 
 
 def _format_options(config: str | None, fleet: str | None, settings_file: str | None) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from reconciler.bootstrap.options import build_git_options
-from reconciler.bootstrap.services import build_services
+from reconciler.bootstrap import options
+from reconciler.bootstrap import services as bootstrap_services
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
 from reconciler.cli.options import (
@@ -27,17 +27,23 @@ from reconciler.cli.options import (
     settings_option,
     show_progress,
 )
-from reconciler.git.local_repository import parse_identity, read_user_identity
-from reconciler.inspect.package_history import PastReader
-from reconciler.krm.selectors import LabelQueryError, matches_label_query
+from reconciler.git import local_repository
+from reconciler.inspect import package_history
+from reconciler.krm import selectors
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.explain.model import ValueNotFoundError
-from reconciler.output.review.action_results import build_review_result, format_review_text
-from reconciler.reconcile.remotes.targets import ReviewSelection, TargetReference, UnknownTargetError
-from reconciler.reconcile.review_actions import PersonSource, ReviewAction
-from reconciler.review.actions import apply_review_action
-from reconciler.review.drafts import DraftReview
-from reconciler.settings import Settings
+from reconciler.output.explain import model as explain_model
+from reconciler.output.review import action_results
+from reconciler.reconcile.remotes import targets as remotes_targets
+from reconciler.review import actions, drafts
+
+if TYPE_CHECKING:
+    from reconciler.settings import Settings
+
+if TYPE_CHECKING:
+    from reconciler.inspect.package_history import PastReader
+    from reconciler.reconcile.remotes.targets import ReviewSelection, TargetReference
+    from reconciler.reconcile.review_actions import PersonSource, ReviewAction
+    from reconciler.review.drafts import DraftReview
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -52,13 +58,13 @@ class SelectorType(click.ParamType[str]):
         if not value.strip():
             self.fail("must not be empty; --all selects every cluster", param, ctx)
         try:
-            matches_label_query(value, {})
-        except LabelQueryError as error:
+            selectors.matches_label_query(value, {})
+        except selectors.LabelQueryError as error:
             self.fail(str(error), param, ctx)
         return value
 
 
-class TargetType(click.ParamType[TargetReference]):
+class TargetType(click.ParamType["TargetReference"]):
     """Type of command-line arguments of the form CLUSTER or CLUSTER/PACKAGE.
 
     `allowed` describes the form in error messages.
@@ -71,12 +77,12 @@ class TargetType(click.ParamType[TargetReference]):
         self, value: str | TargetReference, param: click.Parameter | None, ctx: click.Context | None
     ) -> TargetReference:
         """Parse the argument. Fail with a usage error if the text has another form."""
-        if isinstance(value, TargetReference):
+        if isinstance(value, remotes_targets.TargetReference):
             return value
         cluster, slash, package = value.partition("/")
         if not cluster or (slash and not package.strip("/")):
             self.fail(f"must be {self.allowed}, not {value!r}", param, ctx)
-        return TargetReference(cluster, package.strip("/"))
+        return remotes_targets.TargetReference(cluster, package.strip("/"))
 
 
 class PersonType(click.ParamType[tuple[str, str]]):
@@ -88,7 +94,7 @@ class PersonType(click.ParamType[tuple[str, str]]):
         self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, str]:
         """Parse the name and the mail address. Fail with a usage error if the text has another form."""
-        identity = parse_identity(value) if isinstance(value, str) else value
+        identity = local_repository.parse_identity(value) if isinstance(value, str) else value
         if identity is None or (isinstance(value, str) and not value.endswith(">")):
             self.fail(f'must be a name and an address, for example "Ada <ada@example.com>", not {value!r}', param, ctx)
         return identity
@@ -164,11 +170,11 @@ def open_review(setup: CommandSetup) -> Iterator[DraftReview]:
     """
     with report_errors(), show_progress() as show:
         settings = setup.read()
-        services = build_services(settings, require_config_url(settings), report_progress=show)
+        services = bootstrap_services.build_services(settings, require_config_url(settings), report_progress=show)
         with services.remotes as remotes:
             try:
-                yield DraftReview(services.source, remotes, services.pass_services)
-            except UnknownTargetError as error:
+                yield drafts.DraftReview(services.source, remotes, services.pass_services)
+            except remotes_targets.UnknownTargetError as error:
                 raise CannotRunError(str(error)) from error
 
 
@@ -195,16 +201,16 @@ class DraftSelection:
         kinds = [bool(self.targets), self.is_all, self.selector is not None]
         if sum(kinds) != 1:
             raise click.UsageError("select drafts in exactly one way: CLUSTER[/PACKAGE]..., --selector or --all")
-        return ReviewSelection(self.targets, self.selector or "", self.removals)
+        return remotes_targets.ReviewSelection(self.targets, self.selector or "", self.removals)
 
 
 def run_review_action(setup: CommandSetup, selection: DraftSelection, action: ReviewAction) -> int:
     """Run a review action, and print the results. Return exit status 1 if the action failed for a draft, or 0."""
     review_selection = selection.build_review_selection()
     with open_review(setup) as review:
-        results = apply_review_action(review, review_selection, action)
-        result = build_review_result(results, action.verb, review.config_id, action.person)
-    click.echo(result.to_json() if selection.output == "json" else format_review_text(result))
+        results = actions.apply_review_action(review, review_selection, action)
+        result = action_results.build_review_result(results, action.verb, review.config_id, action.person)
+    click.echo(result.to_json() if selection.output == "json" else action_results.format_review_text(result))
     return SUCCESS if all(result.is_successful for result in results) else ERROR_FINDING
 
 
@@ -225,9 +231,9 @@ def get_current_person(setup: CommandSetup, author: tuple[str, str] | None) -> P
     if author:
         return Person(author, "option")
     with report_errors():
-        if person := read_user_identity(Path.cwd()):
+        if person := local_repository.read_user_identity(Path.cwd()):
             return Person(person, "git")
-        return Person(build_git_options(setup.read()).author, "settings")
+        return Person(options.build_git_options(setup.read()).author, "settings")
 
 
 @contextmanager
@@ -239,17 +245,17 @@ def open_history(setup: CommandSetup) -> Iterator[PastReader]:
     """
     with report_errors(), show_progress() as show:
         settings = setup.read()
-        services = build_services(
+        services = bootstrap_services.build_services(
             settings, require_config_url(settings), can_fetch=not setup.offline, report_progress=show
         )
         with services.remotes as remotes:
             try:
-                yield PastReader(
+                yield package_history.PastReader(
                     services.source,
                     services.open_config_history,
                     remotes,
                     services.pass_services,
                     services.resolve_commit,
                 )
-            except (UnknownTargetError, ValueNotFoundError) as error:
+            except (remotes_targets.UnknownTargetError, explain_model.ValueNotFoundError) as error:
                 raise CannotRunError(str(error)) from error

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from reconciler.bootstrap.publishers import NoStatusRepositoryError, build_push_publisher, start_webhook_server
-from reconciler.bootstrap.services import build_services
+from reconciler import settings as reconciler_settings
+from reconciler.bootstrap import publishers
+from reconciler.bootstrap import services as bootstrap_services
 from reconciler.cli.errors import report_errors
 from reconciler.cli.options import (
     cache_option,
@@ -18,18 +21,16 @@ from reconciler.cli.options import (
     shard_option,
 )
 from reconciler.git.errors import GitError
-from reconciler.reconcile.pass_runner import PassRunner, log_pass
-from reconciler.server.webhooks import WebhookServer
-from reconciler.service.loop import (
-    PollSchedule,
-    ServiceWork,
-    UnusableSettingsError,
-    Wakeup,
-    WakeupQueue,
-    handle_signals,
-    serve,
-)
-from reconciler.settings import Settings, SettingsError
+from reconciler.reconcile import pass_runner
+from reconciler.server import webhooks as server_webhooks
+from reconciler.service import loop
+
+if TYPE_CHECKING:
+    from reconciler.settings import Settings
+
+if TYPE_CHECKING:
+    from reconciler.server.webhooks import WebhookServer
+    from reconciler.service.loop import ServiceWork, WakeupQueue
 
 
 @click.command("run")
@@ -52,36 +53,38 @@ def command(
     def build() -> ServiceWork:
         try:
             return _build_work(settings(), webhooks, wakeups)
-        except (SettingsError, NoStatusRepositoryError, GitError) as error:
-            raise UnusableSettingsError(str(error)) from error
+        except (reconciler_settings.SettingsError, publishers.NoStatusRepositoryError, GitError) as error:
+            raise loop.UnusableSettingsError(str(error)) from error
 
-    wakeups = WakeupQueue()
-    with WebhookServer(lambda: wakeups.add(Wakeup.WEBHOOK)) as webhooks:
+    wakeups = loop.WakeupQueue()
+    with server_webhooks.WebhookServer(lambda: wakeups.add(loop.Wakeup.WEBHOOK)) as webhooks:
         with report_errors():
             # Build the work once before the service starts, so that invalid settings end the command. If settings
             # become invalid later, the service continues with the previous settings.
             _build_work(settings(), webhooks, wakeups)
-        with handle_signals(wakeups) as stops:
-            serve(build, wakeups)
+        with loop.handle_signals(wakeups) as stops:
+            loop.serve(build, wakeups)
     return 128 + stops[0]
 
 
 def _build_work(settings: Settings, webhooks: WebhookServer, wakeups: WakeupQueue) -> ServiceWork:
     set_up_logs(settings, service=True)
-    publisher = build_push_publisher(settings)
-    services = build_services(settings, require_config_url(settings), wake_up=lambda: wakeups.add(Wakeup.REMOTE))
-    passes = PassRunner(services.source, services.remotes, services.pass_services, publisher)
-    start_webhook_server(webhooks, settings)
-    schedule = PollSchedule(settings.poll_seconds, settings.poll_jitter_percent, settings.max_backoff_seconds)
+    publisher = publishers.build_push_publisher(settings)
+    services = bootstrap_services.build_services(
+        settings, require_config_url(settings), wake_up=lambda: wakeups.add(loop.Wakeup.REMOTE)
+    )
+    passes = pass_runner.PassRunner(services.source, services.remotes, services.pass_services, publisher)
+    publishers.start_webhook_server(webhooks, settings)
+    schedule = loop.PollSchedule(settings.poll_seconds, settings.poll_jitter_percent, settings.max_backoff_seconds)
 
     def run() -> bool:
         is_successful = passes.run()
-        log_pass(passes.summary)
+        pass_runner.log_pass(passes.summary)
         return is_successful
 
     gather_seconds = settings.webhooks.gather_seconds
     remotes, folders = services.remotes, services.watched_folders
-    return ServiceWork(
+    return loop.ServiceWork(
         run, services.backoff.retry_now, schedule, folders, lambda: passes.seconds_until_due, gather_seconds,
         remotes.collect_late_results, remotes.close,
     )  # fmt: skip

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconciler.bootstrap.services import build_services
+from reconciler import settings as reconciler_settings
+from reconciler.bootstrap import services as bootstrap_services
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import CannotRunError
 from reconciler.cli.options import (
@@ -20,24 +21,14 @@ from reconciler.cli.options import (
     settings_option,
     show_progress,
 )
-from reconciler.krm.field_text import suggest_name
+from reconciler.krm import field_text
 from reconciler.krm.findings import Finding
-from reconciler.output.findings.formats import format_findings
-from reconciler.output.schemas import (
-    ALL,
-    INDEX,
-    KINDS,
-    SETTINGS,
-    Kind,
-    build_component_kind,
-    build_index_schema,
-    build_schema_files,
-    find_schema,
-    format_kind_lines,
-    format_schema,
-)
-from reconciler.output.schemas.results import build_kind_list_result, list_result_kinds
-from reconciler.settings import build_schema_text as settings_schema
+from reconciler.output.findings import formats
+from reconciler.output.schemas import json_schemas
+from reconciler.output.schemas import results as schemas_results
+
+if TYPE_CHECKING:
+    from reconciler.output.schemas.json_schemas import Kind
 
 
 @click.command("schema")
@@ -62,20 +53,20 @@ def command(
     """
     with report_errors():
         generated, findings = _read_generated_kinds(config, settings_file, cache) if config else ((), ())
-        kinds, results = (*KINDS, *generated), list_result_kinds()
+        kinds, results = (*json_schemas.KINDS, *generated), schemas_results.list_result_kinds()
         if kind and out:
             raise click.UsageError("use either KIND or --output; the folder contains the schemas of all kinds")
         if out:
-            result_files = build_schema_files(results, _load_settings_schema())
-            _write_schemas(out, result_files | build_schema_files(kinds, _load_settings_schema()))
+            result_files = json_schemas.build_schema_files(results, _load_settings_schema())
+            _write_schemas(out, result_files | json_schemas.build_schema_files(kinds, _load_settings_schema()))
         elif kind:
             click.echo(_format_schema(kind, kinds, results), nl=False)
         elif form == "json":
-            click.echo(build_kind_list_result((*kinds, *results), findings).to_json())
+            click.echo(schemas_results.build_kind_list_result((*kinds, *results), findings).to_json())
             return exit_status_of(findings)
         else:
-            click.echo("\n".join(format_kind_lines((*kinds, *results))))
-    for line in format_findings(findings):
+            click.echo("\n".join(json_schemas.format_kind_lines((*kinds, *results))))
+    for line in formats.format_findings(findings):
         click.echo(line, err=True)
     return exit_status_of(findings)
 
@@ -87,37 +78,43 @@ def _read_generated_kinds(
     with show_progress() as show:
         settings = read_settings(settings_file, config=config, cache=cache)
         set_up_logs(settings, service=False)
-        services = build_services(settings, require_config_url(settings), report_progress=show)
+        services = bootstrap_services.build_services(settings, require_config_url(settings), report_progress=show)
         with services.remotes:
             catalog = services.pass_services.read_catalog(services.source.read())
             generated, findings = services.pass_services.list_generated_kinds(catalog)
     unreadable = tuple(file.finding for file in catalog.unreadable)
-    kinds = tuple(build_component_kind(kind.name, kind.component_type, kind.schema) for kind in generated)
+    kinds = tuple(json_schemas.build_component_kind(kind.name, kind.component_type, kind.schema) for kind in generated)
     return kinds, (*unreadable, *findings)
 
 
 def _format_schema(name: str, kinds: Sequence[Kind], results: Sequence[Kind]) -> str:
-    if name == ALL:
-        return format_schema(build_index_schema(kinds))
-    if name == SETTINGS:
-        return settings_schema()
-    schema = find_schema(name, (*kinds, *results))
+    if name == json_schemas.ALL:
+        return json_schemas.format_schema(json_schemas.build_index_schema(kinds))
+    if name == json_schemas.SETTINGS:
+        return reconciler_settings.build_schema_text()
+    schema = json_schemas.find_schema(name, (*kinds, *results))
     if schema is None:
-        names = [*(kind.name for kind in (*kinds, *results)), ALL, SETTINGS]
-        raise CannotRunError(f"KIND must be one of {', '.join(names)}, not {name!r}{suggest_name(name, names)}")
-    return format_schema(schema)
+        names = [*(kind.name for kind in (*kinds, *results)), json_schemas.ALL, json_schemas.SETTINGS]
+        raise CannotRunError(
+            f"KIND must be one of {', '.join(names)}, not {name!r}{field_text.suggest_name(name, names)}"
+        )
+    return json_schemas.format_schema(schema)
 
 
 def _load_settings_schema() -> Mapping[str, Any]:
-    schema: dict[str, Any] = json.loads(settings_schema())
+    schema: dict[str, Any] = json.loads(reconciler_settings.build_schema_text())
     return schema
 
 
 def _write_schemas(out: Path, files: Mapping[str, str]) -> None:
-    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / INDEX).is_file())):
-        raise CannotRunError(f"{out} must not exist, or must be an empty folder or a folder of schemas with {INDEX}")
+    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / json_schemas.INDEX).is_file())):
+        raise CannotRunError(
+            f"{out} must not exist, or must be an empty folder or a folder of schemas with {json_schemas.INDEX}"
+        )
     for path, text in files.items():
         file = out / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    click.echo(f"wrote {len(files)} schemas to {out}; {out / INDEX} selects a schema by apiVersion and kind")
+    click.echo(
+        f"wrote {len(files)} schemas to {out}; {out / json_schemas.INDEX} selects a schema by apiVersion and kind"
+    )

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS
 from reconciler.cli.options import color_option, diff_lines_option, output_option, should_color
 from reconciler.cli.review_options import CommandSetup, TargetType, add_setup_options, open_review
-from reconciler.output.review.formats import format_draft_markdown, format_draft_text
-from reconciler.output.review.open_drafts import build_draft_list_result
-from reconciler.reconcile.remotes.targets import ReviewSelection, TargetReference
-from reconciler.review.drafts import check_packages_exist, list_target_errors
+from reconciler.output.review import formats, open_drafts
+from reconciler.reconcile.remotes import targets
+from reconciler.review import drafts as review_drafts
+
+if TYPE_CHECKING:
+    from reconciler.reconcile.remotes.targets import TargetReference
 
 
 @click.command("show")
@@ -31,8 +35,8 @@ def command(
 ) -> int:
     """Show the open drafts of a cluster: conflicts, readiness gates, changes with their reasons, and the diff."""
     with open_review(CommandSetup(config, settings_file, fleet, cache)) as review:
-        snapshots = review.open_targets(ReviewSelection((target,)))
-        check_packages_exist(ReviewSelection((target,)), snapshots)
+        snapshots = review.open_targets(targets.ReviewSelection((target,)))
+        review_drafts.check_packages_exist(targets.ReviewSelection((target,)), snapshots)
         packages = frozenset(filter(None, (target.package,)))
         drafts = [
             draft
@@ -41,7 +45,9 @@ def command(
             if not packages or draft.select_packages(packages)
         ]
         details = [review.read_draft_details(draft, packages, should_read_files=True) for draft in drafts]
-        result = build_draft_list_result(details, review.config_id, list_target_errors(snapshots), diff_lines)
+        result = open_drafts.build_draft_list_result(
+            details, review.config_id, review_drafts.list_target_errors(snapshots), diff_lines
+        )
         now = review.now()
     if output == "json":
         click.echo(result.to_json())
@@ -50,9 +56,9 @@ def command(
         click.echo("\n".join(f"error: {finding.message}" for finding in result.findings), err=True)
     has_color = should_color(color)
     text = (
-        "\n".join(format_draft_markdown(draft, now) for draft in result.items)
+        "\n".join(formats.format_draft_markdown(draft, now) for draft in result.items)
         if output == "markdown"
-        else "\n".join(format_draft_text(draft, now, has_color=has_color) for draft in result.items)
+        else "\n".join(formats.format_draft_text(draft, now, has_color=has_color) for draft in result.items)
     )
     text = text or (f"the drafts of {target} are unknown" if result.findings else f"{target} has no open draft")
     click.echo(text, nl=not text.endswith("\n"), color=has_color)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from reconciler.bootstrap.publishers import read_status
+from reconciler.bootstrap import publishers
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
 from reconciler.cli.options import (
@@ -15,8 +15,8 @@ from reconciler.cli.options import (
     set_up_logs,
     settings_option,
 )
-from reconciler.krm.yaml import YamlError, parse_yaml
-from reconciler.output.status.result import format_status_text, read_status_result
+from reconciler.krm import yaml
+from reconciler.output.status import result as status_result
 
 
 @click.command("status")
@@ -29,19 +29,19 @@ def command(fleet: str | None, settings_file: str | None, cache: str | None, out
     with report_errors():
         settings = read_settings(settings_file, fleet=fleet, cache=cache)
         set_up_logs(settings, service=False)
-        summary = read_status(settings).get("summary.yaml")
+        summary = publishers.read_status(settings).get("summary.yaml")
     if summary is None:
         raise CannotRunError(
             f"the branch {settings.status.branch} contains no status: run `reconciler sync`, which writes it"
         )
     try:
-        data = parse_yaml(summary).documents[0].data
-        result = read_status_result(data)
-    except (YamlError, LookupError, TypeError, ValueError, AttributeError) as error:
+        data = yaml.parse_yaml(summary).documents[0].data
+        result = status_result.read_status_result(data)
+    except (yaml.YamlError, LookupError, TypeError, ValueError, AttributeError) as error:
         # Handle a malformed file, because everyone who may push to the status branch can change it.
         raise CannotRunError(
             f"summary.yaml on the branch {settings.status.branch} does not have the format of a pass"
             f" ({type(error).__name__}): run a pass, which writes the file again"
         ) from error
-    click.echo(result.to_json() if output == "json" else format_status_text(result))
+    click.echo(result.to_json() if output == "json" else status_result.format_status_text(result))
     return ERROR_FINDING if result.has_problems else SUCCESS

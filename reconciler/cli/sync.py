@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from reconciler.bootstrap.publishers import build_push_publisher
-from reconciler.bootstrap.services import build_pass_cache, build_services
+from reconciler.bootstrap import publishers
+from reconciler.bootstrap import services as bootstrap_services
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS
 from reconciler.cli.options import (
@@ -20,10 +22,14 @@ from reconciler.cli.options import (
     shard_option,
     show_progress,
 )
-from reconciler.output.envelope import create_cli_metadata
-from reconciler.output.findings.entries import build_finding_entries
-from reconciler.output.plan.pass_results import SyncedDraft, SyncResult, SyncSummary, format_sync_text
-from reconciler.reconcile.pass_runner import PassRunner, PassSummary
+from reconciler.output import envelope
+from reconciler.output.findings import entries
+from reconciler.output.plan import pass_results
+from reconciler.reconcile import pass_runner
+
+if TYPE_CHECKING:
+    from reconciler.output.plan.pass_results import SyncResult
+    from reconciler.reconcile.pass_runner import PassSummary
 
 
 @click.command("sync")
@@ -45,30 +51,30 @@ def command(
     with report_errors(), show_progress() as show:
         settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache, shard=shard)
         set_up_logs(settings, service=False)
-        publisher = build_push_publisher(settings)
-        services = build_services(settings, require_config_url(settings), report_progress=show)
-        passes = PassRunner(
+        publisher = publishers.build_push_publisher(settings)
+        services = bootstrap_services.build_services(settings, require_config_url(settings), report_progress=show)
+        passes = pass_runner.PassRunner(
             services.source,
             services.remotes,
             services.pass_services,
             publisher,
-            build_pass_cache(settings, require_config_url(settings)),
+            bootstrap_services.build_pass_cache(settings, require_config_url(settings)),
         )
         passes.run()
     summary = passes.summary
     result = _build_result(summary)
-    click.echo(result.to_json() if output == "json" else format_sync_text(result))
+    click.echo(result.to_json() if output == "json" else pass_results.format_sync_text(result))
     return max(exit_status_of(summary.findings), SUCCESS if summary.is_clean else ERROR_FINDING)
 
 
 def _build_result(summary: PassSummary) -> SyncResult:
     pushed = [
-        SyncedDraft(target=target, branch=branch, head=head)
+        pass_results.SyncedDraft(target=target, branch=branch, head=head)
         for target, heads in summary.drafts.items()
         for branch, head in heads.items()
     ]
     unpushed = [
-        SyncedDraft(
+        pass_results.SyncedDraft(
             target=target,
             branch=draft.branch,
             reason=draft.reason,
@@ -79,11 +85,11 @@ def _build_result(summary: PassSummary) -> SyncResult:
         for draft in drafts
     ]
     counts = summary.counts
-    return SyncResult(
-        metadata=create_cli_metadata(summary.config),
+    return pass_results.SyncResult(
+        metadata=envelope.create_cli_metadata(summary.config),
         items=(*pushed, *unpushed),
-        findings=build_finding_entries(summary.findings),
-        summary=SyncSummary(
+        findings=entries.build_finding_entries(summary.findings),
+        summary=pass_results.SyncSummary(
             **vars(summary.changes),
             pending_removals=counts.get("leaving", 0),
             renders=counts.get("renders", 0),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from reconciler import __version__
-from reconciler.bootstrap.config_location import locate_config
-from reconciler.bootstrap.schema_folder import build_schemas
-from reconciler.bootstrap.services import build_services
+from reconciler.bootstrap import config_location, schema_folder
+from reconciler.bootstrap import services as bootstrap_services
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING
 from reconciler.cli.options import (
@@ -23,19 +23,15 @@ from reconciler.cli.options import (
     settings_option,
     show_progress,
 )
-from reconciler.inspect.validate import ConformanceOptions, validate, validate_rendered
+from reconciler.inspect import validate as inspect_validate
+from reconciler.krm import schema
 from reconciler.krm.findings import Finding, Severity
-from reconciler.krm.schema.kubernetes_apis import parse_kubernetes_release
-from reconciler.output.findings.code_scanning import (
-    FindingLocator,
-    LocatedFinding,
-    build_code_quality_report,
-    build_sarif_log,
-    build_validation_result,
-    format_validation_text,
-    locate_findings,
-)
-from reconciler.reconcile.codes import ALL_CODES
+from reconciler.output.findings import code_scanning
+from reconciler.reconcile import codes
+
+if TYPE_CHECKING:
+    from reconciler.inspect.validate import ConformanceOptions
+    from reconciler.output.findings.code_scanning import LocatedFinding
 
 _FORMATS = ["text", "json", "sarif", "gitlab"]
 
@@ -76,19 +72,19 @@ def command(
         settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache)
         set_up_logs(settings, service=False)
         options = _build_conformance_options(schemas, kubernetes_version, is_rendered=rendered)
-        location = locate_config(settings, require_config_url(settings), settings_file)
+        location = config_location.locate_config(settings, require_config_url(settings), settings_file)
         with show_progress() as show:
-            services = build_services(
+            services = bootstrap_services.build_services(
                 settings, require_config_url(settings), should_treat_missing_as_empty=rendered, report_progress=show
             )
             with services.remotes as remotes:
                 validated = (
-                    validate_rendered(services.source, remotes, services.pass_services, options)
+                    inspect_validate.validate_rendered(services.source, remotes, services.pass_services, options)
                     if options
-                    else validate(services.source, remotes, services.pass_services)
+                    else inspect_validate.validate(services.source, remotes, services.pass_services)
                 )
-    locator = FindingLocator(validated.objects.values(), validated.owner_sets)
-    findings = locate_findings(validated.findings, locator, location.root, location.settings)
+    locator = code_scanning.FindingLocator(validated.objects.values(), validated.owner_sets)
+    findings = code_scanning.locate_findings(validated.findings, locator, location.root, location.settings)
     click.echo(_format_findings(findings, validated.config, output, "validate-rendered" if rendered else "validate"))
     return _exit_status(validated.findings, Severity(fail_on))
 
@@ -101,22 +97,22 @@ def _build_conformance_options(
         if schemas or version:
             raise click.UsageError("--schemas and --kubernetes-version require --rendered")
         return None
-    release = parse_kubernetes_release(version) if version else None
+    release = schema.kubernetes_apis.parse_kubernetes_release(version) if version else None
     if version and not release:
         raise click.UsageError(f'--kubernetes-version must be a Kubernetes version such as 1.31, not "{version}"')
-    return ConformanceOptions(build_schemas(schemas), release)
+    return inspect_validate.ConformanceOptions(schema_folder.build_schemas(schemas), release)
 
 
 def _format_findings(findings: Sequence[LocatedFinding], config: str, output: str, category: str) -> str:
     match output:
         case "sarif":
-            return json.dumps(build_sarif_log(findings, __version__, ALL_CODES, category), indent=2)
+            return json.dumps(code_scanning.build_sarif_log(findings, __version__, codes.ALL_CODES, category), indent=2)
         case "gitlab":
-            return json.dumps(build_code_quality_report(findings), indent=2)
+            return json.dumps(code_scanning.build_code_quality_report(findings), indent=2)
         case "json":
-            return build_validation_result(findings, config).to_json()
+            return code_scanning.build_validation_result(findings, config).to_json()
         case _:
-            return format_validation_text(build_validation_result(findings, config))
+            return code_scanning.format_validation_text(code_scanning.build_validation_result(findings, config))
 
 
 def _exit_status(findings: Sequence[Finding], lowest: Severity) -> int:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from reconciler.cli.exit_codes import DIFFERENCES, ERROR_FINDING, SUCCESS
 from reconciler.cli.options import output_option
 from reconciler.cli.review_options import CommandSetup, TargetType, add_setup_options, offline_option, open_history
-from reconciler.inspect.verify import VerifyOptions, verify
-from reconciler.output.explain.verification import VerificationResult, format_verification_text
-from reconciler.reconcile.remotes.targets import TargetReference
+from reconciler.inspect import verify as inspect_verify
+from reconciler.output.explain import verification
+
+if TYPE_CHECKING:
+    from reconciler.output.explain.verification import VerificationResult
+    from reconciler.reconcile.remotes.targets import TargetReference
 
 _DEFAULT_DIFF_LINES = 40
 # The message if there is no package to verify, with and without the option --draft.
@@ -58,13 +63,13 @@ def command(
     """
     if at and (drafts or len({target.cluster for target in targets}) != 1):
         raise click.UsageError("--at requires exactly one REPOSITORY, and cannot be used with --draft")
-    options = VerifyOptions(targets, at, drafts, diff_lines)
+    options = inspect_verify.VerifyOptions(targets, at, drafts, diff_lines)
     with open_history(CommandSetup(config, settings_file, fleet, cache, offline)) as past:
-        result = verify(options, past)
+        result = inspect_verify.verify(options, past)
     if output == "json":
         click.echo(result.to_json())
     else:
-        click.echo(format_verification_text(result, _NO_PACKAGES_MESSAGES[drafts]), nl=False)
+        click.echo(verification.format_verification_text(result, _NO_PACKAGES_MESSAGES[drafts]), nl=False)
     return _exit_status(result)
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from reconciler.cli.exit_codes import SUCCESS
 from reconciler.cli.explain import PackageType
 from reconciler.cli.options import output_option
 from reconciler.cli.review_options import CommandSetup, add_setup_options, offline_option, open_history
-from reconciler.inspect.why import explain_value
-from reconciler.output.explain.value_query import parse_value_query
-from reconciler.output.explain.why import format_why_text
-from reconciler.reconcile.remotes.targets import TargetReference
+from reconciler.inspect import why
+from reconciler.output.explain import value_query
+from reconciler.output.explain import why as explain_why
+
+if TYPE_CHECKING:
+    from reconciler.reconcile.remotes.targets import TargetReference
 
 
 @click.command("why")
@@ -42,9 +46,11 @@ def command(
     if not resource:
         raise click.UsageError("RESOURCE and POINTER are missing: give one of them, or both")
     with open_history(CommandSetup(config, settings_file, fleet, cache, offline)) as past:
-        result = explain_value(target, parse_value_query(resource, pointer), past, should_use_draft=drafts)
+        result = why.explain_value(
+            target, value_query.parse_value_query(resource, pointer), past, should_use_draft=drafts
+        )
     if output == "json":
         click.echo(result.to_json())
     else:
-        click.echo(format_why_text(result), nl=False)
+        click.echo(explain_why.format_why_text(result), nl=False)
     return SUCCESS

@@ -15,7 +15,7 @@ from reconciler.git.errors import ObjectMissingError, PathRefusedError
 from reconciler.git.mirror import Mirror
 from reconciler.git.names import is_tree_path
 from reconciler.git.object_reader import ObjectReader
-from reconciler.packages.update import FetchedPackage, list_ref_candidates
+from reconciler.packages.update.fetching import FetchedPackage, list_ref_candidates
 
 _ID = re.compile(r"[0-9a-f]{40}")
 

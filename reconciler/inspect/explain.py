@@ -21,7 +21,7 @@ from reconciler.krm.findings import select_errors
 from reconciler.krm.objects import Condition
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.explain.builder import format_closest_names
-from reconciler.packages.update import MergeOptions
+from reconciler.packages.update.options import MergeOptions
 from reconciler.planning.attribution.re_render import ReRenderedPackage, re_decide_package
 from reconciler.planning.attribution.removable_layers import (
     ConfigField,

@@ -18,19 +18,18 @@ from reconciler.api.kpt import GitUpstream, UpdateStrategy
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.findings import select_errors
 from reconciler.packages.clone import add_merge_comments
-from reconciler.packages.update import (
+from reconciler.packages.update.fetching import (
     FetchedPackage,
-    UpdateResult,
-    create_compat_options,
     get_package,
     list_ref_candidates,
+    replace_package,
     update_from_upstream,
-    update_package,
 )
-from reconciler.packages.update.fetching import replace_package
+from reconciler.packages.update.options import create_compat_options
 from reconciler.packages.update.package_diff import list_changed_files
-from reconciler.packages.update.sides import MergeSides
+from reconciler.packages.update.sides import MergeSides, UpdateResult
 from reconciler.packages.update.strategies import UpdateUnit, update_unit
+from reconciler.packages.update.three_way import update_package
 from tests.support.go_text import raw_string
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/kpt/packages.json"

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.cli.entry import COMMANDS
+
 PROJECT = Path(__file__).parents[2]
 # No command without a change needs these libraries.
 SLOW_LIBRARIES = {
@@ -56,7 +58,7 @@ def list_slow_libraries(modules: Sequence[str]) -> set[str]:
 
 @pytest.mark.parametrize(
     ("command", "limit"),
-    [("--version", 10), ("--help", 10), ("plan --help", 40), ("plan config --fleet fleet.git", 78)],
+    [("--version", 10), ("--help", 10), ("pkg --help", 11), ("plan config --fleet fleet.git", 78)],
 )
 def test_a_command_without_a_change_imports_few_modules(demo: Path, command: str, limit: int) -> None:
     modules = list_modules(demo, *command.split())
@@ -64,6 +66,16 @@ def test_a_command_without_a_change_imports_few_modules(demo: Path, command: str
 
     assert list_slow_libraries(modules) == set()
     assert len(own) <= limit, own
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "pkg get", "pkg update", "pkg render", "pkg diff"])
+def test_the_help_of_a_command_imports_few_modules(demo: Path, command: str) -> None:
+    modules = list_modules(demo, *command.split(), "--help")
+    own = [*list_own(modules)]
+
+    assert list_slow_libraries(modules) == set()
+    assert "pydantic" not in modules
+    assert len(own) <= 36, own
 
 
 def test_only_a_command_that_reads_settings_imports_pydantic(demo: Path) -> None:

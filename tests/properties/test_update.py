@@ -16,7 +16,9 @@ from reconciler.catalog.files import File, FileTree
 from reconciler.krm.findings import select_errors
 from reconciler.krm.yaml import parse_yaml
 from reconciler.packages.clone import ResolvedUpstream, clone_package
-from reconciler.packages.update import MergeOptions, UpdateResult, create_compat_options, merge_packages, update_package
+from reconciler.packages.update.options import MergeOptions, create_compat_options
+from reconciler.packages.update.sides import UpdateResult
+from reconciler.packages.update.three_way import merge_packages, update_package
 from tests.support.examples import examples
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/packages"

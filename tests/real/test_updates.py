@@ -12,7 +12,9 @@ import pytest
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.merge3 import MergeRules
 from reconciler.krm.merge3.rules import Winner
-from reconciler.packages.update import MergeOptions, UpdateResult, merge_packages, update_package
+from reconciler.packages.update.options import MergeOptions
+from reconciler.packages.update.sides import UpdateResult
+from reconciler.packages.update.three_way import merge_packages, update_package
 from tests.real.line_edits import Side, Story, applied, tell
 from tests.real.packages import DATA, package_files
 

@@ -13,7 +13,8 @@ import yaml
 
 from reconciler.catalog.files import File, FileTree
 from reconciler.packages.clone import ResolvedUpstream
-from reconciler.packages.update import create_compat_options, update_package
+from reconciler.packages.update.options import create_compat_options
+from reconciler.packages.update.three_way import update_package
 from tests.real.line_edits import applied, tell
 from tests.real.packages import DATA, package_files
 from tests.support.git_environment import HERMETIC

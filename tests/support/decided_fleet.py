@@ -22,7 +22,7 @@ from reconciler.controllers.plugin_presets.controller import PluginPresetInputs 
 from reconciler.controllers.plugin_presets.controller import generate_plugins
 from reconciler.controllers.repositories import read_repositories
 from reconciler.controllers.results import ControllerResult, PackageOwner, UpstreamPackage, Variant
-from reconciler.packages.update import MergeOptions
+from reconciler.packages.update.options import MergeOptions
 from reconciler.planning.decide.package_decision import DecisionInput, decide_package
 from reconciler.planning.model.cluster_overrides import ClusterOverrides
 from reconciler.planning.model.outcomes import Draft, PackageRender

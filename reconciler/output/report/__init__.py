@@ -1,1 +1,8 @@
 """Reports about the whole fleet as JSON data and as an HTML page."""
+
+from typing import TYPE_CHECKING
+
+from reconciler.lazy_modules import import_submodules_lazily
+
+if not TYPE_CHECKING:
+    __getattr__ = import_submodules_lazily(__name__)

@@ -1,31 +1,8 @@
 """JSON Schemas of all kinds that a config or a package can contain, for editors and validators."""
 
-from reconciler.output.schemas.json_schemas import (
-    ALL,
-    INDEX,
-    KINDS,
-    SETTINGS,
-    Kind,
-    build_component_kind,
-    build_index_schema,
-    build_kind_schema,
-    build_schema_files,
-    find_schema,
-    format_kind_lines,
-    format_schema,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "ALL",
-    "INDEX",
-    "KINDS",
-    "SETTINGS",
-    "Kind",
-    "build_component_kind",
-    "build_index_schema",
-    "build_kind_schema",
-    "build_schema_files",
-    "find_schema",
-    "format_kind_lines",
-    "format_schema",
-]
+from reconciler.lazy_modules import import_submodules_lazily
+
+if not TYPE_CHECKING:
+    __getattr__ = import_submodules_lazily(__name__)

@@ -3,3 +3,10 @@
 A module with functions is named after its subject. For example, `setters` contains `apply-setters` and
 `create-setters`. Code that runs functions in other processes or containers does not belong here.
 """
+
+from typing import TYPE_CHECKING
+
+from reconciler.lazy_modules import import_submodules_lazily
+
+if not TYPE_CHECKING:
+    __getattr__ = import_submodules_lazily(__name__)

@@ -18,7 +18,8 @@ from reconciler.krm.yaml.compare import align_items, is_equal_data
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.package import Package, parse_documents
 from reconciler.packages.parsing import ParseFailure, edit_document, format_json, parse_cached
-from reconciler.packages.update import MergeOptions, merge_packages
+from reconciler.packages.update.options import MergeOptions
+from reconciler.packages.update.three_way import merge_packages
 from reconciler.planning.attribution.provenance_trace import find_previous_path
 from reconciler.planning.model.sources import PackageSource
 from reconciler.planning.render.renderer import PackageRenderer

@@ -20,7 +20,7 @@ from reconciler.krm.merge3.rules import Conflict
 from reconciler.krm.objects import Condition, ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.functions.function import Item
-from reconciler.packages.update import MergeOptions
+from reconciler.packages.update.options import MergeOptions
 from reconciler.planning.model.sources import EMPTY_SOURCE, PackageSource, serialize_conflict
 from reconciler.planning.model.state import ObservedPackage, PackageRecord
 

@@ -23,7 +23,9 @@ from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.clone import read_upstream, read_upstream_lock
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package import Package, PackageResource
-from reconciler.packages.update import MergeOptions, UpdateResult, get_update_strategy, merge_packages, update_package
+from reconciler.packages.update.options import MergeOptions
+from reconciler.packages.update.sides import UpdateResult
+from reconciler.packages.update.three_way import get_update_strategy, merge_packages, update_package
 from reconciler.planning.model.cluster_overrides import PreviousOverrides
 from reconciler.planning.model.state import ObservedPackage, PackageRecord, RenderedVersion
 from reconciler.redaction import MASK, contains_secret

@@ -38,7 +38,7 @@ from reconciler.packages.kptfile import KPTFILE, Kptfile, find_credentials, read
 from reconciler.packages.package_context import ensure_package_context
 from reconciler.packages.pipeline import FunctionProvider, RenderFailure, RenderResult
 from reconciler.packages.pipeline import render_pipelines as run_pipeline
-from reconciler.packages.update import MergeOptions
+from reconciler.packages.update.options import MergeOptions
 from reconciler.planning.model.cluster_overrides import ClusterOverrides, PreviousOverrides, build_overridden_condition
 from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.outcomes import FilesStage, FunctionStage, PackageRender, PolicyStage, RenderStage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from reconciler.api.base import ApiModel
-from reconciler.output.schemas import KINDS
+from reconciler.output.schemas.json_schemas import KINDS
 
 
 def list_subclasses(model: type[ApiModel]) -> set[type[ApiModel]]:

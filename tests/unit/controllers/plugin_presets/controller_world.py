@@ -19,7 +19,7 @@ from reconciler.controllers.results import ConfigStatus, ControllerResult, Gener
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import emit, parse_yaml
-from reconciler.packages.update import MergeOptions
+from reconciler.packages.update.options import MergeOptions
 from reconciler.planning.model.sources import BranchPackage, RenderInputs, merge_source
 
 API = "greenhouse.sap/v1alpha1"

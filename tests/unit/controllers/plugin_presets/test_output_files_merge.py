@@ -8,7 +8,7 @@ from reconciler.catalog.files import File, FileTree
 from reconciler.catalog.trace import CatalogView, DependencyReader
 from reconciler.controllers.results import GeneratedSource, Variant
 from reconciler.krm.yaml import parse_yaml
-from reconciler.packages.update import MergeOptions
+from reconciler.packages.update.options import MergeOptions
 from reconciler.planning.model.sources import BranchPackage, PackageSource, RenderInputs, merge_source
 from tests.unit.controllers.plugin_presets.controller_world import build_catalog, build_secret_value, build_value
 from tests.unit.controllers.plugin_presets.release_world import run_preset

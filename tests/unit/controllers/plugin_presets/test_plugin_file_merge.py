@@ -10,7 +10,7 @@ from reconciler.catalog.files import File, FileTree
 from reconciler.catalog.trace import CatalogView, DependencyReader
 from reconciler.controllers.results import GeneratedSource, Variant
 from reconciler.krm.yaml import parse_yaml
-from reconciler.packages.update import MergeOptions
+from reconciler.packages.update.options import MergeOptions
 from reconciler.planning.model.sources import BranchPackage, RenderInputs, merge_source
 from tests.unit.controllers.plugin_presets.controller_world import (
     EAST,

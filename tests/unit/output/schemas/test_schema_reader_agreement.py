@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from reconciler.output.schemas import KINDS, build_index_schema, build_kind_schema
+from reconciler.output.schemas.json_schemas import KINDS, build_index_schema, build_kind_schema
 from tests.support.readers import READ, read_errors
 from tests.unit.output.schemas.documents import (
     ACCEPTANCE,

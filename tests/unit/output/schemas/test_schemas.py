@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft7Validator
 
 from reconciler.bootstrap.controllers import _RESERVED_KINDS as READ_KINDS
-from reconciler.output.schemas import (
+from reconciler.output.schemas.json_schemas import (
     KINDS,
     Kind,
     build_component_kind,

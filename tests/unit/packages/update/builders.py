@@ -7,7 +7,10 @@ from collections.abc import Iterable, Mapping
 from reconciler.api.kpt import UpdateStrategy
 from reconciler.catalog.files import FileTree
 from reconciler.packages.clone import ResolvedUpstream
-from reconciler.packages.update import FetchedPackage, MergeOptions, UpdateResult, update_package
+from reconciler.packages.update.fetching import FetchedPackage
+from reconciler.packages.update.options import MergeOptions
+from reconciler.packages.update.sides import UpdateResult
+from reconciler.packages.update.three_way import update_package
 from tests.unit.packages.builders import KPTFILE, build_tree
 
 SAFE = MergeOptions()

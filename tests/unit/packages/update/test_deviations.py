@@ -5,8 +5,7 @@ from dataclasses import fields, replace
 import pytest
 
 from reconciler.krm.merge3 import COMPAT, SAFE
-from reconciler.packages.update import MergeOptions, create_compat_options
-from reconciler.packages.update.options import DEVIATIONS, build_merge_options
+from reconciler.packages.update.options import DEVIATIONS, MergeOptions, build_merge_options, create_compat_options
 
 
 def list_switches(options: MergeOptions) -> dict[str, object]:

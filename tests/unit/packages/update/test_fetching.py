@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.packages.update import list_ref_candidates
+from reconciler.packages.update.fetching import list_ref_candidates
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.api.kpt import GitUpstream
-from reconciler.packages.update import get_package
+from reconciler.packages.update.fetching import get_package
 from tests.unit.packages.builders import read_texts
 from tests.unit.packages.update.builders import SAFE, FakeRepositories, format_kptfile, format_resource
 from tests.unit.packages.update.test_update_from_upstream import add_merge_comment

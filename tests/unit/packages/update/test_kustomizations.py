@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from reconciler.packages.update import MergeOptions, create_compat_options
+from reconciler.packages.update.options import MergeOptions, create_compat_options
 from tests.unit.packages.builders import read_texts
 from tests.unit.packages.update.builders import SAFE, build_package, run_update
 

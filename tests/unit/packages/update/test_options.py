@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reconciler.krm.findings import Severity
-from reconciler.packages.update import MergeOptions, create_compat_options
+from reconciler.packages.update.options import MergeOptions, create_compat_options
 from tests.unit.packages.builders import read_texts
 from tests.unit.packages.update.builders import SAFE, build_package, format_kptfile, format_resource, run_update
 from tests.unit.packages.update.test_three_way import CRD, format_custom_list

@@ -9,7 +9,8 @@ import pytest
 from reconciler.api.kpt import UpdateStrategy
 from reconciler.krm.findings import select_errors
 from reconciler.packages.clone import ResolvedUpstream, clone_package
-from reconciler.packages.update import MergeOptions, create_compat_options, update_package
+from reconciler.packages.update.options import MergeOptions, create_compat_options
+from reconciler.packages.update.three_way import update_package
 from tests.unit.packages.builders import read_texts
 from tests.unit.packages.update.builders import SAFE, build_package, format_kptfile, format_resource
 

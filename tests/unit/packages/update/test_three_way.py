@@ -14,15 +14,10 @@ from reconciler.krm.yaml import compose
 from reconciler.packages.clone import ResolvedUpstream, add_comments_to_content
 from reconciler.packages.kptfile import Kptfile, read_kptfile
 from reconciler.packages.parsing import parse_cached
-from reconciler.packages.update import (
-    MergeOptions,
-    create_compat_options,
-    get_update_strategy,
-    merge_packages,
-    update_package,
-)
 from reconciler.packages.update import resource_files as reading
 from reconciler.packages.update import resource_merge as resources
+from reconciler.packages.update.options import MergeOptions, create_compat_options
+from reconciler.packages.update.three_way import get_update_strategy, merge_packages, update_package
 from tests.unit.packages.builders import build_tree, read_texts
 from tests.unit.packages.update.builders import (
     SAFE,

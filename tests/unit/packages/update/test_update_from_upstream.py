@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.packages.update import create_compat_options, update_from_upstream
+from reconciler.packages.update.fetching import update_from_upstream
+from reconciler.packages.update.options import create_compat_options
 from tests.unit.packages.builders import build_tree, read_texts
 from tests.unit.packages.update.builders import SAFE, FakeRepositories, build_package, format_kptfile, format_resource
 

@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.api.kpt import GitUpstream
 from reconciler.catalog.files import FileTree
-from reconciler.packages.update import get_package
+from reconciler.packages.update.fetching import get_package
 from reconciler.packages.update.upstream_comparison import UpstreamComparison, compare_with_upstream
 from tests.unit.packages.builders import build_tree, read_texts
 from tests.unit.packages.update.builders import SAFE, FakeRepositories, format_kptfile, format_resource

@@ -9,7 +9,7 @@ import pytest
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
 from reconciler.packages.package import Package
-from reconciler.packages.update import MergeOptions
+from reconciler.packages.update.options import MergeOptions
 from reconciler.planning.attribution.removable_layers import LocalEdit, remove_from_source, undo_change
 from reconciler.planning.model.sources import PackageSource
 from tests.unit.output.builders import build_tree

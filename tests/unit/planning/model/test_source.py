@@ -7,7 +7,7 @@ import pytest
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.yaml import compose
 from reconciler.packages.parsing import parse_cached
-from reconciler.packages.update import MergeOptions
+from reconciler.packages.update.options import MergeOptions
 from reconciler.planning.model.sources import (
     BranchPackage,
     PackageSource,
