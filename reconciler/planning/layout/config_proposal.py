@@ -341,7 +341,7 @@ def serialize_proposal_state(state: ProposalState) -> dict[str, bytes]:
         "branch": state.branch,
         "head": state.proposal_head,
         "base": state.base,
-        "offers": revisions,
+        "revisions": revisions,
     }
     return {PROPOSAL_STATE_FILE: encode_indented_json(data)}
 
@@ -360,9 +360,9 @@ def parse_proposal_state(files: Mapping[str, bytes]) -> ProposalState:
                 f"the state has format {data['format']}, this version of the reconciler supports formats up to"
                 f" {STATE_FORMAT}"
             )
-        revisions = {
-            name: ProposedRevision(entry["revision"], entry["stage"]) for name, entry in data["offers"].items()
-        }
+        # Format 1 has the key `offers` instead of `revisions`.
+        recorded = data["revisions"] if "revisions" in data else data["offers"]
+        revisions = {name: ProposedRevision(entry["revision"], entry["stage"]) for name, entry in recorded.items()}
         return ProposalState(data["branch"], data["head"], data["base"], revisions)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StateUnreadableError(

@@ -26,9 +26,14 @@ from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.memory import cached
 
-# A state with another format must not be updated: `serialize_state_changes` would keep its unchanged files in that
-# format.
-STATE_FORMAT = 1
+# `serialize_state_changes` keeps unchanged files in the format in which they were written. Therefore a state can
+# contain files of several formats, and `parse_state` reads each file in its own format.
+STATE_FORMAT = 2
+# The keys that differ in files of format 1, by the current key.
+_KEYS_OF_FORMAT_1 = {
+    "publishedVersion": "ours", "draftVersion": "put", "unpublishedVersions": "offers", "desiredTree": "wanted",
+    "version": "offer",
+}  # fmt: skip
 _TARGET_FILE = "destination.json"
 MAX_UNPUBLISHED_VERSIONS = 20
 MAX_REVISIONS = 10
@@ -44,7 +49,7 @@ _DRAFT_FIELDS = {
     "head": "head", "base": "base", "edited": "is_edited", "removes": "is_removal", "request": "pull_request"
 }  # fmt: skip
 _PULL_REQUEST_FIELDS = {
-    "number": "number", "read": "inputs_digest", "change": "change_digest", "told": "status_digest",
+    "number": "number", "read": "inputs_digest", "change": "change_digest", "status": "status_digest",
     "readied": "is_marked_ready", "unlabelled": "unlabeled_head",
 }  # fmt: skip
 # This number is large enough for all distinct outcomes, findings and config sources of a large fleet.
@@ -115,7 +120,7 @@ class PublishedRevision:
 
     def as_data(self) -> dict[str, Any]:
         """Return the revision as JSON data."""
-        data = {"number": self.number, "commit": self.commit, "offer": self.version.as_data()}
+        data = {"number": self.number, "commit": self.commit, "version": self.version.as_data()}
         return {**data, "workspace": self.workspace, "tag": self.tag}
 
 
@@ -467,7 +472,9 @@ def _parse_files(files: Mapping[str, bytes]) -> TargetState:
 def _parse_draft(data: Mapping[str, Any]) -> DraftBranch:
     fields = _rename_keys(data, _DRAFT_FIELDS)
     recorded = data.get("request")
-    pull_request = PullRequestRecord(**_rename_keys(recorded, _PULL_REQUEST_FIELDS)) if recorded else None
+    # Format 1 has the key `told` instead of `status`.
+    names = {**_PULL_REQUEST_FIELDS, "told": "status_digest"}
+    pull_request = PullRequestRecord(**_rename_keys(recorded, names)) if recorded else None
     return DraftBranch(**{**fields, "pull_request": pull_request})
 
 
@@ -487,15 +494,15 @@ def _serialize_record(record: PackageRecord) -> dict[str, Any]:
         "annotations": dict(record.annotations),
         "workspace": record.last_workspace,
         "revision": record.last_revision,
-        "ours": record.published_version.as_data() if record.published_version else None,
-        "put": record.draft_version.as_data() if record.draft_version else None,
+        "publishedVersion": record.published_version.as_data() if record.published_version else None,
+        "draftVersion": record.draft_version.as_data() if record.draft_version else None,
         "draft": record.draft_branch,
-        "offers": [offer.as_data() for offer in record.unpublished_versions],
+        "unpublishedVersions": [version.as_data() for version in record.unpublished_versions],
         "revisions": [revision.as_data() for revision in record.revisions],
         "declined": list(record.declined_trees),
         "trace": dict(record.trace),
         "seen": record.observed.as_data(),
-        "wanted": record.desired_tree,
+        "desiredTree": record.desired_tree,
         "review": record.review_digest,
         "render": dict(record.render_status),
         "outcome": dict(record.outcome),
@@ -522,11 +529,14 @@ def _parse_rules(data: Mapping[str, str], texts: Mapping[str, str]) -> Mapping[R
 
 
 def _parse_record(data: Mapping[str, Any], texts: Mapping[str, str]) -> PackageRecord:
-    versions = tuple([_parse_version(version, texts) for version in data["offers"]])
+    unpublished, published, drafted, desired_tree = (
+        _get_value(data, key) for key in ("unpublishedVersions", "publishedVersion", "draftVersion", "desiredTree")
+    )
+    versions = tuple([_parse_version(version, texts) for version in unpublished])
 
     def version_of(value: Mapping[str, Any]) -> RenderedVersion:
         # Reuse the parsed object in `versions`, because it usually contains the published and the drafted version.
-        return versions[data["offers"].index(value)] if value in data["offers"] else _parse_version(value, texts)
+        return versions[unpublished.index(value)] if value in unpublished else _parse_version(value, texts)
 
     return PackageRecord(
         owner=_parse_owner(data["owner"]),
@@ -535,15 +545,15 @@ def _parse_record(data: Mapping[str, Any], texts: Mapping[str, str]) -> PackageR
         annotations=_share(data["annotations"]),
         last_workspace=data["workspace"],
         last_revision=data["revision"],
-        published_version=version_of(data["ours"]) if data["ours"] else None,
-        draft_version=version_of(data["put"]) if data["put"] else None,
+        published_version=version_of(published) if published else None,
+        draft_version=version_of(drafted) if drafted else None,
         draft_branch=intern(data["draft"]),
         unpublished_versions=versions,
         revisions=tuple([_parse_revision(revision, version_of) for revision in data["revisions"]]),
         declined_trees=tuple(data["declined"]),
         trace={intern(name): intern(answer) for name, answer in data["trace"].items()},
         observed=ObservedPackage(**_rename_keys(_intern_values(data["seen"]), _OBSERVED_FIELDS)),
-        desired_tree=TreeId(intern(data["wanted"])) if data["wanted"] is not None else None,
+        desired_tree=TreeId(intern(desired_tree)) if desired_tree is not None else None,
         review_digest=intern(data["review"]),
         render_status=_share(data["render"]),
         outcome=_share(data["outcome"]),
@@ -571,8 +581,17 @@ def _parse_revision(
     data: Mapping[str, Any], version_of: Callable[[Mapping[str, Any]], RenderedVersion]
 ) -> PublishedRevision:
     return PublishedRevision(
-        data["number"], data["commit"], version_of(data["offer"]), data.get("workspace", 0), data.get("tag", "")
+        data["number"],
+        data["commit"],
+        version_of(_get_value(data, "version")),
+        data.get("workspace", 0),
+        data.get("tag", ""),
     )
+
+
+def _get_value(data: Mapping[str, Any], key: str) -> Any:
+    """Return the value of a key. Files of format 1 have another key for some values."""
+    return data[key] if key in data else data[_KEYS_OF_FORMAT_1[key]]
 
 
 def _parse_version(data: Mapping[str, Any], texts: Mapping[str, str]) -> RenderedVersion:

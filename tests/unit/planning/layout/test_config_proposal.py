@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -276,9 +277,19 @@ def test_state_is_restored() -> None:
         pytest.param({"config.json": b'{"format": 99}'}, EngineTooOldError, id="newer"),
         pytest.param({"config.json": b"{"}, StateUnreadableError, id="torn"),
         pytest.param({}, StateUnreadableError, id="missing"),
-        pytest.param({"config.json": b'{"format": 1, "offers": []}'}, StateUnreadableError, id="not-ours"),
+        pytest.param({"config.json": b'{"format": 2, "revisions": []}'}, StateUnreadableError, id="not-ours"),
     ],
 )
 def test_invalid_state_is_refused(files: dict[str, bytes], error: type[Exception]) -> None:
     with pytest.raises(error):
         parse_proposal_state(files)
+
+
+def test_state_of_format_1_is_read() -> None:
+    known = build_state(build_recorded_revision())
+    (content,) = serialize_proposal_state(known).values()
+    data = json.loads(content)
+    revisions = data.pop("revisions")
+    earlier = {**data, "format": 1, "offers": revisions}
+
+    assert parse_proposal_state({"config.json": json.dumps(earlier).encode()}) == known

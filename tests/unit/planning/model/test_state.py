@@ -114,9 +114,9 @@ def test_each_package_has_its_own_file() -> None:
 
 def test_newer_format_is_refused() -> None:
     files = serialize_state(build_state())
-    newer: dict[str, Any] = {**json.loads(files["destination.json"]), "format": 2}
+    newer: dict[str, Any] = {**json.loads(files["destination.json"]), "format": 3}
 
-    with pytest.raises(EngineTooOldError, match="format 2, this version of the reconciler supports formats up to 1"):
+    with pytest.raises(EngineTooOldError, match="format 3, this version of the reconciler supports formats up to 2"):
         parse_state({**files, "destination.json": json.dumps(newer).encode()})
 
 
@@ -174,7 +174,7 @@ def test_revision_of_an_earlier_version_has_no_workspace_and_no_tag() -> None:
     data = json.loads(files["packages/gw.json"])
     for name in ("workspace", "tag"):
         del data["revisions"][0][name]
-    del data["revisions"][0]["offer"]["upstream"]
+    del data["revisions"][0]["version"]["upstream"]
 
     read = parse_state({**files, "packages/gw.json": json.dumps(data).encode()})
 
@@ -286,7 +286,7 @@ def test_records_share_equal_values() -> None:
     assert next(iter(first.trace)) is next(iter(second.trace))
 
 
-@pytest.mark.parametrize("where", ["put", "seen"])
+@pytest.mark.parametrize("where", ["draftVersion", "seen"])
 def test_unknown_field_is_refused(where: str) -> None:
     files = serialize_state(
         build_state(packages={"gw": build_record(draft_version=build_version("a"), unpublished_versions=())})
@@ -298,17 +298,32 @@ def test_unknown_field_is_refused(where: str) -> None:
         parse_state({**files, "packages/gw.json": json.dumps(data).encode()})
 
 
-STORED = Path(__file__).resolve().parents[4] / "fixtures" / "state" / "format-1"
+STORED = Path(__file__).resolve().parents[4] / "fixtures" / "state"
 
 
-def test_stored_state_of_format_1_is_read() -> None:
-    """The files are those of an earlier version. They must not be written again by a newer version."""
-    files = {file.relative_to(STORED).as_posix(): file.read_bytes() for file in STORED.rglob("*.json")}
+def read_stored_files(name: str) -> dict[str, bytes]:
+    folder = STORED / name
+    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*.json")}
 
-    state = parse_state(files)
+
+def test_state_with_files_of_both_formats_is_read() -> None:
+    earlier = read_stored_files("format-1")
+    state = parse_state(earlier)
+    record = state.packages["gateway"]
+    mixed = {**earlier, "packages/web.json": serialize_state(state)["packages/gateway.json"]}
+
+    assert b'"offers"' in mixed["packages/gateway.json"]
+    assert b'"unpublishedVersions"' in mixed["packages/web.json"]
+    assert parse_state(mixed).packages == {"gateway": record, "web": record}
+
+
+@pytest.mark.parametrize("name", ["format-1", "format-2"])
+def test_stored_state_is_read_and_written_in_the_current_format(name: str) -> None:
+    """The files are those of this version and of an earlier version. The files of an earlier version never change."""
+    state = parse_state(read_stored_files(name))
     record = state.packages["gateway"]
 
-    assert serialize_state(state) == files
+    assert serialize_state(state) == read_stored_files("format-2")
     assert (state.observed_commit, state.config_root) == ("e1" * 20, "e0" * 20)
     assert state.drafts == {
         "drafts/berlin": DraftBranch(
