@@ -181,8 +181,13 @@ class ApiModel(BaseModel):
     @classmethod
     def _read(cls, data: Any, handler: Callable[[Any], Self], info: ValidationInfo) -> Self:
         # Without this context, code calls the constructor with the names of the attributes.
-        if not isinstance(info.context, ReadContext) or not isinstance(data, Mapping):
+        if not isinstance(info.context, ReadContext):
             return handler(data)
+        if not isinstance(data, Mapping):
+            try:
+                return handler(data)
+            except ValidationError as error:
+                raise cls._build_error(cls._list_raised_errors(error)) from None
         fields = {name: value for name, value in data.items() if value is not None or name in cls.nullable_fields}
         errors = [entry.to_error(data) for entry in cls._find_alias_issues(fields)]
         fields = cls._convert_notation(fields, _Notifier(info.context, data))

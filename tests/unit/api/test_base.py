@@ -354,3 +354,47 @@ def test_labels_outside_of_match_labels_have_a_next_step() -> None:
     assert read.error_texts == (
         "spec.selector.environment is unknown; allowed are matchLabels, matchExpressions; write labels below matchLabels",
     )
+
+
+class Inner(ApiModel):
+    """A mapping."""
+
+    value: str = Field("", description="Value.")
+
+
+class Outer(ApiModel):
+    """A mapping whose values can be quoted."""
+
+    name: str = Field("", description="Name.")
+    inner: Inner = Inner()
+    items: tuple[Inner, ...] = Field((), description="Items.")
+
+
+class Confidential(Outer):
+    """A mapping whose values must not be quoted."""
+
+    is_confidential: ClassVar = True
+
+
+SECRET = "hunter2"
+WRONG: list[Any] = [
+    {"name": {"token": SECRET}}, {"name": [SECRET]}, {"inner": [SECRET]}, {"items": {"token": SECRET}},
+    {"items": [[SECRET]]}, {"inner": {"value": [SECRET]}}, {"inner": {"token": {"x": SECRET}}}, [SECRET],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("data", WRONG)
+def test_content_of_lists_and_mappings_is_not_quoted(data: Any) -> None:
+    texts = read_model(Outer, data, DEFAULT_TEMPLATES).error_texts
+
+    assert texts
+    assert SECRET not in str(texts)
+
+
+@pytest.mark.parametrize("data", [*WRONG, {"inner": SECRET}, {"items": SECRET}, {"items": [SECRET]}, SECRET,
+                                  {"inner": {SECRET: 1}}, {SECRET: 1}, {"items": [{SECRET: 1}]}])  # fmt: skip
+def test_no_confidential_value_is_quoted(data: Any) -> None:
+    texts = read_model(Confidential, data, DEFAULT_TEMPLATES).error_texts
+
+    assert texts
+    assert SECRET not in str(texts)

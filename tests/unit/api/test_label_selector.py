@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.krm.selectors import LabelRequirement, LabelSelector, read_label_selector
+from reconciler.api.base import read_model
+from reconciler.api.field_types import LabelSelectorFields
+from reconciler.api.messages import DEFAULT_TEMPLATES
+from reconciler.krm.selectors import LabelRequirement, LabelSelector
+
+
+def read_selector(data: Any) -> tuple[LabelSelector | None, tuple[str, ...]]:
+    result = read_model(LabelSelectorFields, data, DEFAULT_TEMPLATES)
+    return result.model.selector if result.model else None, result.error_texts
 
 
 def build_expression(key: str, operator: str, *values: str) -> dict[str, Any]:
@@ -19,7 +27,6 @@ def build_expression(key: str, operator: str, *values: str) -> dict[str, Any]:
     ("data", "labels", "expected"),
     [
         pytest.param({}, {}, True, id="empty-matches-everything"),
-        pytest.param(None, {"a": "b"}, True, id="none-matches-everything"),
         pytest.param({"matchLabels": {"a": "1"}}, {"a": "1", "b": "2"}, True, id="label-present"),
         pytest.param({"matchLabels": {"a": "1"}}, {"a": "2"}, False, id="label-differs"),
         pytest.param({"matchLabels": {"a": ""}}, {}, False, id="empty-value-is-not-absence"),
@@ -42,7 +49,7 @@ def build_expression(key: str, operator: str, *values: str) -> dict[str, Any]:
     ],
 )
 def test_matches(data: Any, labels: dict[str, str], expected: bool) -> None:
-    selector, faults = read_label_selector(data)
+    selector, faults = read_selector(data)
 
     assert faults == ()
     assert selector is not None
@@ -52,13 +59,21 @@ def test_matches(data: Any, labels: dict[str, str], expected: bool) -> None:
 @pytest.mark.parametrize(
     ("data", "faults"),
     [
-        pytest.param([], ["must be a mapping"], id="not-a-mapping"),
-        pytest.param({"matchLabel": {}}, ['unknown field "matchLabel"'], id="unknown-field"),
-        pytest.param({"matchLabels": []}, ["matchLabels must be a mapping"], id="labels-not-a-mapping"),
-        pytest.param({"matchLabels": {"a": 1}}, ["matchLabels must map strings to strings, not 'a' to 1"], id="number"),
-        pytest.param({"matchExpressions": {}}, [], id="empty-mapping-of-expressions-asks-nothing"),
-        pytest.param({"matchExpressions": {"a": 1}}, ["matchExpressions must be a list"], id="expressions-mapping"),
-        pytest.param({"matchExpressions": ["x"]}, ["matchExpressions[0] must be a mapping"], id="expression-text"),
+        pytest.param([], ["the object must be a mapping, not []"], id="not-a-mapping"),
+        pytest.param(
+            {"matchLabel": {}},
+            ["matchLabel is unknown; allowed are matchLabels, matchExpressions; did you mean matchLabels?"],
+            id="unknown-field",
+        ),
+        pytest.param({"matchLabels": []}, ["matchLabels must be a mapping, not []"], id="labels-not-a-mapping"),
+        pytest.param({"matchLabels": {"a": 1}}, ["matchLabels.a must be a string, not 1: quote it"], id="number"),
+        pytest.param({"matchExpressions": {}}, ["matchExpressions must be a list, not {}"], id="empty-mapping"),
+        pytest.param(
+            {"matchExpressions": {"a": 1}}, ["matchExpressions must be a list, not a mapping"], id="expressions-mapping"
+        ),
+        pytest.param(
+            {"matchExpressions": ["x"]}, ['matchExpressions[0] must be a mapping, not "x"'], id="expression-text"
+        ),
         pytest.param(
             build_expression("a", "Is", "1"),
             ['matchExpressions[0].operator must be one of In, NotIn, Exists, DoesNotExist, not "Is"'],
@@ -76,26 +91,29 @@ def test_matches(data: Any, labels: dict[str, str], expected: bool) -> None:
         ),
         pytest.param(
             {"matchExpressions": [{"key": 5, "operator": "Exists", "more": 1}]},
-            ['matchExpressions[0] has an unknown field "more"', "matchExpressions[0].key: must be a string"],
+            [
+                "matchExpressions[0].key must be a string, not 5: quote it",
+                "matchExpressions[0].more is unknown; allowed are key, operator, values",
+            ],
             id="all-faults-of-an-entry",
         ),
         pytest.param(
             {"matchExpressions": [{"key": "a", "operator": "In", "values": [1]}]},
-            ["matchExpressions[0].values: must contain strings, not 1"],
+            ["matchExpressions[0].values[0] must be a string, not 1: quote it"],
             id="value-not-a-string",
         ),
     ],
 )
 def test_errors(data: Any, faults: list[str]) -> None:
-    selector, values = read_label_selector(data)
+    selector, values = read_selector(data)
 
     assert list(values) == faults
     assert (selector is None) == bool(faults)
 
 
 def test_selectors_in_another_order_are_equal() -> None:
-    first, _ = read_label_selector({"matchLabels": {"b": "2", "a": "1"}} | build_expression("k", "In", "y", "x", "y"))
-    second, _ = read_label_selector({"matchLabels": {"a": "1", "b": "2"}} | build_expression("k", "In", "x", "y"))
+    first, _ = read_selector({"matchLabels": {"b": "2", "a": "1"}} | build_expression("k", "In", "y", "x", "y"))
+    second, _ = read_selector({"matchLabels": {"a": "1", "b": "2"}} | build_expression("k", "In", "x", "y"))
 
     assert first == second
     assert first == LabelSelector((("a", "1"), ("b", "2")), (LabelRequirement("k", "In", ("x", "y")),))
@@ -112,7 +130,7 @@ REQUIREMENTS = st.one_of(
 
 @given(REQUIREMENTS, st.dictionaries(KEYS, KEYS))
 def test_serialized_selector_is_read_back(data: dict[str, Any], labels: dict[str, str]) -> None:
-    selector, _ = read_label_selector(data | {"matchLabels": labels})
+    selector, _ = read_selector(data | {"matchLabels": labels})
     assert selector is not None
 
-    assert read_label_selector(selector.as_data()) == (selector, ())
+    assert read_selector(selector.as_data()) == (selector, ())

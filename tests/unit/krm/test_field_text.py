@@ -1,0 +1,38 @@
+"""Tests of lists and suggestions in messages."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.krm.field_text import format_list, suggest_name
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        pytest.param(0, "", id="nobody"),
+        pytest.param(2, "n0 and n1", id="two"),
+        pytest.param(53, f"{' and '.join(f'n{number}' for number in range(50))}, and 3 more", id="too-many"),
+    ],
+)
+def test_list_is_formatted(count: int, text: str) -> None:
+    assert format_list([f"n{number}" for number in range(count)], " and ") == text
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "; did you mean replicas?"), (500, "")])
+def test_suggestion_is_limited_to_short_lists(count: int, text: str) -> None:
+    assert suggest_name("replica", ["replicas", *(f"n{number}" for number in range(count))]) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "suggestion"),
+    [
+        pytest.param("regoin", "; did you mean region?", id="similar"),
+        pytest.param("REGION", "; did you mean region?", id="another-case"),
+        pytest.param("prod", "; did you mean production?", id="beginning"),
+        pytest.param("pr", "", id="short-beginning"),
+        pytest.param("zone", "", id="not-similar"),
+    ],
+)
+def test_similar_name_is_suggested(name: str, suggestion: str) -> None:
+    assert suggest_name(name, ["environment", "production", "region"]) == suggestion
