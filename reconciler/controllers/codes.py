@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconciler.krm.findings import CodeTable, FindingScope, error, info, warning
 
 PACKAGE = FindingScope.PACKAGE
-DESTINATION = FindingScope.DESTINATION
+TARGET = FindingScope.TARGET
 CLUSTER = FindingScope.CLUSTER
 
 
@@ -15,7 +15,7 @@ class ControllerCodes(CodeTable):
     DELETION_HELD = error("Packages are no longer requested. They are kept until a person confirms the deletion.")
     DEPRECATED = warning("An object uses a deprecated field or notation. The object is read anyway.")
     DESTINATION_CONFLICT = error(
-        "Repositories or clusters share a name, a directory on a branch, or a draft branch.", DESTINATION
+        "Repositories or clusters share a name, a directory on a branch, or a draft branch.", TARGET
     )
     DUPLICATE_ENV_NAME = warning("A container sets an environment variable twice. The last value is used.", PACKAGE)
     FIELD_MISSPELT = warning(
@@ -23,12 +23,12 @@ class ControllerCodes(CodeTable):
     )
     KAFKA_NOT_PLACED = warning("A Kafka or KafkaNodePool is placed on no cluster, and no other object uses it.")
     KUBERNETES_VERSION_INVALID = warning("A cluster's Kubernetes version is invalid.", CLUSTER)
-    NAME_NOT_USABLE = error("A cluster name, branch or tag prefix is invalid in Git, or is reserved.", DESTINATION)
+    NAME_NOT_USABLE = error("A cluster name, branch or tag prefix is invalid in Git, or is reserved.", TARGET)
     NO_DESTINATION = error(
-        "An object names no cluster, or it names a cluster without a Repository and `fleet.url` is empty.", DESTINATION
+        "An object names no cluster, or it names a cluster without a Repository and `fleet.url` is empty.", TARGET
     )
     OVERRIDE_UNUSED = warning("An override or policy applies to no object.")
-    REPOSITORY_INVALID = error("A field of a Repository has an invalid value.", DESTINATION)
+    REPOSITORY_INVALID = error("A field of a Repository has an invalid value.", TARGET)
     SECRET_IN_BRANCH = warning("A package contains a Secret with values. The settings can make this an error.", PACKAGE)
     SELECTOR_INVALID = error("A selector is invalid.")
     SELECTOR_MATCHES_NOTHING = warning("A selector matches no object.")

@@ -92,7 +92,7 @@ class Finding:
 
 
 class FindingScope(StrEnum):
-    """The unit that an error blocks, e.g. a file, a package or a target (`DESTINATION`).
+    """The unit that an error blocks, e.g. a file, a package or a target (`TARGET`).
 
     The published content of a blocked unit stays unchanged.
     """
@@ -100,7 +100,7 @@ class FindingScope(StrEnum):
     FILE = "file"
     OBJECT = "object"
     PACKAGE = "package"
-    DESTINATION = "destination"
+    TARGET = "target"
     CONFIG = "config"
     # A `CLUSTER` finding predicts that the cluster would reject a resource. The finding blocks nothing.
     CLUSTER = "cluster"

@@ -16,21 +16,21 @@ from reconciler.packages.codes import PackageCodes
 from reconciler.planning.model.codes import PlanningCodes
 
 PACKAGE = FindingScope.PACKAGE
-DESTINATION = FindingScope.DESTINATION
+TARGET = FindingScope.TARGET
 CONFIG = FindingScope.CONFIG
 
 
 class PassCodes(CodeTable):
     """Finding codes about remotes, forges and the branches of this program."""
 
-    APPROVAL_FAILED = warning("The push of an approval by annotation failed. The next pass tries again.", DESTINATION)
+    APPROVAL_FAILED = warning("The push of an approval by annotation failed. The next pass tries again.", TARGET)
     APPROVAL_HELD = warning(
         "An annotation approves a draft that has conflicts. The draft waits until a person accepts them.", PACKAGE
     )
     APPROVAL_REFUSED = warning(
-        "The host refused the push of an approval by annotation. Merge the draft, or allow the push.", DESTINATION
+        "The host refused the push of an approval by annotation. Merge the draft, or allow the push.", TARGET
     )
-    ENGINE_TOO_OLD = error("A newer version of the reconciler wrote the state. The target is not changed.", DESTINATION)
+    ENGINE_TOO_OLD = error("A newer version of the reconciler wrote the state. The target is not changed.", TARGET)
     PROPOSAL_BRANCH_TAKEN = warning(
         "The branch for the config proposal cannot be created, because the name of another branch conflicts with it.",
         CONFIG,
@@ -45,40 +45,40 @@ class PassCodes(CodeTable):
     )
     PROPOSAL_REFUSED = warning("The host of the config repository refused the push of a config proposal.", CONFIG)
     PULL_REQUESTS_UNREACHABLE = warning(
-        "The pull requests of a repository cannot be read at the moment. Drafts are still pushed.", DESTINATION
+        "The pull requests of a repository cannot be read at the moment. Drafts are still pushed.", TARGET
     )
     PULL_REQUESTS_WAIT = info(
-        "Drafts wait for their pull requests, because of a rate limit or the limit of open pull requests.", DESTINATION
+        "Drafts wait for their pull requests, because of a rate limit or the limit of open pull requests.", TARGET
     )
     PULL_REQUEST_REFUSED = warning(
-        "The forge refused a pull request. The draft has no pull request until a later pass succeeds.", DESTINATION
+        "The forge refused a pull request. The draft has no pull request until a later pass succeeds.", TARGET
     )
-    PUSH_FAILED = error("The push of drafts failed. The next pass tries again.", DESTINATION)
+    PUSH_FAILED = error("The push of drafts failed. The next pass tries again.", TARGET)
     PUSH_POSTPONED = info(
         "Drafts wait for the rate limit of a remote, or for a push that is still running. A later pass pushes them.",
-        DESTINATION,
+        TARGET,
     )
-    PUSH_REFUSED = error("The host refused the push of drafts.", DESTINATION)
-    REPOSITORY_UNREACHABLE = error("A repository cannot be read at the moment.", DESTINATION)
+    PUSH_REFUSED = error("The host refused the push of drafts.", TARGET)
+    REPOSITORY_UNREACHABLE = error("A repository cannot be read at the moment.", TARGET)
     REVISION_TAG_FAILED = warning(
-        "The push of a tag for a published revision failed. The next pass tries again.", DESTINATION
+        "The push of a tag for a published revision failed. The next pass tries again.", TARGET
     )
     REVISION_TAG_REFUSED = warning(
         "The host refused a tag for a published revision. All other work continues, and a later pass tries again.",
-        DESTINATION,
+        TARGET,
     )
     REVISION_TAG_TAKEN = warning(
-        "The tag name of a published revision already exists on another commit. The tag is not changed.", DESTINATION
+        "The tag name of a published revision already exists on another commit. The tag is not changed.", TARGET
     )
-    STATE_UNREADABLE = error("The state of a target is not valid. The target is not changed.", DESTINATION)
+    STATE_UNREADABLE = error("The state of a target is not valid. The target is not changed.", TARGET)
     STATUS_BRANCH_UNUSABLE = error(
         "The status branch contains files that a pass did not write. Drafts are still pushed, but not the status.",
         CONFIG,
     )
     TARGET_UNREADABLE = error(
-        "The drafts of a target cannot be read. Only commands for reviewers report this code.", DESTINATION
+        "The drafts of a target cannot be read. Only commands for reviewers report this code.", TARGET
     )
-    URL_REFUSED = error("A URL is not valid, or not allowed.", DESTINATION)
+    URL_REFUSED = error("A URL is not valid, or not allowed.", TARGET)
 
 
 CODE_TABLES: tuple[type[CodeTable], ...] = (

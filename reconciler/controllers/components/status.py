@@ -60,12 +60,12 @@ def _build_flatten_condition(result: ComponentTypeResult) -> Iterator[Condition]
         return
     if result.compilation.flatten_findings:
         message = "; ".join(finding.message for finding in result.compilation.flatten_findings)
-        yield Condition("Baked", "False", result.compilation.flatten_findings[0].code, message)
+        yield Condition("Flattened", "False", result.compilation.flatten_findings[0].code, message)
     else:
         yield Condition(
-            "Baked",
+            "Flattened",
             "True",
-            "Baked",
+            "Flattened",
             f"the definition {result.model.flattened_name} renders the same resources without platform addons",
         )
 

@@ -36,7 +36,7 @@ _EFFECTS = {
     FindingScope.FILE: "nothing is read from the file, and no object is treated as deleted while the error exists",
     FindingScope.OBJECT: "the object creates no packages, and its existing packages do not change",
     FindingScope.PACKAGE: "the package on this cluster does not change",
-    FindingScope.DESTINATION: "nothing is written to the target",
+    FindingScope.TARGET: "nothing is written to the target",
     FindingScope.CONFIG: "removals, config proposals or status files of the whole fleet do not change",
     FindingScope.CLUSTER: "nothing is blocked, but the cluster would refuse the resource",
 }

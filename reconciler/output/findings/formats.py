@@ -33,7 +33,7 @@ The scope is the unit that an error blocks:
 | `file` | The file is not read. |
 | `object` | The config object is blocked, with all packages that it requests. |
 | `package` | One package on one target is blocked. |
-| `destination` | Nothing is written to the target. |
+| `target` | Nothing is written to the target. |
 | `config` | Removals, config proposals or status files of the whole fleet do not change, see the description. |
 | `cluster` | Nothing is blocked, but the cluster would reject the resource. |
 

@@ -178,7 +178,7 @@ def _build_conditions(
     conditions: Iterable[Condition], previous: Mapping[str, Any], update_time: str
 ) -> list[dict[str, str]]:
     recorded = {
-        (str(entry.get("type")), str(entry.get("status"))): str(entry.get("lastTransitionTime") or "")
+        (_get_condition_type(entry), str(entry.get("status"))): str(entry.get("lastTransitionTime") or "")
         for entry in read_mappings(previous, "conditions")
     }
     times = {name: "" if time == _UNKNOWN_TIME else time for name, time in recorded.items()}
@@ -186,6 +186,11 @@ def _build_conditions(
         _add_time(condition, times.get((condition.type, condition.status), update_time))
         for condition in upsert_conditions(conditions)
     ]
+
+
+def _get_condition_type(entry: Mapping[str, Any]) -> str:
+    """Return the current name of a recorded condition. Earlier versions wrote `Baked` instead of `Flattened`."""
+    return "Flattened" if entry.get("type") == "Baked" else str(entry.get("type"))
 
 
 def _build_fields(fields: Mapping[str, Any], previous: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from reconciler.krm.findings import CodeTable, FindingScope, error, info, warnin
 
 FILE = FindingScope.FILE
 PACKAGE = FindingScope.PACKAGE
-DESTINATION = FindingScope.DESTINATION
+TARGET = FindingScope.TARGET
 CONFIG = FindingScope.CONFIG
 CLUSTER = FindingScope.CLUSTER
 
@@ -43,7 +43,7 @@ class PlanningCodes(CodeTable):
         "The history of the config branch was replaced since the last pass. No package is removed.", CONFIG
     )
     DESTINATION_MISSING = error(
-        "A known branch was deleted, or a Repository has another URL, branch or directory now.", DESTINATION
+        "A known branch was deleted, or a Repository has another URL, branch or directory now.", TARGET
     )
     DIRECTORY_NOT_OWNED = error("A directory without an owner occupies the path of a generated package.", PACKAGE)
     DOWNSTREAM_CONFLICT = error("Two requested packages are nested, or two owners request the same package.", PACKAGE)
@@ -108,7 +108,7 @@ class PlanningCodes(CodeTable):
     )
     REPOSITORY_RESET = error(
         "Branch and state of a known target are missing. Nothing is pushed until an annotation confirms the reset.",
-        DESTINATION,
+        TARGET,
     )
     RESOURCE_INVALID = error("A resource does not match the schema of its kind.", CLUSTER)
     REVISION_DECLINED = info(

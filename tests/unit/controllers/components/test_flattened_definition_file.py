@@ -71,7 +71,7 @@ def test_requested_definition_is_a_status_file() -> None:
     assert sorted(status.files) == ["crd.yaml", "definition.yaml", "plan.yaml", "schema.json"]
     definition = parse_yaml(status.files["definition.yaml"]).documents[0].data
     assert (definition["kind"], definition["metadata"]["name"]) == ("ComponentDefinition", "badged-kiosk")
-    assert read_conditions(status)["Baked"] == ("True", "Baked")
+    assert read_conditions(status)["Flattened"] == ("True", "Flattened")
 
 
 @pytest.mark.parametrize("value", ['"${resources[0].kind}"'])
@@ -82,6 +82,6 @@ def test_type_that_cannot_be_flattened_stays_ready(value: str) -> None:
     assert status.files is not None
     assert sorted(status.files) == ["crd.yaml", "plan.yaml", "schema.json"]
     assert read_conditions(status) == {
-        "Ready": ("True", "Compiled"), "InstancesValid": ("True", "Valid"), "Baked": ("False", "NotBakeable"),
+        "Ready": ("True", "Compiled"), "InstancesValid": ("True", "Valid"), "Flattened": ("False", "NotBakeable"),
     }  # fmt: skip
     assert [finding.code for finding in result.findings] == ["NotBakeable"]

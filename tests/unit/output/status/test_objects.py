@@ -245,6 +245,19 @@ def test_times_change_only_with_the_status_of_their_condition() -> None:
     assert [item["lastTransitionTime"] for item in read_status(cured, GW)["conditions"]] == [NOW_TEXT, THEN_TEXT]
 
 
+def test_renamed_condition_keeps_its_time() -> None:
+    key = build_key("ComponentType", "stand")
+    flattened = ConfigStatus(key, "platform/v1alpha1", (Condition("Flattened", "True", "Flattened"), SET_READY))
+    controller_result = ControllerResult(statuses=(flattened,))
+    path = "objects/default/ComponentType/stand.yaml"
+    first = build_status_files(build_fleet_plan(room=controller_result, as_of=THEN), {})
+    earlier = {**first, path: first[path].replace(b": Flattened", b": Baked")}
+    upgraded = build_status_files(build_fleet_plan(room=controller_result, as_of=NOW), earlier)
+
+    assert earlier[path] != first[path]
+    assert upgraded[path] == first[path]
+
+
 def list_transition_times(files: Mapping[str, bytes]) -> list[str | None]:
     return [item.get("lastTransitionTime") for item in read_status(files, GW)["conditions"]]
 
