@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.controllers.cluster_packages import build_deletion_guard, get_package_target, keep_uncertain_packages
 from reconciler.controllers.clusters.inventory import ClusterInventory
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.components.bindings import (
@@ -56,7 +57,6 @@ from reconciler.controllers.results import (
     ControllerResult,
     DeletionGuard,
     PackageOwner,
-    PackageTarget,
     StalledVariant,
 )
 from reconciler.krm.findings import Finding, select_errors
@@ -76,16 +76,8 @@ def guard_binding(
     confirmed = read_acknowledged_hashes(manifest.annotations)
     held, labels = inputs.held_deletions.get(manifest.key, {}), ("packages", str(manifest.key))
     decision = decide_deletions(obsolete, len(existing), held, confirmed, inputs.max_delete_percent, labels)
-    targets = frozenset(_get_target(location, inventory) for location in obsolete)
-    if decision.reason:
-        return DeletionGuard(frozenset(), decision.reason, decision.existing_count, targets, confirmed)
-    return DeletionGuard(targets, confirmed=targets if decision.is_confirmed else frozenset())
-
-
-def _get_target(location: PackageLocation, inventory: ClusterInventory) -> PackageTarget:
-    cluster, package = location
-    target_key = inventory.target_keys.get(cluster)
-    return PackageTarget(target_key.namespace if target_key else "", cluster, package)
+    targets = frozenset(get_package_target(location, inventory) for location in obsolete)
+    return build_deletion_guard(decision, targets, confirmed)
 
 
 __all__ = ["ComponentCache", "ComponentControllerInputs", "ComponentRecords", "reconcile_components"]
@@ -354,15 +346,7 @@ class _ComponentPass:
 
     def keep_uncertain_packages(self) -> None:
         """Keep packages on a cluster if its config object may be unusable or declared more than once."""
-        requested = self._list_requested_packages()
-        for (cluster, package), owner in sorted(self._owners.items()):
-            target_key = self.inventory.target_keys.get(cluster)
-            if cluster in self.inventory.uncertain_names and target_key and (cluster, package) not in requested:
-                message = f"an object that may define the cluster {cluster} is unusable or declared more than once"
-                ready = Condition("Ready", "False", "ClusterInDoubt", message)
-                self.stalled.append(
-                    StalledVariant(owner, (ready,), (), PackageTarget(target_key.namespace, cluster, package))
-                )
+        self.stalled += keep_uncertain_packages(self._owners, self._list_requested_packages(), self.inventory)
 
     def _list_requested_packages(self) -> set[PackageLocation]:
         """Return all packages that EnvBindings request, including stalled packages."""

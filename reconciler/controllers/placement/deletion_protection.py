@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from reconciler.catalog.catalog import Catalog, read_catalog
 from reconciler.catalog.files import File, FileTree
+from reconciler.controllers.cluster_packages import build_deletion_guard, get_package_target
 from reconciler.controllers.clusters.inventory import ClusterInventory
 from reconciler.controllers.deletion_guards import decide_deletions
 from reconciler.controllers.placement.model import (
@@ -20,7 +21,7 @@ from reconciler.controllers.placement.model import (
     build_placement_owner,
 )
 from reconciler.controllers.placement.resources import get_package_namespace
-from reconciler.controllers.results import DeletionGuard, PackageTarget
+from reconciler.controllers.results import DeletionGuard
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field
 
@@ -149,21 +150,15 @@ def guard_packages(
     """
     package = build_package_path(namespace)
     deletions = [(cluster, package) for cluster in current_clusters if cluster not in requested_clusters]
-    targets = frozenset(
-        PackageTarget(inventory.target_keys[cluster].namespace, cluster, package) for cluster, _ in deletions
-    )
+    targets = frozenset(get_package_target(location, inventory) for location in deletions)
     held_counts = inputs.held_counts.get(build_placement_owner(namespace).key, {})
     acknowledged_hashes = frozenset[str]().union(*(policy.acknowledged_hashes for policy in policies))
     description = ("packages", _join_keys([policy.key for policy in policies]))
     decision = decide_deletions(
         deletions, len(current_clusters), held_counts, acknowledged_hashes, inputs.max_delete_percent, description
     )
-    if decision.reason:
-        return PlacementGuardResult(
-            DeletionGuard(frozenset(), decision.reason, decision.existing_count, targets, acknowledged_hashes),
-            tuple(policies),
-        )
-    return PlacementGuardResult(DeletionGuard(targets, confirmed=targets if decision.is_confirmed else frozenset()))
+    guard = build_deletion_guard(decision, targets, acknowledged_hashes)
+    return PlacementGuardResult(guard, tuple(policies) if decision.reason else ())
 
 
 def _join_keys(keys: Sequence[ObjectKey]) -> str:

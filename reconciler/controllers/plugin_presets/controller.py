@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from reconciler.api.greenhouse import GROUP, PLUGIN, PRESET
 from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.controllers.cluster_packages import keep_uncertain_packages
 from reconciler.controllers.clusters.inventory import ClusterInventory
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.deletion_guards import PackageLocation
@@ -64,7 +65,6 @@ from reconciler.controllers.results import (
     ControllerResult,
     DeletionGuard,
     PackageOwner,
-    PackageTarget,
     StalledVariant,
 )
 from reconciler.krm.findings import Finding, downgrade_to_warning, select_errors
@@ -230,15 +230,7 @@ class _PresetPass:
     def keep_uncertain_packages(self) -> None:
         """Prevent the deletion of Plugins on a cluster if an object that defines it is invalid or defined twice."""
         requested_locations = {outcome.request.location for outcome in self.outcomes}
-        for location, owner in sorted(self.targets.owners.items()):
-            cluster, package = location
-            target_key = self.targets.inventory.target_keys.get(cluster)
-            if cluster in self.targets.inventory.uncertain_names and target_key and location not in requested_locations:
-                message = f"the config of cluster {cluster} is incomplete; its packages stay unchanged"
-                ready = Condition("Ready", "False", "ClusterInDoubt", message)
-                self.stalled.append(
-                    StalledVariant(owner, (ready,), (), PackageTarget(target_key.namespace, cluster, package))
-                )
+        self.stalled += keep_uncertain_packages(self.targets.owners, requested_locations, self.targets.inventory)
 
     def guard_deletions(self) -> list[tuple[Preset, GuardedPlugins]]:
         """Return each valid preset with its deletion guard."""

@@ -6,14 +6,15 @@ from collections.abc import Collection, Mapping
 
 from reconciler.api.greenhouse import CLUSTER, GROUP
 from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.controllers.cluster_packages import build_deletion_guard, get_package_target
 from reconciler.controllers.deletion_guards import ACK_DELETIONS, DeletionDecision, PackageLocation, decide_deletions
 from reconciler.controllers.plugin_presets.config_objects import Preset
 from reconciler.controllers.plugin_presets.inputs import PluginPresetInputs
 from reconciler.controllers.plugin_presets.plugin import SUSPEND_ANNOTATION
 from reconciler.controllers.plugin_presets.plugin_requests import PluginTargets
-from reconciler.controllers.results import DeletionGuard, PackageTarget
+from reconciler.controllers.results import DeletionGuard
 from reconciler.krm.objects import ObjectKey
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.lazy_dataclasses import dataclass, replace
 
 CLUSTER_RETAINS = f"{GROUP}/plugin-deletion"
 
@@ -76,16 +77,14 @@ def guard_preset(
         reason = _format_suspended_reason(suspended) if suspended else ""
         return GuardedPlugins(DeletionGuard(frozenset(), reason), tuple(suspended))
     decision = _decide(preset, deletions, len(existing), targets.inputs)
-    package_targets = frozenset(_get_target(location, targets) for location in deletions)
+    package_targets = frozenset(get_package_target(location, targets.inventory) for location in deletions)
+    acknowledged_hashes = frozenset({preset.manifest.annotations.get(ACK_DELETIONS, "")} - {""})
+    # Do not offer a confirmation if the preset prevents deletions, because a confirmation would have no effect.
+    can_be_confirmed = not is_deletion_prevented(preset)
+    guard = build_deletion_guard(decision, package_targets, acknowledged_hashes, can_be_confirmed=can_be_confirmed)
     if decision.reason:
-        acknowledged_hashes = frozenset({preset.manifest.annotations.get(ACK_DELETIONS, "")} - {""})
-        # Do not offer a confirmation if the preset prevents deletions, because a confirmation would have no effect.
-        unconfirmed = frozenset[PackageTarget]() if is_deletion_prevented(preset) else package_targets
-        guard = DeletionGuard(frozenset(), decision.reason, decision.existing_count, unconfirmed, acknowledged_hashes)
         return GuardedPlugins(guard, (*deletions, *suspended), is_guarded=True)
-    confirmed = package_targets if decision.is_confirmed else frozenset[PackageTarget]()
-    guard = DeletionGuard(package_targets, _format_suspended_reason(suspended), confirmed=confirmed)
-    return GuardedPlugins(guard, tuple(suspended))
+    return GuardedPlugins(replace(guard, reason=_format_suspended_reason(suspended)), tuple(suspended))
 
 
 def guard_suspended(
@@ -100,7 +99,9 @@ def guard_suspended(
     for owner_key, owned in locations_by_owner.items():
         suspended = [location for location in owned if is_suspended(location, targets)]
         if suspended:
-            allowed = frozenset(_get_target(location, targets) for location in owned if location not in suspended)
+            allowed = frozenset(
+                get_package_target(location, targets.inventory) for location in owned if location not in suspended
+            )
             guards[owner_key] = DeletionGuard(allowed, _format_suspended_reason(suspended))
     return guards
 
@@ -144,9 +145,3 @@ def _format_suspended_reason(locations: Collection[PackageLocation]) -> str:
         if locations
         else ""
     )
-
-
-def _get_target(location: PackageLocation, targets: PluginTargets) -> PackageTarget:
-    cluster, package = location
-    target_key = targets.inventory.target_keys.get(cluster)
-    return PackageTarget(target_key.namespace if target_key else "", cluster, package)

@@ -1,0 +1,49 @@
+"""Packages of controllers that generate one package for each cluster: targets, uncertain packages, deletion guards."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+
+from reconciler.controllers.clusters.inventory import ClusterInventory
+from reconciler.controllers.deletion_guards import DeletionDecision, PackageLocation
+from reconciler.controllers.results import DeletionGuard, PackageOwner, PackageTarget, StalledVariant
+from reconciler.krm.objects import Condition
+
+
+def get_package_target(location: PackageLocation, inventory: ClusterInventory) -> PackageTarget:
+    """Return the target of a package. Its namespace is "" if the cluster has no Repository."""
+    cluster, package = location
+    target_key = inventory.target_keys.get(cluster)
+    return PackageTarget(target_key.namespace if target_key else "", cluster, package)
+
+
+def keep_uncertain_packages(
+    owners: Mapping[PackageLocation, PackageOwner], requested: Container[PackageLocation], inventory: ClusterInventory
+) -> Iterator[StalledVariant]:
+    """Yield each package that is not requested, on a cluster whose config object may be invalid or ambiguous."""
+    for location, owner in sorted(owners.items()):
+        cluster = location[0]
+        if cluster in inventory.uncertain_names and cluster in inventory.target_keys and location not in requested:
+            message = (
+                f"an object that may define the cluster {cluster} is invalid or declared more than once;"
+                " the package stays unchanged"
+            )
+            ready = Condition("Ready", "False", "ClusterInDoubt", message)
+            yield StalledVariant(owner, (ready,), (), get_package_target(location, inventory))
+
+
+def build_deletion_guard(
+    decision: DeletionDecision,
+    targets: frozenset[PackageTarget],
+    acknowledged_hashes: frozenset[str],
+    *,
+    can_be_confirmed: bool = True,
+) -> DeletionGuard:
+    """Return the guard for the packages that a decision is about.
+
+    If `can_be_confirmed` is false, a confirmation of a person has no effect.
+    """
+    if decision.reason:
+        unconfirmed = targets if can_be_confirmed else frozenset[PackageTarget]()
+        return DeletionGuard(frozenset(), decision.reason, decision.existing_count, unconfirmed, acknowledged_hashes)
+    return DeletionGuard(targets, confirmed=targets if decision.is_confirmed else frozenset())
