@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reconciler.api.openchoreo import PATCH_OPS, PatchTargetFields
-from reconciler.controllers.components.templates import PATCH_VARIABLES
+from reconciler.controllers.components.templates.template import PATCH_VARIABLES
 from reconciler.krm.yaml import parse_yaml
 from reconciler.reconcile.codes import ALL_CODES
 from reconciler.settings import RuleSettings

@@ -34,14 +34,9 @@ from reconciler.controllers.components.model import (
 )
 from reconciler.controllers.components.names import derive_addon_key, to_camel_case
 from reconciler.controllers.components.patching.targets import can_match_target
-from reconciler.controllers.components.schema import DeveloperAddon, build_developer_schema, override_defaults
-from reconciler.controllers.components.templates import (
-    COMPONENT_VARIABLES,
-    CompiledRule,
-    TemplateScope,
-    build_scope,
-    compile_condition,
-)
+from reconciler.controllers.components.schema.crd import DeveloperAddon, build_developer_schema, override_defaults
+from reconciler.controllers.components.templates.directives import CompiledRule, compile_condition
+from reconciler.controllers.components.templates.template import COMPONENT_VARIABLES, TemplateScope, build_scope
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding, downgrade_to_warning, select_errors
 from reconciler.krm.yaml import DataPath

@@ -13,8 +13,8 @@ from reconciler.controllers.components.addon_order import AddonOrderConstraints
 from reconciler.controllers.components.definitions import Addon, ComponentDefinition
 from reconciler.controllers.components.effective_values import EffectiveValues, ValueLayer, compute_effective_values
 from reconciler.controllers.components.model import AddonInstance, AddonRole, Component, Values
-from reconciler.controllers.components.schema import Schema
-from reconciler.controllers.components.templates import CompiledRule, TemplateCondition
+from reconciler.controllers.components.schema.openapi import Schema
+from reconciler.controllers.components.templates.directives import CompiledRule, TemplateCondition
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field
 

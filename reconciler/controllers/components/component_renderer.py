@@ -34,8 +34,8 @@ from reconciler.controllers.components.resource_renderer import (
     describe_creators,
     sort_resources,
 )
-from reconciler.controllers.components.schema import is_declared
-from reconciler.controllers.components.templates import CompiledRule
+from reconciler.controllers.components.schema.openapi import is_declared
+from reconciler.controllers.components.templates.directives import CompiledRule
 from reconciler.krm.field_text import describe_value, format_list, format_path, quote_value
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.lazy_dataclasses import dataclass, field, replace

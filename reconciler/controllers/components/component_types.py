@@ -23,7 +23,8 @@ from reconciler.controllers.components.flatten.definition import flatten_compone
 from reconciler.controllers.components.inputs import ComponentCache, ComponentControllerInputs
 from reconciler.controllers.components.model import ComponentType, read_component_type
 from reconciler.controllers.components.names import GROUP, KINDS, TYPE, derive_kind
-from reconciler.controllers.components.schema import build_crd, build_json_schema
+from reconciler.controllers.components.schema.crd import build_crd
+from reconciler.controllers.components.schema.openapi import build_json_schema
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.yaml import WIDE_INDENT_STYLE, emit

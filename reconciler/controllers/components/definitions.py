@@ -16,20 +16,22 @@ from reconciler.controllers.components.field_findings import MAX_FINDINGS_PER_OB
 from reconciler.controllers.components.model import AddonRole, read_object
 from reconciler.controllers.components.patching.operations import OperationTemplate, build_operation_template
 from reconciler.controllers.components.patching.targets import PatchTarget, build_target_template
-from reconciler.controllers.components.schema import ComponentSchema, build_component_schema
-from reconciler.controllers.components.templates import (
-    ADDON_VARIABLES,
-    COMPONENT_VARIABLES,
-    PATCH_VARIABLES,
+from reconciler.controllers.components.schema.sections import ComponentSchema, build_component_schema
+from reconciler.controllers.components.templates.directives import (
     CompiledRule,
-    CompiledTemplate,
     TemplateCondition,
     TemplateLoop,
-    TemplateScope,
-    build_scope,
     compile_condition,
     compile_loop,
     compile_rule,
+)
+from reconciler.controllers.components.templates.template import (
+    ADDON_VARIABLES,
+    COMPONENT_VARIABLES,
+    PATCH_VARIABLES,
+    CompiledTemplate,
+    TemplateScope,
+    build_scope,
     compile_template,
 )
 from reconciler.krm.findings import Finding, Severity, select_errors

@@ -15,14 +15,10 @@ from reconciler.catalog.catalog import ConfigObject
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import MAX_FINDINGS_PER_OBJECT, FieldFinding, build_field_finding
 from reconciler.controllers.components.model import Values
-from reconciler.controllers.components.schema import (
-    ComponentSchema,
-    Schema,
-    apply_defaults,
-    is_declared,
-    overlay_values,
-    validate_value,
-)
+from reconciler.controllers.components.schema.openapi import Schema, is_declared
+from reconciler.controllers.components.schema.sections import ComponentSchema
+from reconciler.controllers.components.schema.validation import validate_value
+from reconciler.controllers.components.schema.values import apply_defaults, overlay_values
 from reconciler.controllers.nested_values import get_value
 from reconciler.krm.field_text import format_path
 from reconciler.krm.findings import Finding

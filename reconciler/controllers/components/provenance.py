@@ -14,8 +14,8 @@ from reconciler.controllers.components.effective_values import EffectiveValues
 from reconciler.controllers.components.model import AddonInstance, Build, Values
 from reconciler.controllers.components.patching.operations import Write
 from reconciler.controllers.components.resource_renderer import RenderedResource, ResourceChange
-from reconciler.controllers.components.schema import Schema, is_declared
-from reconciler.controllers.components.templates import ValueOrigin
+from reconciler.controllers.components.schema.openapi import Schema, is_declared
+from reconciler.controllers.components.templates.nodes import ValueOrigin
 from reconciler.controllers.nested_values import get_value
 from reconciler.controllers.provenance import describe_objects, get_operation, redact_both_values, redact_value
 from reconciler.krm.field_text import format_path

@@ -24,7 +24,8 @@ from reconciler.controllers.components.patching.targets import (
     read_patch_target,
 )
 from reconciler.controllers.components.patching.writers import IsOrdered, WriteTracker
-from reconciler.controllers.components.templates import TemplateLoop, ValueOrigin
+from reconciler.controllers.components.templates.directives import TemplateLoop
+from reconciler.controllers.components.templates.nodes import ValueOrigin
 from reconciler.controllers.resource_findings import ResourceIssue
 from reconciler.krm.field_text import format_path
 from reconciler.krm.findings import Finding

@@ -25,8 +25,8 @@ from reconciler.controllers.components.flatten.fields import (
     restrict_to_section,
 )
 from reconciler.controllers.components.names import derive_addon_key
-from reconciler.controllers.components.schema import Schema
-from reconciler.controllers.components.templates import CompiledTemplate
+from reconciler.controllers.components.schema.openapi import Schema
+from reconciler.controllers.components.templates.template import CompiledTemplate
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass

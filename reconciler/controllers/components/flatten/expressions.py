@@ -18,9 +18,8 @@ from reconciler.cel import OMIT, CelProgram, ExpressionBudget, FieldAccess, Vari
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFindingError, build_field_finding
 from reconciler.controllers.components.flatten.fields import FixedFields
-from reconciler.controllers.components.schema import Schema
-from reconciler.controllers.components.template_syntax import render_literal
-from reconciler.controllers.components.templates import escape_template, format_cel_literal
+from reconciler.controllers.components.schema.openapi import Schema
+from reconciler.controllers.components.template_syntax import escape_template, format_cel_literal, render_literal
 from reconciler.controllers.components.templates.expressions import (
     EmbeddedExpression,
     charge_budget,

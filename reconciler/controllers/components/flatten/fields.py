@@ -6,8 +6,13 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from reconciler.controllers.components.schema import Schema
-from reconciler.controllers.components.schema.openapi import FREE_FORM, LIST_TYPE, build_object_schema, sort_keywords
+from reconciler.controllers.components.schema.openapi import (
+    FREE_FORM,
+    LIST_TYPE,
+    Schema,
+    build_object_schema,
+    sort_keywords,
+)
 from reconciler.controllers.components.schema.values import has_implied_default
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field

@@ -18,7 +18,7 @@ from reconciler.controllers.components.definitions import read_addon, read_compo
 from reconciler.controllers.components.flatten.definition import flatten_component_type
 from reconciler.controllers.components.model import read_binding, read_component, read_component_type
 from reconciler.controllers.components.names import GROUP
-from reconciler.controllers.components.schema import is_declared
+from reconciler.controllers.components.schema.openapi import is_declared
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import Document, emit

@@ -10,13 +10,10 @@ from hypothesis.strategies import DrawFn
 
 from reconciler.controllers.components.flatten.definition import flatten_component_type
 from reconciler.controllers.components.flatten.fields import ShorthandWriter
-from reconciler.controllers.components.schema import (
-    ComponentSchema,
-    Schema,
-    apply_defaults,
-    overlay_values,
-    validate_value,
-)
+from reconciler.controllers.components.schema.openapi import Schema
+from reconciler.controllers.components.schema.sections import ComponentSchema
+from reconciler.controllers.components.schema.validation import validate_value
+from reconciler.controllers.components.schema.values import apply_defaults, overlay_values
 from reconciler.krm.findings import Severity
 from tests.support.examples import examples
 from tests.unit.controllers.components.flatten_helpers import FLATTENED_NAME, LIMITS, FlattenSetup, select_open_values

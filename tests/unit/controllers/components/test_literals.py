@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.controllers.components.templates import escape_template, format_cel_literal
+from reconciler.controllers.components.template_syntax import escape_template, format_cel_literal
 from tests.unit.controllers.components.templates.template_helpers import VALUES, render_patch_template
 
 JSON = st.recursive(

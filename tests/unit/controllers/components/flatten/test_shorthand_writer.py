@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.controllers.components.flatten.fields import ShorthandWriter
-from reconciler.controllers.components.schema import ComponentSchema, Schema
+from reconciler.controllers.components.schema.openapi import Schema
+from reconciler.controllers.components.schema.sections import ComponentSchema
 from reconciler.krm.findings import Severity
 from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 from tests.unit.controllers.components.schema.schema_strategies import components

@@ -6,7 +6,7 @@ from typing import Any
 
 from reconciler.api.base import read_model
 from reconciler.api.openchoreo import COMPONENT_TEMPLATES, SchemaSections
-from reconciler.controllers.components.schema import ComponentSchema, build_component_schema
+from reconciler.controllers.components.schema.sections import ComponentSchema, build_component_schema
 from reconciler.krm.yaml import DataPath
 
 

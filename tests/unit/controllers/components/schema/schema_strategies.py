@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from reconciler.controllers.components.schema import ComponentSchema, Schema
+from reconciler.controllers.components.schema.openapi import Schema
+from reconciler.controllers.components.schema.sections import ComponentSchema
 from reconciler.krm.findings import Severity
 from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 

@@ -12,15 +12,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.controllers.components.schema import (
-    ComponentSchema,
-    DeveloperAddon,
-    Schema,
-    build_crd,
-    build_developer_schema,
-    build_json_schema,
-    validate_value,
-)
+from reconciler.controllers.components.schema.crd import DeveloperAddon, build_crd, build_developer_schema
+from reconciler.controllers.components.schema.openapi import Schema, build_json_schema
+from reconciler.controllers.components.schema.sections import ComponentSchema
+from reconciler.controllers.components.schema.validation import validate_value
 from reconciler.krm.yaml import WIDE_INDENT_STYLE, emit
 from tests.support.examples import examples
 from tests.unit.controllers.components.schema.schema_readers import read_component_schema

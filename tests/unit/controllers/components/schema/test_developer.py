@@ -7,13 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.controllers.components.schema import (
-    ComponentSchema,
-    DeveloperAddon,
-    apply_defaults,
-    build_developer_schema,
-    override_defaults,
-)
+from reconciler.controllers.components.schema.crd import DeveloperAddon, build_developer_schema, override_defaults
+from reconciler.controllers.components.schema.sections import ComponentSchema
+from reconciler.controllers.components.schema.values import apply_defaults
 from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 
 AT = ("spec", "schema")

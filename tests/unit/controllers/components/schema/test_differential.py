@@ -8,7 +8,10 @@ import jsonschema
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.controllers.components.schema import ComponentSchema, apply_defaults, build_crd, validate_value
+from reconciler.controllers.components.schema.crd import build_crd
+from reconciler.controllers.components.schema.sections import ComponentSchema
+from reconciler.controllers.components.schema.validation import validate_value
+from reconciler.controllers.components.schema.values import apply_defaults
 from tests.support.examples import examples
 from tests.unit.controllers.components.schema.schema_strategies import components, values
 

@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 
 from reconciler.api.base import read_model
 from reconciler.api.openchoreo import COMPONENT_TEMPLATES, SchemaSections
-from reconciler.controllers.components.schema import (
-    apply_defaults,
-    build_component_schema,
-    build_crd,
-    build_json_schema,
-    validate_value,
-)
+from reconciler.controllers.components.schema.crd import build_crd
+from reconciler.controllers.components.schema.openapi import build_json_schema
+from reconciler.controllers.components.schema.sections import build_component_schema
+from reconciler.controllers.components.schema.validation import validate_value
+from reconciler.controllers.components.schema.values import apply_defaults
 from reconciler.krm.findings import Severity
 from tests.support.examples import examples
 from tests.unit.controllers.components.schema.schema_readers import read_component_schema

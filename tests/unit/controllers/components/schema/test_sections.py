@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.controllers.components.schema import ComponentSchema, is_declared
+from reconciler.controllers.components.schema.openapi import is_declared
+from reconciler.controllers.components.schema.sections import ComponentSchema
 from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 
 AT = ("spec", "schema")

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from reconciler.controllers.components.field_findings import FieldFinding
-from reconciler.controllers.components.schema import ComponentSchema
+from reconciler.controllers.components.schema.sections import ComponentSchema
 from reconciler.krm.findings import Severity
 from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 

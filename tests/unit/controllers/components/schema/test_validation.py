@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.controllers.components.schema import Schema, overlay_values, validate_value
+from reconciler.controllers.components.schema.openapi import Schema
+from reconciler.controllers.components.schema.validation import validate_value
+from reconciler.controllers.components.schema.values import overlay_values
 from reconciler.krm.yaml import parse_yaml
 from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 

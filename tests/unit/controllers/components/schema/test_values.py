@@ -10,7 +10,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.controllers.components.schema import Schema, apply_defaults, overlay_values
+from reconciler.controllers.components.schema.openapi import Schema
+from reconciler.controllers.components.schema.values import apply_defaults, overlay_values
 from tests.support.examples import examples
 from tests.unit.controllers.components.schema.schema_readers import read_component_schema
 

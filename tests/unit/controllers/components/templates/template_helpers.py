@@ -7,7 +7,7 @@ from typing import Any
 
 from reconciler.cel import ExpressionBudget, ExpressionLimits
 from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError
-from reconciler.controllers.components.templates import (
+from reconciler.controllers.components.templates.template import (
     ADDON_VARIABLES,
     COMPONENT_VARIABLES,
     PATCH_VARIABLES,

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.cel import ExpressionBudget
 from reconciler.controllers.components.field_findings import FieldFindingError
-from reconciler.controllers.components.templates import compile_condition
+from reconciler.controllers.components.templates.directives import compile_condition
 from tests.unit.controllers.components.templates.template_helpers import BINDINGS, IN_ADDON, LIMITS
 
 AT = ("spec", "condition")

@@ -8,7 +8,8 @@ import pytest
 
 from reconciler.cel import ExpressionBudget
 from reconciler.controllers.components.field_findings import FieldFindingError
-from reconciler.controllers.components.templates import compile_condition, compile_loop, compile_template
+from reconciler.controllers.components.templates.directives import compile_condition, compile_loop
+from reconciler.controllers.components.templates.template import compile_template
 from tests.unit.controllers.components.templates.template_helpers import (
     BINDINGS,
     IN_BASE,

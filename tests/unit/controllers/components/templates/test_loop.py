@@ -8,7 +8,8 @@ import pytest
 
 from reconciler.cel import ExpressionBudget, ExpressionLimits
 from reconciler.controllers.components.field_findings import FieldFindingError
-from reconciler.controllers.components.templates import RESERVED_VARIABLES, compile_loop, compile_template
+from reconciler.controllers.components.templates.directives import compile_loop
+from reconciler.controllers.components.templates.template import RESERVED_VARIABLES, compile_template
 from tests.unit.controllers.components.templates.template_helpers import BINDINGS, IN_BASE, LIMITS
 
 AT = ("spec", "resources", 0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reconciler.cel import OMIT, ExpressionBudget
 from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError
-from reconciler.controllers.components.templates import compile_template
+from reconciler.controllers.components.templates.template import compile_template
 from tests.unit.controllers.components.templates.template_helpers import (
     AT,
     BINDINGS,

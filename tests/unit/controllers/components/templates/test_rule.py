@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.cel import ExpressionBudget, ExpressionLimits
 from reconciler.controllers.components.field_findings import FieldFinding
-from reconciler.controllers.components.templates import compile_rule
+from reconciler.controllers.components.templates.directives import compile_rule
 from tests.unit.controllers.components.templates.template_helpers import BINDINGS, IN_ADDON, LIMITS
 
 AT = ("spec", "validation", "rules", 1)

@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from reconciler.controllers.components.templates import RESERVED_VARIABLES, TemplateScope, build_shape, compile_template
+from reconciler.controllers.components.templates.template import (
+    RESERVED_VARIABLES,
+    TemplateScope,
+    build_shape,
+    compile_template,
+)
 from tests.unit.controllers.components.templates.template_helpers import (
     AT,
     IN_ADDON,

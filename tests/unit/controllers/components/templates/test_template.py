@@ -9,8 +9,14 @@ import pytest
 
 from reconciler.cel import OMIT, ExpressionBudget, ExpressionLimits
 from reconciler.controllers.components.field_findings import FieldFindingError
-from reconciler.controllers.components.templates import CompiledTemplate, ValueOrigin, build_scope, compile_template
-from reconciler.controllers.components.templates.template import MAX_EXPRESSIONS, MAX_TEMPLATE_DEPTH
+from reconciler.controllers.components.templates.nodes import ValueOrigin
+from reconciler.controllers.components.templates.template import (
+    MAX_EXPRESSIONS,
+    MAX_TEMPLATE_DEPTH,
+    CompiledTemplate,
+    build_scope,
+    compile_template,
+)
 from tests.unit.controllers.components.templates.template_helpers import (
     AT,
     BINDINGS,
