@@ -104,28 +104,24 @@ class PluginOverridesSpec(ApiModel):
     )
 
 
-class Cluster(Manifest):
+class _ObjectWithOptions(Manifest):
+    """An object with options for several Plugins."""
+
+    api_versions: ClassVar = (API_VERSION,)
+    templates: ClassVar = _TEMPLATES
+    lenient_codes: ClassVar = VALUE_CODES
+    is_open: ClassVar = True
+    is_spec_optional: ClassVar = True
+
+    spec: PluginOverridesSpec = Field(default_factory=PluginOverridesSpec)
+
+
+class Cluster(_ObjectWithOptions):
     """A cluster with its labels, and options for all Plugins on the cluster."""
 
-    api_versions: ClassVar = (API_VERSION,)
-    templates: ClassVar = _TEMPLATES
-    lenient_codes: ClassVar = VALUE_CODES
-    is_open: ClassVar = True
-    is_spec_optional: ClassVar = True
 
-    spec: PluginOverridesSpec = Field(default_factory=PluginOverridesSpec)
-
-
-class Organization(Manifest):
+class Organization(_ObjectWithOptions):
     """An organization, which is a namespace, and options for all Plugins in it."""
-
-    api_versions: ClassVar = (API_VERSION,)
-    templates: ClassVar = _TEMPLATES
-    lenient_codes: ClassVar = VALUE_CODES
-    is_open: ClassVar = True
-    is_spec_optional: ClassVar = True
-
-    spec: PluginOverridesSpec = Field(default_factory=PluginOverridesSpec)
 
 
 class Team(Manifest):
@@ -227,27 +223,25 @@ def _iterate_mappings(items: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
             yield index, item
 
 
-class PluginDefinition(Manifest):
+class _DefinitionManifest(Manifest):
+    """A chart with its options."""
+
+    api_versions: ClassVar = (API_VERSION,)
+    templates: ClassVar = _TEMPLATES
+    is_open: ClassVar = True
+    confidential_fields: ClassVar = frozenset({"spec"})
+
+    spec: PluginDefinitionSpec
+
+
+class PluginDefinition(_DefinitionManifest):
     """A chart for one organization, with its options."""
 
-    api_versions: ClassVar = (API_VERSION,)
-    templates: ClassVar = _TEMPLATES
     scope: ClassVar = "default"
-    is_open: ClassVar = True
-    confidential_fields: ClassVar = frozenset({"spec"})
-
-    spec: PluginDefinitionSpec
 
 
-class ClusterPluginDefinition(Manifest):
+class ClusterPluginDefinition(_DefinitionManifest):
     """A chart for all organizations, with its options."""
-
-    api_versions: ClassVar = (API_VERSION,)
-    templates: ClassVar = _TEMPLATES
-    is_open: ClassVar = True
-    confidential_fields: ClassVar = frozenset({"spec"})
-
-    spec: PluginDefinitionSpec
 
 
 class PluginDefinitionReference(ApiModel):

@@ -34,6 +34,19 @@ def parse_strict_json(text: str | bytes) -> Any:
     )
 
 
+def has_finite_numbers(value: Any) -> bool:
+    """Return whether a value of YAML contains only numbers that JSON can represent."""
+    match value:
+        case float():
+            return math.isfinite(value)
+        case list():
+            return all(map(has_finite_numbers, value))
+        case dict():
+            return all(map(has_finite_numbers, value.values()))
+        case _:
+            return True
+
+
 def _reject_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 

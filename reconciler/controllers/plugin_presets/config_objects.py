@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from reconciler.api import greenhouse
 from reconciler.api.base import FieldMessage, read_model
@@ -44,6 +45,9 @@ class Preset:
     `cluster_options` are the options in `clusterOptionOverrides` by cluster name.
     """
 
+    plugin_path: ClassVar[DataPath] = ("spec", "plugin")
+    """Path of the fields that presets and Plugins have in common."""
+
     manifest: ConfigObject
     spec: greenhouse.PluginPresetSpec
     options: LayerOptions
@@ -64,6 +68,9 @@ class Preset:
 @dataclass(frozen=True, eq=False)
 class StandalonePlugin:
     """A valid Plugin object that the config contains, and that no preset generates."""
+
+    plugin_path: ClassVar[DataPath] = ("spec",)
+    """Path of the fields that presets and Plugins have in common."""
 
     manifest: ConfigObject
     spec: greenhouse.PluginSpec

@@ -176,11 +176,7 @@ class _PresetPass:
             if key in self.snapshot.definition_keys
             else PluginCodes.PLUGIN_DEFINITION_NOT_FOUND
         )
-        path = (
-            ("spec", "plugin", "pluginDefinitionRef")
-            if isinstance(requester, Preset)
-            else ("spec", "pluginDefinitionRef")
-        )
+        path = (*requester.plugin_path, "pluginDefinitionRef")
         reason = self.snapshot.explain_missing_definition(key)
         message = f"{requester.manifest.key} has an unusable plugin definition: {reason}"
         return code.finding(message, requester.manifest.location_of(path))

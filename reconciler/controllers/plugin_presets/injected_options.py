@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from reconciler.controllers.plugin_presets.helm_values import build_values
 from reconciler.krm.helm_paths import format_option_name, parse_option_name
-from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 
 METADATA_PREFIX: Final = "metadata.greenhouse.sap/"
@@ -30,27 +31,6 @@ _USES_BASE_DOMAIN = re.compile(rf"\bglobal\s*\.\s*greenhouse\s*\.\s*{_BASE_DOMAI
 
 
 @dataclass(frozen=True)
-class InjectionContext:
-    """Data from which the injected options of one Plugin are computed.
-
-    Attributes:
-        organization: The Plugin's namespace.
-        cluster: The name of the Plugin's cluster. It is "" if the Plugin has no cluster.
-        cluster_labels: The labels of the Plugin's cluster. They are {} if the Plugin has no cluster.
-        plugin_labels: The Plugin's labels, including the labels that its preset propagates.
-        preset_labels: The labels of the Plugin's preset. They are {} if the Plugin has no preset.
-        base_domain: The setting `rules.base_domain`. It is "" if the setting is missing.
-    """
-
-    organization: str
-    cluster: str = ""
-    cluster_labels: Mapping[str, str] = field(default_factory=dict)
-    plugin_labels: Mapping[str, str] = field(default_factory=dict)
-    preset_labels: Mapping[str, str] = field(default_factory=dict)
-    base_domain: str = ""
-
-
-@dataclass(frozen=True)
 class InjectedOption:
     """An option that the controller adds to a Plugin.
 
@@ -62,12 +42,32 @@ class InjectedOption:
     label: str = ""
 
 
-def list_injected_options(context: InjectionContext) -> tuple[InjectedOption, ...]:
+def list_injected_options(
+    organization: str,
+    *,
+    cluster: str = "",
+    cluster_labels: Mapping[str, str] = MappingProxyType({}),
+    owner: str = "",
+    base_domain: str = "",
+) -> tuple[InjectedOption, ...]:
     """Return the injected options of a Plugin. Options with values from Cluster labels are sorted by label.
 
-    The option `global.greenhouse.baseDomain` is omitted if the setting `rules.base_domain` is missing.
+    Args:
+        organization: The Plugin's namespace.
+        cluster: The name of the Plugin's cluster. It is "" if the Plugin has no cluster.
+        cluster_labels: The labels of the Plugin's cluster.
+        owner: The owner label of the Plugin or of its preset.
+        base_domain: The setting `rules.base_domain`. It is "" if the setting is missing.
     """
-    return tuple(_iterate_options(context))
+    options = [InjectedOption(_format_name("organizationName"), organization)]
+    if cluster:
+        options.append(InjectedOption(_format_name("clusterName"), cluster))
+        options += _iterate_metadata(cluster_labels)
+    if base_domain:
+        options.append(InjectedOption(_format_name(_BASE_DOMAIN), base_domain))
+    if owner:
+        options.append(InjectedOption(_format_name("ownedBy"), owner, OWNED_BY_LABEL))
+    return tuple(options)
 
 
 def build_expression_variables(options: Iterable[InjectedOption]) -> dict[str, Any]:
@@ -88,19 +88,6 @@ def suggest_setting(expression: str, error: str) -> str:
 def is_removed_option(name: str) -> bool:
     """Return whether an option name is reserved: earlier versions of the reconciler injected it or its parent."""
     return parse_option_name(name)[:3] in _REMOVED
-
-
-def _iterate_options(context: InjectionContext) -> Iterator[InjectedOption]:
-    yield InjectedOption(_format_name("organizationName"), context.organization)
-    if context.cluster:
-        yield InjectedOption(_format_name("clusterName"), context.cluster)
-        yield from _iterate_metadata(context.cluster_labels)
-    if context.base_domain:
-        yield InjectedOption(_format_name(_BASE_DOMAIN), context.base_domain)
-    # Fall back to the label of the preset, because a preset may not propagate its owner label to its Plugins.
-    owner = context.plugin_labels.get(OWNED_BY_LABEL) or context.preset_labels.get(OWNED_BY_LABEL)
-    if owner:
-        yield InjectedOption(_format_name("ownedBy"), owner, OWNED_BY_LABEL)
 
 
 def _iterate_metadata(labels: Mapping[str, str]) -> Iterator[InjectedOption]:

@@ -16,6 +16,7 @@ from typing import Any, Final
 from reconciler.cel import CelEnvironment, ExpressionBudget, ExpressionError, ExpressionLimits
 from reconciler.controllers.plugin_presets.injected_options import EXPRESSION_VARIABLE, suggest_setting
 from reconciler.krm.field_text import quote_value
+from reconciler.krm.json_text import has_finite_numbers
 from reconciler.krm.yaml import YamlError, read_core_yaml
 from reconciler.krm.yaml.file import resolve_core_scalar
 from reconciler.lazy_dataclasses import dataclass
@@ -195,21 +196,9 @@ def _read_yaml(text: str) -> EvaluatedExpression:
         )
     if value is None:
         return EvaluatedExpression(None, (f"the expression must not produce null: {quote_value(text)}",))
-    if not _is_json(value):
+    if not has_finite_numbers(value):
         return EvaluatedExpression(None, (f"the expression must produce finite numbers: {quote_value(text)}",))
     return EvaluatedExpression(value)
-
-
-def _is_json(value: Any) -> bool:
-    match value:
-        case float():
-            return math.isfinite(value)
-        case list():
-            return all(map(_is_json, value))
-        case dict():
-            return all(map(_is_json, value.values()))
-        case _:
-            return True
 
 
 def _find_retyped(text: str, texts: Mapping[str, str], strings: Mapping[str, str], value: Any) -> tuple[str, ...]:

@@ -45,14 +45,6 @@ from reconciler.lazy_dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
-class ExpressionSettings:
-    """Settings for option expressions: their limits, and whether expressions are allowed."""
-
-    limits: ExpressionLimits
-    is_enabled: bool = True
-
-
-@dataclass(frozen=True)
 class ResolutionSubject:
     """The Plugin whose options are resolved.
 
@@ -72,10 +64,13 @@ class ResolutionSubject:
 
 
 class OptionResolver:
-    """Resolves the options of Plugins. Results that many Plugins of a definition share are computed only once."""
+    """Resolves the options of Plugins. Results that many Plugins of a definition share are computed only once.
 
-    def __init__(self, settings: ExpressionSettings) -> None:
-        self._settings = settings
+    `limits` are the limits of one option's expression. If they are None, the settings disable expressions.
+    """
+
+    def __init__(self, limits: ExpressionLimits | None) -> None:
+        self._limits = limits
         # The key of an option contains the definition and the assignments of the option. The key of a common result
         # contains the definition, the layers, and the names of the injected options.
         self._options: dict[tuple[object, ...], _Option] = {}
@@ -89,7 +84,7 @@ class OptionResolver:
         common = self._get_common_result(subject, layers, injected)
         results = list(common.options)
         if common.expression_names:
-            resolution = _Resolution(subject, self._settings, self._get_variables(tuple(injected)))
+            resolution = _Resolution(subject, self._limits, self._get_variables(tuple(injected)))
             results += [resolution.resolve(name, common.assignments[name]) for name in common.expression_names]
         options = [result.option for result in results if result.option]
         options += [_resolve_injected(option, common.assignments.get(option.name, ()), subject) for option in injected]
@@ -120,7 +115,7 @@ class OptionResolver:
         expression_names = tuple(
             name for name in resolvable if isinstance(assignments[name][-1].source, OptionExpression)
         )
-        resolution = _Resolution(subject, self._settings, {})
+        resolution = _Resolution(subject, self._limits, {})
         return _CommonResult(
             assignments,
             tuple(
@@ -186,7 +181,7 @@ class _Resolution:
     """The resolution of one Plugin's options, with the variables that expressions can use."""
 
     subject: ResolutionSubject
-    settings: ExpressionSettings
+    limits: ExpressionLimits | None
     variables: Mapping[str, Any]
 
     def resolve(self, name: str, assignments: Sequence[OptionAssignment]) -> _Option:
@@ -211,11 +206,11 @@ class _Resolution:
         """Return the value that `winner` assigns, and the findings. The value is None if its expression fails."""
         if not isinstance(winner.source, OptionExpression):
             return winner.source, ()
-        if not self.settings.is_enabled:
+        if self.limits is None:
             option = quote_value(name)
             message = f"{winner.field} sets {option} by an expression, but the setting `rules.expressions` is false"
             return None, (PluginCodes.EXPRESSION_DISABLED.finding(message, winner.location),)
-        result = evaluate_expression(winner.source.text, self.variables, self.settings.limits)
+        result = evaluate_expression(winner.source.text, self.variables, self.limits)
         option = f"{quote_value(name)} of {self.subject.title}"
         if result.errors:
             # Hide the errors of a secret option, because an error message can contain the secret.

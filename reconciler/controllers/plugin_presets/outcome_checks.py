@@ -141,33 +141,24 @@ def _add_unmet_warnings(plugin: BuiltPlugin, names: set[tuple[str, str]]) -> Bui
     return replace(plugin, variant=replace(plugin.variant, findings=(*plugin.variant.findings, *warnings)))
 
 
-@dataclass(frozen=True)
-class _SecretEntry:
-    """An entry of shared options that sets a secret option to a literal value.
-
-    `definition` is the plugin definition that declares the option as a secret.
-    """
-
-    option: str
-    field: str
-    definition: ObjectKey
-
-
 @dataclass
 class _SecretEntries:
-    """Entries of shared options that set a secret option to a literal value, by their location in the config."""
+    """Entries of shared options that set a secret option to a literal value, by their location in the config.
 
-    entries: dict[SourceLocation, _SecretEntry] = field(default_factory=dict)
+    Each entry has the key of the plugin definition that declares the option as a secret.
+    """
 
-    def add(self, lists: Iterable[_SharedOptions], definition: ObjectKey, names: Collection[str]) -> None:
-        """Add the entries in `lists` that set one of the options `names`, which `definition` declares as secrets.
+    entries: dict[SourceLocation, tuple[ObjectKey, OptionAssignment]] = field(default_factory=dict)
+
+    def add(self, shared: _SharedOptions, definition: ObjectKey, names: Collection[str]) -> None:
+        """Add the entries that set one of the options `names`, which `definition` declares as secrets.
 
         If several definitions declare the option as a secret, the finding names the definition with the lowest key.
         """
-        for shared in lists:
-            for location, entry in shared.iterate_entries_for(definition, names):
-                known_entry = self.entries.setdefault(location, entry)
-                self.entries[location] = min(known_entry, entry, key=lambda candidate: candidate.definition)
+        for assignment in shared.literals if shared.applies_to(definition) else ():
+            location = assignment.location
+            if assignment.name in names and definition <= self.entries.get(location, (definition,))[0]:
+                self.entries[location] = (definition, assignment)
 
     def contains_any(self, assignments: Collection[OptionAssignment]) -> bool:
         """Return whether an assignment is a stored entry, i.e. whether it sets a secret option to a literal value."""
@@ -175,9 +166,9 @@ class _SecretEntries:
 
     def create_finding(self, location: SourceLocation) -> Finding:
         """Return the error about the entry at a location."""
-        entry = self.entries[location]
+        definition, assignment = self.entries[location]
         # Use the message of the check of single Plugins, so that both checks of one entry result in only one finding.
-        subject = f"{entry.field} sets {quote_value(entry.option)}, which {entry.definition} declares as secret"
+        subject = f"{assignment.field} sets {quote_value(assignment.name)}, which {definition} declares as secret"
         message = f"{subject}: the value {check_type('secret', None)}"
         return PluginCodes.SECRET_LITERAL.finding(message, location)
 
@@ -209,10 +200,11 @@ def check_literal_secrets(
         return list(outcomes)
     secrets = _SecretEntries()
     for key in uncertain & secret_names.keys():
-        secrets.add(shared_options, key, secret_names[key])
+        for shared in shared_options:
+            secrets.add(shared, key, secret_names[key])
     shared_by_layer = {shared.layer: shared for shared in shared_options}
     for shared, key in _list_uses(outcomes, shared_by_layer, snapshot, matcher):
-        secrets.add([shared], key, secret_names.get(key, ()))
+        secrets.add(shared, key, secret_names.get(key, ()))
     return [_check_outcome(outcome, secrets) for outcome in outcomes] if secrets.entries else list(outcomes)
 
 
@@ -256,16 +248,10 @@ class _SharedOptions:
         """The entries whose values may be secrets in plain text, because they are not references to secrets."""
         return [assignment for assignment in self.layer.assignments if _is_literal(assignment)]
 
-    def iterate_entries_for(
-        self, definition: ObjectKey, names: Collection[str]
-    ) -> Iterator[tuple[SourceLocation, _SecretEntry]]:
-        """Yield the literal entries that set one of the options `names`, if the options apply to a definition."""
-        is_applicable = definition.namespace in ("", self.organization) and self.targets.selects_definition(
-            definition.kind, definition.name
-        )
-        for assignment in self.literals if is_applicable else ():
-            if assignment.name in names:
-                yield assignment.location, _SecretEntry(assignment.name, assignment.field, definition)
+    def applies_to(self, definition: ObjectKey) -> bool:
+        """Return whether the options apply to the Plugins of a definition."""
+        is_usable = definition.namespace in ("", self.organization)
+        return is_usable and self.targets.selects_definition(definition.kind, definition.name)
 
 
 def _iterate_shared_options(snapshot: PresetSnapshot) -> Iterator[_SharedOptions]:

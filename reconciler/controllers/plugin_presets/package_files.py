@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from math import isfinite
 from typing import Any, Final
 
 from reconciler.api.greenhouse import CLUSTER_DEFINITION, IgnoredDifference
@@ -13,7 +12,7 @@ from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import FileTree
 from reconciler.catalog.trace import CatalogView
 from reconciler.controllers.plugin_presets.codes import PluginCodes
-from reconciler.controllers.plugin_presets.config_objects import Preset, UsableDefinition
+from reconciler.controllers.plugin_presets.config_objects import UsableDefinition
 from reconciler.controllers.plugin_presets.helm_values import build_values
 from reconciler.controllers.plugin_presets.option_layers import ResolvedOption
 from reconciler.controllers.plugin_presets.option_paths import (
@@ -26,8 +25,8 @@ from reconciler.controllers.plugin_presets.plugin_outcomes import PluginRequest
 from reconciler.controllers.results import MutationResult, PreviousRender
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.findings import Finding
-from reconciler.krm.json_text import compute_digest
-from reconciler.krm.yaml import DataPath, emit, parse_yaml
+from reconciler.krm.json_text import compute_digest, has_finite_numbers
+from reconciler.krm.yaml import emit, parse_yaml
 from reconciler.krm.yaml.compare import is_equal_data
 from reconciler.lazy_dataclasses import dataclass, field
 
@@ -101,7 +100,7 @@ def check_helm_release(
     """
     yield from _check_lengths(request, spec)
     for option in options:
-        if isinstance(option.source, LiteralValue) and not _is_json(option.source.value):
+        if isinstance(option.source, LiteralValue) and not has_finite_numbers(option.source.value):
             message = (
                 f"{option.winner} sets {quote_value(option.name)}, which must contain only finite numbers in the"
                 f" {HELM_RELEASE_KIND}, not .inf or .nan"
@@ -129,13 +128,8 @@ def _check_lengths(request: PluginRequest, spec: Mapping[str, Any]) -> Iterator[
                 f"spec.{field_path} of the {HELM_RELEASE_KIND} must have at most {max_length} characters,"
                 f" but {quote_value(value)} has {len(value)}"
             )
-            yield PluginCodes.HELM_RELEASE_INVALID.finding(
-                message, request.manifest.location_of(_get_field_path(request, source_field))
-            )
-
-
-def _get_field_path(request: PluginRequest, field: str) -> DataPath:
-    return ("spec", "plugin", field) if isinstance(request.requester, Preset) else ("spec", field)
+            location = request.manifest.location_of((*request.requester.plugin_path, source_field))
+            yield PluginCodes.HELM_RELEASE_INVALID.finding(message, location)
 
 
 def _check_reference(name: str, ref: SecretKeyReference) -> Iterator[tuple[str, str, str]]:
@@ -162,18 +156,6 @@ def _check_secret_overlaps(secrets: Iterable[ResolvedOption]) -> Iterator[Findin
         name = quote_value(option.name)
         message = f"{option.winner} sets {name} from a secret{suffix}: {name} {conflict.message}"
         yield PluginCodes.HELM_RELEASE_INVALID.finding(message, option.winner.location)
-
-
-def _is_json(value: Any) -> bool:
-    match value:
-        case float():
-            return isfinite(value)
-        case list():
-            return all(map(_is_json, value))
-        case dict():
-            return all(map(_is_json, value.values()))
-        case _:
-            return True
 
 
 def _build_drift_detection(differences: Iterable[IgnoredDifference]) -> dict[str, Any]:

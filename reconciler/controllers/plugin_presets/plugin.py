@@ -60,14 +60,6 @@ class PropagatedMetadata:
         return {LAST_PROPAGATION_ANNOTATION: json.dumps(keys, separators=(",", ":"))}
 
 
-@dataclass(frozen=True)
-class PropagationRecord:
-    """The keys of labels and annotations that a preset propagated to its Plugin in an earlier pass."""
-
-    labels: frozenset[str] = frozenset()
-    annotations: frozenset[str] = frozenset()
-
-
 def select_propagated_metadata(labels: Mapping[str, str], annotations: Mapping[str, str]) -> PropagatedMetadata:
     """Return the labels and annotations that a preset propagates to its Plugins."""
     patterns = tuple(_split_list(annotations.get(PROPAGATE_LABELS, "")))
@@ -78,15 +70,16 @@ def select_propagated_metadata(labels: Mapping[str, str], annotations: Mapping[s
     )
 
 
-def read_propagation_record(annotations: Mapping[str, str]) -> PropagationRecord:
-    """Return the propagated keys that an annotation of a Plugin lists. Return no keys if the annotation is invalid."""
-    if LAST_PROPAGATION_ANNOTATION not in annotations:
-        return PropagationRecord()
+def _read_propagated_keys(annotations: Mapping[str, str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the keys of labels and annotations that a preset propagated to its Plugin in an earlier pass.
+
+    Return no keys if the annotation that lists them is invalid.
+    """
     try:
-        data = json.loads(annotations[LAST_PROPAGATION_ANNOTATION])
+        data = json.loads(annotations.get(LAST_PROPAGATION_ANNOTATION, "{}"))
     except ValueError:
-        return PropagationRecord()
-    return PropagationRecord(_read_keys(data, "labelKeys"), _read_keys(data, "annotationKeys"))
+        data = {}
+    return _read_keys(data, "labelKeys"), _read_keys(data, "annotationKeys")
 
 
 def _read_keys(data: object, name: str) -> frozenset[str]:
@@ -178,14 +171,14 @@ def build_preset_metadata(
         CLUSTER_LABEL: cluster,
         definition_label: preset.plugin.definition.name,
     }
-    record = read_propagation_record(read_string_map(published, "annotations"))
+    earlier_labels, earlier_annotations = _read_propagated_keys(read_string_map(published, "annotations"))
     labels, annotations = {**propagated.labels, **identity_labels}, {**propagated.annotations, **propagated.record}
-    removed_labels = {*DEFINITION_LABELS.values(), LEGACY_LABEL, *record.labels}
+    removed_labels = {*DEFINITION_LABELS.values(), LEGACY_LABEL, *earlier_labels}
     return PluginMetadata(
         dict(sorted(labels.items())),
         dict(sorted(annotations.items())),
         frozenset(removed_labels - labels.keys()),
-        frozenset({LAST_PROPAGATION_ANNOTATION, *record.annotations} - annotations.keys()),
+        frozenset({LAST_PROPAGATION_ANNOTATION, *earlier_annotations} - annotations.keys()),
     )
 
 

@@ -15,14 +15,13 @@ from reconciler.controllers.keyed_cache import IdentityKey
 from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.config_objects import OverrideLayer, Preset, UsableDefinition
 from reconciler.controllers.plugin_presets.deletions import is_retained
-from reconciler.controllers.plugin_presets.injected_options import InjectionContext, list_injected_options
+from reconciler.controllers.plugin_presets.injected_options import OWNED_BY_LABEL, list_injected_options
 from reconciler.controllers.plugin_presets.inputs import PluginPresetCache, PluginPresetInputs
 from reconciler.controllers.plugin_presets.option_layers import (
     LayerOptions,
     OptionResolution,
 )
 from reconciler.controllers.plugin_presets.option_resolution import (
-    ExpressionSettings,
     OptionResolver,
     ResolutionSubject,
 )
@@ -56,7 +55,6 @@ from reconciler.controllers.results import GeneratedSource, Variant, collect_con
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import ObjectKey
-from reconciler.krm.yaml import DataPath
 from reconciler.memory import cached
 
 ADOPT = "reconciler.dev/adopt"
@@ -82,7 +80,7 @@ class PluginBuilder:
         self._object_names = {
             str(manifest.key) for kind in _CODES_BY_KIND for manifest in snapshot.catalog.objects_of_kind(GROUP, kind)
         }
-        self._resolver = OptionResolver(ExpressionSettings(inputs.cel_limits, inputs.can_use_expressions))
+        self._resolver = OptionResolver(inputs.cel_limits if inputs.can_use_expressions else None)
         self._propagated: dict[ObjectKey, PropagatedMetadata] = {}
 
     def build(self, request: PluginRequest, usable: UsableDefinition) -> BuiltPlugin | FailedPlugin:
@@ -108,7 +106,7 @@ class PluginBuilder:
         self, request: PluginRequest, usable: UsableDefinition, layers: list[LayerOptions]
     ) -> BuiltPlugin | FailedPlugin:
         metadata = self._build_metadata(request)
-        resolution = self._resolve_options(request, usable, layers, metadata)
+        resolution = self._resolve_options(request, usable, layers)
         published = request.published.data
         release, release_findings = resolve_release(
             request.plugin, usable, request.key.namespace, published, request.manifest
@@ -173,18 +171,16 @@ class PluginBuilder:
         return None
 
     def _resolve_options(
-        self, request: PluginRequest, usable: UsableDefinition, layers: list[LayerOptions], metadata: PluginMetadata
+        self, request: PluginRequest, usable: UsableDefinition, layers: list[LayerOptions]
     ) -> OptionResolution:
         manifest, cluster = request.manifest, request.cluster
-        context = InjectionContext(
-            request.key.namespace, cluster.name if cluster else "", cluster.labels if cluster else {},
-            metadata.labels if request.preset else manifest.labels,
-            manifest.labels if request.preset else {}, self._inputs.base_domain,
+        injected = list_injected_options(
+            request.key.namespace, cluster=request.cluster_name, cluster_labels=cluster.labels if cluster else {},
+            owner=manifest.labels.get(OWNED_BY_LABEL, ""), base_domain=self._inputs.base_domain,
         )  # fmt: skip
-        subject = ResolutionSubject(
-            str(request.key), manifest, _get_options_path(request), usable, self._find_cluster(request)
-        )
-        return self._resolver.resolve(subject, layers, list_injected_options(context))
+        path = (*request.requester.plugin_path, "optionValues")
+        subject = ResolutionSubject(str(request.key), manifest, path, usable, self._find_cluster(request))
+        return self._resolver.resolve(subject, layers, injected)
 
     def _find_cluster(self, request: PluginRequest) -> ConfigObject | None:
         """Return the Cluster object of a Plugin. Return None if the config does not contain this object."""
@@ -231,10 +227,6 @@ def _find_layer_errors(request: PluginRequest, layers: list[LayerOptions]) -> Fa
     # Return the failure without findings, because the object with the options already reports these errors.
     failed = create_failure(request, tuple(errors))
     return FailedPlugin(request, failed.codes, failed.message)
-
-
-def _get_options_path(request: PluginRequest) -> DataPath:
-    return ("spec", "plugin", "optionValues") if request.preset else ("spec", "optionValues")
 
 
 def _get_adoption_policy(request: PluginRequest) -> AdoptionPolicy:

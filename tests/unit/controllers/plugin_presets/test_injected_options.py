@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from reconciler.controllers.plugin_presets.helm_values import build_values
 from reconciler.controllers.plugin_presets.injected_options import (
-    InjectionContext,
     build_expression_variables,
     is_removed_option,
     list_injected_options,
 )
 
-FULL = InjectionContext(
-    organization="acme",
-    cluster="edge-01",
-    cluster_labels={
+FULL: dict[str, Any] = {
+    "organization": "acme",
+    "cluster": "edge-01",
+    "cluster_labels": {
         "tier": "edge",
         "metadata.greenhouse.sap/zone": "b",
         "metadata.greenhouse.sap/region": "north-2",
         "greenhouse.sap/owned-by": "team-of-the-cluster",
     },
-    plugin_labels={"greenhouse.sap/owned-by": "logging"},
-    preset_labels={"greenhouse.sap/owned-by": "observability"},
-    base_domain="example.test",
-)
+    "owner": "logging",
+    "base_domain": "example.test",
+}
 
 
 def test_all_options_are_injected_in_order() -> None:
     assert [
         (injected_option.name, injected_option.value, injected_option.label)
-        for injected_option in list_injected_options(FULL)
+        for injected_option in list_injected_options(**FULL)
     ] == [
         ("global.greenhouse.organizationName", "acme", ""),
         ("global.greenhouse.clusterName", "edge-01", ""),
@@ -52,11 +49,7 @@ def test_all_options_are_injected_in_order() -> None:
         pytest.param({"cluster_labels": {}}, "clusterName", "edge-01", id="cluster-that-does-not-exist-has-its-name"),
         pytest.param({"cluster_labels": {}}, "metadata.region", None, id="and-no-metadata"),
         pytest.param({"base_domain": ""}, "baseDomain", None, id="no-setting-no-domain"),
-        pytest.param({"plugin_labels": {}}, "ownedBy", "observability", id="owner-of-the-preset"),
-        pytest.param(
-            {"plugin_labels": {"greenhouse.sap/owned-by": ""}}, "ownedBy", "observability", id="empty-label-is-none"
-        ),
-        pytest.param({"plugin_labels": {}, "preset_labels": {}}, "ownedBy", None, id="no-owner"),
+        pytest.param({"owner": ""}, "ownedBy", None, id="no-owner"),
         pytest.param(
             {"cluster_labels": {"metadata.greenhouse.sap/ring": ""}}, "metadata.ring", "", id="empty-metadata-is-there"
         ),
@@ -73,30 +66,27 @@ def test_all_options_are_injected_in_order() -> None:
 )
 def test_options_depend_on_the_context(change: dict[str, Any], name: str, expected: str | None) -> None:
     mapping = {
-        injected_option.name: injected_option.value
-        for injected_option in list_injected_options(replace(FULL, **change))
+        injected_option.name: injected_option.value for injected_option in list_injected_options(**{**FULL, **change})
     }
 
     assert mapping.get(f"global.greenhouse.{name}") == expected
 
 
 def test_label_that_equals_the_prefix_is_no_metadata() -> None:
-    context = replace(FULL, cluster_labels={"metadata.greenhouse.sap/": "x"})
+    options = list_injected_options(**{**FULL, "cluster_labels": {"metadata.greenhouse.sap/": "x"}})
 
-    assert not [
-        injected_option for injected_option in list_injected_options(context) if "metadata" in injected_option.name
-    ]
+    assert not [injected_option for injected_option in options if "metadata" in injected_option.name]
 
 
 def test_order_of_labels_does_not_matter() -> None:
-    reverse = dict(sorted(FULL.cluster_labels.items(), reverse=True))
+    reverse = dict(sorted(FULL["cluster_labels"].items(), reverse=True))
 
-    assert list_injected_options(replace(FULL, cluster_labels=reverse)) == list_injected_options(FULL)
+    assert list_injected_options(**{**FULL, "cluster_labels": reverse}) == list_injected_options(**FULL)
 
 
 def test_variables_of_expressions() -> None:
     labels = {"metadata.greenhouse.sap/net.v4": "10.0.0.0", "metadata.greenhouse.sap/net.v6": "fd00"}
-    variables = build_expression_variables(list_injected_options(replace(FULL, cluster_labels=labels)))
+    variables = build_expression_variables(list_injected_options(**{**FULL, "cluster_labels": labels}))
 
     assert variables == {
         "global": {
@@ -113,7 +103,7 @@ def test_variables_of_expressions() -> None:
 
 def test_conflicting_metadata_labels_are_reported_as_options() -> None:
     labels = {"metadata.greenhouse.sap/net": "a", "metadata.greenhouse.sap/net.v4": "b"}
-    entries = list_injected_options(replace(FULL, cluster_labels=labels))
+    entries = list_injected_options(**{**FULL, "cluster_labels": labels})
 
     assert [
         (path_conflict.name, path_conflict.conflicting_name)
