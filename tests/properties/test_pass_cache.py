@@ -24,6 +24,7 @@ DAYS = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(TEMPLATES), DAYS)
 def test_a_warm_service_leaves_what_a_fresh_one_leaves(template: str, days: list[list[Happening]]) -> None:

@@ -12,6 +12,7 @@ import shutil
 from pathlib import Path
 from tempfile import mkdtemp
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
@@ -154,7 +155,7 @@ class PolicyMachine(RuleBasedStateMachine):
             shutil.rmtree(self.folder)
 
 
-TestPolicyMachine = PolicyMachine.TestCase
+TestPolicyMachine = pytest.mark.slow(PolicyMachine.TestCase)
 TestPolicyMachine.settings = settings(
     # a step of this world takes longer than one of the other: there are more packages, and worlds to compare with
     settings(PROFILES["ci"], max_examples=2, stateful_step_count=6)

@@ -12,6 +12,7 @@ import shutil
 from pathlib import Path
 from tempfile import mkdtemp
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
@@ -104,7 +105,7 @@ class TemplateMachine(RuleBasedStateMachine):
             shutil.rmtree(self.folder)
 
 
-TestTemplateMachine = TemplateMachine.TestCase
+TestTemplateMachine = pytest.mark.slow(TemplateMachine.TestCase)
 TestTemplateMachine.settings = settings(
     # a step takes as long as one among policies
     settings(PROFILES["ci"], max_examples=2, stateful_step_count=6)

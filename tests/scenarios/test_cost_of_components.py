@@ -31,9 +31,9 @@ from tests.support.decided_fleet import DecidedFleet, component_controller
 from tests.support.policies import greenhouse_cluster
 
 ENVIRONMENTS = ("dev", "staging", "production")
-SHOPS = tuple(f"shop-{number:03}" for number in range(120))
-TRACED = SHOPS[:40]
-DESKS = tuple(f"desk-{number:03}" for number in range(80))
+SHOPS = tuple(f"shop-{number:03}" for number in range(12))
+TRACED = SHOPS[:4]
+DESKS = tuple(f"desk-{number:03}" for number in range(8))
 ALL_COMPONENTS = (*SHOPS, *DESKS)
 FENCE, TRACES, LABELS, QUOTA = (f"catalogue/{item}.yaml" for item in ("fence", "traces", "labels", "quota"))
 FILE, BUILD, STAGED = "shop/{}.yaml", "shop/{}-build.yaml", "environments/staging.yaml"
@@ -54,7 +54,7 @@ spec:
 
 
 def build_component_config() -> dict[str, str]:
-    """Return 200 components in three environments with one cluster each, and two types with four addons."""
+    """Return 20 components in three environments with one cluster each, and two types with four addons."""
     platform = [platform_addon("fence"), platform_addon("quota")]
     return {
         **{f"clusters/{item}.yaml": greenhouse_cluster(f"{item}-1") for item in ENVIRONMENTS},

@@ -142,6 +142,7 @@ def find_plugins(presets: Iterable[str], clusters: Iterable[str]) -> set[Package
     return {(where, f"plugins/{name}-{where}") for name in presets for where in clusters}
 
 
+@pytest.mark.slow
 def test_change_in_a_large_fleet_updates_the_drafts_of_affected_clusters() -> None:
     """One test makes all changes, because the first pass takes longer than all of them."""
     fleet = create_large_fleet()

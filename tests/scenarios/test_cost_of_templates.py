@@ -110,6 +110,7 @@ def test_kafka_change_updates_the_inheriting_pools_only(
     check_kafka_change(world, parent, pools)
 
 
+@pytest.mark.slow
 def test_kafka_change_among_twenty_updates_the_inheriting_pools_only(tmp_path: Path) -> None:
     check_kafka_change(create_large_fleet(tmp_path / "world"), {**BOTH, "pod": {}}, OF_POD)
 

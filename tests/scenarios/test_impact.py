@@ -144,6 +144,7 @@ def test_impact_contains_exactly_the_drafts_of_the_next_pass(
     assert (find_drafts(overview), len(synced)) == (synced, number)
 
 
+@pytest.mark.slow
 def test_impact_groups_the_drafts_of_a_large_fleet(tmp_path: Path) -> None:
     fleet = [f"c-{index:03}" for index in range(500)]
     # Most clusters have no package, because pushes take time.

@@ -17,8 +17,6 @@ from reconciler.settings import Settings
 from tests.support.git_repositories import git, make_bare, read_refs
 from tests.support.world import World, catalog, package, repository, variant
 
-pytestmark = pytest.mark.real_git
-
 CLUSTERS = tuple(f"c{index}" for index in range(7))
 
 POLICY = "{approval.nephio.org/policy: always}"
@@ -136,7 +134,7 @@ def test_status_is_pushed_before_all_drafts_are_pushed(tmp_path: Path) -> None:
     ("per_minute", "refs"),
     [
         pytest.param(1, 500, id="one-push-of-many-refs"),
-        pytest.param(2, 3, id="two-pushes-of-a-cluster-each"),
+        pytest.param(2, 3, marks=pytest.mark.slow, id="two-pushes-of-a-cluster-each"),
         pytest.param(5, 3, id="five-pushes-of-a-cluster-each"),
     ],
 )

@@ -17,8 +17,6 @@ from tests.support.git_repositories import assert_sound, git, read_ref, read_ref
 from tests.support.prepared_worlds import begin
 from tests.support.world import STATE, World, package, small_world, variant
 
-pytestmark = pytest.mark.real_git
-
 NO_TAGS = 'case "$1" in refs/tags/*) echo tags are protected here >&2; exit 1;; esac'
 
 
