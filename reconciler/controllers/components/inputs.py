@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, cast
 
-from reconciler.catalog.catalog import ConfigObject
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.components.compilation import CompilationResult
 from reconciler.controllers.components.component_renderer import RenderedComponent
 from reconciler.controllers.components.definition_index import DefinitionIndex
 from reconciler.controllers.components.model import Component, ComponentType
 from reconciler.controllers.deletion_guards import PackageLocation
-from reconciler.controllers.keyed_cache import KeyedCache
+from reconciler.controllers.keyed_cache import ControllerCache, KeyedCache
 from reconciler.controllers.results import PackageOwner, PackageTarget
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field
@@ -59,48 +58,23 @@ class ComponentControllerInputs:
     cel_limits: ExpressionLimits = field(default_factory=ExpressionLimits)
 
 
-_Read = TypeVar("_Read")
 _Packages = TypeVar("_Packages")
 
 
-class ComponentCache:
-    """Results of the previous pass that the next pass can reuse.
-
-    The result of a pass does not depend on the content of the cache, because each key contains all inputs of its value.
-    Entries that the last pass did not use are deleted.
-    """
+class ComponentCache(ControllerCache):
+    """Results of the component controller that the next pass can use again."""
 
     def __init__(self) -> None:
-        self._settings: tuple[object, ...] = ()
-        self._clear()
-
-    def _clear(self) -> None:
-        self._read: KeyedCache[Any] = KeyedCache()
-        self._compiled: KeyedCache[CompilationResult] = KeyedCache()
-        self._rendered: KeyedCache[RenderedComponent] = KeyedCache()
-        self._packages_by_inputs: KeyedCache[Any] = KeyedCache()
+        super().__init__()
+        self._compiled = self.create(KeyedCache[CompilationResult])
+        self._rendered = self.create(KeyedCache[RenderedComponent])
+        self._packages_by_inputs = self.create(KeyedCache[Any])
 
     def begin_pass(self, inputs: ComponentControllerInputs) -> None:
-        """Begin a pass. Delete all entries if the settings have changed since the previous pass."""
-        settings = (
-            inputs.cel_limits,
-            inputs.runtime_composition,
-            inputs.crd_group,
-            inputs.reserved_kinds,
-            inputs.engine,
+        """Begin a pass. Remove all entries if the settings have changed since the previous pass."""
+        self.clear_if_changed(
+            (inputs.cel_limits, inputs.runtime_composition, inputs.crd_group, inputs.reserved_kinds, inputs.engine)
         )
-        if settings != self._settings:
-            self._settings = settings
-            self._clear()
-
-    def end_pass(self) -> None:
-        """End a pass. Delete the entries that this pass did not use."""
-        for cache in (self._read, self._compiled, self._rendered, self._packages_by_inputs):
-            cache.end_pass()
-
-    def read(self, reader: Callable[..., _Read], manifest: ConfigObject, **limits: ExpressionLimits) -> _Read:
-        """Return the result of `reader` for one object. The result must not depend on other objects."""
-        return cast("_Read", self._read.get_or_create((reader, manifest), lambda: reader(manifest, **limits)))
 
     def get_compiled_type(
         self, component_type: ComponentType, index: DefinitionIndex, compute: Callable[[], CompilationResult]

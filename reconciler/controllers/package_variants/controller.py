@@ -55,7 +55,8 @@ def generate_package_variants(
         for result in results
     )
     warning_result = ControllerResult(findings=tuple(warnings))
-    cache.end_pass(manifest.key for manifest in set_manifests)
+    cache.remove_expansions_except(manifest.key for manifest in set_manifests)
+    cache.end_pass()
     merged = merge_results([*results, find_revision_pins(catalog, inputs, upstreams), warning_result])
     # Skip the search for upstream cycles if the variants and Repositories are the same objects as in the previous pass,
     # and the previous pass found no cycle.

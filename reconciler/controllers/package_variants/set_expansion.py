@@ -23,7 +23,7 @@ from reconciler.api.porch import (
 from reconciler.api.reconciler import PackageRevisionSet
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.cel import ExpressionLimits
-from reconciler.controllers.keyed_cache import IdentityCache, KeyedCache
+from reconciler.controllers.keyed_cache import ControllerCache, IdentityCache, KeyedCache
 from reconciler.controllers.package_variants.set_targets import (
     DownstreamKey,
     ObjectMetadata,
@@ -287,26 +287,25 @@ SetVariants = tuple[tuple[Variant | StalledVariant, ...], tuple[ConfigStatus, ..
 """The variants of a set, and the statuses of the PackageVariants that it generates."""
 
 
-class PackageVariantCache:
-    """Results that the controller can reuse in the next pass. They make a pass faster and do not change its result.
+class PackageVariantCache(ControllerCache):
+    """Results of the controller of PackageVariants and their sets that the next pass can use again.
 
     The expansion of a PackageVariantSet is reused if its manifest and all objects that it looks up are unchanged.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._expansions: dict[ObjectKey, _CachedExpansion] = {}
-        self.set_variants: KeyedCache[SetVariants] = KeyedCache()
-        self.set_results: IdentityCache[ControllerResult] = IdentityCache()
-        self.deployments: IdentityCache[tuple[bool | None, ...]] = IdentityCache()
-        self.reference_warnings: IdentityCache[tuple[Finding, ...]] = IdentityCache()
+        self.set_variants = self.create(KeyedCache[SetVariants])
+        self.set_results = self.create(IdentityCache[ControllerResult])
+        self.deployments = self.create(IdentityCache[tuple[bool | None, ...]])
+        self.reference_warnings = self.create(IdentityCache[tuple[Finding, ...]])
         self.acyclic_inputs: tuple[object, ...] = ()
 
-    def end_pass(self, set_keys: Iterable[ObjectKey]) -> None:
-        """End a pass. Remove the expansions of all PackageVariantSets that are not in `set_keys`."""
+    def remove_expansions_except(self, set_keys: Iterable[ObjectKey]) -> None:
+        """Remove the expansions of all PackageVariantSets that are not in `set_keys`."""
         kept_keys = {*set_keys}
         self._expansions = {key: cached for key, cached in self._expansions.items() if key in kept_keys}
-        for cache in (self.set_variants, self.set_results, self.deployments, self.reference_warnings):
-            cache.end_pass()
 
     def get_expansion(
         self,

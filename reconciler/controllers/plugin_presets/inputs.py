@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, Protocol, TypeVar, cast
+from collections.abc import Collection, Mapping
+from typing import Any, Protocol
 
-from reconciler.catalog.catalog import ConfigObject
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.clusters.selection import Cluster
 from reconciler.controllers.deletion_guards import PackageLocation
-from reconciler.controllers.keyed_cache import IdentityKey, KeyedCache
+from reconciler.controllers.keyed_cache import ControllerCache, IdentityKey, KeyedCache
 from reconciler.controllers.plugin_presets.plugin import PublishedPlugin
 from reconciler.controllers.plugin_presets.plugin_outcomes import BuiltPlugin, FailedPlugin
 from reconciler.controllers.results import PackageOwner
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field, fields
 
-_Result = TypeVar("_Result")
 # Fields of `PluginPresetInputs` that can change without clearing the cache, because no cached Plugin depends on them.
 _PER_PASS_FIELDS = ("previous", "blocked_counts", "max_delete_percent")
 
@@ -65,38 +63,19 @@ class PluginPresetInputs:
     output_names: frozenset[str] = frozenset()
 
 
-class PluginPresetCache:
-    """Cache of results that the controller reuses in the next pass. The cache does not change the results.
-
-    The key of an entry contains all inputs of the result except the settings, e.g. config objects, labels of clusters
-    and published Plugins. The end of a pass removes the entries that the pass did not use.
-    """
+class PluginPresetCache(ControllerCache):
+    """Results of the plugin controller that the next pass can use again."""
 
     def __init__(self) -> None:
-        self._settings: tuple[object, ...] = ()
-        self._results: KeyedCache[Any] = KeyedCache()
-        self._clusters: KeyedCache[Cluster] = KeyedCache()
-        self._published_plugins: KeyedCache[PublishedPlugin] = KeyedCache()
-        self.plugins: KeyedCache[BuiltPlugin | FailedPlugin] = KeyedCache()
+        super().__init__()
+        self._clusters = self.create(KeyedCache[Cluster])
+        self._published_plugins = self.create(KeyedCache[PublishedPlugin])
+        self.plugins = self.create(KeyedCache[BuiltPlugin | FailedPlugin])
 
     def begin_pass(self, inputs: PluginPresetInputs) -> None:
-        """Start a pass. If the settings have changed, remove all cached Plugins."""
-        settings = tuple(
-            getattr(inputs, input_field.name)
-            for input_field in fields(inputs)
-            if input_field.name not in _PER_PASS_FIELDS
-        )
-        if settings != self._settings:
-            self._settings, self.plugins = settings, KeyedCache()
-
-    def end_pass(self) -> None:
-        """End a pass, and remove the entries that the pass did not use."""
-        for cache in (self._results, self._clusters, self._published_plugins, self.plugins):
-            cache.end_pass()
-
-    def read(self, reader: Callable[[ConfigObject], _Result], manifest: ConfigObject) -> _Result:
-        """Return the cached result of `reader` for a config object. The result must depend only on this object."""
-        return cast("_Result", self._results.get_or_create((reader, manifest), lambda: reader(manifest)))
+        """Begin a pass. Remove all entries if the settings have changed since the previous pass."""
+        names = (input_field.name for input_field in fields(inputs) if input_field.name not in _PER_PASS_FIELDS)
+        self.clear_if_changed(tuple(getattr(inputs, name) for name in names))
 
     def intern_cluster(self, cluster: Cluster) -> Cluster:
         """Return one shared object for all clusters with the same name and labels."""
