@@ -20,6 +20,7 @@ _TITLES = {
     "core.kubeadmiral.io": ("kubeadmiral", "KubeAdmiral"),
     "greenhouse.sap": ("greenhouse", "Greenhouse"),
     "kafka.strimzi.io": ("strimzi", "Strimzi"),
+    "fn.kpt.dev": ("functions", "function configurations"),
     "kpt.dev": ("kpt", "kpt"),
     "platform": ("platform", "components"),
     "reconciler.dev": ("reconciler", "the reconciler"),
@@ -48,8 +49,10 @@ def _format_kind(kind: Kind) -> Iterator[str]:
     table = _FieldTable()
     properties = kind.body["properties"]
     for name, schema in properties.items():
-        if name not in ("apiVersion", "kind", "metadata") and "properties" in _select_option(schema):
-            table.add_fields(_select_option(schema), f"{name}.")
+        if name == "spec":
+            table.add_fields(_select_option(schema), "spec.")
+        elif name not in ("apiVersion", "kind", "metadata") and _is_read(schema):
+            table.add_field(name, schema, is_required=False)
     if table.rows:
         yield "\n".join(["| field | type | default | description |", "|---|---|---|---|", *table.rows])
     metadata = properties["metadata"]["properties"]
@@ -62,6 +65,11 @@ def _format_kind(kind: Kind) -> Iterator[str]:
         yield "\n".join(["| metadata | name | description |", "|---|---|---|", *marks])
 
 
+def _is_read(schema: _Schema) -> bool:
+    # The field `status` of a kind with a spec has no type, because the reconciler does not read it.
+    return "type" in schema or "anyOf" in schema
+
+
 @dataclass
 class _FieldTable:
     """The rows of the fields of one kind. A mapping that occurs several times has its fields in the first place."""
@@ -72,9 +80,10 @@ class _FieldTable:
     def add_fields(self, schema: _Schema, prefix: str) -> None:
         """Add the fields of a mapping and of its nested mappings."""
         for name, option in schema.get("properties", {}).items():
-            self._add_field(prefix + name, option, is_required=name in schema.get("required", ()))
+            self.add_field(prefix + name, option, is_required=name in schema.get("required", ()))
 
-    def _add_field(self, path: str, schema: _Schema, *, is_required: bool) -> None:
+    def add_field(self, path: str, schema: _Schema, *, is_required: bool) -> None:
+        """Add a field and the fields of its nested mappings."""
         selected = _select_option(schema)
         inner, suffix = selected, "."
         while inner.get("type") == "array" or "array" in inner.get("type", ()):

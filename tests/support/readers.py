@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from reconciler.api.manifest import read_manifest
+from reconciler.api import functions
+from reconciler.api.manifest import KrmObject, read_manifest
 from reconciler.api.package_status import PackageStatus
 from reconciler.api.porch import PackageVariant
 from reconciler.api.reconciler import PackageRevisionSet
@@ -83,6 +85,10 @@ def _repository(document: Mapping[str, Any]) -> Told:
     )
 
 
+def _manifest(model: type[KrmObject], document: Mapping[str, Any]) -> Told:
+    return read_manifest(model, document).error_texts
+
+
 def _kptfile(document: Mapping[str, Any]) -> Told:
     read = read_kptfile(json.dumps(document).encode())
     return [] if isinstance(read, Kptfile) else [finding.message for finding in read]
@@ -114,6 +120,7 @@ _READERS: Mapping[str, Callable[[Any], Told]] = {
     "TemplateMergeRule": _by_object(read_merge_rule),
     "Kptfile": _kptfile,
     "PackageStatus": lambda document: read_manifest(PackageStatus, document).error_texts,
+    **{model.__name__: partial(_manifest, model) for model in functions.KINDS},
 }
 
 READ = frozenset(_READERS)

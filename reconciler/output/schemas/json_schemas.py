@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from reconciler.api import greenhouse
+from reconciler.api import functions, greenhouse
 from reconciler.api.json_schema import build_manifest_schema
 from reconciler.api.kpt import Kptfile
 from reconciler.api.kubeadmiral import (
@@ -78,7 +78,7 @@ MODELS: tuple[type[KrmObject], ...] = (
     Repository, PackageVariant, PackageVariantSet, PackageRevisionSet, OverridePolicy, ClusterOverridePolicy,
     PropagationPolicy, ClusterPropagationPolicy, FederatedCluster, Kafka, KafkaNodePool, TemplateMergeRule,
     ComponentDefinition, Addon, ComponentType, Component, EnvBinding, Environment, Build, *greenhouse.KINDS,
-    Kptfile, PackageStatus,
+    Kptfile, PackageStatus, *functions.KINDS,
 )  # fmt: skip
 
 

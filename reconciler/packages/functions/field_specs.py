@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
+from reconciler.api.functions import FieldSpecEntry
 from reconciler.krm.schema import KindScope, find_kind_scope
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass
@@ -16,9 +17,6 @@ from reconciler.packages.resource import KrmResource
 def get_resource_scope(resource: KrmResource) -> KindScope | Literal["unknown"]:
     """Return whether the kind of a resource is `namespaced` or `cluster`. Return `unknown` for a custom resource."""
     return find_kind_scope(resource.group, resource.kind) or "unknown"
-
-
-_STRING_FIELDS = ("path", "kind", "group", "version")
 
 
 @dataclass(frozen=True)
@@ -65,43 +63,23 @@ def create_field_specs(
     return tuple(FieldSpec(path, kind, group, create=create) for group, kind in kinds for path in paths)
 
 
-def read_field_specs(data: Any) -> tuple[FieldSpec, ...]:
-    """Read field specs from the configuration of a function. Entries without a path are skipped.
+def convert_field_specs(entries: Sequence[FieldSpecEntry]) -> tuple[FieldSpec, ...]:
+    """Return the field specs of a configuration. Entries without a path are skipped.
 
     Raises:
-        FieldError: A field of the configuration has the wrong type.
+        FieldError: A path has too many parts.
     """
-    entries = _check_specs(data)
-    return tuple(
-        FieldSpec(
-            path=str(entry["path"]),
-            kind=str(entry.get("kind") or ""),
-            group=entry.get("group") or None,
-            version=str(entry.get("version") or ""),
-            create=bool(entry.get("create")),
-        )
-        for entry in entries
-        if entry.get("path")
-    )
-
-
-def _check_specs(data: Any) -> list[Mapping[str, Any]]:
-    if data is None:
-        return []
-    if not isinstance(data, list) or not all(isinstance(entry, Mapping) for entry in data):
-        raise FieldError(f"the configuration's field specs must be a list of mappings, not {repr(data)[:80]}")
-    for number, entry in enumerate(data):
-        wrong_field = next((name for name in _STRING_FIELDS if not isinstance(entry.get(name), str | None)), "")
-        if wrong_field or not isinstance(entry.get("create"), bool | None):
-            name, expected = (wrong_field, "a string") if wrong_field else ("create", "true or false")
-            value = repr(entry[name])[:80]
-            raise FieldError(f"the configuration's field spec {number} must have {expected} as {name}, not {value}")
-        if (levels := str(entry.get("path") or "").count("/")) >= MAX_LEVELS:
+    for number, entry in enumerate(entries):
+        if (levels := entry.path.count("/")) >= MAX_LEVELS:
             raise FieldError(
                 f"the path of the configuration's field spec {number} must not have more than {MAX_LEVELS} parts, "
                 f"not {levels + 1}"
             )
-    return data
+    return tuple(
+        FieldSpec(entry.path, entry.kind, entry.group or None, entry.version, create=entry.create)
+        for entry in entries
+        if entry.path
+    )
 
 
 def _expand_path(root: Any, segments: tuple[str, ...], path: DataPath, create: bool) -> Iterator[DataPath]:

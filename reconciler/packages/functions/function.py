@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, wraps
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
+from reconciler.api.base import read_model
+from reconciler.api.functions import FunctionConfigObject
 from reconciler.api.kpt import Profile
 from reconciler.krm.field_text import format_path
 from reconciler.krm.internal_errors import ExpectedError
@@ -28,6 +30,7 @@ from reconciler.packages.resource import KrmResource
 
 ResultSeverity = Literal["error", "warning", "info"]
 FunctionConfig = Mapping[str, Any]
+ConfigModel = TypeVar("ConfigModel", bound=FunctionConfigObject)
 FunctionVersion = tuple[int, int, int]
 # Maximum number of cached items that functions changed. It is sufficient for all packages that are rendered at the same
 # time.
@@ -382,18 +385,16 @@ def read_config_strings(data: Any, field: str, *, strict: bool = False) -> dict[
     return read_string_map(data)
 
 
-def read_config_fields(config: FunctionConfig, *names: str) -> dict[str, str]:
-    """Read the fields `names` from the configuration of a function. The value of a missing field is "".
+def read_config_object(model: type[ConfigModel], config: FunctionConfig) -> ConfigModel:
+    """Read a configuration that has its own kind.
 
     Raises:
-        FieldError: The value of a field is not a string.
+        FieldError: The value of a field is invalid.
     """
-    fields = {name: "" if config.get(name) is None else config[name] for name in names}
-    for name, value in fields.items():
-        if not isinstance(value, str):
-            hint = "" if isinstance(value, dict | list) else "; put it in quotes"
-            raise FieldError(f"the configuration's {name} must be a string, not {repr(value)[:80]}{hint}")
-    return fields
+    result = read_model(model, config, model.templates)
+    if result.model is None:
+        raise FieldError(result.errors[0].text)
+    return result.model
 
 
 _ABSENT = object()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
+from reconciler.api.functions import FieldSpecEntry, SetAnnotations, SetLabels
 from reconciler.api.kpt import Profile
 from reconciler.krm.field_text import format_path
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
-from reconciler.packages.functions.field_specs import FieldSpec, create_field_specs, read_field_specs
+from reconciler.packages.functions.field_specs import FieldSpec, convert_field_specs, create_field_specs
 from reconciler.packages.functions.function import (
     FunctionConfig,
     FunctionContext,
@@ -20,6 +21,7 @@ from reconciler.packages.functions.function import (
     charge_values,
     create_failure,
     get_value_at,
+    read_config_object,
     read_config_strings,
     report_errors_as_failure,
 )
@@ -135,7 +137,7 @@ def _read_labels(config: FunctionConfig | None) -> dict[str, str] | str | None:
     if (api_version, kind) == ("v1", "ConfigMap"):
         return dict(sorted(read_config_strings(config.get("data"), "data", strict=True).items())) or None
     if (api_version.partition("/")[0], kind) == ("fn.kpt.dev", "SetLabels"):
-        return dict(sorted(read_config_strings(config.get("labels"), "labels", strict=True).items()))
+        return dict(sorted(read_config_object(SetLabels, config).labels.items()))
     return f"unknown FunctionConfig `{kind}.{api_version.rpartition('/')[0]}`, expect {_ACCEPTED}"
 
 
@@ -240,18 +242,17 @@ def _read_annotations(config: FunctionConfig | None) -> tuple[dict[str, str], tu
     kind, additional_fields = config.get("kind"), [config.get("additionalAnnotationFields"), config.get("fieldSpecs")]
     if all(additional_fields):
         return "`fieldSpecs` has been deprecated, please rename it to `additionalAnnotationFields`"
+    fields: tuple[FieldSpecEntry, ...] = ()
     if (config.get("apiVersion"), kind) == ("v1", "ConfigMap"):
         annotations = read_config_strings(config.get("data"), "data")
     elif config.get("apiVersion") == "fn.kpt.dev/v1alpha1" and kind in _KINDS:
-        annotations = read_config_strings(config.get("annotations"), "annotations")
+        settings = read_config_object(SetAnnotations, config)
+        annotations, fields = settings.annotations, settings.additional_annotation_fields or settings.field_specs
     else:
         return "`functionConfig` must be a `ConfigMap` or `SetAnnotations`"
     if not annotations:
         return "input annotation list cannot be empty"
-    return dict(sorted(annotations.items())), (
-        *_ANNOTATION_FIELDS,
-        *read_field_specs(additional_fields[0] or additional_fields[1]),
-    )
+    return dict(sorted(annotations.items())), (*_ANNOTATION_FIELDS, *convert_field_specs(fields))
 
 
 @report_errors_as_failure

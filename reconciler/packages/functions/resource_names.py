@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
+from reconciler.api.functions import EnsureNameSubstring
 from reconciler.krm.yaml import DataPath, YamlError
 from reconciler.lazy_dataclasses import dataclass, replace
-from reconciler.packages.functions.field_specs import FieldSpec, read_field_specs
+from reconciler.packages.functions.field_specs import FieldSpec, convert_field_specs
 from reconciler.packages.functions.function import (
     FunctionConfig,
     FunctionContext,
@@ -17,7 +18,7 @@ from reconciler.packages.functions.function import (
     charge_values,
     create_failure,
     get_value_at,
-    read_config_fields,
+    read_config_object,
     read_config_strings,
     read_string_map,
     report_errors_as_failure,
@@ -90,11 +91,11 @@ def _read_substring_config(config: FunctionConfig | None) -> _SubstringConfig | 
         return _create_substring_config(mode, substring, ())
     if (api_version, kind) != ("fn.kpt.dev/v1alpha1", "EnsureNameSubstring"):
         return f'function config must be a ConfigMap or an fn.kpt.dev/v1alpha1 EnsureNameSubstring, not "{kind or ""}"'
-    data, additional_fields = read_config_fields(config, "editMode", "substring"), config.get("additionalNameFields")
-    if additional_fields and config.get("fieldSpecs"):
+    settings = read_config_object(EnsureNameSubstring, config)
+    if settings.additional_name_fields and settings.field_specs:
         return "`fieldSpecs` has been deprecated, please rename it to `additionalNameFields`"
-    fields = read_field_specs(additional_fields or config.get("fieldSpecs"))
-    return _create_substring_config(data["editMode"] or "prepend", data["substring"], fields)
+    fields = convert_field_specs(settings.additional_name_fields or settings.field_specs)
+    return _create_substring_config(settings.edit_mode or "prepend", settings.substring, fields)
 
 
 def _create_substring_config(mode: str, substring: str, fields: tuple[FieldSpec, ...]) -> _SubstringConfig | str:

@@ -11,10 +11,11 @@ from typing import Any
 
 import re2
 
+from reconciler.api.functions import SetImage
 from reconciler.api.kpt import Profile
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.packages.functions.field_specs import FieldSpec, create_field_specs, read_field_specs
+from reconciler.packages.functions.field_specs import FieldSpec, convert_field_specs, create_field_specs
 from reconciler.packages.functions.function import (
     FunctionConfig,
     FunctionContext,
@@ -24,6 +25,7 @@ from reconciler.packages.functions.function import (
     charge_values,
     create_failure,
     get_value_at,
+    read_config_object,
     read_config_strings,
     report_errors_as_failure,
 )
@@ -77,11 +79,12 @@ def _read_image_config(config: FunctionConfig | None) -> _ImageConfig | str:
     config = config or {}
     kind, api_version = config.get("kind"), str(config.get("apiVersion"))
     if (api_version, kind) == ("v1", "ConfigMap"):
-        image = read_config_strings(config.get("data"), "data", strict=True)
+        settings = SetImage(image=read_config_strings(config.get("data"), "data", strict=True))
     elif (api_version.partition("/")[0], kind) == ("fn.kpt.dev", "SetImage"):
-        image = read_config_strings(config.get("image"), "image", strict=True)
+        settings = read_config_object(SetImage, config)
     else:
         return f'the configuration must be a ConfigMap or a SetImage of fn.kpt.dev, not "{kind or ""}"'
+    image = settings.image
     unknown = next((key for key in image if key not in _KEYS), "")
     if unknown:
         return f"ConfigMap has wrong field name {unknown}"
@@ -90,7 +93,7 @@ def _read_image_config(config: FunctionConfig | None) -> _ImageConfig | str:
     if not any(image.get(key) for key in _KEYS[1:]):
         return "must specify one of `newName`, `newTag`, or `digest`"
     name, new_name, new_tag, digest = (image.get(key, "") for key in _KEYS)
-    return _ImageConfig(name, new_name, new_tag, digest, read_field_specs(config.get("additionalImageFields")))
+    return _ImageConfig(name, new_name, new_tag, digest, convert_field_specs(settings.additional_image_fields))
 
 
 def _find_changes(item: Item, settings: _ImageConfig, profile: Profile) -> Iterator[tuple[DataPath, str]]:

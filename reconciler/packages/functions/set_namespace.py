@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from reconciler.api.functions import SetNamespace
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, replace
-from reconciler.packages.functions.field_specs import FieldSpec, get_resource_scope, read_field_specs
+from reconciler.packages.functions.field_specs import FieldSpec, convert_field_specs, get_resource_scope
 from reconciler.packages.functions.function import (
     FunctionConfig,
     FunctionContext,
@@ -21,7 +22,7 @@ from reconciler.packages.functions.function import (
     Item,
     charge_values,
     get_value_at,
-    read_config_fields,
+    read_config_object,
     read_config_strings,
     report_errors_as_failure,
 )
@@ -136,15 +137,15 @@ def _read_namespace_config(config: FunctionConfig | None) -> _NamespaceConfig | 
         data = read_config_strings(config.get("data"), "data", strict=True)
         namespace = data.get("namespace") or (data.get("name", "") if is_package_context(config) else "")
         field = "data.name" if is_package_context(config) else "data.namespace"
+        settings = SetNamespace(namespace=namespace, namespace_matcher=data.get("namespaceMatcher", ""))
     elif (api_version, kind) == ("fn.kpt.dev/v1alpha1", "SetNamespace"):
-        data = read_config_fields(config, "namespace", "namespaceMatcher")
-        namespace, field = data["namespace"], "namespace"
+        settings, field = read_config_object(SetNamespace, config), "namespace"
     else:
         return f"unknown functionConfig Kind={kind} ApiVersion={api_version}, expect {_ACCEPTED}"
-    if not namespace:
+    if not settings.namespace:
         return f"`{field}` should not be empty"
-    fields = read_field_specs(config.get("additionalNamespaceFields"))
-    return _NamespaceConfig(namespace, data.get("namespaceMatcher", ""), fields)
+    fields = convert_field_specs(settings.additional_namespace_fields)
+    return _NamespaceConfig(settings.namespace, settings.namespace_matcher, fields)
 
 
 def _find_slots(

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from reconciler.api.functions import StarlarkRun
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.functions.function import (
     FunctionConfig,
@@ -18,6 +19,7 @@ from reconciler.packages.functions.function import (
     KrmFunction,
     create_failure,
     format_scalar,
+    read_config_object,
     report_errors_as_failure,
 )
 from reconciler.packages.functions.limits import FunctionLimits, LimitError
@@ -98,13 +100,12 @@ def _run_function(
 
 def _read_source(config: FunctionConfig | None) -> str | None:
     kind, api_version = (config or {}).get("kind"), (config or {}).get("apiVersion")
+    source: object = None
     if config and kind == "StarlarkRun" and str(api_version).startswith("fn.kpt.dev/"):
-        source = config.get("source")
+        source = read_config_object(StarlarkRun, config).source
     elif config and (api_version, kind) == ("v1", "ConfigMap"):
         data = config.get("data")
         source = data.get("source") if isinstance(data, Mapping) else None
-    else:
-        return None
     return source if isinstance(source, str) and source.strip() else None
 
 

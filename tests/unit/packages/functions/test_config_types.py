@@ -92,19 +92,33 @@ def test_labels_of_the_wrong_type_are_an_error(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "specs",
+    ("specs", "message"),
     [
-        pytest.param({"path": "a"}, id="no-list"),
-        pytest.param(["a"], id="text"),
-        pytest.param([{"path": 1}], id="path"),
-        pytest.param([{"path": "a", "kind": ["A"]}], id="kind"),
-        pytest.param([{"path": "a", "create": "yes"}], id="create"),
-        pytest.param([{"path": "a/" * 5_000 + "b", "create": True}], id="too-many-parts"),
+        pytest.param(
+            {"path": "a"}, "the configuration's {field} must be a list of field specs, not a mapping", id="no-list"
+        ),
+        pytest.param(["a"], 'the configuration\'s {field}[0] must be a mapping, not "a"', id="text"),
+        pytest.param([{"path": 1}], "the configuration's {field}[0].path must be a string, not 1", id="path"),
+        pytest.param(
+            [{"path": "a", "kind": ["A"]}],
+            "the configuration's {field}[0].kind must be a string, not a list",
+            id="kind",
+        ),
+        pytest.param(
+            [{"path": "a", "create": "yes"}],
+            'the configuration\'s {field}[0].create must be true or false, not "yes"',
+            id="create",
+        ),
+        pytest.param(
+            [{"path": "a/" * 5_000 + "b", "create": True}],
+            "the path of the configuration's field spec 0 must not have more than",
+            id="too-many-parts",
+        ),
     ],
 )
 @pytest.mark.parametrize(("name", "kind", "fields", "field"), SPECS, ids=[name for name, *_ in SPECS])
 def test_field_specs_of_the_wrong_type_are_an_error(
-    name: str, kind: str, fields: dict[str, Any], field: str, specs: Any
+    name: str, kind: str, fields: dict[str, Any], field: str, specs: Any, message: str
 ) -> None:
     assert find_config_error(name, build_config(kind, fields)) == ""
-    assert "field spec" in find_config_error(name, build_config(kind, {**fields, field: specs}))
+    assert find_config_error(name, build_config(kind, {**fields, field: specs})).startswith(message.format(field=field))

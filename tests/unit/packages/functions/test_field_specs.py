@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.packages.functions.field_specs import FieldSpec, read_field_specs
+from reconciler.api.functions import FieldSpecEntry
+from reconciler.packages.functions.field_specs import FieldSpec, convert_field_specs
 from tests.unit.packages.builders import parse_items
 
 DATA = {
@@ -41,8 +42,8 @@ def test_find_paths(spec: FieldSpec, expected: list[Any]) -> None:
     assert list(spec.find_paths(parse_items(yaml.safe_dump(DATA))[0])) == expected
 
 
-def test_read_field_specs() -> None:
-    entries = [{"path": "a", "group": "g", "kind": "K", "version": "v", "create": True}, {"kind": "no path"}]
+def test_convert_field_specs() -> None:
+    entries = [FieldSpecEntry(path="a", group="g", kind="K", version="v", create=True), FieldSpecEntry(kind="no path")]
 
-    assert read_field_specs(entries) == (FieldSpec("a", "K", "g", "v", create=True),)
-    assert read_field_specs(None) == ()
+    assert convert_field_specs(entries) == (FieldSpec("a", "K", "g", "v", create=True),)
+    assert convert_field_specs(()) == ()

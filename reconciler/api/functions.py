@@ -1,0 +1,108 @@
+"""Configurations of built-in functions that have their own kind. Other functions read a ConfigMap."""
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator, Field, StrictBool, WithJsonSchema
+
+from reconciler.api.base import ApiModel
+from reconciler.api.manifest import KrmObject
+from reconciler.api.messages import MessageTemplates
+
+
+def _decode_scalar(value: object) -> object:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "null" if value is None else str(value) if isinstance(value, int | float) else value
+
+
+ScalarText = Annotated[
+    str, BeforeValidator(_decode_scalar), WithJsonSchema({"type": ["string", "number", "boolean", "null"]})
+]
+"""A text. Numbers, booleans and null are read as their text, as the original functions do."""
+
+
+class FieldSpecEntry(ApiModel):
+    """A selector of fields."""
+
+    is_open: ClassVar = True
+
+    path: str = Field(
+        "", description="Path of the field. It continues in all items of a list.", examples=["spec/selector/app"]
+    )
+    kind: str = Field("", description="Kind of the resources. The default is all kinds.")
+    group: str = Field("", description="API group of the resources. The default is all groups.")
+    version: str = Field("", description="API version of the resources. The default is all versions.")
+    create: StrictBool = Field(False, description="Whether to create missing mappings on the path.")
+
+
+def _describe_fields(text: str) -> Any:
+    return Field((), description=f"Additional fields that {text}.")
+
+
+_OLD_FIELDS: Any = Field((), description="Old name of the list of additional fields.")
+
+
+class FunctionConfigObject(KrmObject):
+    """The configuration of a function."""
+
+    api_versions: ClassVar = ("fn.kpt.dev/v1alpha1",)
+    is_open: ClassVar = True
+    is_name_optional: ClassVar = True
+    templates: ClassVar = MessageTemplates(
+        {
+            "string_type": "the configuration's {path} must be a string{found}; put it in quotes",
+            "bool_type": "the configuration's {path} must be true or false{found}",
+            "dict_type": "the configuration's {path} must be a mapping of strings{found}",
+            "model_type": "the configuration's {path} must be a mapping{found}",
+            "tuple_type": "the configuration's {path} must be a list of field specs{found}",
+        }
+    )
+
+
+class SetLabels(FunctionConfigObject):
+    """Configuration of set-labels."""
+
+    labels: dict[str, str] = Field({}, description="Labels to set.")
+
+
+class SetAnnotations(FunctionConfigObject):
+    """Configuration of set-annotations."""
+
+    annotations: dict[str, ScalarText] = Field({}, description="Annotations to set.")
+    additional_annotation_fields: tuple[FieldSpecEntry, ...] = _describe_fields("contain annotations")
+    field_specs: tuple[FieldSpecEntry, ...] = _OLD_FIELDS
+
+
+class SetNamespace(FunctionConfigObject):
+    """Configuration of set-namespace."""
+
+    namespace: str = Field("", description="Namespace to set.")
+    namespace_matcher: str = Field("", description="Namespace to replace. The default is all namespaces.")
+    additional_namespace_fields: tuple[FieldSpecEntry, ...] = _describe_fields("contain a namespace")
+
+
+class SetImage(FunctionConfigObject):
+    """Configuration of set-image."""
+
+    image: dict[str, str] = Field({}, description="The fields name, newName, newTag and digest.")
+    additional_image_fields: tuple[FieldSpecEntry, ...] = _describe_fields("contain an image")
+
+
+class EnsureNameSubstring(FunctionConfigObject):
+    """Configuration of ensure-name-substring."""
+
+    edit_mode: str = Field("", description="prepend or append. The default is prepend.")
+    substring: str = Field("", description="Text that each name must contain.")
+    additional_name_fields: tuple[FieldSpecEntry, ...] = _describe_fields("contain a name")
+    field_specs: tuple[FieldSpecEntry, ...] = _OLD_FIELDS
+
+
+class StarlarkRun(FunctionConfigObject):
+    """Configuration of starlark."""
+
+    source: str = Field("", description="Starlark script.")
+
+
+KINDS: tuple[type[FunctionConfigObject], ...] = (
+    SetLabels, SetAnnotations, SetNamespace, SetImage, EnsureNameSubstring, StarlarkRun,
+)  # fmt: skip
