@@ -67,7 +67,7 @@ class FieldMessage:
 
 @dataclass
 class ReadContext:
-    """Context of the reading of one object.
+    """How one object is read, and the notices about it.
 
     Attributes:
         is_lenient: Whether an invalid list item with the annotation `LenientItem` is read as None.
@@ -180,7 +180,7 @@ class ApiModel(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _read(cls, data: Any, handler: Callable[[Any], Self], info: ValidationInfo) -> Self:
-        # Without this context, code calls the constructor with the names of the attributes.
+        # If there is no `ReadContext`, code calls the constructor with the names of the attributes.
         if not isinstance(info.context, ReadContext):
             return handler(data)
         if not isinstance(data, Mapping):
@@ -397,9 +397,6 @@ def read_model(
     Errors about unknown fields are last. Other errors have the order of the declarations.
 
     Args:
-        model: The model of the data.
-        data: The data.
-        templates: The message templates.
         path: The path of the data in its object.
         lenient_codes: Names of finding codes. If all errors have these codes, the object is read leniently.
     """

@@ -43,7 +43,7 @@ _LIST_TEXTS: Mapping[tuple[str, str], str] = {
     ("tuple_type", "clusterOptionOverrides"): "{path} must be a list of mappings",
     ("model_type", "clusterOptionOverrides[]"): "{path} must be a mapping with clusterName and overrides",
     ("missing", "type"): f"{{path}} must be one of {', '.join(OPTION_TYPES)}",
-    ("model_type", "valueFrom"): "{path} must be a mapping that contains secret",
+    ("model_type", "valueFrom"): "{path} must be a mapping with the key secret",
     ("model_type", "secret"): "{path} must be a mapping with a name and a key",
 }
 _TEMPLATES = MessageTemplates(by_field=_LIST_TEXTS)
@@ -190,7 +190,7 @@ class PluginDefinitionSpec(ApiModel):
     version: NonEmptyText = Field(description="Version of the definition.")
     display_name: Any = Field(None, description="Display name.")
     description: Any = Field(None, description="Description.")
-    weight: Any = Field(None, description="Position in lists.")
+    weight: Any = Field(None, description="Position of the Plugin in the dashboard.")
     icon: Any = Field(None, description="Icon.")
     docs_url: Any = Field(None, alias="docsURL", description="URL of the documentation.")
     doc_mark_down_url: Any = Field(
@@ -332,7 +332,7 @@ class PluginFields(ApiModel):
         str, check_text(validate_release_name, "{path} must be a valid Helm release name", "ReleaseNameInvalid")
     ] = Field(
         "",
-        description="Name of the Helm release. The default is the name of the Plugin.",
+        description="Name of the Helm release. The default is the name of the chart.",
         json_schema_extra={"maxLength": _MAX_RELEASE_NAME_LENGTH, "pattern": f"^$|^{_RELEASE_NAME_PATTERN}$"},
     )
     deletion_policy: DeletionPolicy | None = Field(

@@ -103,7 +103,7 @@ class StatusInjection(ApiModel):
 class StatusConflict(ApiModel):
     """A conflict of a local change with an upstream change or a rule."""
 
-    kind: str = Field("", description="field, element (of a list), resource, file or package.")
+    kind: str = Field("", description="Conflicting part: field, element (of a list), resource, file or package.")
     file: str = Field("", description=_FILE)
     resource: str = Field("", description=_RESOURCE)
     pointer: str = Field("", description="JSON pointer of the field.")
@@ -246,8 +246,10 @@ class PackageStatusFields(ApiModel):
     package: str = Field("", description="Path of the package in the target.")
     owner: StatusOwner = StatusOwner()
     task: str = Field("", description="Kind of the change, for example clone, upgrade or edit.")
-    labels: dict[str, str] = Field({}, description="Labels of the draft. Packages with an upstream always have it.")
-    annotations: dict[str, str] = Field({}, description="Annotations of the draft. Packages with an upstream have it.")
+    labels: dict[str, str] = Field({}, description="Labels of the draft. Present if the package has an upstream.")
+    annotations: dict[str, str] = Field(
+        {}, description="Annotations of the draft. Present if the package has an upstream."
+    )
     upstream: StatusUpstream = StatusUpstream()
     trees: StatusTrees = StatusTrees()
     inputs: StatusInputs = StatusInputs()

@@ -199,7 +199,7 @@ class UpstreamSpec(ApiModel):
 
     @property
     def settle_seconds(self) -> int:
-        """The `settle` duration in seconds; 0 with `tagMode: rewrite`, because a person merges the move."""
+        """The `settle` duration in seconds. 0 with `tagMode: rewrite`, because a person merges each new revision."""
         return 0 if self.rewritten_tag else parse_duration_seconds(self.tag_policy.settle) or 0
 
     @property
@@ -712,7 +712,7 @@ class SetUpstream(UpstreamSpec):
 
     @property
     def without_template(self) -> UpstreamSpec:
-        """The package and its revision."""
+        """The upstream package and its revision, without the template of this upstream."""
         return UpstreamSpec.model_construct(**{name: getattr(self, name) for name in UpstreamSpec.model_fields})
 
 
@@ -768,7 +768,7 @@ class PackageVariantSetSpec(ApiModel):
 
     @property
     def all_upstreams(self) -> tuple[UpstreamSpec, ...]:
-        """The upstreams in either notation, without those of PackageRevisionSets."""
+        """The upstreams in `upstream` or `upstreams`. Upstreams in PackageRevisionSets are not included."""
         return (self.upstream,) if self.upstream else tuple(upstream.without_template for upstream in self.upstreams)
 
 
@@ -870,7 +870,7 @@ class RepositorySpec(ApiModel):
 
 
 class Repository(Manifest):
-    """A Git repository with upstream packages, or with deployment a target cluster."""
+    """A Git repository with upstream packages. If deployment is true, it is a target cluster."""
 
     api_versions: ClassVar = (PORCH_API_VERSION,)
     is_open: ClassVar = True

@@ -94,8 +94,12 @@ class TemplateMergeRuleSpec(ApiModel):
         description="Properties of the template that both kinds have."
     )
     parent_only: _PropertyNames = Field((), description="Properties of the template that only the parent has.")
-    null_means: Literal["inherit"] = Field("inherit", description="Meaning of null in a child.")
-    empty_means: Literal["reset"] = Field("reset", description="Meaning of {} in a child.")
+    null_means: Literal["inherit"] = Field(
+        "inherit", description="Effect of null in a child: inherit uses the value of the parent."
+    )
+    empty_means: Literal["reset"] = Field(
+        "reset", description="Effect of {} in a child: reset uses no value of the parent."
+    )
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:

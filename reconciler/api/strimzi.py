@@ -19,7 +19,7 @@ _Property = Annotated[dict[str, Any] | None, Field(json_schema_extra={"propertie
 
 
 def _describe_shared(text: str) -> Any:
-    return Field(None, description=f"{text} In a pool, null inherits it and {{}} resets it.")
+    return Field(None, description=f"{text} In a pool, null inherits the value of the Kafka, and {{}} does not.")
 
 
 def _describe_parent_only(text: str) -> Any:
