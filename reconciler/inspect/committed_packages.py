@@ -35,7 +35,6 @@ class ReRenderError(ExpectedError):
     """A package cannot be rendered again from its recorded inputs.
 
     Attributes:
-        message: The reason.
         is_mismatch: Whether all recorded inputs exist but cannot produce this package. If the value is False, an input
             is missing.
     """
@@ -52,8 +51,6 @@ class CommittedPackage:
 
     Attributes:
         tree: The tree of the package. The value is None if the commit has the status file but not the package.
-        status: The blob of the status file.
-        recorded: The inputs and the result of the render, from the status file.
         branch: The name that resolved to the commit: a branch, or a commit name that the user specified.
     """
 
@@ -111,11 +108,7 @@ class CommittedPackage:
 
 @dataclass(frozen=True, eq=False)
 class PastConfig:
-    """The config of one commit, and the result of the controllers for this config.
-
-    Attributes:
-        list_targets: Returns the targets that this config contains.
-    """
+    """The config of one commit, and the result of the controllers for this config."""
 
     snapshot: ConfigSnapshot
     catalog: Catalog

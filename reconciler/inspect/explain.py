@@ -56,9 +56,6 @@ class PackageExplainer:
     def render(self, removed_layer: RemovableLayer | None = None) -> ReRenderedPackage:
         """Render the package, and keep the files after each stage of the render.
 
-        Args:
-            removed_layer: The layer to remove before the render.
-
         Raises:
             UnknownTargetError: No object requests the package.
         """
@@ -221,9 +218,7 @@ def open_past_explainer(reference: TargetReference, at: str, past: PastReader) -
     """Return the explainer of a package at a commit of its target.
 
     Args:
-        reference: The names of the target and of the package.
         at: The name of the commit, for example a branch or an abbreviated commit ID.
-        past: The reader of committed packages.
 
     Raises:
         UnknownTargetError: The commit does not contain the package, or the status file of the package is invalid.

@@ -93,9 +93,6 @@ class PackageHistory:
     Do not close the remotes while the history is in use.
 
     Attributes:
-        snapshot: The current config.
-        catalog: The objects of the current config.
-        targets: The selected targets.
         states: The state of each selected target whose state can be read.
         unreadable: The error message of each selected target whose state cannot be read.
     """
@@ -153,7 +150,6 @@ class PackageHistory:
         """Return the ID of a commit in the repository of a target.
 
         Args:
-            remote: The repository.
             name: The name of the commit, for example a branch or an abbreviated ID.
 
         Raises:
@@ -307,8 +303,6 @@ class PackageHistory:
         """Render a package with a config that is not its recorded config. The other inputs have their recorded values.
 
         Args:
-            package: The committed package.
-            past_config: The config to render with.
             upstreams: Recorded renders that can provide the upstream commit. The first one whose upstream has the same
                 repository, directory and ref provides it. If there is none, the current commit of the ref is used.
 

@@ -62,8 +62,6 @@ class ValidatedConfig:
     """A config with its findings.
 
     Attributes:
-        config: The ID of the config.
-        findings: All findings.
         objects: The config objects, which provide the locations of the findings.
         owner_sets: The object that created each owner, such as a PackageVariantSet. Keys and values have the form
             `Kind/namespace/name`.
@@ -80,7 +78,6 @@ class ConformanceOptions:
     """Options for the check of rendered resources against API schemas.
 
     Attributes:
-        schemas: The source of the API schemas.
         release: The Kubernetes release of clusters whose config object has no release. If the value is None, the newest
             release with schemas is used.
     """
@@ -275,7 +272,6 @@ class _RenderedChecker:
 
     Attributes:
         checked: The packages that have violations or resources without a schema.
-        clusters: The names of the checked clusters.
     """
 
     def __init__(self, conformance: ConformanceChecker) -> None:

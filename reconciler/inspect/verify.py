@@ -315,7 +315,6 @@ def build_commit_info(commit: Commit, merge_commit: CommitId | None = None) -> C
     """Return the ID, author, committer, date and subject of a commit.
 
     Args:
-        commit: The commit.
         merge_commit: The merge that added the commit to the branch. None if the commit was made on the branch.
     """
     subject = commit.message.partition("\n")[0]

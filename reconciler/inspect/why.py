@@ -51,9 +51,6 @@ def explain_value(
     """Return the commit that set a value, and the cause of this commit.
 
     Args:
-        reference: The names of the target and of the package.
-        query: The value to find in the package.
-        past: The reader of committed packages.
         should_use_draft: Whether to search on the draft branch instead of the target branch.
 
     Raises:
@@ -96,7 +93,7 @@ def _find_draft_branch(
 
 
 class _CauseSearch:
-    """Searches the cause of one value change, and counts the renders and the searched commits."""
+    """Searches for the cause of one value change, and counts the renders and the searched commits."""
 
     def __init__(self, history: PackageHistory, values: ValueHistory, branch: str, change: ValueChangeCommit) -> None:
         self._history = history
@@ -115,7 +112,7 @@ class _CauseSearch:
         return package if isinstance(package, CommittedPackage) else None
 
     def run(self) -> ValueChangeResult:
-        """Search the cause of the change, and return the value, its last change and the cause."""
+        """Search for the cause of the change, and return the value, its last change and the cause."""
         values, set_by = self._values, ""
         reason, re_rendered = self._find_reason()
         after, before = self._change.after, self._change.before
@@ -213,7 +210,7 @@ class _CauseSearch:
     def _search(
         self, before: CommitId, commits: Sequence[CommitId], has_new_value: Callable[[CommitId], bool | None]
     ) -> tuple[CommitId, Sequence[CommitId]]:
-        """Search the commit that introduced the new value.
+        """Search for the commit that introduced the new value.
 
         Args:
             before: The commit before `commits`, which does not have the new value.

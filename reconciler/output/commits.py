@@ -72,8 +72,6 @@ def format_draft_message(
     """Return the message of the commit that adds a rendered package to its draft branch.
 
     Args:
-        draft: The draft with its package.
-        target: The target of the draft.
         config: The config commit, or `tree:<id>` for a plain folder.
         changes: The differences between the package before and the rendered package.
         dry_commit: The config commit with its author and message. None if the config is a plain folder.
@@ -99,8 +97,6 @@ def format_removal_message(removal: RemovalOutcome, target: Target, config: str,
     """Return the message of the commit that proposes the deletion of a package.
 
     Args:
-        removal: The removal of the package.
-        target: The target of the package.
         config: The config commit, or `tree:<id>` for a plain folder.
         changes: The changes that delete all files of the package. None if the files are unknown.
     """
@@ -210,11 +206,8 @@ def format_publish_message(
     The body lists the conflicts that the approver accepted.
 
     Args:
-        draft: The draft.
-        packages: The published packages.
         reason: The reason that the approver gave. The reason can be "".
         via: The command or interface of the approval, such as `cli`.
-        person: The name and email address of the approver.
     """
     chosen = tuple(packages)
     lines = [f"- {package.package}: {_describe_package(package)}" for package in chosen] if len(chosen) > 1 else []

@@ -95,7 +95,6 @@ class PackageReport:
     """The output of a `reconciler pkg` command: the files before and after, conflicts, findings and pipeline steps.
 
     Attributes:
-        package: The name of the package.
         headline: The outcome as one line of text.
         is_blocked: Whether the conflicts block the command, so that neither side of a conflict is used.
         upstream, previous_upstream: The fields of the upstream, as in the Kptfile.

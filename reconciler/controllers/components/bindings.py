@@ -36,7 +36,6 @@ class Components:
         by_name: Components that are valid and have a unique name.
         unusable_reasons: Reason why a component is not usable. It is invalid, or its name is not unique.
         objects_of_unknown_kind: Objects in the `platform` API group whose kind no component type generates.
-        findings: Findings about the components and about the objects of unknown kind.
         rejected: Each object that is not usable as a component, with its error.
     """
 

@@ -52,7 +52,6 @@ class CompilationResult:
 
     Attributes:
         plan: Compiled plan. None if the compilation found errors.
-        findings: Errors, warnings and infos of the compilation.
         files: Contents of the generated files for the status branch, by file name.
         flatten_findings: Reasons why the requested flattened definition could not be generated.
     """

@@ -24,15 +24,12 @@ class AddonUse:
     """Use of an addon in a component type or component.
 
     Attributes:
-        instance: Addon name, instance id and role of this use.
-        addon: Addon that is used.
         key: Field that contains the values of the addon in components and overrides, e.g. `logLevel`.
         schema: Schema of all fields of the addon. The component type can replace its defaults.
         declared_by: Component type or component that lists the addon.
         path: Path of the list entry of the addon in `declared_by`, e.g. `spec.platformAddons[0]`.
         config: Values in the field `config` of this list entry.
         condition: Condition in this list entry. It can use the values of the component.
-        has_instance_id: Whether this list entry sets `instanceId`.
     """
 
     instance: AddonInstance
@@ -77,11 +74,9 @@ class ComponentPlan:
 
     Attributes:
         manifest: Component type, or component without a type.
-        definition: Component definition with the resource templates.
         platform_uses: Uses of platform addons, in execution order.
         allowed_uses: Uses of the developer addons that components can select, by key.
         listed_uses: Uses of the addons that a component without a type lists.
-        rules: Validation rules of the component type.
         kind: Kind that the component type generates.
         schema: Schema of the field `spec` of the components.
     """

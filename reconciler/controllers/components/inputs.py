@@ -37,15 +37,12 @@ class ComponentControllerInputs:
     """Services and settings for one pass of the component controller.
 
     Attributes:
-        records: Recorded state of earlier passes.
         max_delete_percent: Percentage of an EnvBinding's packages that one pass may delete without a confirmation.
         engine: Version of the render logic. It changes if a new release of the reconciler can render different files.
         held_deletions: By owner, the packages whose deletion an earlier pass blocked, each with the number of packages
             that the owner had in that pass.
         runtime_composition: Whether components without a component type are allowed.
-        crd_group: API group of the generated CRDs.
         reserved_kinds: Kinds that no component type may generate, because controllers read these kinds.
-        cel_limits: Limits for CEL expressions.
     """
 
     records: ComponentRecords

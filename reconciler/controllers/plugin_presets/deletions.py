@@ -34,8 +34,6 @@ def find_orphans(
     Args:
         preset: The preset that the label names.
         known_locations: Locations of requested Plugins, and of Plugins whose deletion is blocked. They are not orphans.
-        targets: The published Plugins and their owners.
-        catalog: The catalog with the Cluster objects.
     """
     orphans: list[PackageLocation] = []
     for location in targets.labelled_locations.get(preset.key, ()):
@@ -53,11 +51,8 @@ class GuardedPlugins:
     """The deletion guard of a preset, and the Plugins that the guard protects.
 
     Attributes:
-        guard: The deletion guard.
-        blocked: The locations of Plugins whose deletion is blocked.
         is_guarded: Whether all deletions are blocked, because they exceed the limit or the preset prevents deletions.
-            If
-            False, only suspended Plugins are blocked.
+            If False, only suspended Plugins are blocked.
     """
 
     guard: DeletionGuard

@@ -40,7 +40,6 @@ class PluginPresetInputs:
     """Inputs of the controller, in addition to the catalog and the cluster inventory.
 
     Attributes:
-        previous: The Plugins that exist before the pass.
         max_delete_percent: The deletion guard's limit: the percentage of a preset's Plugins that a pass may delete.
         engine: A text that changes if a new version may render packages differently.
         blocked_counts: For each preset, the packages whose deletion an earlier pass blocked, each with the number of
@@ -48,7 +47,6 @@ class PluginPresetInputs:
         base_domain: The setting `rules.base_domain`. It is "" if the setting is missing.
         central_cluster: The setting `rules.central_cluster`. It is "" if the setting is missing.
         can_use_expressions: Whether options may have expressions. If False, an expression is an error.
-        cel_limits: The limits for the evaluation of one option's expression.
         output_names: The names of the optional files to generate for each Plugin, e.g. "values".
     """
 

@@ -52,7 +52,6 @@ class ResolutionSubject:
         title: The Plugin's name in messages.
         manifest: The object that requests the Plugin.
         path: The path of the Plugin's options in `manifest`.
-        definition: The plugin definition, which declares the options.
         cluster: The Cluster object whose labels become injected options. None if the Plugin has no Cluster object.
     """
 

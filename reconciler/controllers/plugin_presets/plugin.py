@@ -1,4 +1,4 @@
-"""The Plugin object: release, metadata, propagated metadata of its preset and spec. Also the published Plugin."""
+"""The Plugin object: its release, metadata and spec, and the metadata that its preset propagates to it."""
 
 from __future__ import annotations
 
@@ -162,9 +162,7 @@ def _check_release(
 def build_preset_metadata(
     preset: Preset, propagated: PropagatedMetadata, cluster: str, published: Mapping[str, Any]
 ) -> PluginMetadata:
-    """Return the metadata of a preset's Plugin: labels that identify preset, cluster and definition, and propagated
-    metadata.
-    """
+    """Return the metadata of a preset's Plugin: its identifying labels, and the metadata that the preset propagates."""
     definition_label = DEFINITION_LABELS[preset.plugin.definition.kind]
     identity_labels = {
         PRESET_LABEL: preset.key.name,

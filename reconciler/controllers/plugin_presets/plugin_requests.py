@@ -47,8 +47,9 @@ class PluginTargets:
 
     @cached_property
     def locations_by_owner(self) -> Mapping[ObjectKey, Sequence[PackageLocation]]:
-        """The package locations by owner: one location for each Plugin, and the locations of all its Plugins for each
-        preset.
+        """The package locations by owner.
+
+        An owner is a Plugin, which has one location, or a preset, which has the locations of all its Plugins.
         """
         locations: dict[ObjectKey, list[PackageLocation]] = {}
         for location, owner in self.owners.items():

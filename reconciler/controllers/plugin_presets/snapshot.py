@@ -38,8 +38,9 @@ from reconciler.lazy_dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class OrganizationClusters:
-    """The clusters of each organization by name. An organization has the clusters whose Cluster object is in its
-    namespace.
+    """The clusters of each organization by name.
+
+    An organization has the clusters whose Cluster object is in its namespace.
 
     `uncertain_names` are names of clusters that may exist, but whose config is incomplete. Their packages stay
     unchanged.

@@ -142,8 +142,9 @@ def _build_all_ready(ready: int, total: int, *, is_known: bool) -> Condition:
 
 
 def _build_ready(conditions: Sequence[Condition]) -> Condition:
-    """Return the Ready condition. The reason is the first problem: failed Plugins, no clusters, or Plugins that are not
-    ready.
+    """Return the condition `Ready`.
+
+    Its reason is the first problem: failed Plugins, no clusters, or Plugins that are not ready.
     """
     conditions_by_type = {condition.type: condition for condition in conditions}
     if conditions_by_type[FAILED].status == "True":

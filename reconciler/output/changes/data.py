@@ -20,8 +20,6 @@ def build_diffs(before: FileTree, after: FileTree, folder: str, max_lines: int) 
     """Return the diffs of the changed files.
 
     Args:
-        before: The files before the change.
-        after: The files after the change.
         folder: The path of the package on its branch, without a slash at the end.
         max_lines: The maximum number of lines per diff. The value 0 omits all diffs.
     """

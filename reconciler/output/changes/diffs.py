@@ -30,8 +30,6 @@ def format_file_diffs(
     The diff omits the content of binary and very large files, and of unparsable files that may contain a Secret.
 
     Args:
-        before: The files before the change.
-        after: The files after the change.
         folder: The path of the package on its branch, without a slash at the end.
         max_lines: The maximum number of lines per diff. A shortened diff ends with the number of omitted lines.
     """

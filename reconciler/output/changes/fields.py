@@ -31,8 +31,6 @@ class FieldChange:
 
     Attributes:
         path: The keys of mappings, and list items as `[identity]` or `[index]`, e.g. `("spec", "containers", "[web]")`.
-        before: The value before the change.
-        after: The value after the change.
     """
 
     path: Annotated[FieldPath, PlainSerializer(format_path_text, return_type=str)]

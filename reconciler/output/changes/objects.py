@@ -70,11 +70,7 @@ class FileObject(KrmResource):
 
 @dataclass(frozen=True)
 class FileContent:
-    """The KRM objects of a file, in the order of the file.
-
-    Attributes:
-        has_only_objects: Whether all documents of the file are KRM objects.
-    """
+    """The KRM objects of a file, in the order of the file."""
 
     objects: tuple[FileObject, ...] = ()
     has_only_objects: bool = False
@@ -117,7 +113,6 @@ class ObjectChange:
     """One KRM object that was added, removed or changed.
 
     Attributes:
-        files: The files that contain the object, before and after the change.
         fields: The changed fields. Added and removed objects have no changed fields.
         digest: The digest of the change. Equal changes have equal digests. Do not show the digest, because it includes
             values of Secrets.

@@ -28,7 +28,10 @@ RenderWithoutLayer = Callable[[RemovableLayer], ReRenderedPackage | str]
 
 
 def add_ablations(explanation: PackageExplanation, render_without_layer: RenderWithoutLayer) -> PackageExplanation:
-    """Add an ablation to each layer of each value, unless the number of values exceeds `MAX_ABLATED_VALUES`."""
+    """Add to each layer of each value the result of a render without this layer.
+
+    Return the same explanation if it contains more than `MAX_ABLATED_VALUES` values.
+    """
     renders: dict[str, ReRenderedPackage | str] = {}
 
     def ablate(layer: RemovableLayer | None, value: ExplainedValue) -> AblationResult | None:
@@ -54,10 +57,9 @@ def add_ablations(explanation: PackageExplanation, render_without_layer: RenderW
 
 
 def _list_attempts(layer: RemovableLayer, package: ReRenderedPackage) -> Iterator[RemovableLayer]:
-    """Yield the layers to remove, in this order, until a render succeeds.
+    """Yield the layer and, if it is the only item of a list, its whole object.
 
-    The second attempt removes the whole object if the removed item is the only item of its list. An empty list can be
-    invalid.
+    The caller removes the whole object if the render without the layer fails, because an empty list can be invalid.
     """
     yield layer
     if isinstance(layer, ConfigField) and layer.path and isinstance(layer.path[-1], int):

@@ -294,7 +294,6 @@ def explain(explained: ReRenderedPackage, resource: str = "", location: str = ""
     The explanation of a whole package omits values that are equal to the source of the package.
 
     Args:
-        explained: The package with its render.
         resource: `Kind/name` or `Kind/namespace/name`. "" selects the whole package.
         location: A JSON pointer, or the name of an option of a Plugin.
 
@@ -334,7 +333,6 @@ def _find_values_at(explanation: PackageExplanation, location: str) -> tuple[Exp
     """Return the values at a location and below it. If there are none, return the value that contains the location.
 
     Args:
-        explanation: The explanation of all values of a resource.
         location: A JSON pointer, or the name of an option.
     """
     values, target = explanation.values, explanation.package.target

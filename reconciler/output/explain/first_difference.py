@@ -53,8 +53,6 @@ def find_first_difference(
     """Return the first difference between two versions, or None if the versions are equal. Secret values are masked.
 
     Args:
-        before: The files of the first version.
-        after: The files of the second version.
         max_diff_lines: The maximum number of lines of the diff. 0 omits the diff.
     """
     differing = [path for path in sorted({*before, *after}) if before.get(path) != after.get(path)]

@@ -44,14 +44,11 @@ class ValueStep:
     Attributes:
         set_by: The object, the function or the person that made the change.
         operation: The kind of the change, such as `add` or `replace`.
-        layer: The ID of the layer.
         line: The line of `field` in `file`. The line is 0 if the current file does not contain the field.
-        instance: The instance of an addon.
         loop: The expression of a `forEach`, if the change was made for an item of this `forEach`.
         input_name: The field path of the variable, if the step set an input of an expression.
         expression_inputs: The last step of each variable that the expression read.
         commit: The commit of `file`, if the file is not part of the config.
-        function_config: The configuration of a function.
         removable_layer: The layer to remove for an ablation. None if the layer cannot be removed.
         ablation: The result of the ablation. None if no ablation was computed.
     """

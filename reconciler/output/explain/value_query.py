@@ -80,7 +80,6 @@ class ValueQuery:
         """Return the value in a package.
 
         Args:
-            files: The files of the package.
             file: The file to search first.
 
         Raises:

@@ -79,7 +79,6 @@ class FindingLocator:
         """Index the objects of the config.
 
         Args:
-            objects: All objects of the config.
             parents: The parent of each owner, such as the PackageVariantSet that created a PackageVariant. Keys and
                 values have the form `Kind/namespace/name`.
         """
@@ -108,8 +107,6 @@ def locate_findings(
     """Return the findings, sorted, each with a path in the repository.
 
     Args:
-        findings: The findings.
-        locator: Finds the positions of the findings.
         root: The path of the config folder in the repository.
         fallback_path: The path for findings without a config file, for example about a URL in the settings.
     """
@@ -145,12 +142,7 @@ class ValidationResult(CommandResult):
 
 
 def build_validation_result(located: Iterable[LocatedFinding], config: str) -> ValidationResult:
-    """Return the result for all findings. The fields `line` and `column` of a finding are those of its field.
-
-    Args:
-        located: The findings with their locations.
-        config: The ID of the config.
-    """
+    """Return the result for all findings. The fields `line` and `column` of a finding are those of its field."""
     entries = list(located)
     findings = {entry.finding: _set_line(entry) for entry in entries}
     causes = map_root_causes(findings)
@@ -235,8 +227,6 @@ def build_sarif_log(
     has the number of the omitted findings.
 
     Args:
-        located: The findings with their locations.
-        version: The version of the reconciler.
         codes: All finding codes. The log describes the codes that occur.
         category: The name of the analysis. On GitHub, an upload replaces only uploads with the same category.
     """

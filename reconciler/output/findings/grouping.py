@@ -58,7 +58,6 @@ def _find_direct_cause(
     """Return the error about the first object in the message that is not the object of the finding itself.
 
     Args:
-        finding: The finding with the message.
         errors: The error of each object, by `Kind/namespace/name`.
         repositories: The error of each Repository, by name.
     """

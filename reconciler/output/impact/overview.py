@@ -127,7 +127,6 @@ class AffectedPackage:
     Attributes:
         changes: The differences of the package. None if the package is too large to compare.
         config_changes: The changed config objects that the package depends on.
-        causes: The causes of the draft as text.
         conflicts: The conflicts that only exist with the second config.
     """
 
@@ -184,7 +183,6 @@ class ImpactOverview:
 
     Attributes:
         config: The config objects that differ.
-        groups: The groups of affected packages.
         new_findings: The findings that only exist with the second config.
         fixed_findings: The findings that only exist with the first config.
         existing_error_count: The number of errors that exist with both configs.

@@ -49,7 +49,6 @@ def format_plan_text(result: PlanResult, *, has_color: bool = False) -> str:
     """Return the plan as plain text: counts, findings, blocked items, removals, and changes with their diffs.
 
     Args:
-        result: The plan.
         has_color: Whether diffs are colored for a terminal.
     """
     sections = [
@@ -97,7 +96,6 @@ def format_change_counts(title: str, counts: ChangeCounts, *, is_complete: bool 
     """Return the counts on one line, such as `Plan: 3 packages to install, 1 to delete on 9 clusters; 1 error`.
 
     Args:
-        title: The name of the operation.
         counts: The counts. A count of 0 is omitted.
         is_complete: Whether all inputs could be read.
     """

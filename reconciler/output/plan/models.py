@@ -1,4 +1,4 @@
-"""The result of `reconciler plan`: changes, removals, blocked packages and the proposal of config changes."""
+"""The result of `reconciler plan`: changes, removals, blocked packages and the config proposal."""
 
 from __future__ import annotations
 
@@ -137,11 +137,13 @@ class RevisionEditEntry(OutputModel):
 
 
 class ConfigProposalEntry(OutputModel):
-    """A new proposal of config changes, or the deletion of its branch (`delete`)."""
+    """A new config proposal, or the deletion of its branch (`delete`)."""
 
     type: Literal["configProposal"]
     action: Literal["propose", "delete"]
-    branch: str = Field(default="", description="The branch of the proposal. Absent if the config is a plain folder.")
+    branch: str = Field(
+        default="", description="The branch of the config proposal. Absent if the config is a plain folder."
+    )
     edits: tuple[RevisionEditEntry, ...] = ()
     diffs: tuple[FileDiff, ...] = ()
 
@@ -199,7 +201,7 @@ class PlanResult(CommandResult):
 
     @property
     def proposal(self) -> ConfigProposalEntry | None:
-        """The new proposal of config changes."""
+        """The new config proposal."""
         return next((item for item in self.items if isinstance(item, ConfigProposalEntry)), None)
 
     @property

@@ -83,7 +83,6 @@ def build_plan_result(plan: FleetPlan, max_diff_lines: int) -> PlanResult:
     """Return the result of a plan.
 
     Args:
-        plan: The plan.
         max_diff_lines: The maximum number of diff lines per file. The value 0 omits the diffs.
     """
     drafts = [draft for target_plan in plan.targets for draft in _build_drafts(target_plan)]

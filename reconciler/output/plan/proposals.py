@@ -1,4 +1,4 @@
-"""The proposal of config changes: its entry in a plan, its text, and the messages of its commits."""
+"""The config proposal: its entry in a plan, its text, and the messages of its commits."""
 
 from __future__ import annotations
 
@@ -62,7 +62,6 @@ def format_proposal_message(proposal: ConfigProposal, config: str) -> str:
     """Return the message of the commit that proposes new package revisions in the config.
 
     Args:
-        proposal: The proposed config changes.
         config: The ID of the config commit before the proposed commit.
     """
     edits = _build_edit_entries(proposal.edits)

@@ -56,8 +56,6 @@ class ExplanationGroups:
         """Add a status file to its group, and return the key of the group.
 
         Args:
-            target: The package.
-            content: The status file.
             target_names: The names that can differ between equal files.
             is_unmodified: Whether the reconciler wrote the file and no person changed it.
         """

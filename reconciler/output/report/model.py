@@ -259,8 +259,6 @@ class ReportedChange:
     Attributes:
         action: The effect of the draft on the package, such as `update v1 → v2` or `remove`.
         summary_lines: The changed fields and files.
-        causes: The causes of the draft.
-        template_effects: The effects of template changes.
         has_target_names: Whether the texts contain names that differ on the other targets.
         is_diff_omitted: Whether the report omits the diffs because of its size limit.
     """
@@ -354,7 +352,6 @@ class FleetReport:
         config: The ID of the config, such as its commit.
         seconds: The date of the latest commit in the report, in seconds since 1970. 0 if there is no commit.
         rows: One row per cluster.
-        packages: The names of all packages, sorted.
         summary: The content of `summary.yaml` on the status branch. {} if there is no such file.
     """
 

@@ -44,7 +44,6 @@ class MatrixLine:
     """One line of the matrix, or several equal lines as one.
 
     Attributes:
-        names: The names of the clusters or packages.
         entries: One entry per column. None if the cluster does not have the package.
         search_text: The names and labels in lower case, for the filter of the page.
         read_error: The error message if the cluster cannot be read. "" if the cluster was read.
@@ -67,9 +66,6 @@ class Matrix:
 
     Attributes:
         axis: The kind of the lines: "cluster" or "package".
-        columns: The names of the columns.
-        pending_lines: The lines with pending work.
-        completed_lines: The lines without pending work.
     """
 
     axis: str
@@ -109,7 +105,6 @@ def _build_matrix(axis: str, columns: tuple[str, ...], lines: Sequence[tuple[Mat
 
     Args:
         axis: The kind of the lines: "cluster" or "package".
-        columns: The names of the columns.
         lines: Each line, with True if the line has pending work.
     """
     pending = tuple(line for line, has_pending_work in lines if has_pending_work)
@@ -174,7 +169,6 @@ def format_report_page(report: FleetReport, options: str = "") -> str:
     """Return the report as HTML. Equal arguments give equal pages.
 
     Args:
-        report: The report.
         options: The options that select the same fleet in the commands on the page. Each option starts with a space.
     """
     style, script = _build_style(), _read_asset("page.js")

@@ -72,8 +72,6 @@ def build_review_result(
     """Return the result of a review command.
 
     Args:
-        results: The results for the draft branches.
-        action: The action.
         config: The ID of the config.
         person: The person who performed the action. None if the person is unknown.
     """

@@ -32,7 +32,6 @@ def format_draft_list_text(result: DraftListResult, current_seconds: int) -> str
     """Return a few lines per draft: its lifecycle, its packages, and the reasons that block its publication.
 
     Args:
-        result: The drafts.
         current_seconds: The current time in seconds since 1970, to compute ages.
     """
     lines = [f"error: {finding.message}" for finding in result.findings]

@@ -78,7 +78,7 @@ class DraftPackageEntry(OutputModel):
     conditions: tuple[Condition, ...] = ()
     unmet_gates: tuple[BlockingReason, ...] = ()
     errors: tuple[BlockingReason, ...] = ()
-    content: DraftContent | None = Field(default=None, description="Only `show` reads the content.")
+    content: DraftContent | None = Field(default=None, description="The content. Only `show` returns it.")
 
 
 class DraftEntry(OutputModel):

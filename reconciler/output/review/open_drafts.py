@@ -92,7 +92,6 @@ def build_draft_list_result(
     """Return the result with these drafts.
 
     Args:
-        drafts: The drafts.
         config: The ID of the config.
         errors: One finding per target that cannot be read.
         max_diff_lines: The maximum number of diff lines per file. The value 0 omits the diffs.

@@ -74,11 +74,7 @@ class PullRequestText:
     conflicts: tuple[BlockingReason, ...] = ()
 
     def can_publish(self, *, has_accepted_conflicts: bool = False) -> bool:
-        """Return whether nothing blocks publication.
-
-        Args:
-            has_accepted_conflicts: Whether a reviewer accepted the conflicts.
-        """
+        """Return whether nothing blocks publication."""
         return not self._list_reasons(has_accepted_conflicts)
 
     def format_verdict(self, *, has_accepted_conflicts: bool = False) -> str:
@@ -110,7 +106,6 @@ def build_pull_request_text(
     """Return the text of the pull request for a draft with all its packages.
 
     Args:
-        draft: The draft.
         extra_reasons: The reasons that block publication, in addition to the reasons of the draft.
         get_commit_url: Returns the URL of the page of a commit. The repository URL "" selects the config repository.
         label: The label with which a reviewer accepts conflicts. "" if the forge does not support labels.

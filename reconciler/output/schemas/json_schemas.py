@@ -57,8 +57,6 @@ def build_component_kind(name: str, component_type: str, spec: Mapping[str, Any]
     """Return the kind that a ComponentType defines.
 
     Args:
-        name: The name of the kind.
-        component_type: The name of the ComponentType.
         spec: The JSON Schema of the field `spec`.
     """
     description, body = f"A component of the type {component_type}.", build_manifest_schema(TypedComponent)

@@ -63,7 +63,6 @@ def read_upstream(status: Mapping[str, Any], side: str) -> Mapping[str, Any]:
     """Return the upstream before or after the change, or {} if the status file has no such upstream.
 
     Args:
-        status: The field `status` of the status file.
         side: "from" for the upstream before the change, or "to" for the upstream after the change.
     """
     return _to_mapping(_to_mapping(status.get("upstream")).get(side))

@@ -112,8 +112,6 @@ def build_package_status(draft: Draft, target: Target, config: str) -> bytes:
     """Return the PackageStatus file of a draft. Equal drafts have equal files, because the file contains no time.
 
     Args:
-        draft: The draft.
-        target: The target of the draft.
         config: The config commit, or `tree:<id>` if the config is a plain folder.
     """
     package = draft.variant.target.package

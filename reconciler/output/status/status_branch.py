@@ -87,7 +87,6 @@ def build_object_file(status: ObjectStatus, previous: Mapping[str, bytes], updat
     """Return the status file of an object. Unchanged conditions keep their time from the file in `previous`.
 
     Args:
-        status: The status of the object.
         previous: The files on the status branch.
         update_time: The time of changed conditions. If the time is "", changed conditions have no time.
     """
@@ -241,7 +240,6 @@ class StatusCache:
         """Return the new status file of each object.
 
         Args:
-            statuses: The statuses of all objects.
             previous: The files on the status branch.
             large: The children of large sets. The status branch has no files of healthy children of large sets.
             update_time: The time of changed conditions, or "" if the time is unknown.
@@ -287,7 +285,6 @@ class StatusCache:
         """Store the files of the status branch for the next pass.
 
         Args:
-            files: The files of the status branch.
             large: The children of large sets.
             is_plain: Whether every object has one file and every file has one object. If True, the next pass skips the
                 comparison of files.
@@ -336,7 +333,6 @@ def build_status_files(
     contain, and owners that another shard processes, with their parents.
 
     Args:
-        plan: The plan of the pass.
         previous: The current files of the branch. The result is this mapping if nothing changes.
         max_children: The maximum number of children of a set with a file for each child. Healthy children of a larger
             set have no file, and the status of the set contains their number.

@@ -67,7 +67,6 @@ def build_summary_file(
     Each list has at most 1,000 entries. The totals contain the number of all entries.
 
     Args:
-        plan: The plan of the pass.
         objects: The entries of all objects that are not healthy.
         package_counts: The number of packages per outcome, for each target.
     """

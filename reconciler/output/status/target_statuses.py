@@ -102,7 +102,6 @@ class TargetStatuses:
     """The status of a target and of the owners of its packages.
 
     Attributes:
-        package_counts: The number of packages per outcome.
         owners: The statuses of owners that have packages only on this target.
         config_statuses: The statuses that controllers report for `owners`, in the same order.
         multi_target_owners: The statuses, limited to this target, of owners that also have packages on other targets.

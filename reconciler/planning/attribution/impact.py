@@ -47,12 +47,9 @@ class ProjectedPackage:
     """Result of a plan for one package.
 
     Attributes:
-        kind: The kind of the result.
-        owner: The owner of the package.
         tree: The tree of the requested package, or the published tree if the package is kept.
         review: The digest of the data that reviewers see in addition to the files (`compute_review_digest`).
         reason: The finding code of a package that cannot be changed, or `RemovalOutcome.kind` of a removal.
-        message: The text of the reason, for users.
         outcome: The outcome of a requested package.
     """
 
@@ -149,7 +146,6 @@ class UnknownImpact:
     """The reasons why the impact of a change cannot be computed completely.
 
     Attributes:
-        findings: The findings about unreadable data.
         clusters: The sorted names of the affected clusters. A finding about an owner without a target has no cluster.
     """
 
@@ -166,7 +162,6 @@ def find_unknown_impact(plans: Sequence[FleetPlan], unread: Mapping[Target, Find
     If the same data is missing in both plans, they can be equal although the change has an impact.
 
     Args:
-        plans: The compared plans.
         unread: The targets that could not be read, each with its finding.
     """
     clusters: dict[Finding, tuple[str, ...]] = {finding: (target.name,) for target, finding in unread.items()}
@@ -202,7 +197,7 @@ def _find_clusters_of_owner(owner: str, plan: FleetPlan) -> tuple[str, ...]:
 
 
 _PackageKey = tuple[ObjectKey, str, str]
-"""Target, package and owner. If several owners request the package, only the first result has the owner ""."""
+"""Target, package and owner. The owner is "" except for the other owners of a package that several owners request."""
 
 
 def _compare_package(key: _PackageKey, before: _ProjectedFleet, after: _ProjectedFleet) -> PackageImpact | None:
@@ -218,12 +213,7 @@ def _compare_package(key: _PackageKey, before: _ProjectedFleet, after: _Projecte
 
 
 class _ProjectedFleet:
-    """The results of one plan for all packages.
-
-    Attributes:
-        targets: The targets of the plan.
-        packages: The results of the packages in the plan.
-    """
+    """The results of one plan for all packages."""
 
     def __init__(self, plan: FleetPlan) -> None:
         self._plans = {target_plan.target.key: target_plan for target_plan in plan.targets}

@@ -39,7 +39,6 @@ class ChangeCause:
         policy_item: The path of the override rule in the policy.
         package: The path of the subpackage whose Kptfile lists the function, or "" for the root package.
         mutator_index: The index of the function in the mutators of this Kptfile.
-        function: The function.
     """
 
     layer: RenderLayer

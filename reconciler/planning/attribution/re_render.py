@@ -44,7 +44,6 @@ class ReRenderedPackage:
     Attributes:
         target: The package, as `repository/package`.
         config: The ID of the config. "" if it is not known.
-        objects: The objects of the config.
         rendered: The render with its stages. None if the render failed or was not possible.
         blocked_reason: The reason why the package is blocked. "" if the package is not blocked.
         findings: The errors that explain `blocked_reason`.
@@ -94,7 +93,6 @@ class RecordedRender:
         owner: The owner in the form of the status file.
         base: The source tree without local changes.
         merged: The source tree with local changes.
-        rendered: The tree of the rendered package.
         config: The commit of the config, or `tree:<id>` for a plain folder.
         digest: The digest of all dependencies of the render with their fingerprints.
         upstream: The upstream of the package, or {} for generated files.

@@ -50,7 +50,6 @@ class LocalEdit:
     """A local change of one field of a resource.
 
     Attributes:
-        file: The file of the resource.
         index: The index of the document in the file.
         path: The path of the field in `after`, or in `before` for a removed field.
         before: The resource before the change, or ABSENT for an added resource.
@@ -130,7 +129,6 @@ def undo_edit(files: FileTree, previous_files: FileTree, layer: LocalEdit) -> Fi
     Args:
         files: The files with the change.
         previous_files: The files before the change.
-        layer: The change.
     """
     if layer.after is ABSENT:
         return _restore_document(files, previous_files, layer)
@@ -146,10 +144,7 @@ def undo_change(before: Any, after: Any, path: DataPath, *, is_removed: bool = F
     """Undo the change of one value, and return the data.
 
     Args:
-        before: The data before the change.
-        after: The data after the change.
         path: The path of the value in `after`, or in `before` for a removed value.
-        is_removed: Whether the change removed the value.
     """
     if is_removed:
         return _restore_value(before, after, path)

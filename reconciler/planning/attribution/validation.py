@@ -99,7 +99,6 @@ class UncheckedResources:
         description: The API version and kind of the resources, or "built-in kinds".
         builtin_reason: The reason why a built-in kind has no schema, with the next step. "" for custom kinds.
         first_resource: The first resource of the package with this description.
-        count: The number of resources.
     """
 
     description: str
@@ -423,12 +422,7 @@ def _explain_unavailable(entry: Mapping[str, Any], functions: FunctionProvider) 
 
 
 def deduplicate_lint(findings: Sequence[Finding], lint: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the lint findings for which no other finding has the same code, object and field.
-
-    Args:
-        findings: The findings of the validation.
-        lint: The findings of the linters.
-    """
+    """Return the lint findings for which no other finding has the same code, object and field."""
     known = {_get_lint_key(finding) for finding in findings}
     return tuple(finding for finding in lint if _get_lint_key(finding) not in known)
 

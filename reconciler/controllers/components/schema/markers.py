@@ -42,7 +42,6 @@ class _MarkerRule:
 
     Attributes:
         kinds: OpenAPI types that the marker applies to. Empty if it applies to all types.
-        read: Function that parses the value of the marker.
         keyword: OpenAPI keyword that the marker sets. A marker with the value False removes it.
     """
 

@@ -123,10 +123,6 @@ class CompiledTemplate:
     """Compiled template. A template with errors cannot be rendered.
 
     Attributes:
-        path: Path of the template in its document.
-        field_findings: Errors of the compilation.
-        variables: Names of the variables that the expressions use.
-        root: Root node of the template.
         steps: Number of steps that one render subtracts from its budget, in addition to the expressions.
         size: Number of bytes that one render subtracts from its budget, in addition to the results of expressions.
     """
