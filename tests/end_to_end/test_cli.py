@@ -200,7 +200,9 @@ def test_a_second_sync_is_silent(world: Path) -> None:
     result = sync(world, "-o", "json")
 
     assert result.returncode == 0, result.stderr
-    assert json.loads(result.stdout)["summary"]["renders"] == 0
+    data = json.loads(result.stdout)
+    assert (data["kind"], data["items"], data["summary"]["renders"]) == ("Sync", [], 0)
+    assert sync(world).stdout == "Sync: no changes; 17 unchanged\n"
     assert read_refs(world / "fleet.git") == before
 
 
@@ -236,6 +238,7 @@ def test_a_refused_push_reports_where_the_remote_is(world: Path, has_draft: bool
     at = f"on the remote, it is at {before[:12]}" if before else "the remote has no such branch"
     assert f"draft    drafts/lisbon was not pushed (PushRefused): {at}" in result.stdout
     assert "drafts/lisbon is at" not in result.stdout
+    assert result.stdout.splitlines()[0].startswith("Sync: ")
     assert f"drafts/berlin is at {read_refs(fleet)['refs/heads/drafts/berlin'][:12]}" in result.stdout
     assert read_refs(fleet).get(branch) == before
     (draft,) = (item for item in json.loads(data.stdout)["items"] if item["target"] == "lisbon")

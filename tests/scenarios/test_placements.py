@@ -709,7 +709,7 @@ def test_a_plan_reports_clusters_without_a_target(tmp_path: Path) -> None:
 
     assert result.returncode == 1
     assert result.stdout.count("NoDestination") == 2
-    assert "1 draft for 1 target" in result.stdout.splitlines()[0]
+    assert result.stdout.splitlines()[0] == "Plan: 1 package to install on 1 cluster; 2 errors"
 
 
 # Output of commands
