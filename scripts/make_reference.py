@@ -5,7 +5,7 @@
 
 The command line reference comes from the commands, the findings reference from the tables of finding codes, and the
 fields of all kinds from the models in `reconciler/api`. The settings reference, the example of all settings and the
-JSON Schema of the settings come from the models in `reconciler/settings.py`.
+JSON Schema of the settings come from the models in `reconciler/settings`.
 """
 
 from __future__ import annotations

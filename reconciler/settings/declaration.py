@@ -1,0 +1,42 @@
+"""The declaration of a setting, and types that several groups of settings use."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from reconciler.krm.names import validate_ref_name
+from reconciler.redaction import has_credentials
+
+
+class SettingsGroup(BaseModel):
+    """A group of settings. Unknown settings are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+def declare(default: Any, description: str, **limits: Any) -> Any:
+    """Return the declaration of a setting with its default and limits. All generated files contain the description."""
+    return Field(default, description=description, **limits)
+
+
+def _check_branch_name(value: str) -> str:
+    if problem := validate_ref_name(value):
+        raise ValueError(f"must be a branch name that Git accepts: {problem}")
+    return value
+
+
+BranchName = Annotated[str, AfterValidator(_check_branch_name)]
+
+
+def _check_no_credentials(value: str) -> str:
+    if has_credentials(value):
+        raise ValueError(
+            "must not contain a user name, password or token (CredentialInUrl): put them into the file that"
+            " `git.credentials_file` names"
+        )
+    return value
+
+
+RepositoryUrl = Annotated[str, AfterValidator(_check_no_credentials)]

@@ -1,0 +1,96 @@
+"""The model of all settings."""
+
+from __future__ import annotations
+
+from pydantic import field_validator
+
+from reconciler.krm.names import validate_ref_name
+from reconciler.planning.model.shard import parse_shard
+from reconciler.settings.declaration import SettingsGroup, declare
+from reconciler.settings.groups import (
+    ApprovalSettings,
+    ConfigSettings,
+    DraftSettings,
+    FleetSettings,
+    FunctionSettings,
+    GitSettings,
+    GuardSettings,
+    LimitSettings,
+    MergeSettings,
+    ReviewSettings,
+    RuleSettings,
+    StatusSettings,
+)
+from reconciler.settings.remote_groups import ForgeSettings, LogSettings, RenderingSettings, WebhookSettings
+
+STATE_PLACEHOLDER = "{repository}"
+
+
+class Settings(SettingsGroup):
+    """All settings. The defaults are those of a new installation."""
+
+    config: ConfigSettings = ConfigSettings()
+    fleet: FleetSettings = FleetSettings()
+    status: StatusSettings = StatusSettings()
+    cache: str = declare(
+        "~/.cache/reconciler",
+        "The folder for local data, such as bare mirrors of all repositories; you can delete the folder while no "
+        "process uses it. The folder has the mode 0700, because drafts can contain Secrets; a folder that other "
+        "users can write to is an error.",
+    )
+    poll_seconds: float = declare(60.0, "The time between two passes of the service, in seconds.", gt=0)
+    poll_jitter_percent: int = declare(
+        10,
+        "The largest random change of poll_seconds in both directions, in percent; because of this change, several "
+        "daemons do not poll at the same time.",
+        ge=0,
+        le=100,
+    )
+    max_backoff_seconds: float = declare(
+        900.0,
+        "The longest pause after failures of one remote, in seconds; the pause doubles after each failure until it "
+        "reaches this limit.",
+        gt=0,
+    )
+    state_ref: str = declare(
+        "refs/reconciler/state/{repository}",
+        "The name of the ref that contains the state of one target; if the Git host allows only branches, use "
+        "refs/heads/reconciler/state/{repository}.",
+    )
+    shard: str = declare(
+        "1/1",
+        "The shard of the targets that this process reconciles: i/n means the i-th of n shards (n is at most 1000), "
+        "and 1/1 means all targets; the option --shard overrides this setting.",
+    )
+    git: GitSettings = GitSettings()
+    drafts: DraftSettings = DraftSettings()
+    approvals: ApprovalSettings = ApprovalSettings()
+    review: ReviewSettings = ReviewSettings()
+    guards: GuardSettings = GuardSettings()
+    merge: MergeSettings = MergeSettings()
+    rules: RuleSettings = RuleSettings()
+    functions: FunctionSettings = FunctionSettings()
+    limits: LimitSettings = LimitSettings()
+    rendering: RenderingSettings = RenderingSettings()
+    forge: ForgeSettings = ForgeSettings()
+    webhooks: WebhookSettings = WebhookSettings()
+    log: LogSettings = LogSettings()
+
+    @field_validator("shard")
+    @classmethod
+    def _check_shard(cls, value: str) -> str:
+        parse_shard(value)
+        return value
+
+    @field_validator("state_ref")
+    @classmethod
+    def _check_state_ref(cls, value: str) -> str:
+        prefix = value.removesuffix(STATE_PLACEHOLDER)
+        # Allow no text after the placeholder, because state refs are found by their prefix.
+        if prefix == value or STATE_PLACEHOLDER in prefix or not (value.startswith("refs/") and prefix.endswith("/")):
+            raise ValueError(
+                "must start with refs/ and end with /{repository}, for example refs/reconciler/state/{repository}"
+            )
+        if problem := validate_ref_name(f"{prefix}x"):
+            raise ValueError(f"must produce ref names that Git accepts: {problem}")
+        return value
