@@ -28,7 +28,7 @@ COMMANDS = {
     "report": (("config",), 3),
     "status": ((), 3),
 }
-_CLAIMS = ("nothing to draft,", "nothing of ours", "no draft", "no findings", "no effect", "nothing is")
+_CLAIMS = ("no changes", "nothing of ours", "no draft", "no findings", "nothing is")
 
 
 @pytest.fixture(scope="module")

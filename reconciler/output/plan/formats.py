@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from reconciler.output.changes.data import FileDiff
 from reconciler.output.entries import format_conflict_entries
-from reconciler.output.findings.entries import build_finding_cause
+from reconciler.output.findings.entries import FindingEntry, build_finding_cause
 from reconciler.output.findings.formats import group_root_causes
 from reconciler.output.plan.models import (
     BlockedPackage,
@@ -87,9 +87,14 @@ def format_plan_markdown(result: PlanResult) -> str:
 
 def format_plan_headline(result: PlanResult) -> str:
     """Return the counts of a plan on one line."""
-    is_complete = not any(finding.code in UNREADABLE_CODES for finding in result.findings)
+    is_complete = could_read_all(result.findings)
     headline = format_change_counts("Plan", result.summary, is_complete=is_complete)
     return headline if is_complete else f"{headline}; some files or repositories could not be read"
+
+
+def could_read_all(findings: Iterable[FindingEntry]) -> bool:
+    """Return whether all files and repositories could be read, so that an empty result means that nothing changes."""
+    return not any(finding.code in UNREADABLE_CODES for finding in findings)
 
 
 def format_change_counts(title: str, counts: ChangeCounts, *, is_complete: bool = True) -> str:

@@ -12,7 +12,7 @@ from reconciler.output.entries import OwnerEntry, build_owner_entry
 from reconciler.output.envelope import CommandResult, OutputModel, create_cli_metadata
 from reconciler.output.findings.entries import FindingEntry, build_finding_entries
 from reconciler.output.findings.formats import format_findings
-from reconciler.output.plan.formats import format_change_counts
+from reconciler.output.plan.formats import could_read_all, format_change_counts
 from reconciler.output.plan.models import BlockedPackage, ChangeCounts
 from reconciler.output.plan.overview import build_blocked_packages, count_changes
 from reconciler.output.text import format_count
@@ -61,7 +61,8 @@ def format_sync_text(result: SyncResult) -> str:
     """Return the result of a pass as text: the counts, the findings, and one line per draft branch."""
     summary = result.summary
     extra = ((summary.approved, "approved package"), (summary.pull_requests, "new pull request"))
-    parts = [format_change_counts("Sync", summary), *(format_count(count, noun) for count, noun in extra if count)]
+    headline = format_change_counts("Sync", summary, is_complete=could_read_all(result.findings))
+    parts = [headline, *(format_count(count, noun) for count, noun in extra if count)]
     lines = ["; ".join(parts), *format_findings(entry.to_finding() for entry in result.findings)]
     lines += [f"the status was not written: {summary.status_error}"] if summary.status_error else []
     return "\n".join([*lines, *_format_drafts(result)])
