@@ -1,13 +1,16 @@
-"""Kinds of Greenhouse: plugin definitions, presets, Plugins, and the PluginOverride of this project."""
+"""Kinds of Greenhouse: plugin definitions, presets, Plugins, Teams and Catalogs.
+
+The module `greenhouse_overrides` contains the kinds with options for several Plugins.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, ValidationInfo
+from pydantic import Field
 
-from reconciler.api.base import ApiModel, FieldIssue, issue
+from reconciler.api.base import ApiModel, FieldIssue
 from reconciler.api.field_types import NOT_EMPTY, LabelSelectorFields, NonEmptyText, check_text
 from reconciler.api.greenhouse_options import (
     OPTION_TYPES,
@@ -22,7 +25,7 @@ from reconciler.api.messages import MessageTemplates
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.names import MAX_LABEL_CHARACTERS, validate_name_segment
 from reconciler.krm.objects import ObjectKey
-from reconciler.krm.selectors import SELECTOR_FIELDS, LabelSelector
+from reconciler.krm.selectors import SELECTOR_FIELDS
 
 GROUP = "greenhouse.sap"
 API_VERSION = f"{GROUP}/v1alpha1"
@@ -33,11 +36,20 @@ DefinitionKind = Literal["PluginDefinition", "ClusterPluginDefinition"]
 DEFINITION_KINDS: tuple[DefinitionKind, ...] = get_args(DefinitionKind)
 DeletionPolicy = Literal["Delete", "Retain"]
 
+PRESET_LABEL = f"{GROUP}/pluginpreset"
+OWNED_BY_LABEL = f"{GROUP}/owned-by"
+SUPPORT_GROUP_LABEL = f"{GROUP}/support-group"
+PROPAGATE_LABELS = f"{GROUP}/propagate-labels"
+PROPAGATE_ANNOTATIONS = f"{GROUP}/propagate-annotations"
+PREVENT_DELETION_ANNOTATION = f"{GROUP}/prevent-deletion"
+SUSPEND_ANNOTATION = f"{GROUP}/suspend"
+ADOPT_ANNOTATION = "reconciler.dev/adopt"
+
 _MAX_RELEASE_NAME_LENGTH = 53
 _RELEASE_NAME_PATTERN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _RELEASE_NAME = re.compile(_RELEASE_NAME_PATTERN)
 _OPTION_LISTS = ("optionValues", "overrides", "pluginOverrides", "options")
-_LIST_TEXTS: Mapping[tuple[str, str], str] = {
+OPTION_LIST_TEXTS: Mapping[tuple[str, str], str] = {
     **{("tuple_type", name): "{path} must be a list of mappings" for name in _OPTION_LISTS},
     **{("model_type", f"{name}[]"): "{path} must be a mapping with a name" for name in _OPTION_LISTS},
     ("tuple_type", "clusterOptionOverrides"): "{path} must be a list of mappings",
@@ -46,12 +58,12 @@ _LIST_TEXTS: Mapping[tuple[str, str], str] = {
     ("model_type", "valueFrom"): "{path} must be a mapping with the key secret",
     ("model_type", "secret"): "{path} must be a mapping with a name and a key",
 }
-_TEMPLATES = MessageTemplates(by_field=_LIST_TEXTS)
+OPTION_LIST_TEMPLATES = MessageTemplates(by_field=OPTION_LIST_TEXTS)
 _REF_TEXT = "{path} must name a plugin definition"
 _PATHS_TEXT = "{path} must be a list of paths that is not empty"
 _PLUGIN_TEMPLATES = MessageTemplates(
     by_field={
-        **_LIST_TEXTS,
+        **OPTION_LIST_TEXTS,
         ("missing", "name"): _REF_TEXT,
         ("string_too_short", "name"): _REF_TEXT,
         ("missing", "paths"): _PATHS_TEXT,
@@ -61,12 +73,8 @@ _PLUGIN_TEMPLATES = MessageTemplates(
         ("missing", "overrides"): "{path} must be a list of options",
     }
 )
-_OVERRIDES_TEXT = "{path} must be a list of options that is not empty"
-_OVERRIDE_TEMPLATES = MessageTemplates(
-    by_field={**_LIST_TEXTS, ("missing", "overrides"): _OVERRIDES_TEXT, ("too_short", "overrides"): _OVERRIDES_TEXT}
-)
 _OPTION_VALUES = "Option values. Each item has exactly one of value, valueFrom and expression."
-_REF_MISSING, _NAME_INVALID, _SELECTOR_INVALID = "DefinitionRefMissing", "PluginNameInvalid", "SelectorInvalid"
+_REF_MISSING, _NAME_INVALID, SELECTOR_INVALID = "DefinitionRefMissing", "PluginNameInvalid", "SelectorInvalid"
 
 
 def validate_release_name(name: str) -> str:
@@ -93,42 +101,17 @@ def format_plugin_name(preset: str, cluster: str) -> str:
     return f"{preset}-{cluster}"
 
 
-class PluginOverridesSpec(ApiModel):
-    """The reconciler reads only pluginOverrides."""
-
-    is_open: ClassVar = True
-    confidential_fields: ClassVar = frozenset({"pluginOverrides"})
-
-    plugin_overrides: PluginOptionValues = Field(
-        (), description="Option values for all Plugins whose definitions have these options."
-    )
-
-
-class _ObjectWithOptions(Manifest):
-    """An object with options for several Plugins."""
-
-    api_versions: ClassVar = (API_VERSION,)
-    templates: ClassVar = _TEMPLATES
-    lenient_codes: ClassVar = VALUE_CODES
-    is_open: ClassVar = True
-    is_spec_optional: ClassVar = True
-
-    spec: PluginOverridesSpec = Field(default_factory=PluginOverridesSpec)
-
-
-class Cluster(_ObjectWithOptions):
-    """A cluster with its labels, and options for all Plugins on the cluster."""
-
-
-class Organization(_ObjectWithOptions):
-    """An organization, which is a namespace, and options for all Plugins in it."""
-
-
 class Team(Manifest):
     """A team. A label of a preset can name it as the owner."""
 
     api_versions: ClassVar = (API_VERSION,)
     is_open: ClassVar = True
+    label_schemas: ClassVar = {
+        SUPPORT_GROUP_LABEL: {
+            "examples": ["true"],
+            "description": '"true" for a support group. Only a support group can own presets.',
+        }
+    }
 
 
 class CatalogSource(ApiModel):
@@ -227,7 +210,7 @@ class _DefinitionManifest(Manifest):
     """A chart with its options."""
 
     api_versions: ClassVar = (API_VERSION,)
-    templates: ClassVar = _TEMPLATES
+    templates: ClassVar = OPTION_LIST_TEMPLATES
     is_open: ClassVar = True
     confidential_fields: ClassVar = frozenset({"spec"})
 
@@ -373,7 +356,7 @@ class PluginPresetSpec(ApiModel):
 
     blank_fields: ClassVar = ("deletionPolicy",)
     field_codes: ClassVar = {"clusterSelector": "SelectorEmpty"}
-    subtree_codes: ClassVar = {"clusterSelector": _SELECTOR_INVALID}
+    subtree_codes: ClassVar = {"clusterSelector": SELECTOR_INVALID}
     confidential_fields: ClassVar = frozenset({"plugin", "clusterOptionOverrides"})
 
     plugin: PluginFields
@@ -405,10 +388,8 @@ def _get_name(data: Mapping[str, Any]) -> str:
     return str(data["metadata"].get("name")) if isinstance(data.get("metadata"), Mapping) else ""
 
 
-_ACKNOWLEDGMENT = {
-    "reconciler.dev/ack-deletions": {
-        "description": "Hash from the message about a held deletion. It confirms all deletions in the message.",
-    }
+_OWNER_SCHEMAS = {
+    OWNED_BY_LABEL: {"description": "Name of the Team that owns the object. Its Plugins get the name as an option."}
 }
 
 
@@ -420,16 +401,18 @@ class PluginPreset(Manifest):
     lenient_codes: ClassVar = VALUE_CODES
     scope: ClassVar = "default"
     confidential_fields: ClassVar = frozenset({"spec"})
+    label_schemas: ClassVar = _OWNER_SCHEMAS
     annotation_schemas: ClassVar = {
-        **_ACKNOWLEDGMENT,
-        "greenhouse.sap/propagate-labels": {
+        "reconciler.dev/ack-deletions": {
+            "description": "Hash from the message about a held deletion. It confirms all deletions in the message.",
+        },
+        PROPAGATE_LABELS: {
             "examples": ["team,example.com/*"],
             "description": "Comma-separated keys of labels that are copied to the Plugins. A key can end with /* to"
             " match a prefix.",
         },
-        "greenhouse.sap/propagate-annotations": {
-            "description": "Comma-separated keys of annotations that are copied to the Plugins."
-        },
+        PROPAGATE_ANNOTATIONS: {"description": "Comma-separated keys of annotations that are copied to the Plugins."},
+        PREVENT_DELETION_ANNOTATION: {"description": "Any value prevents the deletion of the Plugins of the preset."},
     }
 
     spec: PluginPresetSpec
@@ -502,11 +485,13 @@ class Plugin(Manifest):
     scope: ClassVar = "default"
     is_open: ClassVar = True
     confidential_fields: ClassVar = frozenset({"spec"})
+    label_schemas: ClassVar = _OWNER_SCHEMAS
     annotation_schemas: ClassVar = {
-        "reconciler.dev/adopt": {
+        ADOPT_ANNOTATION: {
             "examples": ["true"],
             "description": '"true" adopts an existing package that has no owner.',
-        }
+        },
+        SUSPEND_ANNOTATION: {"description": "Any value prevents changes and the deletion of the Plugin."},
     }
 
     spec: PluginSpec
@@ -516,148 +501,3 @@ class Plugin(Manifest):
         """Yield an issue for a name that cannot be the name of a folder."""
         if error := validate_name_segment(_get_name(data)):
             yield FieldIssue(f"{{path}} must be a valid folder name: {error}", ("metadata", "name"), _NAME_INVALID)
-
-
-class ClusterLabelSelector(LabelSelectorFields):
-    """A label selector that is a whole selection of clusters."""
-
-    subtree_codes: ClassVar = dict.fromkeys(SELECTOR_FIELDS, _SELECTOR_INVALID)
-
-
-class ClusterSelection(ApiModel):
-    """Clusters by labels and by name, without the ignored clusters."""
-
-    subtree_codes: ClassVar = {"labelSelector": _SELECTOR_INVALID}
-
-    label_selector: LabelSelectorFields = Field(
-        default_factory=LabelSelectorFields, description="Labels that a cluster must have."
-    )
-    cluster_names: tuple[str, ...] = Field((), description="Names of clusters. Other clusters are not selected.")
-    ignore_clusters: tuple[str, ...] = Field((), description="Names of clusters to ignore.")
-
-    @cached_property
-    def selector(self) -> LabelSelector | None:
-        """The label selector. None if it is empty, because an empty selector means the same as an absent one."""
-        selector = self.label_selector.selector
-        return None if selector == LabelSelector() else selector
-
-    @property
-    def is_for_all(self) -> bool:
-        """Whether the item has no labels and no names, so that it selects all clusters."""
-        return self.selector is None and not self.cluster_names
-
-    def selects(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Return whether a cluster has one of the names or matches the labels. Ignored clusters are not considered."""
-        if self.is_for_all or name in self.cluster_names:
-            return True
-        return self.selector is not None and self.selector.matches(labels)
-
-
-def _read_selection(value: Any, info: ValidationInfo) -> ClusterSelection:
-    if value is None:
-        return ClusterSelection()
-    if isinstance(value, Mapping) and any(name in value for name in SELECTOR_FIELDS):
-        return ClusterSelection(label_selector=ClusterLabelSelector.model_validate(value, context=info.context))
-    return ClusterSelection.model_validate(value, context=info.context)
-
-
-def _read_single_selection(value: Any, info: ValidationInfo) -> Any:
-    return value if isinstance(value, list) else (_read_selection(value, info),)
-
-
-_Selection = ClusterSelection | LabelSelectorFields
-_ClusterSelections = Annotated[
-    tuple[Annotated[ClusterSelection, BeforeValidator(_read_selection, json_schema_input_type=_Selection | None)], ...],
-    BeforeValidator(_read_single_selection, json_schema_input_type=_Selection | tuple[_Selection | None, ...]),
-]
-
-
-def _check_definition_name(text: str) -> str:
-    kind, slash, name = text.rpartition("/")
-    if not name or (slash and kind not in DEFINITION_KINDS):
-        allowed = ", ".join(("NAME", *(f"{definition_kind}/NAME" for definition_kind in DEFINITION_KINDS)))
-        raise issue(f"{{path}} must be one of {allowed}, not {quote_value(text)}")
-    return text
-
-
-_DefinitionName = Annotated[
-    str,
-    AfterValidator(_check_definition_name),
-    Field(json_schema_extra={"pattern": "^((Cluster)?PluginDefinition/)?[^/]+$"}),
-]
-
-
-class PluginOverrideTargets(ApiModel):
-    """The Plugins to which a PluginOverride applies, by definition and by cluster."""
-
-    is_open: ClassVar = True
-
-    plugin_definition_names: tuple[_DefinitionName, ...] = Field(
-        (), description="Definitions of the Plugins, as NAME or KIND/NAME. An empty list selects all definitions."
-    )
-    cluster_selector: _ClusterSelections = Field(
-        (),
-        description="The clusters: a selection, a list of selections, or a label selector. The default is all"
-        " clusters.",
-    )
-
-    @cached_property
-    def ignored_clusters(self) -> tuple[str, ...]:
-        """The clusters that an item of the selection ignores. They are excluded from the whole selection."""
-        return tuple(name for selection in self.cluster_selector for name in selection.ignore_clusters)
-
-    @property
-    def cluster_names(self) -> tuple[str, ...]:
-        """All cluster names in the selection, both selected and ignored clusters."""
-        names = (name for selection in self.cluster_selector for name in selection.cluster_names)
-        return (*names, *self.ignored_clusters)
-
-    @property
-    def is_for_all_clusters(self) -> bool:
-        """Whether the selection is empty, so that Plugins without a cluster match as well."""
-        return not self.ignored_clusters and all(selection.is_for_all for selection in self.cluster_selector)
-
-    def selects_cluster(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Return whether the selection contains a cluster."""
-        if name in self.ignored_clusters:
-            return False
-        selections = self.cluster_selector
-        return not selections or any(selection.selects(name, labels) for selection in selections)
-
-    def selects_definition(self, kind: str, name: str) -> bool:
-        """Return whether the override applies to the Plugins of a definition."""
-        names = self.plugin_definition_names
-        return not names or name in names or f"{kind}/{name}" in names
-
-
-class PluginOverrideSpec(PluginOverrideTargets):
-    """The option values, the Plugins and the clusters."""
-
-    is_open: ClassVar = False
-    blank_fields: ClassVar = ("mode",)
-    confidential_fields: ClassVar = frozenset({"overrides"})
-
-    mode: Literal["Override", "Default"] = Field(
-        "Override",
-        description="Override replaces the values of presets. Default applies only to options that presets do not set.",
-    )
-    priority: StrictInt = Field(0, description="The PluginOverride with the higher priority wins.")
-    overrides: Annotated[PluginOptionValues, *NOT_EMPTY] = Field(description="The option values.")
-
-
-class PluginOverride(Manifest):
-    """Option values for Plugins of several presets."""
-
-    api_versions: ClassVar = (API_VERSION,)
-    templates: ClassVar = _OVERRIDE_TEMPLATES
-    lenient_codes: ClassVar = VALUE_CODES
-    scope: ClassVar = "default"
-    confidential_fields: ClassVar = frozenset({"spec"})
-
-    spec: PluginOverrideSpec
-
-
-KINDS: tuple[type[Manifest], ...] = (
-    Cluster, Organization, Team, Catalog, PluginDefinition, ClusterPluginDefinition,
-    PluginPreset, PluginOverride, Plugin,
-)  # fmt: skip

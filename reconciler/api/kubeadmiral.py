@@ -14,7 +14,7 @@ from reconciler.api.field_types import (
     Unparsed,
     raise_issues,
 )
-from reconciler.api.manifest import Manifest
+from reconciler.api.manifest import KUBERNETES_VERSION_SCHEMA, Manifest
 from reconciler.api.messages import MessageTemplates
 from reconciler.krm.field_text import format_path, quote_value
 from reconciler.krm.json_pointer import PointerError, parse_pointer
@@ -627,3 +627,4 @@ class FederatedCluster(Manifest):
 
     api_versions: ClassVar = (API_VERSION,)
     is_open: ClassVar = True
+    annotation_schemas: ClassVar = KUBERNETES_VERSION_SCHEMA

@@ -14,6 +14,15 @@ from reconciler.api.messages import DEFAULT_TEMPLATES, MessageTemplates
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.names import validate_dns_label, validate_dns_subdomain
 
+KUBERNETES_VERSION_ANNOTATION = "reconciler.dev/kubernetes-version"
+KUBERNETES_VERSION_SCHEMA: Mapping[str, Mapping[str, Any]] = {
+    KUBERNETES_VERSION_ANNOTATION: {
+        "examples": ["1.31"],
+        "description": "Kubernetes version of the cluster. The command validate checks resources against it.",
+    }
+}
+"""JSON Schema of the annotation that all kinds of clusters can have."""
+
 
 class Metadata(ApiModel):
     """Metadata of the object. Kubernetes defines its other fields."""

@@ -24,7 +24,7 @@ from reconciler.api.field_types import (
 )
 from reconciler.api.json_schema import SchemaOf
 from reconciler.api.kpt import FunctionSelector, FunctionSpec, UpdateStrategy
-from reconciler.api.manifest import Manifest, Metadata
+from reconciler.api.manifest import KUBERNETES_VERSION_SCHEMA, Manifest, Metadata
 from reconciler.api.messages import MessageTemplates
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.names import validate_dns_subdomain, validate_ref_name, validate_workspace_name
@@ -880,6 +880,7 @@ class Repository(Manifest):
             for error in ("missing", "string_too_short")
         }
     )
+    annotation_schemas: ClassVar = KUBERNETES_VERSION_SCHEMA
 
     spec: RepositorySpec
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from reconciler.api.manifest import KUBERNETES_VERSION_ANNOTATION
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.controllers.clusters.selection import Cluster
@@ -146,9 +147,6 @@ def _find_conflict(name: str, objects: Sequence[ConfigObject]) -> Finding | None
     return None
 
 
-VERSION_ANNOTATION = "reconciler.dev/kubernetes-version"
-
-
 @dataclass(frozen=True)
 class ClusterVersions:
     """Kubernetes versions by cluster name. A cluster without a valid version annotation is not included."""
@@ -182,7 +180,7 @@ def read_cluster_versions(catalog: Catalog, inventory: ClusterInventory) -> Clus
     findings = []
     for group, kind in CLUSTER_KINDS:
         for manifest in catalog.objects_of_kind(group, kind):
-            text = manifest.annotations.get(VERSION_ANNOTATION)
+            text = manifest.annotations.get(KUBERNETES_VERSION_ANNOTATION)
             if text is None or manifest.key.name not in inventory.clusters:
                 continue
             release = parse_kubernetes_release(text)
@@ -190,9 +188,9 @@ def read_cluster_versions(catalog: Catalog, inventory: ClusterInventory) -> Clus
                 versions[manifest.key.name] = release
             else:
                 message = (
-                    f"metadata.annotations.{VERSION_ANNOTATION} must be a Kubernetes version such as"
+                    f"metadata.annotations.{KUBERNETES_VERSION_ANNOTATION} must be a Kubernetes version such as"
                     f' "1.31", not {quote_value(text)}'
                 )
-                location = manifest.location_of(("metadata", "annotations", VERSION_ANNOTATION))
+                location = manifest.location_of(("metadata", "annotations", KUBERNETES_VERSION_ANNOTATION))
                 findings.append(ControllerCodes.KUBERNETES_VERSION_INVALID.finding(message, location))
     return ClusterVersions(versions, tuple(findings))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from reconciler.api import greenhouse
+from reconciler.api import greenhouse, greenhouse_overrides
 from reconciler.api.base import FieldMessage, read_model
 from reconciler.api.greenhouse_options import LiteralValue, PluginOption, PluginOptionValue, quote_option_name
 from reconciler.api.manifest import read_manifest
@@ -105,7 +105,7 @@ class OverrideLayer:
     invalid, `targets` selects all Plugins, so that all of them stay unchanged.
     """
 
-    targets: greenhouse.PluginOverrideTargets
+    targets: greenhouse_overrides.PluginOverrideTargets
     layer: LayerOptions
     is_valid: bool = True
 
@@ -165,7 +165,7 @@ def read_plugin(manifest: ConfigObject) -> tuple[StandalonePlugin | None, Findin
 
 def read_override(manifest: ConfigObject) -> tuple[OverrideLayer, Findings]:
     """Return the PluginOverride and the findings. Errors in single options do not make the override invalid."""
-    result = read_manifest(greenhouse.PluginOverride, manifest.data)
+    result = read_manifest(greenhouse_overrides.PluginOverride, manifest.data)
     findings = create_field_findings(manifest, result.errors, PluginCodes.PLUGIN_OVERRIDE_INVALID, _CODES)
     if result.model is None:
         return _create_invalid_override(manifest), findings
@@ -182,13 +182,13 @@ def read_override(manifest: ConfigObject) -> tuple[OverrideLayer, Findings]:
 def _create_invalid_override(manifest: ConfigObject) -> OverrideLayer:
     data = manifest.data.get("spec")
     spec = data if isinstance(data, Mapping) else {}
-    model = greenhouse.PluginOverrideTargets
-    targets = read_model(model, spec, greenhouse.PluginOverride.templates).model or model()
+    model = greenhouse_overrides.PluginOverrideTargets
+    targets = read_model(model, spec, greenhouse_overrides.PluginOverride.templates).model or model()
     layer = LayerOptions(_get_override_layer(targets, spec.get("mode")), manifest)
     return OverrideLayer(targets, layer, is_valid=False)
 
 
-def _get_override_layer(targets: greenhouse.PluginOverrideTargets, mode: object) -> str:
+def _get_override_layer(targets: greenhouse_overrides.PluginOverrideTargets, mode: object) -> str:
     """Return the id of the layer for a PluginOverride, which depends on the mode and the selectors."""
     parts = ["default" if mode == "Default" else "override"]
     parts += [] if targets.is_for_all_clusters else ["cluster"]
@@ -201,10 +201,10 @@ def read_own_options(manifest: ConfigObject) -> tuple[LayerOptions, Findings]:
 
     Other fields are not checked, because other controllers report the errors in these fields.
     """
-    data, model = manifest.data.get("spec"), greenhouse.PluginOverridesSpec
+    data, model = manifest.data.get("spec"), greenhouse_overrides.PluginOverridesSpec
     result = read_model(
-        model, data if isinstance(data, Mapping) else {}, greenhouse.Organization.templates, ("spec",),
-        greenhouse.Organization.lenient_codes,
+        model, data if isinstance(data, Mapping) else {}, greenhouse_overrides.Organization.templates, ("spec",),
+        greenhouse_overrides.Organization.lenient_codes,
     )  # fmt: skip
     findings = create_field_findings(manifest, result.errors, PluginCodes.PLUGIN_OVERRIDES_INVALID, _CODES)
     layer_id = _LAYERS_BY_KIND[manifest.key.kind]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from reconciler.api.greenhouse import GROUP, PLUGIN, PRESET
+from reconciler.api.greenhouse import GROUP, PLUGIN, PRESET, PRESET_LABEL
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.cluster_packages import keep_uncertain_packages
 from reconciler.controllers.clusters.inventory import ClusterInventory
@@ -29,7 +29,6 @@ from reconciler.controllers.plugin_presets.deletions import (
 from reconciler.controllers.plugin_presets.inputs import PluginPresetCache, PluginPresetInputs, PreviousPlugins
 from reconciler.controllers.plugin_presets.lint import check_catalogs, check_owner_label
 from reconciler.controllers.plugin_presets.outcome_checks import check_literal_secrets, check_plugin_conflicts
-from reconciler.controllers.plugin_presets.plugin import PRESET_LABEL
 from reconciler.controllers.plugin_presets.plugin_builder import PluginBuilder
 from reconciler.controllers.plugin_presets.plugin_outcomes import (
     BuiltPlugin,

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from reconciler.api.greenhouse import CLUSTER, GROUP
+from reconciler.api.greenhouse import CLUSTER, GROUP, PREVENT_DELETION_ANNOTATION, SUSPEND_ANNOTATION
+from reconciler.api.greenhouse_overrides import PLUGIN_DELETION_ANNOTATION
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.cluster_packages import build_deletion_guard, get_package_target
 from reconciler.controllers.deletion_guards import ACK_DELETIONS, DeletionDecision, PackageLocation, decide_deletions
 from reconciler.controllers.plugin_presets.config_objects import Preset
 from reconciler.controllers.plugin_presets.inputs import PluginPresetInputs
-from reconciler.controllers.plugin_presets.plugin import SUSPEND_ANNOTATION
 from reconciler.controllers.plugin_presets.plugin_requests import PluginTargets
 from reconciler.controllers.results import DeletionGuard
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, replace
 
-CLUSTER_RETAINS = f"{GROUP}/plugin-deletion"
-
 
 def is_retained(preset: Preset | None, cluster: ConfigObject | None) -> bool:
     """Return whether the deletion policy `Retain` applies to a Plugin, because of its preset or its Cluster."""
-    if cluster and cluster.annotations.get(CLUSTER_RETAINS, "").lower() == "retain":
+    if cluster and cluster.annotations.get(PLUGIN_DELETION_ANNOTATION, "").lower() == "retain":
         return True
     return preset is not None and preset.spec.deletion_policy == "Retain"
 
@@ -41,9 +39,6 @@ def find_orphans(
         if location not in known_locations and (location not in targets.owners or is_retained(preset, cluster)):
             orphans.append(location)
     return tuple(orphans)
-
-
-PREVENT_DELETION = f"{GROUP}/prevent-deletion"
 
 
 @dataclass(frozen=True)
@@ -110,7 +105,7 @@ def is_suspended(location: PackageLocation, targets: PluginTargets) -> bool:
 
 def is_deletion_prevented(preset: Preset) -> bool:
     """Return whether a preset has the annotation that prevents all deletions of Plugins, even confirmed deletions."""
-    return PREVENT_DELETION in preset.manifest.annotations
+    return PREVENT_DELETION_ANNOTATION in preset.manifest.annotations
 
 
 def _decide(
@@ -120,7 +115,8 @@ def _decide(
     if is_deletion_prevented(preset):
         examples = ", ".join("/".join(location) for location in deletions[:5])
         return DeletionDecision(
-            f"{preset.key} has the annotation {PREVENT_DELETION}, and keeps {len(deletions)} Plugins ({examples})",
+            f"{preset.key} has the annotation {PREVENT_DELETION_ANNOTATION}, and keeps {len(deletions)} Plugins"
+            f" ({examples})",
             existing_count,
         )
     acknowledged_hashes, blocked_counts = (

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from reconciler.api.greenhouse import OWNED_BY_LABEL
 from reconciler.controllers.plugin_presets.helm_values import build_values
 from reconciler.krm.helm_paths import format_option_name, parse_option_name
 from reconciler.lazy_dataclasses import dataclass
@@ -17,9 +18,6 @@ from reconciler.memory import cached
 
 METADATA_PREFIX: Final = "metadata.greenhouse.sap/"
 """Prefix of Cluster labels whose values are injected as the options `global.greenhouse.metadata.*`."""
-
-OWNED_BY_LABEL: Final = "greenhouse.sap/owned-by"
-"""Label that names the team that owns a preset or a Plugin."""
 
 EXPRESSION_VARIABLE: Final = "global"
 """Name of the only variable that option expressions can use."""

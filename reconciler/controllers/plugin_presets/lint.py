@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from reconciler.api import greenhouse
 from reconciler.api.base import read_model
-from reconciler.api.greenhouse import CATALOG, GROUP, PLUGIN, PRESET, TEAM
+from reconciler.api.greenhouse import CATALOG, GROUP, OWNED_BY_LABEL, PLUGIN, PRESET, SUPPORT_GROUP_LABEL, TEAM
 from reconciler.api.greenhouse_options import OptionExpression
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.cel import ExpressionLimits
@@ -18,7 +18,6 @@ from reconciler.controllers.clusters.inventory import ClusterInventory
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.config_objects import OverrideLayer, read_plugin, read_preset
-from reconciler.controllers.plugin_presets.injected_options import OWNED_BY_LABEL
 from reconciler.controllers.plugin_presets.inputs import PluginPresetCache
 from reconciler.controllers.plugin_presets.option_expressions import check_option_expression
 from reconciler.controllers.plugin_presets.option_layers import LayerOptions
@@ -29,7 +28,6 @@ from reconciler.krm.findings import Finding, FindingCode
 from reconciler.krm.objects import Condition, ObjectKey
 
 _DEPRECATED_DOCS_FIELD = "docMarkDownUrl"
-SUPPORT_GROUP = f"{GROUP}/support-group"
 
 
 def lint_presets(catalog: Catalog, inventory: ClusterInventory, limits: ExpressionLimits | None) -> Iterator[Finding]:
@@ -145,10 +143,10 @@ def _find_owner_label_error(manifest: ConfigObject, catalog: Catalog) -> tuple[F
             PluginCodes.OWNER_LABEL_NOT_EXISTING_TEAM,
             f'must name a Team of {manifest.key.namespace}; "{name}" does not exist',
         )
-    if team.labels.get(SUPPORT_GROUP) != "true":
+    if team.labels.get(SUPPORT_GROUP_LABEL) != "true":
         return (
             PluginCodes.OWNER_LABEL_SET_TO_NON_SUPPORT_GROUP_TEAM,
-            f'must name a support group; the Team "{name}" has no label {SUPPORT_GROUP}: "true"',
+            f'must name a support group; the Team "{name}" has no label {SUPPORT_GROUP_LABEL}: "true"',
         )
     return None
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from reconciler.api.greenhouse import ORGANIZATION, PluginOverrideTargets
+from reconciler.api.greenhouse import ORGANIZATION
 from reconciler.api.greenhouse_options import (
     OPTION_TYPES,
     VAULT_PREFIX,
@@ -19,6 +19,7 @@ from reconciler.api.greenhouse_options import (
     SecretKeyReference,
     check_type,
 )
+from reconciler.api.greenhouse_overrides import PluginOverrideTargets
 from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.option_layers import LayerOptions, OptionAssignment, ResolvedOption
 from reconciler.controllers.plugin_presets.plugin_outcomes import (

@@ -14,6 +14,10 @@ from reconciler.api.greenhouse import (
     GROUP,
     PLUGIN,
     PRESET,
+    PRESET_LABEL,
+    PROPAGATE_ANNOTATIONS,
+    PROPAGATE_LABELS,
+    SUSPEND_ANNOTATION,
     PluginFields,
     validate_release_name,
 )
@@ -26,14 +30,11 @@ from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import emit
 from reconciler.lazy_dataclasses import dataclass, field
 
-PROPAGATE_LABELS = f"{GROUP}/propagate-labels"
-PROPAGATE_ANNOTATIONS = f"{GROUP}/propagate-annotations"
 LAST_PROPAGATION_ANNOTATION = f"{GROUP}/last-applied-propagator"
 _WILDCARD = "/*"
 # Never propagate these annotations, because they control the propagation.
 _NEVER_PROPAGATED = (PROPAGATE_LABELS, PROPAGATE_ANNOTATIONS, LAST_PROPAGATION_ANNOTATION)
 CLUSTER_LABEL = f"{GROUP}/cluster"
-PRESET_LABEL = f"{GROUP}/pluginpreset"
 DEFINITION_LABELS = {
     DEFINITION: f"{GROUP}/plugindefinition", CLUSTER_DEFINITION: f"{GROUP}/clusterplugindefinition",
 }  # fmt: skip
@@ -41,7 +42,6 @@ LEGACY_LABEL = f"{GROUP}/plugin"
 # These fields of a preset are copied to its Plugins without changes.
 _COPIED_FIELDS = ("deletionPolicy", "ignoreDifferences")
 _REPLACED_FIELDS = ("pluginDefinitionRef", "pluginDefinitionName", "optionValues")
-SUSPEND_ANNOTATION = f"{GROUP}/suspend"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from reconciler.api.greenhouse import CLUSTER, GROUP, ORGANIZATION, OVERRIDE, PLUGIN
+from reconciler.api.greenhouse import ADOPT_ANNOTATION, CLUSTER, GROUP, ORGANIZATION, OVERRIDE, OWNED_BY_LABEL, PLUGIN
 from reconciler.api.porch import AdoptionPolicy, DeletionPolicy
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import File, FileTree
@@ -15,7 +15,7 @@ from reconciler.controllers.keyed_cache import IdentityKey
 from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.config_objects import OverrideLayer, Preset, UsableDefinition
 from reconciler.controllers.plugin_presets.deletions import is_retained
-from reconciler.controllers.plugin_presets.injected_options import OWNED_BY_LABEL, list_injected_options
+from reconciler.controllers.plugin_presets.injected_options import list_injected_options
 from reconciler.controllers.plugin_presets.inputs import PluginPresetCache, PluginPresetInputs
 from reconciler.controllers.plugin_presets.option_layers import (
     LayerOptions,
@@ -56,9 +56,6 @@ from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import ObjectKey
 from reconciler.memory import cached
-
-ADOPT = "reconciler.dev/adopt"
-
 
 _CODES_BY_KIND = {ORGANIZATION: PluginCodes.PLUGIN_OVERRIDES_INVALID, OVERRIDE: PluginCodes.PLUGIN_OVERRIDE_INVALID}
 
@@ -234,7 +231,7 @@ def _get_adoption_policy(request: PluginRequest) -> AdoptionPolicy:
 
     A Plugin of a preset may adopt the package. A Plugin in the config needs an annotation for this.
     """
-    is_allowed = request.preset is not None or request.manifest.annotations.get(ADOPT) == "true"
+    is_allowed = request.preset is not None or request.manifest.annotations.get(ADOPT_ANNOTATION) == "true"
     return "adoptExisting" if is_allowed and request.is_occupied and not request.is_owned else "adoptNone"
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from reconciler.api.greenhouse import create_plugin_key, format_plugin_name
+from reconciler.api.greenhouse import PRESET_LABEL, SUSPEND_ANNOTATION, create_plugin_key, format_plugin_name
 from reconciler.controllers.clusters.inventory import ClusterInventory
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.config_objects import Preset, StandalonePlugin
 from reconciler.controllers.plugin_presets.inputs import PluginPresetCache, PluginPresetInputs
-from reconciler.controllers.plugin_presets.plugin import PRESET_LABEL, SUSPEND_ANNOTATION, PublishedPlugin
+from reconciler.controllers.plugin_presets.plugin import PublishedPlugin
 from reconciler.controllers.plugin_presets.plugin_outcomes import (
     FailedPlugin,
     PluginRequest,

@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from reconciler.api import functions, greenhouse
+from reconciler.api import functions
+from reconciler.api.greenhouse import Catalog, ClusterPluginDefinition, Plugin, PluginDefinition, PluginPreset, Team
+from reconciler.api.greenhouse_overrides import Cluster, Organization, PluginOverride
 from reconciler.api.json_schema import build_manifest_schema
 from reconciler.api.kpt import Kptfile
 from reconciler.api.kubeadmiral import (
@@ -75,7 +77,8 @@ def build_component_kind(name: str, component_type: str, spec: Mapping[str, Any]
 MODELS: tuple[type[KrmObject], ...] = (
     Repository, PackageVariant, PackageVariantSet, PackageRevisionSet, OverridePolicy, ClusterOverridePolicy,
     PropagationPolicy, ClusterPropagationPolicy, FederatedCluster, Kafka, KafkaNodePool, TemplateMergeRule,
-    ComponentDefinition, Addon, ComponentType, Component, EnvBinding, Environment, Build, *greenhouse.KINDS,
+    ComponentDefinition, Addon, ComponentType, Component, EnvBinding, Environment, Build, Cluster, Organization,
+    Team, Catalog, PluginDefinition, ClusterPluginDefinition, PluginPreset, PluginOverride, Plugin,
     Kptfile, PackageStatus, *functions.KINDS,
 )  # fmt: skip
 
