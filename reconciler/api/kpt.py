@@ -6,6 +6,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, StrictBool, WithJsonSch
 
 from reconciler.api.base import ApiModel
 from reconciler.api.manifest import KrmObject, Metadata
+from reconciler.krm.objects import ConditionStatus
 
 UpdateStrategy = Literal["resource-merge", "copy-merge", "fast-forward", "force-delete-replace"]
 """How a package update merges upstream changes and local changes."""
@@ -155,7 +156,7 @@ class StoredCondition(KptfileSection):
     """A condition of the package."""
 
     type: str = Field(description="Type of the condition.")
-    status: Literal["True", "False", "Unknown"] = Field("Unknown", description="Status of the condition.")
+    status: ConditionStatus = Field("Unknown", description="Status of the condition.")
     reason: str = Field("", description="Reason as one word.")
     message: str = Field("", description="Message.")
 

@@ -3,13 +3,14 @@
 The reconciler writes this file. Anyone can edit it, so the code that reads it accepts any data.
 """
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from pydantic import Field
 
 from reconciler.api.base import ApiModel
 from reconciler.api.manifest import KrmObject
 from reconciler.api.reconciler import RECONCILER_API_VERSION
+from reconciler.krm.objects import ConditionStatus
 
 _FILE = "Path of the file in the package."
 _RESOURCE = "Resource in the file, as Kind/namespace/name."
@@ -74,7 +75,7 @@ class StatusCondition(ApiModel):
     """A condition of the package."""
 
     type: str = Field(description="Type of the condition.")
-    status: Literal["True", "False", "Unknown"] = Field("Unknown", description="Status of the condition.")
+    status: ConditionStatus = Field("Unknown", description="Status of the condition.")
     reason: str = Field("", description="Reason as one word.")
     message: str = Field("", description="Message.")
 

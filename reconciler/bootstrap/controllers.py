@@ -17,7 +17,7 @@ from reconciler.bootstrap.options import build_git_options
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.definition_conflicts import DefinitionConflict, find_duplicates, get_claimed_git_location
 from reconciler.catalog.files import CommitId, FileTree, TreeId
-from reconciler.catalog.known_kinds import PORCH_GROUP
+from reconciler.catalog.known_kinds import KNOWN_KINDS, PORCH_GROUP
 from reconciler.catalog.object_isolation import FaultyObjectSearch
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.catalog_checks import find_conflicting_objects, find_unused_objects
@@ -113,12 +113,13 @@ _FLEET_KINDS = (
     (TEMPLATE_RULE_GROUP, TEMPLATE_RULE_KIND),
 )  # fmt: skip
 # Component types must not generate these kinds in any API group, because the reconciler uses the kinds itself.
-_RESERVED_KINDS = frozenset({
-    "Build", "Cluster", "ClusterOverridePolicy", "ClusterPluginDefinition", "ClusterPropagationPolicy", "Environment",
-    "FederatedCluster", "Kafka", "KafkaNodePool", "Kptfile", "Organization", "OverridePolicy", "PackageRevisionSet",
-    "PackageStatus", "PackageVariant", "PackageVariantSet", "Placement", "Plugin", "PluginDefinition", "PluginOverride",
-    "PluginPreset", "PropagationPolicy", "Repository", "Team", "TemplateMergeRule",
-})  # fmt: skip
+_RESERVED_KINDS = frozenset(
+    (
+        *(kind for group, kinds in KNOWN_KINDS.items() if group != COMPONENT_GROUP for kind in kinds),
+        "Kptfile",
+        "Placement",
+    )
+)
 
 
 @dataclass(frozen=True)

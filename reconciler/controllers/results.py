@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, Protocol
 
-from reconciler.api.kpt import UpdateStrategy
+from reconciler.api.kpt import Profile, UpdateStrategy
 from reconciler.api.porch import AdoptionPolicy, ConflictPolicy, DeletionPolicy
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import CommitId, FileTree, TreeId
@@ -212,7 +212,7 @@ class Provenance(Protocol):
         ...
 
 
-def get_default_conflict_policy(profile: Literal["safe", "compat"]) -> ConflictPolicy:
+def get_default_conflict_policy(profile: Profile) -> ConflictPolicy:
     """Return the default conflict policy of a package with an upstream.
 
     It applies if neither the object nor a setting sets a policy. Profile `safe` keeps local changes. Profile `compat`

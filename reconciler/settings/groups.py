@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from reconciler.api.kpt import Profile
 from reconciler.krm.json_pointer import PointerError, parse_pointer
 from reconciler.krm.names import validate_dns_subdomain, validate_ref_name
 from reconciler.settings.declaration import BranchName, RepositoryUrl, SettingsGroup, declare
@@ -232,7 +233,7 @@ class GuardSettings(SettingsGroup):
 class MergeSettings(SettingsGroup):
     """Merge behavior when a package is updated to another upstream revision, and the handling of conflicts."""
 
-    profile: Literal["safe", "compat"] = declare(
+    profile: Profile = declare(
         "safe", "The merge behavior: safe fixes known defects of kpt, and compat reproduces kpt exactly."
     )
     conflict_policy: Literal["", "upstream", "local", "block"] = declare(

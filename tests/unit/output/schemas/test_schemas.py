@@ -9,6 +9,7 @@ import pytest
 from jsonschema import Draft7Validator
 
 from reconciler.bootstrap.controllers import _RESERVED_KINDS as READ_KINDS
+from reconciler.catalog.known_kinds import KNOWN_KINDS
 from reconciler.output.schemas.json_schemas import (
     KINDS,
     Kind,
@@ -61,6 +62,14 @@ def list_fields(schema: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, 
 def test_every_read_kind_has_a_schema() -> None:
     # No user writes a Placement. It is the internal owner of the resources of a namespace.
     assert READ_KINDS - {kind.name for kind in KINDS} == {"Placement"}
+
+
+def test_every_kind_with_a_model_is_known() -> None:
+    in_packages = {"kpt.dev", "fn.kpt.dev"}
+
+    assert {(kind.group, kind.name) for kind in KINDS if kind.group not in in_packages} == {
+        (group, name) for group, names in KNOWN_KINDS.items() for name in names if name != "RenderResult"
+    }
 
 
 def test_kinds_are_unique() -> None:
