@@ -53,7 +53,7 @@ class FastValidatorBuilder:
             return [self._replace(item) for item in node]
         if not isinstance(node, dict):
             return node
-        # A mapping from field names to schemas can contain the name of an unused part.
+        # Keep all keys of a mapping from field names to schemas. The key `type` of such a mapping is not a string.
         unused_keys = _UNUSED_KEYS if isinstance(node.get("type"), str) else ()
         schema = {key: self._replace(value) for key, value in node.items() if key not in unused_keys}
         if node.get("type") != "function-wrap":

@@ -27,7 +27,9 @@ class FieldSpecEntry(ApiModel):
     is_open: ClassVar = True
 
     path: str = Field(
-        "", description="Path of the field. It continues in all items of a list.", examples=["spec/selector/app"]
+        "",
+        description="Path of the field. A list on the path stands for all its items.",
+        examples=["spec/selector/app"],
     )
     kind: str = Field("", description="Kind of the resources. The default is all kinds.")
     group: str = Field("", description="API group of the resources. The default is all groups.")

@@ -137,7 +137,8 @@ class Gitea:
             # closed.
             raise self._classify_merge_error(request, error) from None
         except ForgeRefusedError as error:
-            # Read the pull request again, because 409 can mean another head, another base, or a conflict.
+            # Read the pull request again, because the status 409 can mean that the head or the base has moved, or that
+            # there is a conflict.
             raise self._classify_merge_error(request, error) if error.status == 409 else error from None
 
     def _classify_merge_error(self, request: PullRequest, error: ForgeError) -> ForgeError:

@@ -136,11 +136,11 @@ class Document:
         }
 
     def reuse_formatting(self, sources: Mapping[DataPath, FormattingSource]) -> ReusedFormatting:
-        """Return the formatting of this document for an edit of another document (see `with_data`).
+        """Return the formatting of values in this document, which `with_data` of another document can copy.
 
         Args:
-            sources: Values in this document whose formatting is copied. The keys are the paths of the new values in the
-                other document. If a path is a new key, the key is inserted at its position in the new data.
+            sources: The value in this document whose formatting is copied, by the path of the new value in the other
+                document.
         """
         return ReusedFormatting(self._layout, self.root, self.comments() if sources else {}, sources)
 
