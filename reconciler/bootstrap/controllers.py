@@ -31,7 +31,8 @@ from reconciler.controllers.clusters.inventory import (
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.components.component_types import GeneratedKind
 from reconciler.controllers.components.component_types import list_generated_kinds as list_component_kinds
-from reconciler.controllers.components.controller import ComponentCache, ComponentControllerInputs, reconcile_components
+from reconciler.controllers.components.controller import reconcile_components
+from reconciler.controllers.components.inputs import ComponentCache, ComponentControllerInputs
 from reconciler.controllers.components.lint import lint_components
 from reconciler.controllers.components.names import BINDING
 from reconciler.controllers.components.names import GROUP as COMPONENT_GROUP

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 from reconciler.catalog.catalog import Catalog, ParseCache, read_catalog
 from reconciler.catalog.files import CommitId, File, FileTree, TreeId, compute_blob_id
 from reconciler.controllers.clusters.inventory import ClusterInventory, read_inventory
-from reconciler.controllers.components.controller import ComponentCache as ComponentMemory
-from reconciler.controllers.components.controller import ComponentControllerInputs as ComponentSurroundings
 from reconciler.controllers.components.controller import reconcile_components
+from reconciler.controllers.components.inputs import ComponentCache as ComponentMemory
+from reconciler.controllers.components.inputs import ComponentControllerInputs as ComponentSurroundings
 from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.override_policies.read_policies import read_override_policies
 from reconciler.controllers.plugin_presets.controller import PluginPresetCache as PresetMemory

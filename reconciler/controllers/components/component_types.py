@@ -132,8 +132,10 @@ def _compile_type(
         return ComponentTypeResult(
             manifest, kind, CompilationResult(None, (*type_findings, *([error] if error else ()))), component_type
         )
-    compilation = cache.get_compiled_type(
-        component_type, index, lambda: _compile_with_files(component_type, kind, index, inputs)
+    # Compile the type again if its definition or one of its addons has changed.
+    compilation = cache.get_or_create(
+        (component_type, *index.list_used(component_type.definition, component_type.addon_names)),
+        lambda: _compile_with_files(component_type, kind, index, inputs),
     )
     return ComponentTypeResult(
         manifest,

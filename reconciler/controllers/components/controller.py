@@ -39,7 +39,7 @@ from reconciler.controllers.components.component_types import (
 )
 from reconciler.controllers.components.definition_index import DefinitionIndex, build_definition_index
 from reconciler.controllers.components.definitions import read_addon, read_component_definition
-from reconciler.controllers.components.inputs import ComponentCache, ComponentControllerInputs, ComponentRecords
+from reconciler.controllers.components.inputs import ComponentCache, ComponentControllerInputs
 from reconciler.controllers.components.model import Build, Component, read_build
 from reconciler.controllers.components.names import BUILD, KINDS, RECONCILER_GROUP
 from reconciler.controllers.components.package_builder import ComponentPackages, PackageBuilder, compute_manifest_digest
@@ -78,9 +78,6 @@ def guard_binding(
     decision = decide_deletions(obsolete, len(existing), held, confirmed, inputs.max_delete_percent, labels)
     targets = frozenset(get_package_target(location, inventory) for location in obsolete)
     return build_deletion_guard(decision, targets, confirmed)
-
-
-__all__ = ["ComponentCache", "ComponentControllerInputs", "ComponentRecords", "reconcile_components"]
 
 
 def reconcile_components(
@@ -223,7 +220,7 @@ class _ComponentPass:
             build,
         )
         plan, values = compilation.plan, build_injected_values(resolved.binding, resolved.environment, build)
-        rendered = self.cache.get_rendered_component(
+        rendered = self.cache.get_or_create(
             key, lambda: render_component(plan, resolved.component, resolved.binding, values, self.inputs.cel_limits)
         )
         self._rendered.setdefault(resolved.component.key, []).append(rendered)
@@ -231,8 +228,8 @@ class _ComponentPass:
             self._stall(resolved.binding.manifest, rendered.findings)
             return
         targets = self._package_builder.list_targets(resolved)
-        packages = self.cache.get_packages(
-            rendered, targets, lambda: self._package_builder.build(resolved, plan, build, rendered)
+        packages = self.cache.get_or_create(
+            (rendered, *targets), lambda: self._package_builder.build(resolved, plan, build, rendered)
         )
         self.packages.append(packages)
         self._statuses.append(build_binding_status(packages))
@@ -246,10 +243,10 @@ class _ComponentPass:
             return CompilationResult(
                 None, (ComponentCodes.RUNTIME_COMPOSITION_DISABLED.finding(message, component.manifest.location),)
             )
-        return self.cache.get_untyped_plan(
-            component,
-            self.snapshot.definition_index,
-            lambda: compile_untyped_component(component, self.snapshot.definition_index),
+        index = self.snapshot.definition_index
+        return self.cache.get_or_create(
+            (component, *index.list_used(component.definition, component.addon_names)),
+            lambda: compile_untyped_component(component, index),
         )
 
     def _check_readiness(self, resolved: ResolvedBinding, compilation: CompilationResult) -> tuple[Finding, ...]:
@@ -334,7 +331,7 @@ class _ComponentPass:
             self.findings += () if component.has_type else compilation.findings
             return
         plan = compilation.plan
-        validation = self.cache.get_rendered_component(
+        validation = self.cache.get_or_create(
             (*plan.iter_dependencies(component), component),
             lambda: render_component(plan, component, None, NO_INJECTED_VALUES, self.inputs.cel_limits),
         )

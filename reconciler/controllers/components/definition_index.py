@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
@@ -73,6 +73,16 @@ class DefinitionIndex:
     def findings(self) -> tuple[Finding, ...]:
         """Findings about all component definitions and addons."""
         return (*self.definitions.findings, *self.addons.findings)
+
+    def list_used(self, definition: str, addons: Iterable[str]) -> Iterator[object]:
+        """Yield the component definition and the addons with these names, as parts of a cache key.
+
+        If a name has no usable object, yield the reason. The reason lists all existing names, so that the key changes
+        when an object is added.
+        """
+        yield self.definitions.by_name.get(definition) or self.definitions.explain_absence(definition)
+        for name in addons:
+            yield self.addons.by_name.get(name) or self.addons.explain_absence(name)
 
 
 def build_definition_index(

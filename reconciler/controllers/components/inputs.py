@@ -5,17 +5,13 @@ The catalog and the cluster inventory are separate arguments of the controller.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any, Protocol, TypeVar, cast
 
 from reconciler.cel import ExpressionLimits
-from reconciler.controllers.components.compilation import CompilationResult
-from reconciler.controllers.components.component_renderer import RenderedComponent
-from reconciler.controllers.components.definition_index import DefinitionIndex
-from reconciler.controllers.components.model import Component, ComponentType
 from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.keyed_cache import ControllerCache, KeyedCache
-from reconciler.controllers.results import PackageOwner, PackageTarget
+from reconciler.controllers.results import PackageOwner
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field
 
@@ -55,7 +51,7 @@ class ComponentControllerInputs:
     cel_limits: ExpressionLimits = field(default_factory=ExpressionLimits)
 
 
-_Packages = TypeVar("_Packages")
+_Result = TypeVar("_Result")
 
 
 class ComponentCache(ControllerCache):
@@ -63,9 +59,7 @@ class ComponentCache(ControllerCache):
 
     def __init__(self) -> None:
         super().__init__()
-        self._compiled = self.create(KeyedCache[CompilationResult])
-        self._rendered = self.create(KeyedCache[RenderedComponent])
-        self._packages_by_inputs = self.create(KeyedCache[Any])
+        self._results = self.create(KeyedCache[Any])
 
     def begin_pass(self, inputs: ComponentControllerInputs) -> None:
         """Begin a pass. Remove all entries if the settings have changed since the previous pass."""
@@ -73,47 +67,6 @@ class ComponentCache(ControllerCache):
             (inputs.cel_limits, inputs.runtime_composition, inputs.crd_group, inputs.reserved_kinds, inputs.engine)
         )
 
-    def get_compiled_type(
-        self, component_type: ComponentType, index: DefinitionIndex, compute: Callable[[], CompilationResult]
-    ) -> CompilationResult:
-        """Return the compiled component type. Compile it again if its definition or one of its addons has changed."""
-        names = [
-            *(addon.instance.addon for addon in component_type.platform_addons),
-            *(addon.name for _, addon in component_type.allowed_addons),
-        ]
-        return self._compiled.get_or_create(
-            (component_type, *_list_used_definitions(component_type.definition, names, index)), compute
-        )
-
-    def get_untyped_plan(
-        self, component: Component, index: DefinitionIndex, compute: Callable[[], CompilationResult]
-    ) -> CompilationResult:
-        """Return the compiled plan of a component without a type.
-
-        Compile the component again if its definition or one of its addons has changed.
-        """
-        names = [addon.instance.addon for addon in component.addons or ()]
-        return self._compiled.get_or_create(
-            (component, *_list_used_definitions(component.definition, names, index)), compute
-        )
-
-    def get_rendered_component(self, key: Hashable, compute: Callable[[], RenderedComponent]) -> RenderedComponent:
-        """Return a component that is rendered for an environment. `key` must contain all inputs of the render."""
-        return self._rendered.get_or_create(key, compute)
-
-    def get_packages(
-        self, rendered: RenderedComponent, targets: Sequence[PackageTarget], compute: Callable[[], _Packages]
-    ) -> _Packages:
-        """Return the packages of a rendered component. Build them if the rendered component or a target is new."""
-        return cast("_Packages", self._packages_by_inputs.get_or_create((rendered, *targets), compute))
-
-
-def _list_used_definitions(definition: str, addons: list[str], index: DefinitionIndex) -> Iterator[object]:
-    """Yield the definition and the addons with these names, as parts of a cache key.
-
-    If a name has no usable object, yield the reason. The reason lists all existing names, so that the key changes when
-    an object is added.
-    """
-    yield index.definitions.by_name.get(definition) or index.definitions.explain_absence(definition)
-    for name in addons:
-        yield index.addons.by_name.get(name) or index.addons.explain_absence(name)
+    def get_or_create(self, key: Hashable, create: Callable[[], _Result]) -> _Result:
+        """Return the result for a key, which must contain all inputs of the result except the settings."""
+        return cast("_Result", self._results.get_or_create(key, create))

@@ -55,9 +55,8 @@ def _lint_definitions(snapshot: ComponentSnapshot) -> Iterator[Finding]:
     yield from _find_unused(
         snapshot.definition_index.definitions, definitions, "no ComponentType or Component uses it", snapshot
     )
-    listed_addons = {addon.instance.addon for component in untyped_components for addon in component.addons or ()}
-    addons = {addon.instance.addon for model in types for addon in model.platform_addons} | listed_addons
-    addons |= {addon.name for model in types for _, addon in model.allowed_addons}
+    addons = {name for model in types for name in model.addon_names}
+    addons |= {name for component in untyped_components for name in component.addon_names}
     yield from _find_unused(
         snapshot.definition_index.addons, addons, "no ComponentType or Component names it", snapshot
     )

@@ -5,13 +5,14 @@ Component definitions and addons contain templates. The module `definitions` rea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 from reconciler.api import openchoreo
 from reconciler.api import reconciler as reconciler_api
 from reconciler.api.manifest import CheckedManifest, read_manifest
+from reconciler.api.openchoreo import DEFAULT_INSTANCE
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.components.codes import ComponentCodes
@@ -50,7 +51,7 @@ class AddonInstance:
     """
 
     addon: str
-    id: str = openchoreo.DEFAULT_INSTANCE
+    id: str = DEFAULT_INSTANCE
     role: AddonRole = "platform"
 
     def __str__(self) -> str:
@@ -68,19 +69,11 @@ class AddonDeclaration:
     condition: Any = None
 
 
-def _list_declarations(
-    addons: Iterable[openchoreo.AddonUse], path: DataPath, role: AddonRole
-) -> tuple[AddonDeclaration, ...]:
-    return tuple(
-        AddonDeclaration(
-            AddonInstance(addon.name, addon.instance_id or openchoreo.DEFAULT_INSTANCE, role),
-            addon.config,
-            (*path, index),
-            addon.instance_id is not None,
-            addon.condition if isinstance(addon, openchoreo.PlatformAddon) else None,
-        )
-        for index, addon in enumerate(addons)
-    )
+def _declare_addon(
+    use: openchoreo.AddonUse, path: DataPath, role: AddonRole, condition: Any = None
+) -> AddonDeclaration:
+    instance = AddonInstance(use.name, use.instance_id or DEFAULT_INSTANCE, role)
+    return AddonDeclaration(instance, use.config, path, use.instance_id is not None, condition)
 
 
 PLATFORM_ADDONS: DataPath = ("spec", "platformAddons")
@@ -103,7 +96,10 @@ class ComponentType:
     @cached_property
     def platform_addons(self) -> tuple[AddonDeclaration, ...]:
         """Addons that the component type adds to all its components."""
-        return _list_declarations(self.spec.platform_addons, PLATFORM_ADDONS, "platform")
+        return tuple(
+            _declare_addon(use, (*PLATFORM_ADDONS, index), "platform", use.condition)
+            for index, use in enumerate(self.spec.platform_addons)
+        )
 
     @property
     def allowed_addons(self) -> tuple[tuple[DataPath, openchoreo.AllowedAddon], ...]:
@@ -111,6 +107,12 @@ class ComponentType:
         return tuple(
             ((*ALLOWED_ADDONS, index), addon) for index, addon in enumerate(self.spec.developer_addons.allowed)
         )
+
+    @property
+    def addon_names(self) -> tuple[str, ...]:
+        """Names of all addons that the component type names."""
+        platform = (addon.instance.addon for addon in self.platform_addons)
+        return (*platform, *(addon.name for _, addon in self.allowed_addons))
 
     @property
     def flattened_name(self) -> str:
@@ -148,6 +150,11 @@ class Component:
         """Whether a component type generates the kind of the component."""
         return self.addons is None
 
+    @property
+    def addon_names(self) -> tuple[str, ...]:
+        """Names of the addons that a component without a type lists."""
+        return tuple(addon.instance.addon for addon in self.addons or ())
+
 
 def read_component(manifest: ConfigObject) -> tuple[Component | None, tuple[Finding, ...]]:
     """Read a component. Return None and the findings if the component has errors.
@@ -160,7 +167,8 @@ def read_component(manifest: ConfigObject) -> tuple[Component | None, tuple[Find
     model, findings = read_object(openchoreo.Component, manifest, ComponentCodes.COMPONENT_INVALID)
     if model is None:
         return None, findings
-    addons = _list_declarations(model.spec.addons, LISTED_ADDONS, "developer")
+    uses = enumerate(model.spec.addons)
+    addons = tuple(_declare_addon(use, (*LISTED_ADDONS, index), "developer") for index, use in uses)
     return Component(manifest, model.spec.parameters, model.spec.component_definition, addons), findings
 
 

@@ -9,7 +9,8 @@ import pytest
 from reconciler.catalog.catalog import read_catalog
 from reconciler.catalog.files import File, FileTree
 from reconciler.controllers.clusters.inventory import read_inventory
-from reconciler.controllers.components.controller import ComponentControllerInputs, reconcile_components
+from reconciler.controllers.components.controller import reconcile_components
+from reconciler.controllers.components.inputs import ComponentControllerInputs
 from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.repositories import read_repositories
 from reconciler.controllers.results import ConfigStatus, ControllerResult, PackageOwner

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reconciler.controllers.components.controller import ComponentCache
+from reconciler.controllers.components.inputs import ComponentCache
 from reconciler.controllers.results import ControllerResult
 from tests.support.examples import examples
 from tests.unit.controllers.components.component_builders import (

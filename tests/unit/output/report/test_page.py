@@ -204,7 +204,9 @@ def test_empty_fleet_has_a_page() -> None:
 
 def test_data_refers_to_existing_changes_and_explanations() -> None:
     data = read_json(build_result())
-    items = {kind: [item[kind] for item in group] for kind, group in groupby(data["items"], key=lambda item: item["type"])}
+    items = {
+        kind: [item[kind] for item in group] for kind, group in groupby(data["items"], key=lambda item: item["type"])
+    }
     packages = [package for cluster in items["cluster"] for package in cluster["packages"].values()]
 
     assert {package["changeKey"] for package in packages if "changeKey" in package} == {
