@@ -18,7 +18,6 @@ from reconciler.cli.review_options import CommandSetup, open_review
 from reconciler.git.errors import StatusBranchError
 from reconciler.inspect import report as inspect_report
 from reconciler.output.report import builder, page, result
-from reconciler.output.status import result as status_result
 from reconciler.output.text import format_count
 from reconciler.reconcile.remotes import targets
 from reconciler.redaction import redact_url
@@ -87,7 +86,7 @@ def _read_report(setup: CommandSetup) -> tuple[FleetReport, tuple[str, ...]]:
 
 def _format_report(report: FleetReport, form: str, options: str) -> str:
     if form == "json":
-        return result.build_report_result(report, status_result.read_valid_status(report.summary)).to_json() + "\n"
+        return result.build_report_result(report).to_json() + "\n"
     return page.format_report_page(report, options)
 
 

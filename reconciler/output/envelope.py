@@ -84,6 +84,8 @@ class CommandResult(OutputModel):
 
 
 def build_result_schema(model: type[CommandResult]) -> dict[str, Any]:
-    """Return the JSON Schema of a result."""
+    """Return the JSON Schema of a result. The schema accepts unknown fields, because new versions can add fields."""
     schema = model.model_json_schema(by_alias=True, mode="serialization")
+    for part in (schema, *schema["$defs"].values()):
+        part.pop("additionalProperties", None)
     return schema | {"required": [*schema["properties"]]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from reconciler.krm.findings import Finding, Severity, SourceLocation
 from reconciler.output.envelope import OutputModel
@@ -25,6 +25,9 @@ class FindingCause(OutputModel):
 
 class FindingEntry(OutputModel):
     """One finding."""
+
+    # Ignore unknown fields, because another version can have written the findings of the status branch.
+    model_config = ConfigDict(extra="ignore")
 
     severity: Severity
     code: str

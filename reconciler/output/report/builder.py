@@ -33,6 +33,7 @@ from reconciler.output.report.model import (
 )
 from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails, format_reproduce_commands
 from reconciler.output.status.package_sections import format_recorded_owner, format_task
+from reconciler.output.status.result import read_valid_status
 from reconciler.output.text import MAX_DIFF_LINES, format_count, format_value, to_one_line
 from reconciler.planning.lifecycle.open_drafts import BlockingReason, TargetPackage
 from reconciler.planning.model.sources import filter_recorded_conflicts
@@ -306,7 +307,7 @@ def build_fleet_report(clusters: Iterable[ReportCluster], config: str, summary: 
     packages = sorted({package for row in rows for package in row.entries})
     return FleetReport(
         config, latest, tuple(rows), tuple(packages), builder.pending.list_items(), builder.pending.list_conflicts(),
-        builder.changes.list_changes(), builder.explanations.list_explanations(), summary,
+        builder.changes.list_changes(), builder.explanations.list_explanations(), read_valid_status(summary),
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.changes.data import FileDiff
 from reconciler.output.envelope import DATACLASS_CONFIG, Timestamp
 from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails
+from reconciler.output.status.result import StatusResult
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES, PackageState, TargetPackage
 from reconciler.planning.model.targets import Target
 
@@ -352,7 +353,7 @@ class FleetReport:
         config: The ID of the config, such as its commit.
         seconds: The date of the latest commit in the report, in seconds since 1970. 0 if there is no commit.
         rows: One row per cluster.
-        summary: The content of `summary.yaml` on the status branch. {} if there is no such file.
+        status: The status of the fleet after the last pass. None if it is unknown.
     """
 
     config: str
@@ -363,7 +364,7 @@ class FleetReport:
     conflicts: tuple[ReportedConflict, ...]
     changes: tuple[ReportedChange, ...]
     explanations: tuple[ReportedExplanation, ...]
-    summary: Mapping[str, Any]
+    status: StatusResult | None
 
     @property
     def counts(self) -> Mapping[PackageState, int]:

@@ -28,7 +28,7 @@ from reconciler.output.report.model import (
     ReportedExplanation,
     ReportedValue,
 )
-from reconciler.output.status.summary import format_problem_counts, format_summary_totals, list_summary_problems
+from reconciler.output.status.result import format_problem_counts, list_problem_lines
 from reconciler.output.text import format_count, shorten, to_one_line
 from reconciler.planning.lifecycle.open_drafts import PackageState
 
@@ -172,7 +172,7 @@ def format_report_page(report: FleetReport, options: str = "") -> str:
         options: The options that select the same fleet in the commands on the page. Each option starts with a space.
     """
     style, script = _build_style(), _read_asset("page.js")
-    problems = list_summary_problems(report.summary)
+    problems = list_problem_lines(report.status)
     return _load_template().render(
         report=report,
         options=options,
@@ -186,7 +186,7 @@ def format_report_page(report: FleetReport, options: str = "") -> str:
         matrix=build_matrix(report.rows, report.packages),
         problems=problems,
         problem_counts=format_problem_counts(problems),
-        totals=format_summary_totals(report.summary),
+        totals=report.status.totals_line if report.status else "",
         **_build_links(report),
     )
 

@@ -17,7 +17,6 @@ from reconciler.output.report.model import (
     ReportedConflict,
     ReportedExplanation,
 )
-from reconciler.output.status.result import StatusResult
 from reconciler.planning.lifecycle.open_drafts import PackageState
 
 
@@ -50,13 +49,9 @@ class ReportResult(CommandResult):
     summary: ReportSummary
 
 
-def build_report_result(report: FleetReport, status: StatusResult | None) -> ReportResult:
-    """Return the result of a report.
-
-    Args:
-        report: The report.
-        status: The status of the fleet after the last pass. None if it is unknown.
-    """
+def build_report_result(report: FleetReport) -> ReportResult:
+    """Return the result of a report."""
+    status = report.status
     return ReportResult(
         metadata=create_cli_metadata(report.config),
         items=tuple(_list_items(report)),

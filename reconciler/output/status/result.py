@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, ValidationError
 
 from reconciler.krm.findings import Severity
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.envelope import CommandResult, OutputModel, create_cli_metadata
 from reconciler.output.findings.entries import FindingEntry
 from reconciler.output.findings.formats import format_location
+from reconciler.output.json_data import read_mapping, read_mappings
 from reconciler.output.status.summary import format_totals
-from reconciler.output.text import format_object_reference, to_one_line
+from reconciler.output.text import format_count, format_object_reference, to_one_line
 
 ProblemType = Literal["notReady", "held", "removal", "gated"]
 _MAX_LINES = 40
+_NOT_READY = "not ready"
+_PROBLEM_KINDS = (_NOT_READY, *(severity.value for severity in Severity))
 _LISTS: Mapping[str, ProblemType] = {
     "notReady": "notReady",
     "held": "held",
@@ -26,6 +31,8 @@ _LISTS: Mapping[str, ProblemType] = {
 
 class FleetProblem(OutputModel):
     """An object that is not ready, a held package, a pending removal, or a draft with an unmet readiness gate."""
+
+    model_config = ConfigDict(extra="ignore")
 
     type: ProblemType
     object: str = Field(default="", description="The object, as `Kind/namespace/name`.")
@@ -67,6 +74,11 @@ class StatusResult(CommandResult):
     summary: FleetTotals
 
     @property
+    def totals_line(self) -> str:
+        """The totals on one line."""
+        return format_totals(self.summary.model_dump(by_alias=True))
+
+    @property
     def has_problems(self) -> bool:
         """Whether an object is not ready, a package is held, or a finding is an error."""
         has_errors = any(finding.severity is Severity.ERROR for finding in self.findings)
@@ -96,18 +108,80 @@ def read_status_result(summary: Mapping[str, Any]) -> StatusResult:
 
 
 def read_valid_status(summary: Mapping[str, Any]) -> StatusResult | None:
-    """Return the result for the content of `summary.yaml`. Return None if it does not have the format of a pass."""
+    """Return the result for the content of `summary.yaml`. Return None if the totals are missing or invalid.
+
+    Invalid entries are skipped, because everyone who may push to the status branch can change the file.
+    """
+    lists: dict[str, list[Mapping[str, Any]]] = {
+        name: [entry for entry in read_mappings(summary, name) if _is_valid(FleetProblem, {"type": kind, **entry})]
+        for name, kind in _LISTS.items()
+    }
+    findings = [finding for finding in read_mappings(summary, "findings") if _is_valid(FindingEntry, finding)]
     try:
-        return read_status_result(summary)
-    except (LookupError, TypeError, ValueError, AttributeError):
+        return read_status_result({"totals": read_mapping(summary, "totals"), **lists, "findings": findings})
+    except (LookupError, ValueError):
         return None
+
+
+def _is_valid(model: type[OutputModel], data: Mapping[str, Any]) -> bool:
+    try:
+        model.model_validate(data)
+    except ValidationError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class ProblemLine:
+    """One problem of the fleet, as the report shows it.
+
+    Attributes:
+        kind: "not ready" for an object, or the severity of a finding.
+        place: The name of the object, or the package and file of the finding.
+        reason: The reason of the condition, or the code of the finding.
+    """
+
+    kind: str
+    place: str
+    reason: str
+    message: str
+
+
+def list_problem_lines(status: StatusResult | None) -> tuple[ProblemLine, ...]:
+    """Return the problems of the fleet: objects that are not ready, then findings by severity."""
+    items, findings = (status.items, status.findings) if status else ((), ())
+    lines = [
+        ProblemLine(_NOT_READY, format_object_reference(item.object), item.reason, item.message)
+        for item in items
+        if item.type == "notReady"
+    ]
+    lines += [
+        ProblemLine(finding.severity.value, _format_place(finding), finding.code, finding.message)
+        for finding in findings
+    ]
+    return tuple(sorted(lines, key=lambda line: _PROBLEM_KINDS.index(line.kind)))
+
+
+def _format_place(finding: FindingEntry) -> str:
+    file = f"{finding.file}:{finding.line}" if finding.file and finding.line else finding.file
+    return " ".join(filter(None, (finding.package, file or format_object_reference(finding.object))))
+
+
+def format_problem_counts(problems: Iterable[ProblemLine]) -> str:
+    """Return the number of problems per kind, such as `2 not ready, 1 error`. Return "" if there are no problems."""
+    counts = Counter(problem.kind for problem in problems)
+    return ", ".join(
+        f"{counts[kind]} {kind}" if kind == _NOT_READY else format_count(counts[kind], kind)
+        for kind in _PROBLEM_KINDS
+        if counts[kind]
+    )
 
 
 def format_status_text(result: StatusResult) -> str:
     """Return the status as text: one line with the totals, then one line per problem with its reason."""
     lines = [to_one_line(line) for line in _format_problems(result)]
     more = [f"and {len(lines) - _MAX_LINES} more; -o json lists all"] if len(lines) > _MAX_LINES else []
-    return "\n".join([format_totals(result.summary.model_dump(by_alias=True)), *lines[:_MAX_LINES], *more])
+    return "\n".join([result.totals_line, *lines[:_MAX_LINES], *more])
 
 
 def _format_problems(result: StatusResult) -> Iterator[str]:

@@ -1,20 +1,17 @@
-"""Builds the file `summary.yaml` of the status branch from a plan, and lists its problems for the report."""
+"""Builds the file `summary.yaml` of the status branch from a plan."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from reconciler.krm.findings import Severity
 from reconciler.krm.yaml import emit
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.findings.formats import build_findings_data
 from reconciler.output.json_data import drop_empty, read_mapping, read_mappings
-from reconciler.output.status.package_sections import read_text
 from reconciler.output.status.removals import build_pending_removals_data
 from reconciler.output.status.target_statuses import PACKAGE_OUTCOMES
-from reconciler.output.text import format_count, format_object_reference
+from reconciler.output.text import format_count
 from reconciler.planning.decide.fleet_plan import FleetPlan
 
 SUMMARY_FILE = "summary.yaml"
@@ -22,8 +19,6 @@ _STATUS_FOLDERS = ("objects/", "types/")
 _MAX_ENTRIES = 1000
 _FIRST_TOTALS = ("packages", "targets", "destinations")
 _TOTAL_LABELS = {"notReady": "not ready"}
-_NOT_READY = "not ready"
-_PROBLEM_KINDS = (_NOT_READY, *(severity.value for severity in Severity))
 
 StatusDocument = Mapping[str, Any]
 
@@ -147,58 +142,3 @@ def count_targets(totals: Mapping[str, int]) -> int:
 
 def _format_total(name: str, number: int) -> str:
     return format_count(number, "finding") if name == "findings" else f"{number} {_TOTAL_LABELS.get(name, name)}"
-
-
-@dataclass(frozen=True)
-class SummaryProblem:
-    """One problem in a summary.
-
-    Attributes:
-        kind: "not ready" for an object, or the severity of a finding.
-        place: The name of the object, or the package and file of the finding.
-        reason: The reason of the condition, or the code of the finding.
-    """
-
-    kind: str
-    place: str
-    reason: str
-    message: str
-
-
-def list_summary_problems(summary: Mapping[str, Any]) -> tuple[SummaryProblem, ...]:
-    """Return the problems in a summary: objects that are not ready, then findings by severity. Skip invalid entries."""
-    return tuple(sorted(_read_problems(summary), key=lambda problem: _PROBLEM_KINDS.index(problem.kind)))
-
-
-def format_summary_totals(summary: Mapping[str, Any]) -> str:
-    """Return the totals of a summary on one line. Return "" if the totals are missing or invalid."""
-    totals = {name: number for name, number in read_mapping(summary, "totals").items() if isinstance(number, int)}
-    has_targets = bool({"targets", "destinations"} & totals.keys())
-    return format_totals(totals) if has_targets and "packages" in totals else ""
-
-
-def format_problem_counts(problems: Iterable[SummaryProblem]) -> str:
-    """Return the number of problems per kind, such as `2 not ready, 1 error`. Return "" if there are no problems."""
-    counts = Counter(problem.kind for problem in problems)
-    return ", ".join(_format_problem_count(counts[kind], kind) for kind in _PROBLEM_KINDS if counts[kind])
-
-
-def _format_problem_count(number: int, kind: str) -> str:
-    return f"{number} {kind}" if kind == _NOT_READY else format_count(number, kind)
-
-
-def _read_problems(summary: Mapping[str, Any]) -> Iterator[SummaryProblem]:
-    for entry in read_mappings(summary, "notReady"):
-        name = format_object_reference(read_text(entry, "object"))
-        yield SummaryProblem(_NOT_READY, name, read_text(entry, "reason"), read_text(entry, "message"))
-    for finding in read_mappings(summary, "findings"):
-        if (severity := read_text(finding, "severity")) in _PROBLEM_KINDS:
-            place = _format_place(finding)
-            yield SummaryProblem(severity, place, read_text(finding, "code"), read_text(finding, "message"))
-
-
-def _format_place(finding: Mapping[str, Any]) -> str:
-    file, line = read_text(finding, "file"), finding.get("line")
-    name = format_object_reference(read_text(finding, "object"))
-    place = f"{file}:{line}" if file and isinstance(line, int) else file or name
-    return " ".join(filter(None, (read_text(finding, "package"), place)))

@@ -88,7 +88,7 @@ def test_status_data() -> None:
     [
         pytest.param({}, id="no-totals"),
         pytest.param({"totals": {"packages": "many", "targets": 1}}, id="a-total-that-is-no-number"),
-        pytest.param({"totals": SUMMARY["totals"], "held": [{"packages": 1}]}, id="an-unknown-field"),
+        pytest.param({"totals": SUMMARY["totals"], "held": [{"package": 1}]}, id="a-package-that-is-no-text"),
     ],
 )
 def test_invalid_summary_is_rejected(summary: dict[str, Any]) -> None:
