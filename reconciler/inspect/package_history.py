@@ -12,6 +12,7 @@ from functools import cached_property, partial
 
 from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.files import CommitId, FileTree, TreeId
+from reconciler.controllers.keyed_cache import IdentityKey
 from reconciler.controllers.results import GeneratedSource, UpstreamPackage, Variant
 from reconciler.git.errors import GitError
 from reconciler.git.mirror import Mirror
@@ -52,6 +53,7 @@ from reconciler.reconcile.snapshot import resolve_definition_conflicts
 
 # Limit the number of cached configs, because one config contains the result of the controllers for the whole fleet.
 _MAX_CACHED_CONFIGS = 4
+_NO_PACKAGES: tuple[CommittedPackage, ...] = ()
 _REFERENCE_FIELDS = ("repo", "directory", "ref")
 TEXTS_UNKNOWN_NOTE = "the state does not contain the rollout rules of this render any more"
 
@@ -102,7 +104,7 @@ class PackageHistory:
         self._remotes = reader.remotes
         self._services = reader.services
         self._fetched: set[str] = set()
-        self._configs: dict[tuple[object, ...], PastConfig] = {}
+        self._configs: dict[tuple[object, ...], PastConfig | ReRenderError] = {}
         self.snapshot = reader.source.read()
         self.catalog = self._read_catalog(self.snapshot)
         self.targets = select_targets(references, self._services.list_targets(self.catalog))
@@ -177,7 +179,8 @@ class PackageHistory:
 
         Args:
             config: The ID of a commit, or `tree:<id>` for a config that was a plain folder.
-            packages: The packages whose commits and recorded upstreams replace the current refs.
+            packages: The packages whose commits and recorded upstreams replace the current refs. A result is used again
+                only for the same collection.
             has_original_refs: Whether upstream refs that still exist also point to the recorded upstream commit, and
                 whether the branch of the target points to the commit before the package. Set this for a single package
                 only.
@@ -185,16 +188,28 @@ class PackageHistory:
         Raises:
             ReRenderError: The config cannot be read.
         """
-        versions = tuple((package.target.key, package.package, package.commit) for package in packages)
-        key = (config, versions, has_original_refs)
+        # Compare the packages by identity, because all packages of a fleet can have the same config.
+        key = (config, IdentityKey(packages), has_original_refs)
         if key not in self._configs:
-            self.report_progress(f"config {shorten_id(config)}", 0, 1)
-            snapshot = self._read_config_snapshot(config)
-            self._configs[key] = self.evaluate_config(snapshot, packages, has_original_refs=has_original_refs)
-            self.report_progress(f"config {shorten_id(config)}", 1, 1)
+            self._configs[key] = self._evaluate_past_config(config, packages, has_original_refs=has_original_refs)
             for oldest in [*self._configs][:-_MAX_CACHED_CONFIGS]:
                 del self._configs[oldest]
-        return self._configs[key]
+        past_config = self._configs[key]
+        if isinstance(past_config, ReRenderError):
+            raise ReRenderError(past_config.message)
+        return past_config
+
+    def _evaluate_past_config(
+        self, config: str, packages: Collection[CommittedPackage], *, has_original_refs: bool
+    ) -> PastConfig | ReRenderError:
+        self.report_progress(f"config {shorten_id(config)}", 0, 1)
+        try:
+            snapshot = self._read_config_snapshot(config)
+        except ReRenderError as error:
+            return error
+        past_config = self.evaluate_config(snapshot, packages, has_original_refs=has_original_refs)
+        self.report_progress(f"config {shorten_id(config)}", 1, 1)
+        return past_config
 
     def evaluate_config(
         self, snapshot: ConfigSnapshot, packages: Collection[CommittedPackage], *, has_original_refs: bool = False
@@ -272,7 +287,7 @@ class PackageHistory:
 
     def _re_render_with_current_config(self, package: CommittedPackage) -> ReRenderedPackage | None:
         try:
-            re_rendered = self.re_render(package, self.read_config(self.snapshot.id, ()))
+            re_rendered = self.re_render(package, self.read_config(self.snapshot.id, _NO_PACKAGES))
         except ReRenderError:
             return None
         has_same_inputs = has_recorded_inputs(package.recorded, re_rendered.trace)

@@ -104,6 +104,7 @@ class _CauseSearch:
         self._commit_count = 0
         self._alternatives: dict[tuple[str, str], FoundValue | None] = {}
         self._package = self._read_package_at(change.commit)
+        self._packages = [self._package] if self._package else []
         self._previous = self._read_package_at(change.parent) if change.parent else None
 
     def _read_package_at(self, commit: CommitId) -> CommittedPackage | None:
@@ -146,7 +147,7 @@ class _CauseSearch:
         if reason := self._find_edit_reason(package):
             return reason, None
         try:
-            re_rendered = self._history.re_render_recorded(package, [package])
+            re_rendered = self._history.re_render_recorded(package, self._packages)
         except ReRenderError as error:
             message = f"the reconciler changed the value, but the cause is unknown: {error}"
             return ChangeReason(kind="other", message=message), None
@@ -442,5 +443,4 @@ class _CauseSearch:
         return self._values.query.find_in_package(re_rendered.rendered.files, self._change.after.file)
 
     def _read_config(self, config: str) -> PastConfig:
-        assert self._package, "_read_config() requires a package with a status file"
-        return self._history.read_config(config, [self._package])
+        return self._history.read_config(config, self._packages)

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from reconciler.catalog.files import CommitId
 from reconciler.inspect.package_history import PackageHistory
-from reconciler.reconcile.config_source import ConfigSnapshot
+from reconciler.reconcile.config_source import ConfigHistory, ConfigSnapshot
 from tests.support.command_line import CommandResult, run_in
 from tests.support.git_repositories import git, read_refs
 from tests.support.history_world import HistoryWorld, history_published, rollout_history, templates_history
@@ -182,6 +183,22 @@ def test_a_missing_config_commit_is_not_a_difference(world: HistoryWorld) -> Non
     assert result.returncode == 1
     assert "unknowable  lisbon  gateway" in result.stdout
     assert "cannot be read" in result.stdout
+
+
+def test_a_missing_config_commit_is_searched_once(world: HistoryWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+    original_find_commit = ConfigHistory.find_commit
+
+    def count_searched_commit(self: ConfigHistory, name: str) -> CommitId:
+        searched.append(name)
+        return original_find_commit(self, name)
+
+    world.change({"regions/south.yaml": config_map("region-south", api="elsewhere")})
+    world.squash_config()
+    monkeypatch.setattr(ConfigHistory, "find_commit", count_searched_commit)
+
+    assert len(read_verdicts(world)) == 3
+    assert len(searched) == len(set(searched)) == 1
 
 
 def test_the_current_config_replaces_a_missing_config_commit_with_the_same_inputs(world: HistoryWorld) -> None:
