@@ -15,7 +15,7 @@ KNOWN_KINDS: Mapping[str, tuple[str, ...]] = {
     PORCH_GROUP: ("PackageVariant", "PackageVariantSet", "Repository"),
     "core.kubeadmiral.io": (*_POLICIES, "FederatedCluster"),
     "greenhouse.sap": (
-        "Cluster", "ClusterPluginDefinition", "Organization", "Plugin", "PluginDefinition", "PluginOverride",
+        "Catalog", "Cluster", "ClusterPluginDefinition", "Organization", "Plugin", "PluginDefinition", "PluginOverride",
         "PluginPreset", "Team",
     ),
     "kafka.strimzi.io": ("Kafka", "KafkaNodePool"),
