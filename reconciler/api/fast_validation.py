@@ -1,8 +1,8 @@
 """Validators that read valid manifests fast.
 
-The validator of a model calls Python code for each mapping, to report all errors with their finding codes. Most
-manifests are valid. A fast validator calls Python code only for models that have rules or several notations, and stops
-at the first error. The other validator then reads the manifest again.
+The complete validator of a model calls Python code for each mapping, to report all errors with their finding codes.
+Most manifests are valid. A fast validator calls Python code only for models that have rules or several notations, and
+stops at the first error. After an error, the complete validator reads the manifest again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class FastValidatorBuilder:
     """Builds the fast validators of models.
 
     Attributes:
-        read_name: Name of the class method that the other validators of the models call for each mapping.
+        read_name: Name of the class method that the complete validators call for each mapping.
         create_preparation: Returns the function that prepares the fields of a model. Returns None if the fields need no
             preparation.
     """

@@ -148,7 +148,7 @@ class SettingsInputs:
 
     @cached_property
     def config_proposals(self) -> ConfigProposals:
-        """The proposals of changes to the config."""
+        """The config proposals."""
         if isinstance(self.source, FolderSource):
             return config_proposals.FolderConfigProposals(self._parse_yaml)
         return config_proposals.RepositoryConfigProposals(

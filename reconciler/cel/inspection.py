@@ -1,4 +1,4 @@
-"""Properties of an expression that need no declarations of variables. An invalid expression has none of them."""
+"""Names that an expression uses, found without declarations of variables. An invalid expression has no names."""
 
 from __future__ import annotations
 

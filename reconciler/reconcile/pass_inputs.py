@@ -1,7 +1,7 @@
 """The inputs of a pass: the config, the refs of all remotes, external functions, pull requests and proposals.
 
-If no input has changed since the last pass, a command needs nothing else. Therefore, this module does not import
-controllers and renderers, also not indirectly.
+If no input has changed since the last pass, a command needs nothing else. Therefore, this module imports neither
+controllers nor renderers, not even indirectly.
 """
 
 from __future__ import annotations

@@ -21,10 +21,8 @@ class NameIndex(Generic[_Object]):
     """Usable objects of one kind, by name. A name must be unique across namespaces.
 
     Attributes:
-        kind: The kind.
         by_name: Objects that are valid and have a unique name.
         unusable_reasons: Names of objects that are invalid or declared more than once, each with the reason.
-        findings: Findings about all objects of the kind.
     """
 
     kind: str

@@ -30,7 +30,7 @@ class ExplainedPackage(OutputModel):
     """The package, and the inputs of its render. The inputs have the form of status files."""
 
     package: str = Field(description="The package, as `target/package`.")
-    commit: str = Field(default="", description="The commit of the target branch, with the option --at.")
+    commit: str = Field(default="", description="The commit of the target branch that the option --at selects.")
     is_rendered: bool = Field(description="Whether the render succeeded.")
     is_reproduced: bool = Field(description="Whether the re-render has the same files as the package at `commit`.")
     blocked_reason: str = ""

@@ -73,8 +73,7 @@ class FleetClusters:
         }
 
     def find_common_label(self, names: Collection[str]) -> str:
-        """Return a label that these clusters have and no other cluster has, such as `region=eu`. Return "" if there is
-        none.
+        """Return a label that only these clusters have, such as `region=eu`. Return "" if there is none.
 
         A label with two or three values can also describe the clusters, such as `region=eu or region=us`.
         """

@@ -41,7 +41,6 @@ def build_impact_result(overview: ImpactOverview, max_diff_lines: int = 0) -> Im
     """Return the result of a config change. Values of Secrets are masked.
 
     Args:
-        overview: The affected packages and findings.
         max_diff_lines: The maximum number of diff lines per file. The value 0 omits the diffs.
     """
     return ImpactResult(

@@ -74,7 +74,7 @@ def format_proposal_message(proposal: ConfigProposal, config: str) -> str:
 
 def format_config_state_message() -> str:
     """Return the message of the commit with the state of proposals. Equal states must have equal commits."""
-    return "state: record proposals to the config\n"
+    return "state: record config proposals\n"
 
 
 def _format_edit_summary(edits: Sequence[RevisionEditEntry]) -> str:

@@ -21,7 +21,7 @@ from reconciler.planning.lifecycle.open_drafts import PackageState
 
 
 class ReportItem(OutputModel):
-    """One part of the report, in the field with the name of its type."""
+    """One part of the report. The field with the name of the type contains this part."""
 
     type: Literal["cluster", "pending", "conflict", "change", "explanation"]
     cluster: ClusterRow | None = None

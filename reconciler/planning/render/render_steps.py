@@ -16,7 +16,7 @@ _MAX_CACHED_RESULTS = 256
 
 
 class _UncachedResultError(Exception):
-    """Returns a result that must not be cached, because a cache stores no exceptions."""
+    """Contains a result that must not be cached. It is raised, because a cache does not store exceptions."""
 
     def __init__(self, result: object) -> None:
         super().__init__()
@@ -30,7 +30,6 @@ class RenderStep(Generic[Result]):
     clusters have packages with equal files.
 
     Attributes:
-        name: The name of the step.
         depends_on_cluster: Whether the result depends on data that is not in the arguments, such as objects of the
             config, or on data of the cluster, such as its override policies.
     """
@@ -46,9 +45,7 @@ class RenderStep(Generic[Result]):
         """Declare a step.
 
         Args:
-            name: The name of the step.
             apply: The function of the step. If the step does not depend on the cluster, its arguments are hashable.
-            depends_on_cluster: Whether the result depends on the cluster. The results of such a step are not cached.
             can_cache: Returns whether the same arguments always have this result.
         """
         self.name = name

@@ -85,8 +85,7 @@ def parse_json(text: str) -> Any:
 
     Raises:
         ValueError: The text is not valid JSON, is nested too deeply, or contains an infinite number, a duplicate field
-            or
-            text that is not valid Unicode.
+            or text that is not valid Unicode.
     """
     try:
         value = json.loads(
