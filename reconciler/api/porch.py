@@ -1,6 +1,6 @@
 """Kinds of Porch: Repository, PackageVariant and PackageVariantSet.
 
-The message texts are those of Porch, where Porch has one.
+If Porch has a text for an error, the message is this text.
 """
 
 import json

@@ -147,7 +147,7 @@ class MirrorHistory:
         return next((commit for commit in commits if commit), None) or self._resolve_unfetched(name)
 
     def _resolve_unfetched(self, name: str) -> CommitId | None:
-        """Return the commit of a commit ID, or of a ref that `fetch` does not include, such as a pull request."""
+        """Return the commit for the commit ID `name`, or for a ref that `fetch` omits, such as a pull request."""
         if _COMMIT_ID.match(name):
             return self._resolve_id(name.lower())
         object_id = self._mirror.resolve_remote_ref(name) if is_ref_name(name) else None

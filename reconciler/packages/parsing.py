@@ -51,7 +51,7 @@ def parse_json_cached(content: bytes) -> Document | ParseFailure:
     try:
         return build_document(data)
     except YamlError as error:
-        # An example is a JSON string with half of a surrogate pair, which YAML cannot represent.
+        # Report a text that YAML cannot represent, e.g. a JSON string with half of a surrogate pair.
         return ParseFailure(error.message)
 
 
