@@ -57,7 +57,11 @@ class FleetTotals(OutputModel):
     declined: int = 0
     blocked: int = 0
     held: int = 0
-    leaving: int = Field(default=0, description="The number of removals that wait for a review, or were rejected.")
+    pending_removals: int = Field(
+        default=0,
+        validation_alias="leaving",
+        description="The number of removals that wait for a review, or were rejected.",
+    )
     stalled: int = 0
     awaited: int = 0
     not_ready: int = 0

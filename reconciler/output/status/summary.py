@@ -19,6 +19,7 @@ _STATUS_FOLDERS = ("objects/", "types/")
 _MAX_ENTRIES = 1000
 _FIRST_TOTALS = ("packages", "targets", "destinations")
 _TOTAL_LABELS = {"notReady": "not ready"}
+_TOTAL_NOUNS = {"findings": "finding", "leaving": "pending removal", "pendingRemovals": "pending removal"}
 
 StatusDocument = Mapping[str, Any]
 
@@ -141,4 +142,6 @@ def count_targets(totals: Mapping[str, int]) -> int:
 
 
 def _format_total(name: str, number: int) -> str:
-    return format_count(number, "finding") if name == "findings" else f"{number} {_TOTAL_LABELS.get(name, name)}"
+    if noun := _TOTAL_NOUNS.get(name):
+        return format_count(number, noun)
+    return f"{number} {_TOTAL_LABELS.get(name, name)}"

@@ -83,6 +83,13 @@ def test_status_data() -> None:
     assert data["findings"] == SUMMARY["findings"]
 
 
+def test_removals_have_one_name_in_text_and_data() -> None:
+    result = read_status_result({"totals": {"packages": 3, "targets": 2, "leaving": 2}})
+
+    assert result.totals_line == "3 packages on 2 targets: 2 pending removals"
+    assert read_json(result)["summary"] == {"packages": 3, "targets": 2, "pendingRemovals": 2}
+
+
 @pytest.mark.parametrize(
     "summary",
     [
