@@ -158,10 +158,12 @@ class PassRunner:
         )
         last = replace(report, plan=next_plan, render_count=0) if next_plan else report
         is_silent = is_silent or next_plan is not None
+        findings = last.plan.list_findings()
+        has_plan_texts = is_silent and not findings
         return CompletedPass(
-            snapshot.config.id, heads, tuple(upstreams), tuple(targets), report.due_at, count_outcomes(last),
-            last.plan.list_findings(), is_silent, snapshot.now, self._services.functions.requested_functions,
-            format_empty_plan(build_plan_result(last.plan, 0)) if is_silent else {},
+            snapshot.config.id, heads, tuple(upstreams), tuple(targets), report.due_at, count_outcomes(last), findings,
+            is_silent, snapshot.now, self._services.functions.requested_functions,
+            format_empty_plan(build_plan_result(last.plan, 0)) if has_plan_texts else {},
         )  # fmt: skip
 
 
