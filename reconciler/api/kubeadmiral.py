@@ -29,10 +29,8 @@ from reconciler.krm.names import (
 )
 from reconciler.krm.numbers import parse_int64
 
-GROUP = "core.kubeadmiral.io"
-API_VERSION = f"{GROUP}/v1alpha1"
-CLUSTER_NAME = "metadata.name"
-"""The only field that a field requirement can have."""
+KUBEADMIRAL_GROUP = "core.kubeadmiral.io"
+KUBEADMIRAL_API_VERSION = f"{KUBEADMIRAL_GROUP}/v1alpha1"
 _SELECTOR_INVALID = "SelectorInvalid"
 
 ClusterOperator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
@@ -470,7 +468,7 @@ POLICY_TEMPLATES = MessageTemplates(
 class OverridePolicyManifest(Manifest):
     """An override policy of either scope."""
 
-    api_versions: ClassVar = (API_VERSION,)
+    api_versions: ClassVar = (KUBEADMIRAL_API_VERSION,)
     templates: ClassVar = POLICY_TEMPLATES
 
     spec: OverridePolicySpec
@@ -600,7 +598,7 @@ class PropagationPolicySpec(ApiModel):
 class PropagationPolicyManifest(Manifest):
     """A propagation policy of either scope."""
 
-    api_versions: ClassVar = (API_VERSION,)
+    api_versions: ClassVar = (KUBEADMIRAL_API_VERSION,)
     annotation_schemas: ClassVar = {
         "reconciler.dev/ack-deletions": {
             "description": "Hash from the message about a held deletion. It confirms all deletions in the message."
@@ -625,6 +623,6 @@ class ClusterPropagationPolicy(PropagationPolicyManifest):
 class FederatedCluster(Manifest):
     """A cluster with its labels."""
 
-    api_versions: ClassVar = (API_VERSION,)
+    api_versions: ClassVar = (KUBEADMIRAL_API_VERSION,)
     is_open: ClassVar = True
     annotation_schemas: ClassVar = KUBERNETES_VERSION_SCHEMA

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from reconciler import __version__
+from reconciler.api.kubeadmiral import KUBEADMIRAL_GROUP
 from reconciler.bootstrap.engine import build_render_engine
 from reconciler.bootstrap.options import build_git_options
 from reconciler.catalog.catalog import Catalog, ConfigObject
@@ -41,11 +42,7 @@ from reconciler.controllers.kafka_templates.pairing import TemplatePairs
 from reconciler.controllers.kafka_templates.read_merge_rules import TemplateMergeRules, read_merge_rules
 from reconciler.controllers.keyed_cache import IdentityCache, KeyedCache, are_identical
 from reconciler.controllers.override_policies.containers import read_pod_spec_paths
-from reconciler.controllers.override_policies.model import (
-    CLUSTER_OVERRIDE_POLICY_KIND,
-    KUBEADMIRAL_GROUP,
-    OVERRIDE_POLICY_KIND,
-)
+from reconciler.controllers.override_policies.model import CLUSTER_OVERRIDE_POLICY_KIND, OVERRIDE_POLICY_KIND
 from reconciler.controllers.override_policies.policy_usage import check_rule_clusters, lint_policies
 from reconciler.controllers.override_policies.read_policies import OverridePolicies, read_override_policies
 from reconciler.controllers.override_policies.resource_overrides import OverrideOptions

@@ -13,6 +13,7 @@ from itertools import chain
 from posixpath import dirname
 from typing import Any, TypeVar
 
+from reconciler.api.kubeadmiral import KUBEADMIRAL_GROUP
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.codes import CatalogCodes
 from reconciler.catalog.definition_conflicts import DefinitionConflict, get_claimed_git_location, group_duplicate_names
@@ -23,7 +24,7 @@ from reconciler.controllers.components.model import read_binding
 from reconciler.controllers.components.names import BINDING
 from reconciler.controllers.components.names import GROUP as COMPONENTS
 from reconciler.controllers.file_names import format_full_file_name
-from reconciler.controllers.override_policies.model import CLUSTER_OVERRIDE_POLICY_KIND, KUBEADMIRAL_GROUP
+from reconciler.controllers.override_policies.model import CLUSTER_OVERRIDE_POLICY_KIND
 from reconciler.controllers.placement.model import CLUSTER_PROPAGATION_POLICY_KIND
 from reconciler.controllers.placement.resources import (
     CLUSTERS_ANNOTATION,

@@ -16,8 +16,6 @@ from reconciler.krm.selectors import LabelSelector
 from reconciler.krm.times import parse_duration_seconds
 from reconciler.lazy_dataclasses import dataclass, field
 
-KUBEADMIRAL_GROUP = "core.kubeadmiral.io"
-KUBEADMIRAL_API_VERSION = f"{KUBEADMIRAL_GROUP}/v1alpha1"
 OVERRIDE_POLICY_KIND = "OverridePolicy"
 CLUSTER_OVERRIDE_POLICY_KIND = "ClusterOverridePolicy"
 

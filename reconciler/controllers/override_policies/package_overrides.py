@@ -7,6 +7,7 @@ from functools import cached_property
 from posixpath import basename
 from typing import Any
 
+from reconciler.api.kubeadmiral import KUBEADMIRAL_GROUP
 from reconciler.catalog.files import FileTree
 from reconciler.controllers.clusters.selection import Cluster
 from reconciler.controllers.override_policies.attachment import (
@@ -16,7 +17,6 @@ from reconciler.controllers.override_policies.attachment import (
 )
 from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.effective_rules import RuleTexts, find_effective_texts
-from reconciler.controllers.override_policies.model import KUBEADMIRAL_GROUP
 from reconciler.controllers.override_policies.policy_usage import UsageData, build_usage_data
 from reconciler.controllers.override_policies.read_policies import OverridePolicies
 from reconciler.controllers.override_policies.resource_overrides import (

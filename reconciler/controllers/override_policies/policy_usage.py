@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from reconciler.api.kubeadmiral import KUBEADMIRAL_GROUP
 from reconciler.controllers.clusters.selection import Cluster, ClusterSelection, explain_no_cluster, is_cluster_selected
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.model import (
     CLUSTER_OVERRIDE_POLICY_KIND,
-    KUBEADMIRAL_GROUP,
     OVERRIDE_POLICY_KIND,
     EnvItem,
     ImageItem,

@@ -7,14 +7,18 @@ from typing import Any
 
 from reconciler.api import kubeadmiral
 from reconciler.api.base import read_model
-from reconciler.api.kubeadmiral import OverridePolicyManifest, PolicySelectors, ResourceSelectorFields
+from reconciler.api.kubeadmiral import (
+    KUBEADMIRAL_GROUP,
+    OverridePolicyManifest,
+    PolicySelectors,
+    ResourceSelectorFields,
+)
 from reconciler.api.manifest import read_manifest
 from reconciler.api.messages import DEFAULT_TEMPLATES
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.model import (
     CLUSTER_OVERRIDE_POLICY_KIND,
-    KUBEADMIRAL_GROUP,
     OVERRIDE_POLICY_KIND,
     OverridePolicy,
     ResourceSelector,

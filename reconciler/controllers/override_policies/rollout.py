@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from reconciler.api.kubeadmiral import KUBEADMIRAL_GROUP
 from reconciler.controllers.clusters.selection import Cluster, is_cluster_selected
 from reconciler.controllers.override_policies.model import (
     CLUSTER_OVERRIDE_POLICY_KIND,
-    KUBEADMIRAL_GROUP,
     OVERRIDE_POLICY_KIND,
     OverridePolicy,
     OverrideRule,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from reconciler.api.kubeadmiral import KUBEADMIRAL_GROUP
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.clusters.inventory import ClusterInventory
 from reconciler.controllers.codes import ControllerCodes
@@ -17,7 +18,6 @@ from reconciler.controllers.placement.deletion_protection import (
 )
 from reconciler.controllers.placement.model import (
     CLUSTER_PROPAGATION_POLICY_KIND,
-    KUBEADMIRAL_GROUP,
     PROPAGATION_POLICY_KIND,
     PlacementInputs,
     PlacementResource,

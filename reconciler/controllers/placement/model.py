@@ -14,8 +14,6 @@ from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field
 
-KUBEADMIRAL_GROUP = "core.kubeadmiral.io"
-KUBEADMIRAL_API_VERSION = f"{KUBEADMIRAL_GROUP}/v1alpha1"
 PROPAGATION_POLICY_KIND = "PropagationPolicy"
 CLUSTER_PROPAGATION_POLICY_KIND = "ClusterPropagationPolicy"
 OWNER_GROUP = "reconciler.dev"

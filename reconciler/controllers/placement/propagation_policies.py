@@ -7,7 +7,12 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from reconciler.api import kubeadmiral
-from reconciler.api.kubeadmiral import PropagationPolicyManifest, PropagationPolicySpec, TargetClusters
+from reconciler.api.kubeadmiral import (
+    KUBEADMIRAL_GROUP,
+    PropagationPolicyManifest,
+    PropagationPolicySpec,
+    TargetClusters,
+)
 from reconciler.api.manifest import read_manifest
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.clusters.inventory import ClusterInventory
@@ -17,7 +22,6 @@ from reconciler.controllers.deletion_guards import ACK_DELETIONS
 from reconciler.controllers.placement.codes import PlacementCodes
 from reconciler.controllers.placement.model import (
     CLUSTER_PROPAGATION_POLICY_KIND,
-    KUBEADMIRAL_GROUP,
     PROPAGATION_POLICY_KIND,
     PropagationPolicy,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from reconciler.api.kubeadmiral import KUBEADMIRAL_GROUP
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.files import File
 from reconciler.catalog.known_kinds import PORCH_GROUP
@@ -15,7 +16,6 @@ from reconciler.controllers.placement.codes import PlacementCodes
 from reconciler.controllers.placement.model import (
     CLUSTER_PROPAGATION_POLICY_KIND,
     CLUSTER_SCOPED_NAMESPACE,
-    KUBEADMIRAL_GROUP,
     PROPAGATION_POLICY_KIND,
     PlacementResource,
     PlacementResources,

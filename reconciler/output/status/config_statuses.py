@@ -13,9 +13,10 @@ from itertools import chain
 from typing import Any
 
 from reconciler.api.greenhouse import GROUP, PLUGIN, PRESET
+from reconciler.api.kubeadmiral import KUBEADMIRAL_API_VERSION
 from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.keyed_cache import are_identical
-from reconciler.controllers.override_policies.model import KUBEADMIRAL_API_VERSION, OverridePolicy
+from reconciler.controllers.override_policies.model import OverridePolicy
 from reconciler.controllers.override_policies.policy_usage import PolicyUsage
 from reconciler.controllers.override_policies.rollout import list_rule_ids
 from reconciler.controllers.plugin_presets.status import PluginState, complete_status

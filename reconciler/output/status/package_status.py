@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from reconciler.api.kubeadmiral import KUBEADMIRAL_GROUP
 from reconciler.catalog.trace import ABSENT_FINGERPRINT, Trace
-from reconciler.controllers.override_policies.model import CLUSTER_OVERRIDE_POLICY_KIND, KUBEADMIRAL_GROUP
+from reconciler.controllers.override_policies.model import CLUSTER_OVERRIDE_POLICY_KIND
 from reconciler.controllers.results import Variant
 from reconciler.krm.findings import Finding, Severity
 from reconciler.krm.json_text import compute_digest

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
+from reconciler.api.kubeadmiral import KUBEADMIRAL_API_VERSION
 from reconciler.catalog.files import FileTree
 from reconciler.catalog.manifests import DEFAULT_NAMESPACE
 from reconciler.catalog.trace import ABSENT_FINGERPRINT, CatalogView
 from reconciler.controllers.clusters.selection import Cluster
 from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.effective_rules import digest_policy_for_cluster, find_retained_text
-from reconciler.controllers.override_policies.model import KUBEADMIRAL_API_VERSION, OverrideRule
+from reconciler.controllers.override_policies.model import OverrideRule
 from reconciler.controllers.override_policies.package_overrides import OverriddenPackage, PackageOverrider
 from reconciler.controllers.override_policies.read_policies import OverridePolicies, build_override_policy_key
 from reconciler.controllers.override_policies.resource_overrides import OverrideOptions

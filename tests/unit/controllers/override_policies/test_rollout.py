@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconciler.api.kubeadmiral import KUBEADMIRAL_GROUP
 from reconciler.controllers.clusters.selection import Cluster, ClusterSelection
-from reconciler.controllers.override_policies.model import KUBEADMIRAL_GROUP, OverrideRule, Rollout
+from reconciler.controllers.override_policies.model import OverrideRule, Rollout
 from reconciler.controllers.override_policies.rollout import (
     ProgressPending,
     ProgressPublished,
