@@ -84,9 +84,11 @@ from reconciler.planning.attribution.validation import (
     lint_repositories,
 )
 from reconciler.planning.layout.refs import TagPolicy
+from reconciler.planning.model.branch_names import ReservedBranches
 from reconciler.planning.model.cluster_overrides import ClusterOverrides
 from reconciler.planning.model.state import TargetState
-from reconciler.planning.model.targets import ReservedBranches, Target, find_conflicting_targets, find_target_conflicts
+from reconciler.planning.model.target_conflicts import find_conflicting_targets, find_target_conflicts
+from reconciler.planning.model.targets import Target
 from reconciler.planning.render.renderer import PackageRenderer
 from reconciler.planning.render.templates import TemplateMerger
 from reconciler.reconcile.codes import PassCodes

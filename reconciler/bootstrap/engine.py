@@ -6,12 +6,12 @@ import os
 from dataclasses import replace
 
 from reconciler.api.porch import ConflictPolicy
-from reconciler.controllers.results import get_default_conflict_policy
 from reconciler.krm.schema import read_list_key_table
 from reconciler.krm.yaml import YamlLimits
 from reconciler.packages.functions.limits import FunctionLimits
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from reconciler.packages.update.options import MergeOptions, build_merge_options
+from reconciler.planning.render.conflict_policy import select_conflict_policy
 from reconciler.planning.render.renderer import RenderEngine
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.runners.commands import CommandFunctions
@@ -34,7 +34,7 @@ def read_merge_options(settings: Settings) -> MergeOptions:
 
 def get_conflict_policy(settings: Settings) -> ConflictPolicy:
     """Return the conflict policy that applies if a PackageVariant does not set a conflict policy."""
-    return settings.merge.conflict_policy or get_default_conflict_policy(settings.merge.profile)
+    return select_conflict_policy(None, settings.merge.conflict_policy, settings.merge.profile)
 
 
 def build_functions(settings: Settings, backoff: Backoff) -> CombinedFunctionProvider:

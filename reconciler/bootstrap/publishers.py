@@ -34,7 +34,7 @@ from reconciler.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
     # Import the server for type checks only, because most commands do not use it.
-    from reconciler.server.webhooks import WebhookServer
+    from reconciler.server.http_server import WebhookServer
 
 
 class NoStatusRepositoryError(ExpectedError):

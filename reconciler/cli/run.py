@@ -22,14 +22,14 @@ from reconciler.cli.options import (
 )
 from reconciler.git.errors import GitError
 from reconciler.reconcile import pass_runner
-from reconciler.server import webhooks as server_webhooks
+from reconciler.server import http_server
 from reconciler.service import loop
 
 if TYPE_CHECKING:
     from reconciler.settings import Settings
 
 if TYPE_CHECKING:
-    from reconciler.server.webhooks import WebhookServer
+    from reconciler.server.http_server import WebhookServer
     from reconciler.service.loop import ServiceWork, WakeupQueue
 
 
@@ -57,7 +57,7 @@ def command(
             raise loop.UnusableSettingsError(str(error)) from error
 
     wakeups = loop.WakeupQueue()
-    with server_webhooks.WebhookServer(lambda: wakeups.add(loop.Wakeup.WEBHOOK)) as webhooks:
+    with http_server.WebhookServer(lambda: wakeups.add(loop.Wakeup.WEBHOOK)) as webhooks:
         with report_errors():
             # Build the work once before the service starts, so that invalid settings end the command. If settings
             # become invalid later, the service continues with the previous settings.

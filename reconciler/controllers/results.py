@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, Protocol
 
-from reconciler.api.kpt import Profile, UpdateStrategy
+from reconciler.api.kpt import UpdateStrategy
 from reconciler.api.porch import AdoptionPolicy, ConflictPolicy, DeletionPolicy
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import CommitId, FileTree, TreeId
@@ -210,15 +210,6 @@ class Provenance(Protocol):
     def list_objects(self) -> list[dict[str, str]]:
         """Return the field `inputs.objects` of the status file: the source objects of the package."""
         ...
-
-
-def get_default_conflict_policy(profile: Profile) -> ConflictPolicy:
-    """Return the default conflict policy of a package with an upstream.
-
-    It applies if neither the object nor a setting sets a policy. Profile `safe` keeps local changes. Profile `compat`
-    uses the value of the upstream, as kpt does.
-    """
-    return "local" if profile == "safe" else "upstream"
 
 
 ConfigSources = Mapping[str, tuple[str, ...]]

@@ -27,6 +27,7 @@ from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.planning.decide.package_decision import list_settling_findings
 from reconciler.planning.layout.config_proposal import ConfigProposal
 from reconciler.planning.layout.refs import BranchAction, KeepBranch, MissingTag, PushCommits, ResetBranch
+from reconciler.planning.model.branch_names import format_draft_branch
 from reconciler.planning.model.codes import ABSENCE_CODES
 from reconciler.planning.model.outcomes import (
     Blocked,
@@ -38,7 +39,7 @@ from reconciler.planning.model.outcomes import (
     find_reconciled_owners,
 )
 from reconciler.planning.model.state import TargetState
-from reconciler.planning.model.targets import Target, format_draft_branch
+from reconciler.planning.model.targets import Target
 from reconciler.planning.observe.target_snapshot import TargetHeads
 
 

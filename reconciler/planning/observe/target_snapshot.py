@@ -12,6 +12,7 @@ from typing import Protocol
 from reconciler.catalog.files import BlobId, CommitId, FileTree, TreeId
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.planning.layout.refs import DraftHistory, TaggedRevision
+from reconciler.planning.model.branch_names import format_draft_branch
 from reconciler.planning.model.state import (
     MAX_REVISIONS,
     DraftBranch,
@@ -21,7 +22,7 @@ from reconciler.planning.model.state import (
     RenderedVersion,
     TargetState,
 )
-from reconciler.planning.model.targets import PackagePathIndex, Target, are_paths_nested, format_draft_branch
+from reconciler.planning.model.targets import PackagePathIndex, Target, are_paths_nested
 
 
 class GitObjectReader(Protocol):

@@ -17,7 +17,6 @@ from reconciler.controllers.results import (
     MutationResult,
     UpstreamPackage,
     Variant,
-    get_default_conflict_policy,
 )
 from reconciler.krm.findings import (
     Finding,
@@ -53,6 +52,7 @@ from reconciler.planning.model.sources import (
     remove_special_entries,
 )
 from reconciler.planning.model.targets import list_folders_above
+from reconciler.planning.render.conflict_policy import select_conflict_policy
 from reconciler.planning.render.local_changes import LostChanges, find_lost_changes, separate_template_changes
 from reconciler.planning.render.render_steps import RenderStep
 from reconciler.planning.render.templates import TemplateMerger
@@ -99,7 +99,7 @@ class RenderEngine:
         """Return the conflict policy of a package. In generated packages, the generated content always wins."""
         if is_generated:
             return "upstream"
-        return variant.conflict_policy or self.conflict_policy or get_default_conflict_policy(self.profile)
+        return select_conflict_policy(variant.conflict_policy, self.conflict_policy, self.profile)
 
 
 @dataclass(frozen=True)

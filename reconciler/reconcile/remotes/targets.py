@@ -23,8 +23,9 @@ from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetai
 from reconciler.planning.decide.fleet_plan import find_promoter_branch, is_promoter_branch_idle
 from reconciler.planning.decide.target_inputs import find_missing_target
 from reconciler.planning.lifecycle.open_drafts import DraftedPackage, OpenDraft, read_open_drafts
+from reconciler.planning.model.branch_names import format_draft_branch
 from reconciler.planning.model.state import EngineTooOldError, StateUnreadableError, TargetState
-from reconciler.planning.model.targets import STATUS_FOLDER, Target, format_draft_branch
+from reconciler.planning.model.targets import STATUS_FOLDER, Target
 from reconciler.planning.observe.target_snapshot import (
     TargetHeads,
     TargetSnapshot,

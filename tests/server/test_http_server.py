@@ -13,7 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from reconciler.server.address import ListenError, split_address
-from reconciler.server.webhooks import WebhookLimits, WebhookServer
+from reconciler.server.http_server import WebhookLimits, WebhookServer
 
 SECRET = b"correct horse battery staple"
 ANY_PORT = "127.0.0.1:0"

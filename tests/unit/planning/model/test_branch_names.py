@@ -1,4 +1,4 @@
-"""Tests of reserved branches: a target branch must not be a branch that the reconciler writes."""
+"""Tests of branch names: names of draft branches, and reserved names that no target branch may have."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import pytest
 
 from reconciler.krm.findings import SourceLocation
 from reconciler.krm.objects import ObjectKey
-from reconciler.planning.model.targets import ReservedBranches, Target
+from reconciler.planning.model.branch_names import ReservedBranches, format_draft_branch
+from reconciler.planning.model.targets import Target
+from tests.unit.planning.builders import build_target as build_default_target
 
 DEFAULT = {"drafts.branch": "drafts/{repository}", "drafts.removals_branch": "removals/{repository}"}
 NAMES = {"status.branch": "reconciler/status", "drafts.config_branch": "drafts/config"}
@@ -75,3 +77,15 @@ def test_draft_branch_of_another_cluster_in_the_same_repository_is_reserved() ->
     uses = ReservedBranches({"drafts.branch": "{branch}-next"}, {}).find_reserved_uses([berlin, twin, elsewhere])
 
     assert uses == {twin.key: "the setting `drafts.branch` uses this branch for Repository berlin"}
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        pytest.param("drafts/{repository}", "drafts/berlin", id="one-per-cluster"),
+        pytest.param("drafts/{repository}/{package}", "drafts/berlin/team_gw", id="one-per-package"),
+        pytest.param("{branch}-next", "clusters/berlin-next", id="beside-the-branch"),
+    ],
+)
+def test_name_of_a_draft_branch(template: str, expected: str) -> None:
+    assert format_draft_branch(template, build_default_target(), "team/gw") == expected
