@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from reconciler.krm.merge3 import COMPAT, SAFE, DocumentMergeResult, MergeRules, merge3
+from reconciler.krm.merge3.merge import apply_comment_schemas
 from reconciler.krm.merge3.rules import ABSENT, Conflict
+from reconciler.krm.schema.builtin import read_schema_comment
 from reconciler.krm.schema.merge_schemas import UNKNOWN_SCHEMA, MergeSchema
 from reconciler.krm.yaml import Document, parse_yaml
 
@@ -312,6 +314,78 @@ def test_schema_comments_distinguish_lists(local: str) -> None:
 
     assert text == local + "    z: 1\n"
     assert conflicts == []
+
+
+def comment_schema(key: str) -> str:
+    return f'{{"x-kubernetes-patch-merge-key":"{key}","x-kubernetes-patch-strategy":"merge","type":"array"}}'
+
+
+NAMED = read_schema_comment(comment_schema("name"))
+NUMBERED = read_schema_comment(comment_schema("number"))
+OTHER = MergeSchema(keys=("other",))
+
+
+@pytest.mark.parametrize(
+    ("documents", "schema", "expected"),
+    [
+        pytest.param(
+            [f"a:\n- b:\n    list: # {comment_schema('name')}\n    - name: x\n"],
+            MergeSchema(fields={"a": MergeSchema(keys=("k",), items=MergeSchema(fields={"c": OTHER}))}),
+            MergeSchema(
+                fields={
+                    "a": MergeSchema(
+                        keys=("k",),
+                        items=MergeSchema(fields={"c": OTHER, "b": MergeSchema(fields={"list": NAMED})}),
+                    )
+                }
+            ),
+            id="below-a-list-element",
+        ),
+        pytest.param(
+            [f"a:\n  list: # {comment_schema('name')}\n  - name: x\n"],
+            MergeSchema(fields={"a": MergeSchema(fields={"c": OTHER})}),
+            MergeSchema(fields={"a": MergeSchema(fields={"c": OTHER, "list": NAMED})}),
+            id="beside-a-known-field",
+        ),
+        pytest.param(
+            [f"list: # {comment_schema(key)}\n- name: x\n" for key in ("name", "number")],
+            MergeSchema(),
+            MergeSchema(fields={"list": NAMED}),
+            id="the-earlier-document-takes-precedence",
+        ),
+        pytest.param(
+            [f"a: 1\nlist: # {comment_schema('name')}\n- name: x\nmore: # {comment_schema('number')}\n- number: 1\n"],
+            MergeSchema(),
+            MergeSchema(fields={"list": NAMED, "more": NUMBERED}),
+            id="two-fields",
+        ),
+        pytest.param(
+            [f"# {comment_schema('name')}\n\na: 1\n", f"# {comment_schema('name')}\na: 1\n"],
+            MergeSchema(fields={"a": OTHER}),
+            MergeSchema(fields={"a": OTHER}),
+            id="above-the-first-field",
+        ),
+    ],
+)
+def test_schema_comment_replaces_only_the_schema_of_its_field(
+    documents: list[str], schema: MergeSchema, expected: MergeSchema
+) -> None:
+    assert apply_comment_schemas(schema, [None, *map(parse_document, documents)]) == expected
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"), [pytest.param(SAFE, "null\n", id="safe"), pytest.param(COMPAT, None, id="compat")]
+)
+def test_document_that_is_null_afterwards(rules: MergeRules, expected: str | None) -> None:
+    result = merge3(ONE, parse_document("null\n"), ONE, UNKNOWN_SCHEMA, rules)
+
+    assert (result.document.text if result.document else None) == expected
+
+
+def test_unchanged_side_is_not_copied() -> None:
+    assert merge3(ONE, TWO, TWO).document is TWO
+    assert merge3(ONE, ONE, TWO).document is TWO
+    assert merge3(ONE, TWO, ONE).document is TWO
 
 
 @pytest.mark.parametrize(
