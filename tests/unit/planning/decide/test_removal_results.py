@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from reconciler.catalog.files import BlobId, CommitId
+from reconciler.controllers.deletion_guards import compute_deletion_hash
+from reconciler.controllers.package_variants.set_targets import DownstreamKey
 from reconciler.controllers.results import DeletionGuard
 from reconciler.planning.decide.removals import (
     RemovalDecisions,
@@ -225,6 +229,48 @@ def test_limit_of_the_target_has_a_reason(sources: dict[str, tuple[str, ...]], r
     )
 
 
+def test_hash_of_all_packages_that_are_not_requested_confirms_the_removals() -> None:
+    snapshot, claims = build_target_with_deletions(1, 1)
+    added = {"draft": replace(DRAFTED, owner=build_owner("draft")), "old": replace(PROPOSED, owner=build_owner("old"))}
+    packages = {**snapshot.state.packages, **added}
+    snapshot = replace(snapshot, state=replace(snapshot.state, packages=packages))
+
+    def decide(*names: str) -> list[str]:
+        token = compute_deletion_hash([DownstreamKey("berlin", name) for name in names])
+        decisions = decide_removals(snapshot, replace(claims, acknowledged_hashes=frozenset({token})), ())
+        return [held.package for held in decisions.held]
+
+    assert decide("p0", "draft") == []
+    assert decide("p0", "draft", "old") == decide("draft") == ["p0"]
+
+
+def test_new_target_beside_the_old_package_must_exist_first() -> None:
+    beside = frozenset({replace(ELSEWHERE, repository="berlin", package="other")})
+
+    held = decide_one(build_snapshot(PUBLISHED), build_claims(targets_by_owner={build_owner().key: beside}))
+
+    assert isinstance(held, HeldRemoval)
+    assert held.finding.message.endswith("until PackageVariant/default/gw has its package at berlin/other")
+
+
+class _WithoutStatusFiles(FakeRepository):
+    """A repository whose status files somebody deleted."""
+
+    def find_blob_at(self, commit: CommitId, path: str) -> BlobId | None:
+        return None
+
+
+def test_packages_without_status_files_count_for_the_limit() -> None:
+    snapshot, claims = build_target_with_deletions(2, 1)
+    assert isinstance(snapshot.objects, FakeRepository)
+    snapshot = replace(snapshot, objects=_WithoutStatusFiles(snapshot.objects.packages))
+
+    held = decide_one(snapshot, claims)
+
+    assert isinstance(held, HeldRemoval)
+    assert held.target_package_count == 2
+
+
 # Removal drafts
 
 
@@ -309,6 +355,48 @@ def test_locked_removal_draft_is_deleted_only_without_use(
     actions = plan_removal_branches(snapshot, build_claims(), RemovalDecisions(), {}, 7)
 
     assert actions == ((KeepBranch(BRANCH),) if is_kept else (DeleteBranch(BRANCH, build_commit_id("r1")),))
+
+
+class _UnpublishedChanges(FakeRepository):
+    """A repository in which only the removal draft has changes that the target branch does not contain."""
+
+    def has_unpublished_changes(
+        self, head: CommitId, base: CommitId, branch: CommitId, besides: Collection[str] = ()
+    ) -> bool:
+        return (head, base, branch) == (build_commit_id("r1"), build_commit_id("b0"), build_commit_id("b1"))
+
+
+def test_locked_removal_draft_is_compared_with_the_target_branch() -> None:
+    snapshot = lock(build_snapshot(PROPOSED), "proposed")
+    assert isinstance(snapshot.objects, FakeRepository)
+    state = replace(snapshot.state, packages={"gw": PUBLISHED})
+    snapshot = replace(snapshot, state=state, objects=_UnpublishedChanges(snapshot.objects.packages))
+
+    actions = plan_removal_branches(snapshot, build_claims(), RemovalDecisions(), {}, 7)
+
+    assert actions == (KeepBranch(BRANCH),)
+
+
+def test_drafts_after_a_locked_removal_draft_are_planned() -> None:
+    snapshot = lock(build_snapshot(PROPOSED), "proposed")
+    later = replace(snapshot.state.drafts[BRANCH])
+    heads = replace(snapshot.heads, drafts={**snapshot.heads.drafts, "removals/x": later.head})
+    state = replace(snapshot.state, drafts={**snapshot.state.drafts, "removals/x": later})
+    snapshot = replace(snapshot, state=state, heads=heads)
+
+    actions = plan_removal_branches(snapshot, build_claims(), RemovalDecisions(), {}, 7)
+
+    assert actions == (KeepBranch(BRANCH), DeleteBranch("removals/x", later.head))
+
+
+def test_new_removal_on_a_closed_draft_starts_at_the_target_branch() -> None:
+    snapshot = build_snapshot(PUBLISHED, closed_drafts=frozenset({BRANCH}))
+    decisions = decide_removals(snapshot, build_claims(), ())
+
+    [action] = plan_removal_branches(snapshot, build_claims(), decisions, {"gw": "gone"}, 7)
+
+    assert isinstance(action, PushCommits)
+    assert (action.start_commit, [commit.package for commit in action.commits]) == (build_commit_id("b1"), ["gw"])
 
 
 def test_target_without_a_branch_has_no_removal_drafts() -> None:
@@ -396,7 +484,9 @@ def test_requested_package_is_restored_on_the_removal_draft() -> None:
 
     assert isinstance(action, PushCommits)
     assert [(commit.package, commit.content) for commit in action.commits] == [("gw", build_tree_id("v1"))]
-    assert "The package is requested again." in action.commits[0].message
+    assert action.commits[0].message.startswith(
+        "gw: remove its changes from the draft\n\nThe package is requested again.\n\nReconciler-Repository: berlin\n"
+    )
 
 
 # Drafts with local changes
@@ -464,6 +554,42 @@ def test_head_is_kept_when_its_branch_is_rebuilt(start: Any, expected: tuple[str
     action = PushCommits("drafts/berlin", build_commit_id("d1"), start, (), build_commit_id("b1"))
 
     assert list_heads_to_keep(snapshot, decisions, (action,)) == expected
+
+
+@pytest.mark.parametrize(
+    ("record", "published"),
+    [
+        pytest.param(replace(DRAFTED, deletion_policy="orphan"), None, id="orphan"),
+        pytest.param(PUBLISHED, "v1", id="local-changes-of-a-published-package"),
+    ],
+)
+def test_head_of_a_draft_that_keeps_the_package_is_not_kept(record: PackageRecord, published: str | None) -> None:
+    snapshot = build_snapshot(record, published, "d1", is_edited=True)
+    deleted = DeleteBranch("drafts/berlin", build_commit_id("d1"))
+
+    assert list_heads_to_keep(snapshot, decide_removals(snapshot, build_claims(), ()), (deleted,)) == ()
+
+
+def test_heads_after_a_removal_without_local_changes_are_kept() -> None:
+    snapshot = build_snapshot(DRAFTED, None, "d1", is_edited=True)
+    packages = {"first": replace(PUBLISHED, owner=build_owner("first")), "gw": DRAFTED}
+    trees = {"b0": {"first": "v1"}, "b1": {"first": "v1"}, "d1": {"first": "v1", "gw": "d1"}}
+    snapshot = with_objects(replace(snapshot, state=replace(snapshot.state, packages=packages)), packages=trees)
+    deleted = DeleteBranch("drafts/berlin", build_commit_id("d1"))
+
+    decisions = decide_removals(snapshot, build_claims(), ())
+
+    assert [removal.kind for removal in decisions.removals] == ["proposed", "withdrawn"]
+    assert list_heads_to_keep(snapshot, decisions, (deleted,)) == (build_commit_id("d1"),)
+
+
+def test_only_new_removals_keep_the_head_of_their_removal_draft() -> None:
+    snapshot = build_snapshot(PROPOSED, is_edited=True)
+    trees = {"b0": {"gw": "v1"}, "b1": {"gw": "v1"}, "r1": {"gw": "v1+edit"}}
+
+    decisions = decide_removals(with_objects(snapshot, packages=trees), build_claims(), ())
+
+    assert list_heads_to_keep(with_objects(snapshot, packages=trees), decisions, ()) == ()
 
 
 @pytest.mark.parametrize(
