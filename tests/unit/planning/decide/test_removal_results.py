@@ -288,6 +288,17 @@ def lock(snapshot: TargetSnapshot, reason: str) -> TargetSnapshot:
     return with_objects(replace(snapshot, state=replace(snapshot.state, drafts=drafts)), collide=True)
 
 
+def test_removal_waits_for_a_draft_with_conflicting_local_changes() -> None:
+    snapshot = with_objects(build_snapshot(DRAFTED, "v2", "d1", is_edited=True), collide=True)
+
+    held = decide_one(snapshot, build_claims())
+
+    assert isinstance(held, HeldRemoval)
+    assert held.finding.message == (
+        f"{GONE}; package berlin/gw is not removed yet, because its draft has local changes that an update would revert"
+    )
+
+
 @pytest.mark.parametrize(
     ("reason", "message"),
     [
