@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from reconciler.api import greenhouse, greenhouse_overrides
 from reconciler.api.base import FieldMessage, read_model
+from reconciler.api.greenhouse import (
+    CLUSTER,
+    ORGANIZATION,
+    Plugin,
+    PluginDefinition,
+    PluginDefinitionSpec,
+    PluginFields,
+    PluginPreset,
+    PluginPresetSpec,
+    PluginSpec,
+)
 from reconciler.api.greenhouse_options import LiteralValue, PluginOption, PluginOptionValue, quote_option_name
+from reconciler.api.greenhouse_overrides import Organization, PluginOverride, PluginOverridesSpec, PluginOverrideTargets
 from reconciler.api.manifest import read_manifest
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.controllers.codes import ControllerCodes
@@ -33,7 +44,7 @@ from reconciler.lazy_dataclasses import dataclass, field
 
 Findings = tuple[Finding, ...]
 _CODES = {**ControllerCodes.by_name, **PluginCodes.by_name}
-_LAYERS_BY_KIND = {greenhouse.ORGANIZATION: ORGANIZATION_OPTIONS, greenhouse.CLUSTER: CLUSTER_OPTIONS}
+_LAYERS_BY_KIND = {ORGANIZATION: ORGANIZATION_OPTIONS, CLUSTER: CLUSTER_OPTIONS}
 KINDS_WITH_OPTIONS = tuple(_LAYERS_BY_KIND)
 """The kinds whose options apply to all Plugins of an organization or a cluster."""
 
@@ -49,7 +60,7 @@ class Preset:
     """Path of the fields that presets and Plugins have in common."""
 
     manifest: ConfigObject
-    spec: greenhouse.PluginPresetSpec
+    spec: PluginPresetSpec
     options: LayerOptions
     selector: LabelSelector
     cluster_options: Mapping[str, LayerOptions] = field(default_factory=dict)
@@ -60,7 +71,7 @@ class Preset:
         return self.manifest.key
 
     @property
-    def plugin(self) -> greenhouse.PluginFields:
+    def plugin(self) -> PluginFields:
         """The fields that presets and Plugins have in common."""
         return self.spec.plugin
 
@@ -73,11 +84,11 @@ class StandalonePlugin:
     """Path of the fields that presets and Plugins have in common."""
 
     manifest: ConfigObject
-    spec: greenhouse.PluginSpec
+    spec: PluginSpec
     options: LayerOptions
 
     @property
-    def plugin(self) -> greenhouse.PluginFields:
+    def plugin(self) -> PluginFields:
         """The fields that presets and Plugins have in common."""
         return self.spec
 
@@ -87,7 +98,7 @@ class UsableDefinition:
     """A valid plugin definition, and the layer with the default values of its options."""
 
     manifest: ConfigObject
-    spec: greenhouse.PluginDefinitionSpec
+    spec: PluginDefinitionSpec
     defaults: LayerOptions
     options: Mapping[str, PluginOption]
 
@@ -105,7 +116,7 @@ class OverrideLayer:
     invalid, `targets` selects all Plugins, so that all of them stay unchanged.
     """
 
-    targets: greenhouse_overrides.PluginOverrideTargets
+    targets: PluginOverrideTargets
     layer: LayerOptions
     is_valid: bool = True
 
@@ -122,7 +133,7 @@ class OverrideLayer:
 
 def read_preset(manifest: ConfigObject) -> tuple[Preset | None, Findings]:
     """Return the preset, and the findings about the preset and its Plugins. The preset is None if it is invalid."""
-    result = read_manifest(greenhouse.PluginPreset, manifest.data)
+    result = read_manifest(PluginPreset, manifest.data)
     findings = create_field_findings(manifest, result.errors, PluginCodes.PLUGIN_PRESET_INVALID, _CODES)
     if result.model is None:
         return None, findings
@@ -133,7 +144,7 @@ def read_preset(manifest: ConfigObject) -> tuple[Preset | None, Findings]:
     return preset, (*findings, *lists.findings)
 
 
-def _read_cluster_options(spec: greenhouse.PluginPresetSpec, lists: _OptionLists) -> Mapping[str, LayerOptions]:
+def _read_cluster_options(spec: PluginPresetSpec, lists: _OptionLists) -> Mapping[str, LayerOptions]:
     options_by_cluster: dict[str, LayerOptions] = {}
     first_paths: dict[str, DataPath] = {}
     for index, override in enumerate(spec.cluster_option_overrides):
@@ -154,7 +165,7 @@ def _read_cluster_options(spec: greenhouse.PluginPresetSpec, lists: _OptionLists
 
 def read_plugin(manifest: ConfigObject) -> tuple[StandalonePlugin | None, Findings]:
     """Return the Plugin and the findings. The Plugin is None if it is invalid."""
-    result = read_manifest(greenhouse.Plugin, manifest.data)
+    result = read_manifest(Plugin, manifest.data)
     findings = create_field_findings(manifest, result.errors, PluginCodes.PLUGIN_INVALID, _CODES)
     if result.model is None:
         return None, findings
@@ -165,7 +176,7 @@ def read_plugin(manifest: ConfigObject) -> tuple[StandalonePlugin | None, Findin
 
 def read_override(manifest: ConfigObject) -> tuple[OverrideLayer, Findings]:
     """Return the PluginOverride and the findings. Errors in single options do not make the override invalid."""
-    result = read_manifest(greenhouse_overrides.PluginOverride, manifest.data)
+    result = read_manifest(PluginOverride, manifest.data)
     findings = create_field_findings(manifest, result.errors, PluginCodes.PLUGIN_OVERRIDE_INVALID, _CODES)
     if result.model is None:
         return _create_invalid_override(manifest), findings
@@ -182,13 +193,13 @@ def read_override(manifest: ConfigObject) -> tuple[OverrideLayer, Findings]:
 def _create_invalid_override(manifest: ConfigObject) -> OverrideLayer:
     data = manifest.data.get("spec")
     spec = data if isinstance(data, Mapping) else {}
-    model = greenhouse_overrides.PluginOverrideTargets
-    targets = read_model(model, spec, greenhouse_overrides.PluginOverride.templates).model or model()
+    model = PluginOverrideTargets
+    targets = read_model(model, spec, PluginOverride.templates).model or model()
     layer = LayerOptions(_get_override_layer(targets, spec.get("mode")), manifest)
     return OverrideLayer(targets, layer, is_valid=False)
 
 
-def _get_override_layer(targets: greenhouse_overrides.PluginOverrideTargets, mode: object) -> str:
+def _get_override_layer(targets: PluginOverrideTargets, mode: object) -> str:
     """Return the id of the layer for a PluginOverride, which depends on the mode and the selectors."""
     parts = ["default" if mode == "Default" else "override"]
     parts += [] if targets.is_for_all_clusters else ["cluster"]
@@ -201,10 +212,10 @@ def read_own_options(manifest: ConfigObject) -> tuple[LayerOptions, Findings]:
 
     Other fields are not checked, because other controllers report the errors in these fields.
     """
-    data, model = manifest.data.get("spec"), greenhouse_overrides.PluginOverridesSpec
+    data, model = manifest.data.get("spec"), PluginOverridesSpec
     result = read_model(
-        model, data if isinstance(data, Mapping) else {}, greenhouse_overrides.Organization.templates, ("spec",),
-        greenhouse_overrides.Organization.lenient_codes,
+        model, data if isinstance(data, Mapping) else {}, Organization.templates, ("spec",),
+        Organization.lenient_codes,
     )  # fmt: skip
     findings = create_field_findings(manifest, result.errors, PluginCodes.PLUGIN_OVERRIDES_INVALID, _CODES)
     layer_id = _LAYERS_BY_KIND[manifest.key.kind]
@@ -218,7 +229,7 @@ def read_own_options(manifest: ConfigObject) -> tuple[LayerOptions, Findings]:
 def read_definition(manifest: ConfigObject) -> tuple[UsableDefinition | None, Findings]:
     """Return the plugin definition, or None and all errors if it is invalid."""
     # Do not check the version, because no version of these kinds differs in the fields that are read.
-    result = read_model(greenhouse.PluginDefinition, manifest.data, greenhouse.PluginDefinition.templates)
+    result = read_model(PluginDefinition, manifest.data, PluginDefinition.templates)
     findings = create_field_findings(manifest, result.errors, PluginCodes.DEFINITION_INVALID, _CODES)
     if result.model is None:
         return None, findings
