@@ -10,8 +10,6 @@ from reconciler.krm.objects import ConditionStatus
 
 UpdateStrategy = Literal["resource-merge", "copy-merge", "fast-forward", "force-delete-replace"]
 """How a package update merges upstream changes and local changes."""
-Profile = Literal["safe", "compat"]
-"""The merge behavior: `safe` fixes known defects of kpt, and `compat` reproduces kpt exactly."""
 KPT_API_VERSION = "kpt.dev/v1"
 
 _LABELS = "Labels that the resource must have."

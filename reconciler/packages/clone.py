@@ -6,7 +6,8 @@ kpt-merge: default/web`.
 
 from __future__ import annotations
 
-from reconciler.api.kpt import KptfileUpstream, Profile
+from reconciler.api.kpt import KptfileUpstream
+from reconciler.api.profile import Profile
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.yaml import Document, FormattingSource, YamlError, parse_yaml

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from posixpath import basename
 from typing import Any
 
-from reconciler.api.kpt import Profile
+from reconciler.api.profile import Profile
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.yaml import Document, YamlFile, emit

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from posixpath import basename, dirname, normpath
 from typing import Any, Literal, NoReturn, Protocol
 
-from reconciler.api.kpt import FunctionSelector, FunctionSpec, Profile
+from reconciler.api.kpt import FunctionSelector, FunctionSpec
+from reconciler.api.profile import Profile
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.internal_errors import isolation_boundary

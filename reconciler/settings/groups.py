@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from reconciler.api.kpt import Profile
+from reconciler.api.profile import Profile
 from reconciler.krm.json_pointer import PointerError, parse_pointer
 from reconciler.krm.names import validate_dns_subdomain, validate_ref_name
 from reconciler.settings.declaration import BranchName, RepositoryUrl, SettingsGroup, declare

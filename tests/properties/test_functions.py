@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.api.kpt import Profile
+from reconciler.api.profile import Profile
 from reconciler.packages.functions.function import FunctionContext, FunctionOutput, Item
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from reconciler.packages.parsing import build_document

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from reconciler.api.base import read_model
 from reconciler.api.functions import FunctionConfigObject
-from reconciler.api.kpt import Profile
+from reconciler.api.profile import Profile
 from reconciler.krm.field_text import format_path
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.yaml import DataPath, Document

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from reconciler.api.kpt import Profile
+from reconciler.api.profile import Profile
 from reconciler.krm.schema.validation import (
     SCHEMAS_EXTRA,
     KubernetesSchemas,

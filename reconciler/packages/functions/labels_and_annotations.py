@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.api.functions import FieldSpecEntry, SetAnnotations, SetLabels
-from reconciler.api.kpt import Profile
+from reconciler.api.profile import Profile
 from reconciler.krm.field_text import format_path
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass

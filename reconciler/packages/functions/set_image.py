@@ -12,7 +12,7 @@ from typing import Any
 import re2
 
 from reconciler.api.functions import SetImage
-from reconciler.api.kpt import Profile
+from reconciler.api.profile import Profile
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.functions.field_specs import FieldSpec, convert_field_specs, create_field_specs

@@ -11,7 +11,8 @@ import re2
 
 from reconciler.api import kpt
 from reconciler.api.base import ApiModel, ReadResult, read_model
-from reconciler.api.kpt import FunctionSpec, KptfilePipeline, KptfileUpstream, Profile, UpstreamLock
+from reconciler.api.kpt import FunctionSpec, KptfilePipeline, KptfileUpstream, UpstreamLock
+from reconciler.api.profile import Profile
 from reconciler.krm.field_text import format_path
 from reconciler.krm.findings import CommonCodes, Finding, FindingCode, SourceLocation
 from reconciler.krm.objects import Condition, split_api_version

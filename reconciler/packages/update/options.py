@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reconciler.api.kpt import Profile
+from reconciler.api.profile import Profile
 from reconciler.krm.merge3 import COMPAT, SAFE, MergeRules
 from reconciler.krm.schema import MergeSchemas, load_builtin_merge_schemas
 from reconciler.lazy_dataclasses import dataclass, field, replace

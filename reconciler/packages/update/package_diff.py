@@ -7,7 +7,7 @@ from contextlib import suppress
 from posixpath import basename
 from typing import Any
 
-from reconciler.api.kpt import Profile
+from reconciler.api.profile import Profile
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.yaml import Document, YamlError, YamlFile
 from reconciler.krm.yaml.compare import is_equal_data

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from reconciler.api.kpt import Profile
 from reconciler.api.porch import ConflictPolicy
+from reconciler.api.profile import Profile
 
 
 def select_conflict_policy(

@@ -6,8 +6,9 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 
-from reconciler.api.kpt import FunctionSpec, Profile
+from reconciler.api.kpt import FunctionSpec
 from reconciler.api.porch import ConflictPolicy
+from reconciler.api.profile import Profile
 from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.files import FileTree, SpecialEntry
 from reconciler.catalog.trace import CatalogView, DependencyReader

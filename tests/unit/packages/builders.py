@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import dedent
 from typing import Any
 
-from reconciler.api.kpt import Profile
+from reconciler.api.profile import Profile
 from reconciler.catalog.files import File, FileTree
 from reconciler.packages.functions.function import FunctionContext, FunctionOutput, FunctionVersion, Item, KrmFunction
 from reconciler.packages.parsing import parse_cached

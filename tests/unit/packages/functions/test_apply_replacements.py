@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.api.kpt import Profile
+from reconciler.api.profile import Profile
 from reconciler.packages.functions.apply_replacements import apply_replacements
 from reconciler.packages.functions.function import FunctionVersion, get_value_at
 from tests.unit.packages.builders import build_config, format_items, list_messages, run_function

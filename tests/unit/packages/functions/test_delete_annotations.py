@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.api.kpt import Profile
+from reconciler.api.profile import Profile
 from reconciler.packages.functions.labels_and_annotations import delete_annotations
 from tests.unit.packages.builders import build_config, format_items, list_messages, run_function
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.api.kpt import Profile
+from reconciler.api.profile import Profile
 from reconciler.packages.functions.function import get_value_at
 from reconciler.packages.functions.resource_names import ensure_name_substring
 from tests.unit.packages.builders import build_config, format_items, run_function

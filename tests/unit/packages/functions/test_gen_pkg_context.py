@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.api.kpt import Profile
+from reconciler.api.profile import Profile
 from reconciler.packages.functions.function import FunctionContext, Item
 from reconciler.packages.functions.resources import gen_pkg_context
 from tests.unit.packages.builders import KPTFILE, parse_items

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.api.kpt import FunctionSpec, Profile
+from reconciler.api.kpt import FunctionSpec
+from reconciler.api.profile import Profile
 from reconciler.krm.schema.validation import find_schemas_version
 from reconciler.packages.functions import kubeconform as kubeconform_module
 from reconciler.packages.functions.function import FunctionOutput, KrmFunction

@@ -12,7 +12,7 @@ import re2
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from reconciler.api.kpt import Profile
+from reconciler.api.profile import Profile
 from reconciler.packages.functions.function import FunctionContext, FunctionOutput
 from reconciler.packages.functions.limits import FunctionBudget, FunctionLimits, estimate_value_bytes, find_depth_error
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.api.kpt import Profile
+from reconciler.api.profile import Profile
 from reconciler.packages.functions.function import FunctionContext
 from reconciler.packages.functions.resources import remove_local_config_resources
 from tests.unit.packages.builders import KPTFILE, list_messages, parse_items, run_function

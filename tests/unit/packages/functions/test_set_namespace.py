@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.api.kpt import Profile
+from reconciler.api.profile import Profile
 from reconciler.packages.functions.function import FunctionContext, FunctionOutput, FunctionVersion, get_value_at
 from reconciler.packages.functions.set_namespace import set_namespace
 from tests.unit.packages.builders import build_config, list_messages, run_function
