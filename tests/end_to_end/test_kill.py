@@ -87,7 +87,7 @@ def later_sync(first_sync: Scene, tmp_path_factory: pytest.TempPathFactory) -> S
     return observed(world)
 
 
-@pytest.mark.parametrize("scene", ["first_sync", "later_sync"])
+@pytest.mark.parametrize("scene", [pytest.param("first_sync", marks=pytest.mark.slow), "later_sync"])
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, (KILLS + 1) // 2))]
 )

@@ -13,8 +13,6 @@ from tests.support.git_repositories import commit_files, git
 from tests.support.prepared_worlds import begin, berlin_published
 from tests.support.world import STATE, World, config_map, package, small_world, variant
 
-pytestmark = pytest.mark.real_git
-
 
 def delete_state(world: World, *clusters: str) -> None:
     for cluster in clusters:
