@@ -54,7 +54,12 @@ _IsUsed = Callable[[ConfigObject], bool]
 
 
 def find_conflicting_objects(catalog: Catalog) -> Iterator[DefinitionConflict]:
-    """Yield a conflict for objects with the same name, EnvBindings of one component, and resources with one file."""
+    """Yield a conflict for each group of objects that must not exist together.
+
+    - Objects of some kinds must have a unique name.
+    - At most one EnvBinding may bind a component to an environment.
+    - At most one placed resource may be written to a file of a package.
+    """
     for kind in _KINDS_WITH_UNIQUE_NAMES:
         for name, manifests in group_duplicate_names(catalog.objects_of_kind(*kind)).items():
             yield DefinitionConflict(
@@ -88,10 +93,11 @@ def _find_binding_conflicts(catalog: Catalog) -> Iterator[DefinitionConflict]:
 
 
 def _get_bound_component(manifest: ConfigObject, names: Collection[tuple[str, str]]) -> _ComponentBinding | None:
-    """Return the namespace, the component and the environment of an EnvBinding. Return None if they are unknown.
+    """Return the namespace, component and environment of an EnvBinding. Return None if the component is unknown.
 
     If `spec.component` is not set, the component name is the start of the EnvBinding's name. `names` contains the
-    namespace and name of each object that may be the component. Exactly one of these names must match.
+    namespace and name of each object that may be the component. The component is unknown if no name or several names
+    match.
     """
     binding, _ = read_binding(manifest)
     if binding is None:
@@ -107,8 +113,8 @@ def _get_bound_component(manifest: ConfigObject, names: Collection[tuple[str, st
 def _find_file_conflicts(catalog: Catalog) -> Iterator[DefinitionConflict]:
     """Yield a conflict for placed resources that would be written to the same file of a package."""
     manifests_by_file: dict[tuple[str, str], list[ConfigObject]] = {}
-    # Skip kinds that controllers read, because they are never placed and most objects of a large config have such
-    # kinds.
+    # Skip the kinds that controllers read. Objects of these kinds are never placed, and they are most of the objects in
+    # a large config.
     kinds = (
         catalog.objects_of_kind(*kind) for kind in catalog.kinds if not is_controller_input(ObjectKey(*kind, "", ""))
     )
@@ -133,7 +139,8 @@ def _select_conflicts(
 def find_unused_objects(catalog: Catalog) -> Iterator[Finding]:
     """Yield a warning for each unknown kind with unused objects, and for each unused Kafka and KafkaNodePool.
 
-    Yield nothing if a config file is unreadable, because this file may contain an object that uses the unused objects.
+    Yield nothing if a config file is unreadable, because an object in this file may use the objects that appear to be
+    unused.
     """
     if not catalog.is_complete:
         return

@@ -1,4 +1,4 @@
-"""Packages of controllers that generate one package for each cluster: targets, uncertain packages, deletion guards."""
+"""Functions for controllers that generate one package per cluster: targets, uncertain packages, deletion guards."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ def get_package_target(location: PackageLocation, inventory: ClusterInventory) -
 def keep_uncertain_packages(
     owners: Mapping[PackageLocation, PackageOwner], requested: Container[PackageLocation], inventory: ClusterInventory
 ) -> Iterator[StalledVariant]:
-    """Yield each package that is not requested, on a cluster whose config object may be invalid or ambiguous."""
+    """Yield the packages that must stay because their cluster is uncertain.
+
+    A cluster is uncertain if an object that may define the cluster is invalid or declared more than once. Packages that
+    are requested are not included.
+    """
     for location, owner in sorted(owners.items()):
         cluster = location[0]
         if cluster in inventory.uncertain_names and cluster in inventory.target_keys and location not in requested:
@@ -39,9 +43,9 @@ def build_deletion_guard(
     *,
     can_be_confirmed: bool = True,
 ) -> DeletionGuard:
-    """Return the guard for the packages that a decision is about.
+    """Return the deletion guard that applies a decision to the packages in `targets`.
 
-    If `can_be_confirmed` is false, a confirmation of a person has no effect.
+    If `can_be_confirmed` is false, a person cannot confirm the deletion.
     """
     if decision.reason:
         unconfirmed = targets if can_be_confirmed else frozenset[PackageTarget]()

@@ -33,10 +33,10 @@ def read_acknowledged_hashes(annotations: Mapping[str, str]) -> frozenset[str]:
 def count_existing(
     deletions: Sequence[AnyPackageLocation], existing_count: int, blocked_counts: Mapping[AnyPackageLocation, int]
 ) -> int:
-    """Return the number of existing packages, from which the caller calculates how many packages may be deleted.
+    """Return the number of existing packages to which the deletion limit applies.
 
-    If an earlier pass blocked one of the deletions and fewer packages existed then, return that lower number.
-    Otherwise, packages that were created since then would raise the limit.
+    If an earlier pass blocked one of the deletions, return the number of packages in that pass if it is lower.
+    Therefore, packages that were created later do not raise the limit.
     """
     return min([existing_count, *(blocked_counts[location] for location in deletions if location in blocked_counts)])
 
@@ -54,7 +54,7 @@ def is_mass_deletion(deletion_count: int, existing_count: int, max_percent: int)
 def format_deletion_message(
     deletions: Sequence[PackageLocation], existing_count: int, packages: str, annotated_object: str
 ) -> str:
-    """Return the message that deletions are blocked, with the annotation that confirms them."""
+    """Return the message about blocked deletions. The message contains the annotation that confirms the deletions."""
     more = ", ..." if len(deletions) > _MAX_LISTED else ""
     examples = ", ".join("/".join(location) for location in deletions[:_MAX_LISTED]) + more
     return (
@@ -64,13 +64,13 @@ def format_deletion_message(
 
 
 def contains_deletion_hash(message: str, token: str) -> bool:
-    """Return whether the message of a deletion guard asks for a confirmation with this hash."""
+    """Return whether the message of a deletion guard contains `token` as the hash that confirms the deletions."""
     return bool(token) and f'{ACK_DELETIONS}: "{token}"' in message
 
 
 @dataclass(frozen=True)
 class DeletionDecision:
-    """Decision about deletions. `reason` is the reason why they are blocked. It is "" if they are allowed.
+    """Decision about deletions. `reason` explains why they are blocked. It is "" if they are allowed.
 
     `existing_count` is the number of packages from which the limit was calculated. `is_confirmed` is True if a person
     has acknowledged exactly these deletions.

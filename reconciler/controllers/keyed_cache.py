@@ -90,7 +90,7 @@ Cache = TypeVar("Cache", bound=_TwoPassCache[Any, Any])
 
 
 class ControllerCache:
-    """Caches of results that the next pass of a controller can use again. They do not change the results.
+    """Caches of results that the next pass of a controller can use again.
 
     The key of an entry contains all inputs of the result except the settings, for example config objects. The end of a
     pass removes the entries that the pass did not use.
@@ -102,7 +102,7 @@ class ControllerCache:
         self._read_objects = self.create(KeyedCache[Any])
 
     def create(self, cache_class: Callable[[], Cache]) -> Cache:
-        """Return a new cache whose passes end with the passes of the controller."""
+        """Return a new cache that this object clears, and whose passes it ends."""
         cache = cache_class()
         self._caches.append(cache)
         return cache
@@ -120,6 +120,6 @@ class ControllerCache:
             cache.end_pass()
 
     def read(self, reader: Callable[..., Value], manifest: Hashable, **options: Any) -> Value:
-        """Return the result of `reader` for a config object. It must depend only on the object and the settings."""
+        """Return the result of `reader` for a config object, which must depend only on the object and the settings."""
         result = self._read_objects.get_or_create((reader, manifest), lambda: reader(manifest, **options))
         return cast("Value", result)

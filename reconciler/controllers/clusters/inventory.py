@@ -33,13 +33,13 @@ class ClusterInventory:
     """All clusters of the config, sorted by name.
 
     Attributes:
-        target_keys: For each cluster name, the object that defines where the packages of the cluster are written: the
-            Repository or, if there is none, the Cluster or FederatedCluster. In the second case, the target branch is
-            in the fleet repository.
-        conflicts: For each cluster that two objects of the same kind define, the error. The daemon must not write to
-            the targets of these clusters.
-        uncertain_names: Names of invalid Repositories and of objects that are defined twice. A cluster may have such a
-            name. Therefore, the packages of a cluster with such a name must not be deleted.
+        target_keys: Object that defines the target branch of each cluster, by cluster name. This is the Repository of
+            the cluster. For a cluster without a Repository, it is the Cluster or FederatedCluster, and the target
+            branch is in the fleet repository.
+        conflicts: Errors by cluster name, for the clusters that two objects of the same kind define. The daemon must
+            not write to the targets of these clusters.
+        uncertain_names: Names of invalid Repositories and of objects that are defined twice. Each of these objects may
+            define a cluster. Therefore, the packages of a cluster with such a name must not be deleted.
         invalid_objects: Objects whose name is not a valid cluster name. The daemon must not write to their targets.
     """
 
@@ -54,9 +54,9 @@ class ClusterInventory:
 def read_inventory(catalog: Catalog, repositories: Repositories) -> ClusterInventory:
     """Return all clusters with their labels, which are merged from all objects that define the cluster.
 
-    If a Repository is invalid, the cluster with the same name is not moved to the fleet repository, because the
-    Repository may define the target of this cluster. `uncertain_names` contains the names of invalid Repositories, and
-    the names of objects that are defined twice.
+    An invalid Repository may define the target of the cluster with the same name. Therefore, the target of this cluster
+    does not change to the fleet repository. `uncertain_names` contains the names of invalid Repositories, and the names
+    of objects that are defined twice.
     """
     objects_by_name: dict[str, list[ConfigObject]] = {}
     findings: dict[ObjectKey, Finding] = {}
@@ -98,7 +98,7 @@ def _is_deployment(manifest: ConfigObject, repositories: Repositories) -> bool:
 
 
 def _find_uncertain_repositories(catalog: Catalog, repositories: Repositories) -> Mapping[str, ObjectKey]:
-    """Return the Repositories that are invalid or defined twice, by name. Each may define the cluster of its name."""
+    """Return Repositories that are invalid or defined twice, by name. Each may define a cluster with the same name."""
     duplicates = [key for key in catalog.duplicates if (key.group, key.kind) == _REPOSITORY]
     unreadable = [
         manifest.key
@@ -174,7 +174,8 @@ def read_known_clusters(catalog: Catalog, inventory: ClusterInventory) -> KnownC
 def read_cluster_versions(catalog: Catalog, inventory: ClusterInventory) -> ClusterVersions:
     """Return the Kubernetes version of each cluster from the annotation `reconciler.dev/kubernetes-version`.
 
-    The annotation of a Cluster overrides that of a FederatedCluster, which overrides that of a Repository.
+    The annotation of a Cluster overrides the annotation of a FederatedCluster. Both override the annotation of a
+    Repository.
     """
     versions: dict[str, KubernetesRelease] = {}
     findings = []

@@ -100,7 +100,7 @@ def _is_comparison_met(requirement: ClusterRequirement, value: str | None) -> bo
 
 
 def create_cluster_selection(fields: TargetClusters) -> ClusterSelection:
-    """Return the selection that a mapping of a policy declares."""
+    """Return the selection for the content of a `targetClusters` field."""
     terms = tuple(map(_create_term, fields.cluster_affinity))
     return ClusterSelection(fields.clusters, fields.exclude_clusters, fields.cluster_selector, terms)
 

@@ -1,4 +1,4 @@
-"""Execution order of addons. Declared constraints come first, then the name of the addon, then the instance id."""
+"""Execution order of addons. Addons without an order constraint are sorted by addon name and instance id."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class _InstanceQueue:
                     heapq.heappush(ready, successor)
 
     def find_cycle(self) -> list[_Edge]:
-        """Return the edges of one cycle. It begins with the addon that is the first in alphabetical order."""
+        """Return the edges of one cycle. The first edge begins with the addon that is first in alphabetical order."""
         incoming = {edge.second: edge for edge in reversed(self.edges) if self.blocker_counts[edge.first]}
         # Follow the edges backwards. An addon that cannot run waits for another addon that cannot run. Therefore, the
         # search always ends in a cycle.

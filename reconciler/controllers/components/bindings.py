@@ -34,7 +34,8 @@ class Components:
 
     Attributes:
         by_name: Components that are valid and have a unique name.
-        unusable_reasons: Reason why a component is not usable. It is invalid, or its name is not unique.
+        unusable_reasons: Reasons why components are not usable, by namespace and name. Such a component is invalid, or
+            its name is not unique.
         objects_of_unknown_kind: Objects in the `platform` API group whose kind no component type generates.
         rejected: Each object that is not usable as a component, with its error.
     """

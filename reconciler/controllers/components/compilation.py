@@ -212,7 +212,7 @@ class _TypeCompiler:
         )
 
     def _check_relations(self, plan: ComponentPlan) -> Iterator[Finding]:
-        """Yield an error for each `requires` or `conflictsWith` of an addon that the component type violates."""
+        """Yield an error for each addon constraint (`requires` or `conflictsWith`) that the component type violates."""
         platform_addons = {use.instance.addon for use in plan.platform_uses}
         allowed_addons = {use.instance.addon for use in plan.allowed_uses.values()}
         yield from find_missing_requirements(plan.platform_uses, platform_addons)
@@ -309,8 +309,8 @@ def check_compatibility(
 ) -> Iterator[Finding]:
     """Yield an error for each addon whose `spec.targets` match no resource template.
 
-    The function compares the templates of `definition` and of the addons in `creators`. An addon without `spec.targets`
-    is always compatible.
+    The function compares `spec.targets` with the resource templates of `definition` and of the addons in `creators`. An
+    addon without `spec.targets` is always compatible.
     """
     templates = [(entry.data, entry.id) for entry in definition.resources]
     templates += ((entry.data, entry.id) for use in creators for entry in use.addon.creates)

@@ -85,7 +85,8 @@ _ENVIRONMENT_INDEPENDENT_VARIABLES = frozenset(
 class RenderedComponent:
     """Result of rendering a component: its resources, findings, active addon instances, and effective values.
 
-    In `values`, the key None stands for the component itself. If `errors` is not empty, do not publish the resources.
+    `values` contains the effective values by addon instance. The key None contains the values of the component itself.
+    If `errors` is not empty, do not publish the resources.
     """
 
     resources: tuple[RenderedResource, ...] = ()
@@ -297,7 +298,7 @@ class _ComponentRender:
                 )
 
     def _check_relations(self, platform_uses: Sequence[AddonUse], developer_uses: Sequence[AddonUse]) -> None:
-        """Report active addons that require an inactive addon, or that exclude another active addon."""
+        """Report each active addon that requires an inactive addon, or that conflicts with another active addon."""
         platform_addons = {use.instance.addon for use in platform_uses}
         self.add_findings(find_missing_requirements(platform_uses, platform_addons))
         self.add_findings(
@@ -335,7 +336,7 @@ def _check_resources(resources: Sequence[RenderedResource], component: Component
 
 
 def _describe_changes(resource: RenderedResource) -> str:
-    """Return an error message part that lists the addons which patched the resource. Return "" without patches."""
+    """Return a text that lists the addons that patched the resource. Return "" if no addon patched the resource."""
     patched = list(dict.fromkeys(str(change.instance) for change in resource.changes if change.write))
     return f"; it was patched by {format_list(patched)}" if patched else ""
 

@@ -258,7 +258,7 @@ class _ComponentPass:
         return (ComponentCodes.COMPONENT_TYPE_NOT_READY.finding(message, resolved.component.manifest.location),)
 
     def _explain_uncertainty(self, resolved: ResolvedBinding, build: Build | None) -> str:
-        """Return the reason why it is unknown which Build the component uses. Return "" if the Build is known.
+        """Return the reason why the Build of the component is unknown. Return "" if the Build is known.
 
         The component can have a Build that is invalid, declared more than once, or in a file that cannot be read.
         """
@@ -305,9 +305,12 @@ class _ComponentPass:
             self._stall(unresolved.manifest, unresolved.findings)
 
     def _stall(self, manifest: ConfigObject, findings: Sequence[Finding], reason: str = "") -> None:
-        """Keep packages of an EnvBinding unchanged. Report the errors in `findings` or, without errors, `reason`."""
-        # If the EnvBinding has no namespace, it may be any owner with this name. Therefore, keep the packages of all
-        # these owners.
+        """Keep the packages of an EnvBinding unchanged.
+
+        The status contains the errors in `findings`. If there are no errors, the status contains `reason`.
+        """
+        # An EnvBinding without a namespace may be any of the recorded owners with the same name. Therefore, keep the
+        # packages of all these owners.
         if not manifest.key.namespace:
             self.kept_objects |= {owner.key for owner in self._owners.values() if owner.key.name == manifest.key.name}
         stall_errors = select_errors(tuple(findings))
@@ -320,8 +323,8 @@ class _ComponentPass:
     def _validate_component(self, component: Component) -> None:
         """Validate the values of a component, and record the result for the status of the component.
 
-        A component is also valid if it is valid in all its environments, because an EnvBinding can set required values
-        that the component does not set. Errors in an environment are reported for the EnvBinding, not for the
+        A component that does not set all required values is nevertheless valid if it is valid in all its environments.
+        There, an EnvBinding can set these values. Errors in an environment are reported for the EnvBinding, not for the
         component.
         """
         compilation = self._compile(component)
@@ -342,7 +345,7 @@ class _ComponentPass:
         self.findings += () if environments else validation.findings
 
     def keep_uncertain_packages(self) -> None:
-        """Keep packages on a cluster if its config object may be unusable or declared more than once."""
+        """Keep the packages on each cluster whose config object may be unusable or declared more than once."""
         self.stalled += keep_uncertain_packages(self._owners, self._list_requested_packages(), self.inventory)
 
     def _list_requested_packages(self) -> set[PackageLocation]:

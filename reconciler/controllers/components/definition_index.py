@@ -75,8 +75,8 @@ class DefinitionIndex:
     def list_used(self, definition: str, addons: Iterable[str]) -> Iterator[object]:
         """Yield the component definition and the addons with these names, as parts of a cache key.
 
-        If a name has no usable object, yield the reason. The reason lists all existing names, so that the key changes
-        when an object is added.
+        If there is no usable object with a name, yield the reason. The reason lists all existing names. Therefore, the
+        cache key changes when an object is added.
         """
         yield self.definitions.by_name.get(definition) or self.definitions.explain_absence(definition)
         for name in addons:

@@ -1,4 +1,4 @@
-"""Component definitions and addons with compiled templates, and their reading."""
+"""Component definitions and addons: their models with compiled templates, and the functions that read them."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ class _Compiler:
         return part
 
     def compile_object(self, entry: Any, path: DataPath, scope: TemplateScope) -> ObjectTemplate:
-        """Compile an entry of `resources` or `creates`: an entry with a template, or the object itself."""
+        """Compile an entry of `resources` or `creates`. The entry contains a template, or is itself the template."""
         if isinstance(entry, openchoreo.ObjectEntry):
             name, condition, for_each, variable = entry.id, entry.include_when, entry.for_each, entry.var
             data, template_path = entry.object_data, (*path, entry.object_field)

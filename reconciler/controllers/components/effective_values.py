@@ -152,7 +152,7 @@ def _find_expressions(value: Any, path: DataPath) -> Iterator[FieldFinding]:
 
 
 def _extract_section(data: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """Return only the values of the fields that `schema` declares, e.g. the schema of `parameters`."""
+    """Return only the values that `schema` declares. `schema` is the schema of one section, e.g. `parameters`."""
     section_values: dict[str, Any] = {}
     for name, node in schema.get("properties", {}).items():
         if name in data:

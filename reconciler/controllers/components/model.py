@@ -1,4 +1,4 @@
-"""Component types, components, EnvBindings, Environments and Builds of a config, and their reading.
+"""Models of component types, components, EnvBindings, Environments and Builds, and the functions that read them.
 
 Component definitions and addons contain templates. The module `definitions` reads them.
 """

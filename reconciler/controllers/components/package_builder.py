@@ -73,7 +73,7 @@ def iter_input_manifests(
 def compute_dependencies(
     manifests: Sequence[ConfigObject], digest_manifest: Callable[[ConfigObject], str], engine: str
 ) -> dict[str, str]:
-    """Return the dependencies of a package: the digest of each input object by its key, and the version `engine`."""
+    """Return the dependencies of a package: the digest of each input object, and the version of the render logic."""
     return {**{str(manifest.key): digest_manifest(manifest) for manifest in manifests}, "engine": engine}
 
 

@@ -117,7 +117,7 @@ class ValueSources:
     rendered: RenderedComponent
 
     def find_sources(self, reads: Iterable[tuple[str, ...]], instance: AddonInstance | None) -> list[ValueSource]:
-        """Return the sources of the fields that an expression reads. An item of `reads` is e.g. `("spec", "size")`.
+        """Return the objects that set the fields in `reads`, which an expression reads, e.g. `("spec", "size")`.
 
         `instance` is the addon instance that contains the expression. It is None for the component definition.
         """
@@ -176,10 +176,10 @@ class _ParameterScope:
     use: AddonUse | None
 
     def find_sources(self, path: DataPath, schema: Schema) -> list[ValueSource]:
-        """Return the source of a parameter, or one source per field if several objects set its fields.
+        """Return the object that set a parameter, or one object per field if several objects set its fields.
 
-        The source is the layer with the highest precedence that sets the value. If no layer sets it, the source is the
-        default.
+        A value comes from the layer with the highest precedence that sets the value. If no layer sets the value, it
+        comes from the default.
         """
         value, fields = get_value(self.values.data, path), schema.get("properties", {})
         if not isinstance(value, Mapping) or not fields:
@@ -364,9 +364,9 @@ class ComponentProvenance:
         return {"expression": expression, **self._describe_sources(origin, change)}
 
     def _describe_sources(self, origin: ValueOrigin, change: ResourceChange) -> ProvenanceStep:
-        """Return the sources of the parameters that an expression reads.
+        """Return the objects that set the parameters which an expression reads.
 
-        If the expression reads the item of a loop, the result includes the sources of the `forEach`.
+        If the expression reads a loop item, the result also contains the sources of the `forEach` expression.
         """
         reads, loop = set(origin.reads), change.loop.origin if change.loop else None
         if loop and change.loop and any(read[0] == change.loop.variable for read in reads):

@@ -65,10 +65,10 @@ class TemplateEffect:
 
     @property
     def full_template_yaml(self) -> str:
-        """The template that the child must have to keep all settings of the parent besides its own settings, as YAML.
+        """A template with the settings of the parent and of the child, as YAML.
 
-        A property of the child replaces the parent's property completely. Therefore, the child must repeat the parent's
-        settings that it needs. The result is "" if no setting of the parent is lost.
+        A property of the child replaces the parent's property completely. With this template, the child keeps all
+        settings of the parent. The result is "" if no setting of the parent is lost.
         """
         return (
             emit(build_complete_template(self.properties, self.child.rule.child.path))
@@ -86,7 +86,8 @@ class TemplateEffect:
     def as_data(self) -> dict[str, Any]:
         """Return the data about the child for reports.
 
-        The template is included only in the mode `report`, because otherwise the file of the child contains it.
+        The template is included only in the mode `report`. In the other mode, the file of the child contains the
+        template.
         """
         rule, description = self.child.rule, self.description
         data = {
@@ -189,8 +190,8 @@ def _check_properties(
 class TemplateChange:
     """A change of a child's effective template: the changed properties, and the kinds of objects that they affect.
 
-    `restarts_pods` is None if it is unknown. `previous_parent` is set if the child had another parent before. In this
-    case, the operator treats the child as a new object.
+    `restarts_pods` is None if it is unknown whether the change restarts pods. `previous_parent` is set if the child had
+    another parent before. In this case, the operator treats the child as a new object.
     """
 
     child: ObjectKey
@@ -212,10 +213,11 @@ def find_template_changes(
     options: TemplateOptions | None = None,
     children: Collection[ObjectKey] | None = None,
 ) -> tuple[TemplateChange, ...]:
-    """Return the changed children: those in both `before` and `now` whose effective template or parent differs.
+    """Return a change for each child whose effective template or parent differs between `before` and `now`.
 
-    `before` contains the published resources. Their templates may be merged already, which does not affect the
-    comparison. If `children` is None, all children are compared.
+    `before` contains the published resources, whose templates may already be merged. Merged templates do not affect the
+    comparison. Only children that exist in `before` and `now` are compared. If `children` is not None, only these
+    children are compared.
     """
     operator = (options or TemplateOptions()).operator
     changes: list[TemplateChange] = []

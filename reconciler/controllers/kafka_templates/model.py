@@ -134,8 +134,8 @@ class TemplateDescription:
     """Effects of a child's effective template on the cluster.
 
     Attributes:
-        settings: Settings outside of the template that a child also inherits as a whole, e.g. `jvmOptions`, each with
-            its source.
+        settings: Values and sources of settings outside of the template, by name, e.g. `jvmOptions`. A child inherits
+            such a setting as a whole.
         restarting_properties: The properties whose change restarts pods. None if they are unknown.
         affected_kinds: For each property, the kinds of objects that it affects.
     """

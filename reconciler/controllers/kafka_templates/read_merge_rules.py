@@ -53,7 +53,8 @@ def load_built_in_rule() -> TemplateMergeRule:
 def read_merge_rules(catalog: Catalog) -> TemplateMergeRules:
     """Return the built-in rule and the rules in the config.
 
-    If two rules contradict each other, the built-in rule is used. If both are in the config, the first name is used.
+    A rule in the config that contradicts the built-in rule is not used. If two rules in the config contradict each
+    other, only the rule whose name is first in alphabetical order is used.
     """
     rules = {load_built_in_rule().name: load_built_in_rule()}
     findings: list[Finding] = []
@@ -65,7 +66,7 @@ def read_merge_rules(catalog: Catalog) -> TemplateMergeRules:
             rules[rule.name] = rule
     objects_by_name = {rule_object.key.name: rule_object for rule_object in objects}
     accepted: list[TemplateMergeRule] = []
-    # Check the built-in rule first, so that a contradicting rule of the config is rejected and not the built-in rule.
+    # Check the built-in rule first, so that this rule is accepted, and a contradicting rule of the config is rejected.
     for name in sorted(rules, key=lambda name: (name in objects_by_name, name)):
         contradictions = [*_find_contradictions(rules[name], accepted, objects_by_name)]
         findings += contradictions

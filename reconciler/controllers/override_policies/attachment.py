@@ -1,4 +1,4 @@
-"""Selection of the override policies for a resource, and removal of labels and annotations that control it."""
+"""Selection of the override policies for a resource, and removal of its labels and annotations for this selection."""
 
 from __future__ import annotations
 
@@ -72,11 +72,15 @@ def find_attached_policies(
 ) -> AttachedPolicies:
     """Return the policies for a resource, in the order in which they are applied.
 
-    ClusterOverridePolicies come before OverridePolicies. Within each kind, policies that select the resource come
-    before the policy that a label of the resource names. Policies that select by name come after policies that select
-    by labels, and both come after policies that select only by kind. Policies of equal rank are sorted by name. A
-    missing policy is an error. If `on_missing` is "ignore" and all files of the config are readable, a missing policy
-    is ignored.
+    The order is determined by these criteria, the most important first:
+
+    - The kind: ClusterOverridePolicies come before OverridePolicies.
+    - Policies that select the resource come before the policy that a label of the resource names.
+    - The selector: first policies that select only by kind, then by labels, then by name.
+    - The name of the policy.
+
+    A missing policy is an error. If `on_missing` is "ignore", a missing policy is only an error if a config file is
+    unreadable.
     """
     named, issues = _read_labels(resource)
     candidates = [*_list_candidates(resource, policies, CLUSTER_OVERRIDE_POLICY_KIND, named)]

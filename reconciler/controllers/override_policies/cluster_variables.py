@@ -25,7 +25,7 @@ _SAMPLE = "x"
 
 @dataclass(frozen=True)
 class InvalidVariable:
-    """A variable that is invalid or has no value. `path` is the path of its string in the data."""
+    """A variable that is invalid or has no value. `path` is the path of the string that contains the variable."""
 
     path: DataPath
     message: str

@@ -1,8 +1,8 @@
 """Selection of the effective version of each override rule, and digests of the rules that can affect a cluster.
 
-The effective version is normally the version in the config. If the rule has a rollout, and the wave of the cluster is
-closed, an earlier version is effective. Each version is stored as a JSON text with the clusters and overriders of the
-rule.
+A rule with a rollout reaches the clusters in groups, which are called waves. While the wave of a cluster is closed, an
+earlier version of the rule is effective on this cluster. In all other cases, the version in the config is effective.
+Each version is stored as a JSON text with the clusters and overriders of the rule.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ INVALID_POLICY, DUPLICATE_POLICY = "invalid", "twice"
 # Cache the digests, because most clusters have the same digests, and every pass computes them for each cluster.
 _MAX_CACHED_DIGESTS = 4096
 RuleTexts = Mapping[RuleId, str | None]
-"""Texts that replace the current texts of rules with a rollout. A text is None if the rule does not apply yet."""
+"""Texts by rule id, which replace the current texts of rules with a rollout. None if a rule does not apply yet."""
 
 
 def digest_policy_for_cluster(policies: OverridePolicies, key: ObjectKey, cluster: Cluster) -> str:
     """Return a digest of the effect that a policy can have on a cluster.
 
     Return "invalid" if the policy is invalid, "twice" if it is defined twice, and "" if it does not exist. Two policies
-    with equal digests have the same effect on every resource, if their rules with a rollout have equal effective texts.
+    with equal digests have the same effect on every resource. The digest does not include the state of rollouts.
+    Therefore, the effective texts of rules with a rollout must be equal too.
     """
     if key in policies.valid:
         return _digest_policy(policies.valid[key], cluster)
@@ -93,7 +94,7 @@ def find_effective_rules(
 
 
 def find_effective_texts(policy: OverridePolicy, cluster: Cluster, texts: RuleTexts) -> RuleTexts:
-    """Return the effective text of each rule that can affect a cluster. It is None if the rule does not apply yet."""
+    """Return the effective text of each rule that can affect a cluster. None if the rule does not apply yet."""
     return {
         name: _get_effective_text(name, rule, texts)
         for name, rule in list_rule_ids(policy)
@@ -102,10 +103,10 @@ def find_effective_texts(policy: OverridePolicy, cluster: Cluster, texts: RuleTe
 
 
 def find_retained_text(policy: OverridePolicy, name: RuleId, previous_texts: RuleTexts) -> str | None:
-    """Return the text that a rule keeps for a package while the wave is closed, or None if there is none.
+    """Return the rule text that stays effective for a package while the wave of its cluster is closed.
 
-    `previous_texts` contains the rule texts by rule id that the package used before. The result is the text with the
-    same id. If there is none, the function checks two other cases:
+    `previous_texts` contains the rule texts by rule id with which the package was rendered before. The result is the
+    text with the same id. If `previous_texts` does not contain this id, there are two cases:
 
     - If `previous_texts` contains the current text with another id, the rule was renamed. The result is the current
       text.

@@ -46,7 +46,7 @@ _MATCH_FAILURES = {
         PolicyCodes.POLICY_NOT_FOUND,
     )
 }
-# Resources without policies have the same result on every cluster. This cluster without a name is used for them.
+# Cluster for resources without policies, which have the same result on every cluster.
 _ANY_CLUSTER = Cluster("")
 _APPLY_FAILURES = {PolicyCodes.IDENTITY_CHANGED.name}
 # Maximum number of packages in the cache. It is enough, because most clusters have the same rules and share results.
@@ -58,9 +58,12 @@ _MAX_CACHED_FILES = 4096
 class OverriddenPackage:
     """A package after the override policies are applied for a cluster.
 
-    If one of the findings is an error, `files` are unchanged and must not be used. The result must be computed again if
-    the candidate policies, their rule texts, the cluster, or the selectors of any policy change. If
-    `unreadable_policies` is not empty, a change of the unreadable config files is a reason too.
+    If one of the findings is an error, `files` are unchanged and must not be used. The result can be reused while these
+    inputs are unchanged:
+
+    - the candidate policies, their rule texts, and the selectors of all policies
+    - the cluster
+    - the unreadable config files, if `unreadable_policies` is not empty
 
     Attributes:
         resources: The resources that have policies, in the order of their files.
@@ -126,7 +129,10 @@ class _PackageContent:
 
 @dataclass(frozen=True)
 class _OverrideCase:
-    """A package with the rules that apply to it. Without variables, clusters with equal cases share one result."""
+    """A package and the rules that apply to it.
+
+    If the rules contain no variables, clusters with equal cases share one result.
+    """
 
     files: FileTree
     rules: tuple[tuple[tuple[int, ...], tuple[tuple[RuleId, str | None], ...]], ...]
@@ -157,8 +163,9 @@ class PackageOverrider:
 
         Policies do not apply to the Kptfile, local config, policies, Lists, ignored files and unreadable files. If a
         rule has a rollout and `texts` contains its id, the version in `texts` is applied. Otherwise, the current
-        version is applied. `previous_policies` applied to the package before. If one of them is missing and may be in
-        an unreadable file, this is an error, because the policy may still select a resource.
+        version is applied. `previous_policies` are the policies that applied to the package in an earlier pass. It is
+        an error if such a policy is missing and an unreadable file may contain the policy, because it may still select
+        a resource.
         """
         candidate_policies, policies = self._read_cached(files).candidate_policies, self._policies
         valid = [policies.valid[key] for key in candidate_policies if key in policies.valid]

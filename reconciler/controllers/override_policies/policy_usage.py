@@ -32,7 +32,7 @@ from reconciler.lazy_dataclasses import dataclass
 
 UsageData = Mapping[str, Mapping[str, Any]]
 WrittenFields = frozenset[tuple[str, ...]]
-"""The fields that a rule writes. If two rules write equal tuples, the later rule replaces the value."""
+"""The fields that a rule writes. Each tuple identifies a field. A later rule replaces the value of the same field."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,11 @@ class PolicyUsage:
 def build_usage_data(overridden: Iterable[OverriddenResource]) -> UsageData:
     """Return data about the policies that one package on one cluster uses, by policy name. The state stores this data.
 
-    `resources` are the resources with this policy, by `group/kind`. `rules` are the indexes of the rules that apply to
-    the cluster. `failed` are the resources to which the policy could not be applied.
+    The data of a policy has these fields:
+
+    - `resources`: the resources with this policy, by `group/kind`
+    - `rules`: the indexes of the rules that apply to the cluster
+    - `failed`: the resources to which the policy could not be applied
     """
     usage: dict[str, dict[str, Any]] = {}
     for overridden_resource in overridden:
@@ -174,7 +177,8 @@ def _find_overwriting_rule(
     for later in range(number + 1, len(rules)):
         later_written = _find_written_fields(rules[later])
         if later_written is None:
-            # Report no overwritten rule, because this later rule may need the result of the earlier rule.
+            # The fields of this later rule are unknown, and the rule may need the result of the earlier rule.
+            # Therefore, do not report the earlier rule as overwritten.
             return None
         if reached[number] <= reached[later] and written_fields <= later_written:
             return later
@@ -182,7 +186,7 @@ def _find_overwriting_rule(
 
 
 def _find_written_fields(rule: OverrideRule) -> WrittenFields | None:
-    """Return all fields that a rule writes. Return None if they differ between resources or clusters."""
+    """Return all fields that a rule writes. Return None if the fields differ between resources or clusters."""
     if rule.template is not None or rule.rollout:
         return None
     written_fields: set[tuple[str, ...]] = set()

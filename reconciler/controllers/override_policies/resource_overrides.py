@@ -150,7 +150,7 @@ def apply_overrides(
 
 
 def match_rules(policy: OverridePolicy, cluster: Cluster, texts: RuleTexts) -> MatchedPolicy:
-    """Return a policy with its effective rules that select a cluster. `texts` are versions of rules with a rollout."""
+    """Return a policy with its effective rules that select a cluster. `texts` replace texts of rules with a rollout."""
     rules, issues = find_effective_rules(policy, texts)
     return MatchedPolicy(
         policy, tuple(rule for rule in rules if is_cluster_selected(rule.rule.targets, cluster)), issues

@@ -1,4 +1,7 @@
-"""Rollouts: the module computes the clusters that use the current version of a rule, from the progress of the waves.
+"""Rollouts of override rules: computation of the clusters that use the current version of a rule.
+
+A rollout applies a new version of a rule to groups of clusters, which are called waves. A wave opens when all earlier
+waves are complete. On clusters of closed waves, the earlier version stays in effect.
 
 The caller provides the published packages, their dates and the current time.
 """
@@ -123,7 +126,7 @@ class ProgressPending:
 class ProgressPublished:
     """A package that is published with the current version of the rule.
 
-    `since` is the date of its commit, in seconds since 1970.
+    `since` is the date of the commit that published the package, in seconds since 1970.
     """
 
     package: str
@@ -142,7 +145,7 @@ class RolloutGate:
         open_clusters: Clusters whose wave is open.
         next_opening_seconds: Time at which the next wave opens, in seconds since 1970. None if a person must publish a
             package first.
-        wait_reasons: The reason why a wave is closed, by number of the wave.
+        wait_reasons: The reasons why waves are closed, by number of the wave.
         undecided_clusters: Clusters of closed waves that keep the current version of the rule if they already have it.
             Empty if a package was reverted from the current version.
     """
@@ -173,12 +176,13 @@ def evaluate_gate(
     """Return which waves of a rollout are open: the first wave, and each wave whose previous waves are complete.
 
     A wave is complete when all packages of its clusters have been published with the current version of the rule for
-    the soak time. Without a soak time, the publication alone completes the wave. Clusters that `targetClusters` does
-    not select must be complete too, because the new version may remove an effect of an earlier version there.
+    the soak time. If there is no soak time, the wave is complete when these packages are published. A wave also
+    includes clusters that `targetClusters` does not select, because the new version may remove an effect of an earlier
+    version on these clusters.
 
     Args:
-        progress: Function that returns the progress of all packages of a cluster. It is called once for each cluster of
-            the waves up to the first wave that is not complete.
+        progress: Function that returns the progress of all packages of a cluster. The function is called once for each
+            cluster of the complete waves and of the first incomplete wave.
         now: Current time in seconds since 1970.
     """
     assert rule.rollout is not None

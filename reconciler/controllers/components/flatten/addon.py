@@ -1,4 +1,4 @@
-"""Platform addon that is flattened: its conditions, the fields that become literals, and checks of its expressions."""
+"""Addon that is included in a flattened definition: its conditions, fixed fields, and checks of its expressions."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class FlattenedAddon:
                 )
 
     def check_rules(self) -> Iterator[FieldFinding]:
-        """Yield an error for each validation rule that fails, or whose result is unknown before a render."""
+        """Yield an error for each validation rule that fails or that cannot be evaluated before a render."""
         for rule in self.use.addon.rules:
             path = (*rule.path, "expression")
             if rule.program and not self.rewriter.rewrite_expression(rule.program, path)[1]:

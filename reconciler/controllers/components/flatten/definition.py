@@ -1,14 +1,15 @@
 """Flattening of a component type into a component definition that needs no platform addons.
 
-- Some fields of an addon become literals in the new definition: the fields that the component type sets, and the
-  fields that conditions, targets, paths and loops of patches use. Environments can no longer override them. All other
-  fields remain in `parameters` or `envOverrides`, below the key of the addon.
+- Some fields of an addon become literals in the new definition: the fields that the component type sets, and the fields
+  that conditions, targets, paths and loops of patches use. Environments can no longer override them. All other fields
+  remain in `parameters` or `envOverrides`, below the key of the addon.
 - Flattening evaluates the conditions, targets, paths and loops of patches. If the component type sets a condition for
   an addon, this condition must not use variables. An addon whose condition is false is omitted.
-- Flattening checks the validation rules of an addon, because a definition cannot contain rules. The rules must only
-  use fields that become literals.
-- Developer addons are not flattened. An `add` in their patches merges with a map or list that a platform addon set, but
-  replaces a map or list of the definition. A developer addon cannot require a flattened addon.
+- Flattening checks the validation rules of an addon, because a definition cannot contain rules. The rules must only use
+  fields that become literals.
+- Developer addons are not flattened. Flattening changes the effect of their `add` operations: an `add` merges with a
+  map or list that a platform addon set, but after flattening it replaces this map or list. A developer addon cannot
+  require a flattened addon.
 """
 
 from __future__ import annotations
@@ -70,9 +71,12 @@ def flatten_component_type(
 ) -> dict[str, Any] | tuple[Finding, ...]:
     """Return the flattened definition `name` of a component type. Return findings if the type cannot be flattened.
 
-    With this definition, a component renders to the same files as with the type, on two conditions. It sets the values
-    of an addon below the key of the addon, and it sets no field that the type sets. Findings have a location in the
-    component type.
+    A component renders to the same files with this definition and with the type, if it meets two conditions:
+
+    - The component sets the values of an addon below the key of the addon.
+    - The component sets no field that the type sets.
+
+    The locations of the findings are in the component type.
     """
     flattener = _Flattener(plan, name, limits, ExpressionBudget(limits))
     try:

@@ -217,8 +217,8 @@ class ExpressionRewriter:
         text = "".join(piece if isinstance(piece, str) else _wrap(piece.text) for piece in joined)
         match [piece for piece in joined if not isinstance(piece, str) or not piece.isspace()]:
             case [EmbeddedExpression()]:
-                # Keep the known expressions too. Otherwise, the text would consist of only one expression. Its result
-                # would then have the type of the expression and not be a string.
+                # Keep the expressions with known results too. With only one expression, the text would render to the
+                # result of this expression, which can have another type than string.
                 pass
             case significant if not any(isinstance(piece, EmbeddedExpression) for piece in significant):
                 return str(escape_template(text))

@@ -17,7 +17,7 @@ from reconciler.controllers.components.schema.values import has_implied_default
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field
 
-# Each of these keywords restricts the whole object. Therefore, the whole object becomes one literal.
+# These keywords restrict the whole object. Therefore, an object with one of these keywords becomes one literal.
 _WHOLE_OBJECT_KEYWORDS = ("nullable", "minProperties", "maxProperties")
 
 
@@ -25,8 +25,9 @@ _WHOLE_OBJECT_KEYWORDS = ("nullable", "minProperties", "maxProperties")
 class FixedFields:
     """Fields of an object whose values become literals when a component type is flattened.
 
-    `fixed` contains None for a field whose whole value becomes a literal. If only some nested fields of a field become
-    literals, it contains the FixedFields of this field. `has_open_fields` is true if a field does not become a literal.
+    `fixed` contains these fields by name. If the whole value of a field becomes a literal, the entry is None. If only
+    some nested fields become literals, the entry contains their FixedFields. `has_open_fields` is true if at least one
+    field does not become a literal.
     """
 
     fixed: Mapping[str, FixedFields | None]
@@ -88,8 +89,8 @@ _NO_FIXED_FIELDS = FixedFields({}, has_open_fields=True)
 def _find_nested_fixed_fields(node: Schema, value: Any, used_paths: Collection[DataPath]) -> FixedFields | None:
     """Return the fields of a nested object that become literals. Return None if the whole object becomes a literal."""
     is_set = isinstance(value, Mapping)
-    # Require the default `{}`. A default with fields is not used if an environment sets only one field of the object,
-    # so its fields have no fixed values.
+    # Require the default `{}`. If an environment sets one field of the object, a default with fields has no effect.
+    # Therefore, the fields of such a default have no fixed values.
     always_exists = is_set or (value is _UNSET and node.get("default") == {})
     if "properties" not in node or not always_exists or any(keyword in node for keyword in _WHOLE_OBJECT_KEYWORDS):
         return None

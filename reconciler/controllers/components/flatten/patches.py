@@ -1,4 +1,4 @@
-"""Checks whether a patch can be applied to a template. An expression must not influence the result of the patch."""
+"""Checks whether flattening can apply a patch to a template. No expression may influence the result of the patch."""
 
 from __future__ import annotations
 

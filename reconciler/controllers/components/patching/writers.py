@@ -40,8 +40,8 @@ class WriteTracker:
     """Records which addon wrote which value while one resource is rendered.
 
     If a list item moves to another index, its writer moves with the item. At first, the creator of the resource is the
-    writer of all values. It is not a conflict if an addon changes one of these first values, or a list item that
-    another addon appended.
+    writer of all values. An addon can change these initial values without a conflict. It can also change a list item
+    that another addon appended.
     """
 
     def __init__(self, is_ordered: IsOrdered, creator: AddonInstance | None = None) -> None:
@@ -155,7 +155,8 @@ class _WriterNode:
 
     Attributes:
         instance: Addon that wrote the value. None for the component definition.
-        is_own: Whether `instance` wrote the value of this node. If False, `instance` of a parent node did.
+        is_own: Whether `instance` wrote the value of this node. If False, the nearest parent node with `is_own`
+            contains the writer.
         is_set: Whether a patch set the value. False for a list item that a patch appended.
         fields: Nodes of the map keys.
         items: Nodes of the list items, at the same indexes as in the resource.

@@ -70,8 +70,8 @@ def _complete_default(default: Any, schema: Schema) -> Any:
 def _convert_set(list_type: str, items: Schema) -> Schema:
     """Return the CRD keywords of a list with unique items (list type `set`).
 
-    In such a list, Kubernetes requires atomic lists and maps as items, and forbids nullable items. If the items are
-    nullable, return no keywords.
+    In such a list, items that are lists or maps must be atomic. Kubernetes forbids nullable items. Therefore, return no
+    keywords if the items are nullable.
     """
     if items.get("nullable"):
         return {}

@@ -42,7 +42,7 @@ class _MarkerRule:
 
     Attributes:
         kinds: OpenAPI types that the marker applies to. Empty if it applies to all types.
-        keyword: OpenAPI keyword that the marker sets. A marker with the value False removes it.
+        keyword: OpenAPI keyword that the marker sets. A marker with the value False removes the keyword.
     """
 
     kinds: tuple[str, ...]

@@ -40,7 +40,8 @@ PATCH_VARIABLES: Final = (*ADDON_VARIABLES, "target")
 RESERVED_VARIABLES: Final = frozenset({*PATCH_VARIABLES, "component"})
 """Names that a loop variable must not have.
 
-`component` is reserved, although no template can use this variable. An addon must not depend on its component.
+`component` is reserved, although this variable does not exist. Templates cannot read the component, because an addon
+must not depend on its component.
 """
 
 ValueShape = Mapping[str, Any] | None
@@ -150,7 +151,7 @@ class CompiledTemplate:
     def render_with_origins(
         self, bindings: Mapping[str, Any], budget: ExpressionBudget
     ) -> tuple[Any, Mapping[DataPath, ValueOrigin]]:
-        """Return the rendered value, and the origins of its parts by their paths in the value.
+        """Return the rendered value, and the origin of each part of the value by the path of the part.
 
         If an expression returns a list or map, the whole list or map has one origin.
         """

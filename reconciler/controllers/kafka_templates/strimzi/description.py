@@ -117,7 +117,10 @@ def _check_roles(resource: PackageResource) -> Iterator[TemplateRemark]:
 
 
 def _find_idle_properties(pool: NodePool) -> Mapping[str, str]:
-    """Return the template properties that have no effect on this pool, each with what the pool must have to use it."""
+    """Return the template properties that have no effect on this pool.
+
+    The value of a property is the requirement that the pool does not meet, e.g. "storage with a persistent claim".
+    """
     types = {listener.type for listener in pool.listeners} if pool.is_broker else set()
     needs = {
         "perPodService": (bool(types), "the role broker and an external listener"),
