@@ -1,6 +1,6 @@
 """Impact of a config change: the packages that differ between the plans of two configs for the same targets.
 
-The published content of a package is used only if one of the two plans does not change the package.
+If a plan does not change a package, the published content of the package is compared instead.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class UnknownImpact:
 def find_unknown_impact(plans: Sequence[FleetPlan], unread: Mapping[Target, Finding]) -> UnknownImpact:
     """Find the data that could not be read for the plans.
 
-    If the same data is missing in both plans, they can be equal although the change has an impact.
+    If the same data is missing in both plans, the plans can be equal even though the change has an impact.
 
     Args:
         unread: The targets that could not be read, each with its finding.
@@ -185,7 +185,7 @@ def _select_unreadable(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def _find_clusters_of_owner(owner: str, plan: FleetPlan) -> tuple[str, ...]:
-    """Return the clusters with recorded packages of an object: the owner, or the set that creates the owner."""
+    """Return the clusters that have recorded packages of `owner`, or of owners that the set `owner` created."""
     return tuple(
         target_plan.target.name
         for target_plan in plan.targets
@@ -262,10 +262,10 @@ def _project_unknown_owners(result: ControllerResult) -> Mapping[str, ProjectedP
 def _project_target(
     plan: TargetPlan, stalled: Mapping[str, StalledVariant], unknown_owners: Mapping[str, ProjectedPackage]
 ) -> Iterator[tuple[str, str, ProjectedPackage]]:
-    """Yield the package, the owner and the result.
+    """Yield each package with its owner and its result.
 
-    If several owners request the package, the first result has the owner "", and each other result has its own owner.
-    In all other cases, the owner is "".
+    If several owners request the package, the first result has the owner "", and each of the other results has the
+    owner that it belongs to. In all other cases, the owner is "".
     """
     listed: set[str] = set()
     for outcome in plan.outcomes:

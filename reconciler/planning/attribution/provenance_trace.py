@@ -298,7 +298,7 @@ def _match_resources(
 ) -> Iterator[tuple[PackageResource, _Location | None]]:
     """Yield each resource with its previous location, or None for a new resource.
 
-    A resource matches the previous resource with the same identity, or else the one at the same location.
+    A resource matches the previous resource with the same identity, or else the previous resource at the same location.
     """
     remaining = dict(known)
     matches: list[tuple[PackageResource, _Location | None]] = []

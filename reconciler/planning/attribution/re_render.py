@@ -266,7 +266,7 @@ def rebuild_render_inputs(
 def _close_outdated_rules(renderer: PackageRenderer, cluster: str, texts: RecordedRuleTexts | None) -> PackageRenderer:
     """Return a renderer that applies the recorded content of override rules whose content in the config has changed.
 
-    The renderer treats the cluster as if the rollouts of these rules had not reached it.
+    The renderer treats the cluster as if the rollouts of these rules had not reached this cluster.
     """
     overrides = renderer.cluster_overrides
     if texts is None or not overrides.rollouts:

@@ -223,7 +223,7 @@ def _check_api_removal(resource: PackageResource, release: KubernetesRelease | N
 def _check_custom_resource(
     resource: PackageResource, versions: Mapping[str, CustomResourceVersion]
 ) -> tuple[ResourceViolation, ...] | None:
-    """Return the violations of a custom resource. Return None if the version of its definition has no schema."""
+    """Return the violations of a custom resource. Return None if its CustomResourceDefinition has no schema."""
     version = versions.get(resource.version)
     if version is None or not version.served:
         served = format_list(sorted(name for name, definition in versions.items() if definition.served)) or "none"
@@ -346,7 +346,8 @@ def _lint_generated_resource(
     for finding in (create_finding(resource, issue) for issue in issues):
         manifest = objects.get(resource.key)
         if manifest is not None:
-            # Locate the finding in the config file, because a placed resource is a copy of an object in the config.
+            # Locate the finding in the config file, because this generated resource is a copy of an object in the
+            # config.
             yield replace(finding, location=replace(finding.location, file=manifest.file, line=manifest.line))
         else:
             location = replace(finding.location, package=str(variant.target), owner=str(variant.owner.key))
@@ -422,7 +423,7 @@ def _explain_unavailable(entry: Mapping[str, Any], functions: FunctionProvider) 
 
 
 def deduplicate_lint(findings: Sequence[Finding], lint: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the lint findings for which no other finding has the same code, object and field."""
+    """Return the findings in `lint`, except for those with the same code, object and field as one of `findings`."""
     known = {_get_lint_key(finding) for finding in findings}
     return tuple(finding for finding in lint if _get_lint_key(finding) not in known)
 

@@ -94,7 +94,8 @@ class TargetCheckpoint:
     Attributes:
         plan: The plan of the next pass.
         stalled_packages: The requested packages that cannot be computed now.
-        dependencies: The dependencies of the packages whose fingerprints the next pass can compare.
+        dependencies: The fingerprints of the package dependencies, except for dependencies that the next pass cannot
+            check.
     """
 
     plan: TargetPlan
@@ -157,8 +158,8 @@ def create_checkpoint(
 
     Returns:
         The checkpoint, or None if the next pass must plan the target again. This is necessary if the target has Kafka
-            templates, a removal, a conflict of owners, or an error. It is also necessary if this pass changed more than
-            adding commits to drafts.
+            templates, a removal, a conflict of owners, or an error. It is also necessary if this pass did anything
+            other than add commits to drafts.
     """
     if not (_has_only_independent_packages(decided, plan, state) and _is_complete(plan, state)):
         return None

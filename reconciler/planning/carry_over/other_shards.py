@@ -53,7 +53,8 @@ def _refuse_render(variant: Variant, inputs: RenderInputs) -> PackageRender:
 
 
 def _is_awaited(outcome: PackageOutcome) -> bool:
-    # Only `_refuse_render` makes an outcome temporary (`should_retry`) here, because no package is rendered.
+    # Here, `should_retry` is True only if `_refuse_render` was called, which means that the other shard must render the
+    # package.
     return isinstance(outcome, Blocked) and outcome.should_retry
 
 
@@ -86,7 +87,7 @@ def find_owners_of_unrequested_packages(targets: Iterable[DecidedTarget | Target
 
 
 def list_recorded_owners(prepared: PreparedTarget | TargetPlan) -> Iterator[ObjectKey]:
-    """Yield the owners of requested packages that are recorded without an error.
+    """Yield the owners of the requested packages whose last recorded outcome is not an error.
 
     Yield nothing for an unreadable target.
     """

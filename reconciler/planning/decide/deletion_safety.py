@@ -94,7 +94,7 @@ def find_unproven_deletions(
 
 
 def _collect_recorded_objects(states: Iterable[TargetState]) -> dict[str, set[ObjectKey]]:
-    # Parse each mapping object once, because packages with the same config files share one object.
+    # Parse each mapping object once, because packages with the same config files share one mapping object.
     distinct: dict[int, ConfigSources] = {id(sources): sources for state in states for sources in state.config_sources}
     objects: dict[str, set[ObjectKey]] = {}
     for sources in distinct.values():
@@ -220,7 +220,7 @@ def is_named_in_finding(record: PackageRecord, token: str) -> bool:
 
 ACK_RESET_ANNOTATION = "reconciler.dev/ack-reset"
 _TOKEN_LENGTH = 12
-# Tokens that match must be quoted in an annotation, because YAML would read them as numbers.
+# A confirmation hash of this form must be quoted in an annotation, because YAML would read it as a number.
 _NUMBER = re.compile(r"[0-9]+(e[0-9]+)?")
 
 
@@ -264,7 +264,7 @@ def check_repository_reset(target: Target, known: KnownHead, annotations: Mappin
 
 
 def report_emptied_repository(target: Target) -> Finding:
-    """Return the error for a new target in an empty repository in which other clusters had branches."""
+    """Return the error for a new target in an empty repository that earlier contained branches of other clusters."""
     message = (
         f"{target.title}: {target.display_url} is empty, although other clusters had branches in this repository;"
         " nothing is pushed. Next step: restore the repository, or acknowledge the reset of the other clusters with"

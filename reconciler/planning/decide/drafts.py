@@ -178,7 +178,7 @@ def _format_message(snapshot: TargetSnapshot, package: str, summary: str, reason
 def build_revert_commit(snapshot: TargetSnapshot, package: str, reason: str) -> DraftCommit:
     """Return the commit that resets a package on a draft to its content on the target branch.
 
-    It is used for a draft with commits of other authors, because such a draft is never rebuilt.
+    The commit is used for a draft with commits of other authors, because such a draft is never rebuilt.
     """
     content, status = snapshot.find_package_at(snapshot.heads.target_branch, package)
     message = _format_message(snapshot, package, "remove its changes from the draft", reason)

@@ -172,7 +172,8 @@ class FleetPlan:
     def _find_unused_policies(self) -> tuple[Finding, ...]:
         if not self.policies.valid or self.is_partial or self.awaited_owners:
             return ()
-        # Do not report unused policies if a package cannot be read or was never rendered: it may use them.
+        # Do not report unused policies if a package cannot be read or was never rendered, because the package may use
+        # them.
         unrendered = (isinstance(outcome, Blocked) and outcome.record is None for _, outcome in self.list_outcomes())
         is_known = not (
             self.controller_result.stalled or any(plan.findings for plan in self.targets) or any(unrendered)

@@ -88,8 +88,8 @@ def apply_settling(variant: Variant, record: PackageRecord | None, observed: Obs
         return variant
     if last and is_same_location:
         return _keep_upstream(variant, last, variant.settling)
-    # Block the package if no last upstream is recorded, or if it has another location, where it cannot be read here. Do
-    # not record the new upstream, because it was never used.
+    # Block the package, because there is no last upstream to use: none is recorded, or it is at another location, which
+    # cannot be read here. Do not record the new upstream, because it was never used.
     return _block_settling(replace(variant, source=last or _clear_version(upstream)), record, observed)
 
 
@@ -240,7 +240,8 @@ def is_render_current(inputs: DecisionInput, reader: DependencyReader, contents:
     trace = {
         name: fingerprint for name, fingerprint in record.trace.items() if not name.startswith(f"{ROLLOUT_DEPENDENCY} ")
     }
-    # Ignore dependencies on Kafka templates, because they depend on other packages, and a rollout does not.
+    # Ignore dependencies on Kafka templates, because they change with other packages of the cluster. The progress of a
+    # rollout does not depend on these packages.
     return not _find_changed_dependencies(settled, remove_template_dependencies(trace), reader, contents)
 
 
@@ -395,7 +396,7 @@ def _render(
 def _decline_without_local_changes(
     record: PackageRecord, rendered: PackageRender, inputs: DecisionInput
 ) -> PackageRecord:
-    """Decline the rendered version if a person just rejected a draft with this version and with local changes.
+    """Decline the rendered version if a person just rejected a draft that had this version plus local changes.
 
     Two versions are the same if their dependencies and their sources without local changes are equal.
     """
@@ -521,7 +522,7 @@ def _add_package_scope(failure: InternalFailure, inputs: DecisionInput) -> Inter
 def block_unexpected_failure(inputs: DecisionInput, failure: InternalFailure) -> Blocked:
     """Return the outcome of a package with an unexpected exception.
 
-    It is not recorded, so that each pass tries again.
+    The outcome is not recorded, so that each pass tries again.
     """
     finding = create_internal_error_finding(failure, SourceLocation(object=str(inputs.variant.owner.key)))
     return replace(block_failed(inputs, (finding,), {}, CommonCodes.INTERNAL_ERROR.name), should_retry=True)
@@ -548,8 +549,8 @@ def _choose_task(inputs: DecisionInput, base: TreeId) -> str:
 
 def _is_based_on_upstream(inputs: DecisionInput, record: PackageRecord, base: TreeId) -> bool:
     last, known = record.draft_version or record.published_version, record.outcome.get("upstream", {})
-    # Compare the source tree as well. If the package was blocked, its recorded upstream can be newer than its last
-    # version.
+    # Compare the source tree as well. If the package was blocked, its recorded upstream can be newer than the upstream
+    # of its last version.
     upstream = inputs.variant.upstream
     return upstream is not None and _is_same_upstream(upstream, known) and (last is None or last.base == base)
 

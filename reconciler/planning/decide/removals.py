@@ -274,7 +274,7 @@ def _check_dependents(package: _UnrequestedPackage, reconciled: Collection[Objec
     """Hold the removal while the package is still needed.
 
     There are three cases: the owner's new package does not exist yet, an owner that is not ready may request the
-    package, or other packages have it as their upstream.
+    package, or the package is the upstream of other packages.
     """
     owner, key = package.record.owner, package.record.owner.key
     new_target = package.claims.find_only_target(owner)
@@ -304,7 +304,8 @@ def _check_dependents(package: _UnrequestedPackage, reconciled: Collection[Objec
 
 
 def _are_nested_targets(package: _UnrequestedPackage, repository: str, other: str) -> bool:
-    # Do not wait for a new package that is nested with the old one, because it can be created only after the removal.
+    # Do not wait for a new package that contains the old one or is inside it. Such a package can be created only after
+    # the removal of the old one.
     return repository == package.snapshot.target.name and are_paths_nested(other, package.package)
 
 
@@ -344,7 +345,7 @@ def _find_branch_error(branch: str, snapshot: TargetSnapshot) -> str:
 def release_orphaned_drafts(snapshot: TargetSnapshot, decisions: RemovalDecisions) -> TargetSnapshot:
     """Return the snapshot, with the drafts of orphaned packages marked as edited.
 
-    The reconciler never rebuilds edited drafts, so that the content of orphaned packages stays on them.
+    The reconciler never rebuilds edited drafts, so that the content of orphaned packages stays on the drafts.
     """
     orphans = [removal.package for removal in decisions.removals if removal.kind == "orphaned"]
     released = {
@@ -500,7 +501,7 @@ def _find_changed_removal_heads(snapshot: TargetSnapshot, decisions: RemovalDeci
 
 
 def _has_draft_changes(record: PackageRecord, observed: ObservedPackage) -> bool:
-    """Return whether the draft has local changes of the package. The drafted version can contain them already."""
+    """Return whether the draft has local changes of the package, including changes that `draft_version` contains."""
     version = record.draft_version
     return version is None or observed.drafted not in (None, version.rendered) or version.merged != version.plain
 

@@ -1,6 +1,7 @@
 """Progress of the rollouts of override rules.
 
-It is computed from the published packages of the clusters in each wave.
+A rollout applies a changed rule to one group of clusters (a wave) after another. Its progress is computed from the
+published packages of the clusters in each wave.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ PublishedSince = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True)
 class RolloutGates:
-    """The gate of every override rule with a rollout in waves.
+    """The progress of each override rule with a rollout: the clusters whose wave is open.
 
     Attributes:
         is_uncertain: Whether the progress of a package is unknown, so that the next pass can have a different result.
@@ -48,7 +49,7 @@ class RolloutGates:
 
     @property
     def next_due_seconds(self) -> int | None:
-        """The next time, in seconds since 1970, at which a wave opens. None if no wave opens without another change."""
+        """The next time, in seconds since 1970, at which a wave opens. None if no wave opens by time alone."""
         openings = (gate.next_opening_seconds for gate in self.gates.values())
         return min((seconds for seconds in openings if seconds is not None), default=None)
 

@@ -90,7 +90,7 @@ class DesiredPackages:
 
     @cached_property
     def dependents_by_target(self) -> Mapping[TargetName, Mapping[str, ObjectKey]]:
-        """The upstream packages in each Repository. Each package has one example of an owner that uses it."""
+        """The upstream packages in each Repository. The value is one of the owners that use the package."""
         by_target: dict[TargetName, dict[str, ObjectKey]] = {}
         for upstream, owner in ((variant.upstream, variant.owner) for variant in self.controller_result.variants):
             if upstream:
@@ -273,7 +273,7 @@ def _find_nested_packages(package: str, snapshot: TargetSnapshot) -> tuple[str, 
 def _find_published_parents(package: str, snapshot: TargetSnapshot) -> tuple[str, ...]:
     if snapshot.heads.target_branch is None:
         return ()
-    # Ignore the root folder, because a Kptfile there does not make all packages its subpackages.
+    # Ignore the root folder, because a Kptfile in the root folder does not make all packages subpackages.
     folders = (folder for folder in list_folders_above(package) if folder)
     return tuple(
         folder

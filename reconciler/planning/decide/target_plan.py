@@ -239,7 +239,7 @@ def _prefix_config_paths(sources: ConfigSources, recorded: ConfigSources, decide
     If the config is incomplete, recorded files are kept, because their objects may still exist.
     """
     origin = decided.context.config_origin
-    # Copy the mapping only if the config has a directory, because many packages share one mapping.
+    # Copy the mapping only if the config is in a subfolder, because many packages share one mapping.
     current = {origin.get_repository_path(path): ids for path, ids in sources.items()} if origin.directory else sources
     if decided.claims.is_complete or recorded.items() <= current.items():
         return current

@@ -1,4 +1,7 @@
-"""Decisions about all packages of one target, if Kafka templates of one package are merged into other packages."""
+"""Decisions about all packages of one target, if Kafka templates of one package are merged into other packages.
+
+A template is a field of a parent resource. Child resources inherit its values, also in other packages.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,7 @@ class _TemplatePackages:
 
 @dataclass
 class _TemplateRound:
-    """Decisions about one target in progress. Keys are package paths.
+    """Unfinished decisions about one target. Keys are package paths.
 
     Attributes:
         renders: The packages before templates are merged.

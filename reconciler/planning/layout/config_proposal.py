@@ -47,8 +47,8 @@ class ProposalState:
     Attributes:
         proposal_head: The head of the proposal branch that was pushed last.
         base: The config commit that the proposal is based on.
-        revisions: The last proposed revision of each `RevisionPin.id`. When the tag moves, the revision is replaced or
-            deleted.
+        revisions: The last proposed revision, by `RevisionPin.id`. When the tag of the pin moves, the proposed revision
+            is replaced or deleted.
     """
 
     branch: str = ""
@@ -193,7 +193,8 @@ def _compute_next_revisions(pins: Iterable[RevisionPin], snapshot: ConfigBranchS
     is_branch_deleted = known.proposal_head is not None and snapshot.proposal_head is None
     revisions = {pin.id: _compute_next_revision(pin, known.revisions.get(pin.id), is_branch_deleted) for pin in pins}
     if not snapshot.is_complete:
-        # Keep the recorded revisions of objects that are not found, because the objects can be in the unreadable file.
+        # Keep the recorded revisions of objects that are not found, because the objects can be in a file that cannot be
+        # read.
         revisions = {**known.revisions, **revisions}
     return {name: revision for name, revision in sorted(revisions.items()) if revision}
 

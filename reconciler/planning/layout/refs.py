@@ -217,8 +217,8 @@ def _plan_rebuilt_branch(
 ) -> PushCommits:
     """Rebuild the draft on the head of the target branch.
 
-    If this would revert local changes on the target branch, the draft keeps its old base. When a person merges the
-    draft later, Git keeps the local changes.
+    If the rebuilt draft would revert local changes on the target branch, the draft keeps its old base. When a person
+    merges the draft later, Git keeps the local changes.
     """
     base = draft.base if changes.stale_packages else published
     kept_commits = [

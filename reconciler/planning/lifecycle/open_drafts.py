@@ -329,7 +329,7 @@ def _read_conditions(status: Mapping[str, Any]) -> Iterator[Condition]:
 
 def _list_status_errors(package: DraftedPackage, status: Mapping[str, Any] | None) -> Iterator[BlockingReason]:
     if status is None:
-        # Block the draft, because only the status file shows whether the render succeeded.
+        # Block a draft whose status file cannot be read, because only this file shows whether the render succeeded.
         if package.record.draft_version is not None:
             yield BlockingReason(
                 "StatusUnreadable", f"{package.package}: the status file is missing or cannot be read; run a sync again"
@@ -482,7 +482,7 @@ def _is_declined(record: PackageRecord, published: TreeId | None) -> bool:
 
 
 def _list_reasons(record: PackageRecord) -> Iterator[BlockingReason]:
-    """Yield the findings that blocked the package in the last pass. Without findings, yield its unready conditions."""
+    """Yield the findings that blocked the package in the last pass. If there are none, yield its unmet conditions."""
     outcome = record.outcome
     match outcome.get("kind"):
         case "blocked":

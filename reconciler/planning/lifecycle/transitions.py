@@ -100,8 +100,8 @@ def approve_draft(
     if reasons:
         return RefusedTransition(reasons)
     is_whole_draft = not draft.list_other_files(packages)
-    # Publish the metadata file only with the whole draft. It names the config commit for GitOps Promoter, which would
-    # otherwise not promote the remaining packages of this commit.
+    # Publish the metadata file only with the whole draft. The file names the config commit for GitOps Promoter. If it
+    # were published too early, Promoter would not promote the remaining packages of this commit.
     metadata = (draft.metadata,) if is_whole_draft and draft.metadata else ()
     return PublishDraft(draft.select_packages(packages), (*files, *metadata), is_whole_draft)
 
@@ -137,7 +137,8 @@ class ApprovalPolicy:
     """Policy for the automatic approval of drafts, from the annotations of a package.
 
     Attributes:
-        name: `initial`: only the first draft of a package is approved automatically. `always`: all drafts are.
+        name: `initial`: only the first draft of a package is approved automatically. `always`: all drafts are approved
+            automatically.
         delay: The minimum age of a draft as a duration, e.g. `10m`, or "" if there is no delay.
     """
 

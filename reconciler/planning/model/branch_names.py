@@ -76,7 +76,7 @@ class ReservedBranches:
 
 
 def _matches_template(branch: str, template: str) -> bool:
-    """Return whether a template can produce this branch name, or a name that cannot exist together with it in Git.
+    """Return whether a template can produce this branch name, or a name that prevents this branch in Git.
 
     The result is False for a template that starts with a placeholder, because it can produce almost any name.
     """

@@ -123,8 +123,8 @@ class ClusterOverrides:
             if key in self.policies.valid:
                 view.files[name] = self.policies.valid[key].file
         if result.candidate_policies and any(key not in self.policies.valid for key in result.candidate_policies):
-            # Record the completeness of the config as a dependency, because a policy is deleted only if the config is
-            # complete.
+            # Record the completeness of the config as a dependency, because a missing policy counts as deleted only if
+            # the config is complete.
             view.is_complete()
         if result.candidate_policies:
             view.record(CLUSTER_DEPENDENCY, cluster)

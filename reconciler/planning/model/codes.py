@@ -137,5 +137,5 @@ ABSENCE_CODES: Final = frozenset(
 )
 """Codes of warnings and infos that only report a missing object.
 
-They are omitted if a config file cannot be read, because the object can be in this file.
+These findings are omitted if a config file cannot be read, because the object can be in this file.
 """

@@ -39,7 +39,7 @@ def serialize_conflict(conflict: Conflict) -> dict[str, Any]:
     """Serialize a conflict. Sides without a value are omitted.
 
     Values of Secrets, and other values that contain a secret, are masked. In a conflict about a whole resource, file or
-    package, each side that contains it has the value True instead of the content.
+    package, each side in which it exists has the value True instead of the content.
     """
     sides = {side: value for side in _SIDES if (value := getattr(conflict, side)) is not ABSENT}
     data = {

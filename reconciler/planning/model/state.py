@@ -38,7 +38,8 @@ _TARGET_FILE = "destination.json"
 MAX_UNPUBLISHED_VERSIONS = 20
 MAX_REVISIONS = 10
 _TEXTS_FOLDER = "texts/"
-# The kind of the object that creates an owner, by the kind of the owner. Other owners have a PackageVariantSet.
+# The kind of the object that creates an owner, by the kind of the owner. All other owners are created by a
+# PackageVariantSet.
 _PARENT_KINDS = {"Plugin": "PluginPreset"}
 _EMPTY: Mapping[Any, Any] = {}
 _NO_SOURCES: ConfigSources = {}
@@ -52,7 +53,8 @@ _PULL_REQUEST_FIELDS = {
     "number": "number", "read": "inputs_digest", "change": "change_digest", "status": "status_digest",
     "readied": "is_marked_ready", "unlabelled": "unlabeled_head",
 }  # fmt: skip
-# This number is large enough for all distinct outcomes, findings and config sources of a large fleet.
+# The maximum number of cached values. It is large enough for the distinct outcomes, findings and config sources of a
+# large fleet.
 _MAX_SHARED_VALUES = 4_096
 
 
@@ -134,8 +136,8 @@ class ObservedPackage:
         published: The tree on the target branch.
         drafted: The tree on the draft branch.
         is_frozen: Whether the draft was proposed, so that the daemon must not change it.
-        is_stuck: Whether the draft cannot be updated, because the target branch changed the package and a locally
-            changed file of the draft.
+        is_stuck: Whether the draft cannot be updated, because the target branch changed the package, and also changed a
+            file that has local changes on the draft.
     """
 
     published: TreeId | None = None
@@ -172,8 +174,8 @@ class PackageRecord:
     """All data that the state contains about one package of a target.
 
     Attributes:
-        is_owned: Whether the package has an owner. If False, the record is a tombstone with only the numbers that must
-            not be used again, or each variant of the package was blocked.
+        is_owned: Whether the package has an owner. If False, the record is a tombstone (see `to_tombstone`), or all
+            variants of the package were blocked.
         last_workspace: The highest workspace number in use.
         last_revision: The highest revision number in use.
         published_version: The version on the target branch. The branch can also contain later local changes.

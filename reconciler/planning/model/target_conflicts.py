@@ -39,8 +39,8 @@ def find_conflicting_targets(
 
 
 def _iterate_pairs(targets: list[Target]) -> Iterable[tuple[Target, Target]]:
-    # Compare only targets with the same name or branch, because others cannot conflict, and a large fleet has too many
-    # pairs.
+    # Compare only targets with the same name or branch, because other targets cannot conflict, and a large fleet has
+    # too many pairs of targets.
     groups: dict[tuple[str, ...], list[Target]] = {}
     for target in targets:
         groups.setdefault((target.name,), []).append(target)
@@ -55,8 +55,8 @@ def _find_conflict(target: Target, other: Target, templates: Iterable[str]) -> s
     is_one_branch = (target.repository_id, target.branch) == (other.repository_id, other.branch)
     if is_one_branch and are_paths_nested(target.directory, other.directory):
         return f"has an equal or nested directory on branch {target.branch}"
-    # Compare draft branches only if both targets use one branch. Otherwise they differ, because every template contains
-    # the repository name or the branch.
+    # Compare draft branches only if both targets use the same branch. The draft branches of other targets always
+    # differ, because every template contains the repository name or the branch.
     names = (
         template
         for template in templates

@@ -1,8 +1,8 @@
 """Recovery of package records from status files and Git tags, for example after the state ref was deleted.
 
 A commit with a package also contains its status file, which names the owner and the trees. A status file is used only
-if it names the owner that requests the package now. If the package has local changes since, only its ownership is
-recovered. Tags show which revision numbers are in use.
+if it names the owner that requests the package now. If the package was changed after its status file was written, only
+its ownership is recovered. Tags show which revision numbers are in use.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ class _UnrecordedPackage:
 def recover_state(
     snapshot: TargetSnapshot, variants: Iterable[Variant], contents: PackageContentStore
 ) -> TargetSnapshot:
-    """Return the snapshot with a record for every requested package whose status file names the right owner.
+    """Return the snapshot with a record for every requested package whose status file names the requesting owner.
 
     If the state is empty, revision numbers are also recovered from tags, because a number must never be used again.
-    This includes the tags of packages that were deleted since.
+    The tags of deleted packages are also read.
     """
     packages = [
         _read_statuses(snapshot, variant)

@@ -183,8 +183,8 @@ def _apply_commit(record: PackageRecord, previous: PackageAtCommit | None, curre
 def _is_new_publication(version: RenderedVersion, previous: PackageAtCommit | None, current: PackageAtCommit) -> bool:
     if current.status == version.status and (previous is None or previous.status != current.status):
         return True
-    # Without a previous commit, compare with the published tree when the version was drafted (`against`). If the trees
-    # are equal, the tree is older than the version.
+    # If there is no previous commit, compare with `against`, which is the published tree at the time when the version
+    # was drafted. A tree that is equal to `against` was published before the version.
     known_tree = previous.tree if previous else version.against
     return current.tree == version.rendered and current.tree != known_tree
 
@@ -252,10 +252,10 @@ def _track_branch(
 ) -> DraftBranch:
     if draft is not None and not draft.is_edited and draft.head == head:
         return draft
-    # Treat a branch without a record as edited. For example, the state ref can have been deleted.
+    # Treat a branch without a record as edited, because its authors are unknown, e.g. after the state ref was deleted.
     draft = draft or DraftBranch(head, heads.target_branch or head, is_removal=name in heads.removal_branches)
-    # Use the merge base, because the target branch can have been merged into the draft. With the old base, a later pass
-    # would restore changes that the target branch reverted.
+    # Use the merge base, because the target branch can have been merged into the draft. If the recorded base were kept,
+    # a later pass would restore changes that the target branch reverted.
     base = repository.find_merge_base(head, heads.target_branch) if heads.target_branch else None
     return replace(draft, base=base or draft.base, is_edited=True)
 

@@ -158,7 +158,7 @@ _COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
 
 @dataclass(frozen=True)
 class LostChanges:
-    """Conflicts about local changes that are missing after a render. The state records only those of the draft."""
+    """Conflicts about local changes that are missing after a render. The state records only conflicts of the draft."""
 
     published_conflicts: tuple[Conflict, ...] = ()
     draft_conflicts: tuple[Conflict, ...] = ()

@@ -108,8 +108,10 @@ class PackageRenderer:
     """Renders packages with the objects, clusters and policies of one config commit.
 
     Attributes:
-        should_keep_stages: Whether the result contains the package after each step, which `explain` requires.
-        adjust_source: Changes a package source before its render, which `explain` requires.
+        should_keep_stages: Whether the result contains the package after each step. The command `explain` requires
+            these packages.
+        adjust_source: Function that changes a package source before its render. The command `explain` uses it to remove
+            a value.
     """
 
     catalog: Catalog

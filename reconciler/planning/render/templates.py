@@ -1,4 +1,7 @@
-"""Merging of Kafka templates across the packages of a cluster. This is the last step of a render."""
+"""Merging of Kafka templates across the packages of a cluster. This is the last step of a render.
+
+A template is a field of a parent resource. Child resources inherit its values, also in other packages.
+"""
 
 from __future__ import annotations
 
