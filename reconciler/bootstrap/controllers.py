@@ -320,8 +320,8 @@ class CatalogServices:
         fleet = self._get_fleet_config(catalog)
         named = {(package.namespace, package.repository) for package in _list_named_upstreams(catalog)}
         repositories = fleet.repositories.items()
-        # Include the URLs of all duplicate objects, because the pass selects the effective duplicate only after the
-        # fetch.
+        # Include the URLs of all duplicate objects, because the pass decides only after the fetch which of the
+        # duplicates has an effect.
         duplicates = self.find_claimed_targets(catalog, find_duplicates(catalog)).values()
         upstreams = {
             fleet.urls[name] for name, repository in repositories if not repository.deployment or name in named
@@ -578,7 +578,8 @@ def _fingerprint_engine(settings: Settings) -> str:
 
 def _list_fleet_objects(catalog: Catalog) -> tuple[object, ...]:
     if catalog.unreadable or catalog.findings or catalog.duplicates:
-        # Return the whole catalog, so that no other catalog is identical, because its findings affect the result too.
+        # Return the whole catalog, because its findings affect the result too. No other catalog then counts as
+        # identical.
         return (catalog,)
     return tuple(config_object for kind in _FLEET_KINDS for config_object in catalog.objects_of_kind(*kind))
 

@@ -183,7 +183,7 @@ class SettingsInputs:
         return PullRequestCache(ForgeLookup(find_forge, self.forges.get_kind), self._backoff)
 
     def get_commit_page(self, repo: str, commit: str) -> str:
-        """Return the URL of a web page about a commit. Return "" if there is none. If `repo` is "", use the config."""
+        """Return the URL of a web page about a commit. Return "" if there is no page. "" as `repo` means the config."""
         try:
             url = self.source.url if not repo and isinstance(self.source, RepositorySource) else parse_url(repo)
         except GitError:

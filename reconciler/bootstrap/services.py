@@ -37,7 +37,7 @@ class Services:
     """The services of a command.
 
     Attributes:
-        inputs: Read the other inputs of a pass.
+        inputs: The services that read the inputs of a pass.
         watched_folders: Local folders. A change in such a folder starts a pass.
         open_config_history: Opens the history of the config. Raises GitError if a config folder is not in a Git
             repository.
@@ -84,7 +84,8 @@ def build_services(
         report_progress: Receives the stage, the number of completed items, and the total number of items.
         clock: Returns seconds since 1970. The clock has an effect on the time of actions, not on rendered content.
         monotonic_clock: Returns the seconds of a monotonic clock.
-        wake_up: Called when a slow remote is ready. With this argument, a pass does not wait for slow remotes.
+        wake_up: Called when a slow remote is ready. If the caller passes this function, a pass does not wait for slow
+            remotes.
 
     Raises:
         GitError: The URL of the config cannot be used.

@@ -10,8 +10,8 @@ from reconciler.forge.errors import ForgeCredentialsError
 from reconciler.forge.http_client import Authorize
 
 _MAX_BYTES = 16 * 1024
-# Reject all other characters, because they make the header invalid, and the HTTP client would quote the token in its
-# error.
+# Reject all other characters, because they make the header invalid. The HTTP client would then include the token in its
+# error message.
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 

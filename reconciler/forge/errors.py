@@ -37,7 +37,7 @@ class ForgeUnreachableError(ForgeError):
 
 
 class ForgeBusyError(ForgeError):
-    """A rate limit of the forge or the settings is reached. `until` is the time of its end, in seconds since 1970."""
+    """A rate limit of the forge or the settings is reached. `until` is when the limit ends, in seconds since 1970."""
 
     next_step: ClassVar[NextStep] = "wait"
 

@@ -72,8 +72,8 @@ class GitHub:
     def create(self, new: NewRequest) -> PullRequest:
         """Open a pull request.
 
-        The labels are set in a second request. If it fails, the pull request exists without labels, and `find` returns
-        it.
+        The labels are set in a second request. If the second request fails, the pull request exists without labels, and
+        `find` returns it.
 
         Raises:
             ForgeRefusedError: A pull request for these branches is already open, or GitHub rejected the labels.
@@ -113,7 +113,7 @@ class GitHub:
         self._client.send("PATCH", self._build_path(request), {"state": "closed"})
 
     def set_check(self, commit: CommitId, verdict: Verdict) -> None:
-        """Set the commit status `reconciler` of a commit. Its description is cut after 140 characters."""
+        """Set the commit status `reconciler` of a commit. The description of the status is cut after 140 characters."""
         description = " ".join(verdict.summary.split())
         if len(description) > _MAX_DESCRIPTION_CHARACTERS:
             description = description[: _MAX_DESCRIPTION_CHARACTERS - 1] + "…"

@@ -16,8 +16,8 @@ from reconciler.forge.rate_limits import RateLimiter
 from reconciler.forge.responses import ResponseFields
 from reconciler.lazy_dataclasses import dataclass, field
 
-# GitHub accepts a signature for at most ten minutes, and rejects a signature date in the future. Therefore, the date is
-# 60 seconds before now, because the clocks of two machines can differ.
+# GitHub accepts a signature for at most ten minutes, and rejects a signature date in the future. The clocks of two
+# machines can differ. Therefore, the signature date is 60 seconds before now.
 _BACK_SECONDS = 60
 _SIGNATURE_SECONDS = 480
 _RENEW_SECONDS = 300
@@ -34,7 +34,7 @@ class AppToken:
 
     `app` is the client ID or the number of the App. `key_file` contains its private key in PEM format. If
     `installation` is 0, the installation ID for `repository` ("owner/name") is requested from GitHub. A token is
-    renewed five minutes before its end. The object is thread-safe.
+    renewed five minutes before it expires. The object is thread-safe.
     """
 
     def __init__(

@@ -127,8 +127,8 @@ class Hosts:
                 return None
 
     def _get_client(self, host: Host, repository: str) -> ForgeClient:
-        # Use one client per owner for an App, because each owner installs the App separately. A token file is valid for
-        # all owners.
+        # For a GitHub App, use one client per repository owner, because each owner installs the App separately. A token
+        # file is valid for all owners.
         key = (host, repository.partition("/")[0] if host.app_id and not host.app_installation else "")
         if key not in self._clients:
             authorize = self._build_authorize(host, repository)

@@ -26,7 +26,7 @@ class PullRequest:
         commit: The head commit of the branch `head`.
         draft: Whether the pull request is marked as a draft on the forge.
         hold: The reason why the daemon must not push to the branch: the commit is approved, or its merge is pending.
-        created: The time of its creation, in seconds since 1970.
+        created: The creation time of the pull request, in seconds since 1970.
         labels: The sorted names of the labels.
     """
 
@@ -91,12 +91,13 @@ class Forge(Protocol):
         """Open a pull request.
 
         Raises:
-            ForgeRefusedError: The forge rejected it, for example because one is already open for these branches.
+            ForgeRefusedError: The forge rejected the pull request, for example because one is already open for these
+                branches.
         """
         ...
 
     def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
-        """Set title and body of a pull request, and return it. The forge can replace it by a new pull request."""
+        """Set title and body of a pull request. Return the pull request or its replacement."""
         ...
 
     def set_draft(self, request: PullRequest, draft: bool) -> None:

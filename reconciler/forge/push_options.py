@@ -1,7 +1,7 @@
 """Builds push options with which a Git host opens pull requests, so that no API token is required.
 
 `Mirror.push` and `Mirror.push_for_review` send the options. A push cannot find, close or merge a pull request, or set a
-check. It also does not report whether the host created the pull request.
+check. A push also does not report whether the host created the pull request.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Git processes, which run without user configuration, hooks and prompts, with a timeout and a limited environment.
+"""Git processes with a timeout and a limited environment. They use no user configuration, hooks or prompts.
 
 GitPython starts the processes. This module sets their environment, Git settings, credentials and timeout.
 """
@@ -33,7 +33,7 @@ from reconciler.redaction import redact
 
 TRACKING_PREFIX = "refs/remotes/origin/"
 REMOTE_CONFIG_FILE = "far-side.config"
-# Keep these inherited variables, because they contain paths on this machine: of certificates and of Git's programs.
+# Keep these inherited variables. They contain the paths of certificates and of Git's programs on this machine.
 _MACHINE_VARIABLES = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_EXEC_PATH")
 # Only these Git commands receive the credentials of the remote, because only they contact the remote.
 _REMOTE_COMMANDS = frozenset({"fetch", "push", "ls-remote"})
@@ -219,7 +219,7 @@ def _wait_for_exit(process: subprocess.Popen[bytes]) -> None:
 
 def _build_unset_command(environment: Mapping[str, str]) -> list[str]:
     # Start git through env(1) to remove inherited variables such as GIT_INDEX_FILE, because GitPython can only add
-    # variables. This process has such variables if a Git hook started it.
+    # variables. This process has such variables if a Git hook started this process.
     kept_names = {*environment, *_MACHINE_VARIABLES}
     inherited = [name for name in os.environ if name.startswith("GIT_") and name not in kept_names]
     return ["env", *(f"--unset={name}" for name in inherited)] if inherited else []
@@ -259,8 +259,8 @@ def _build_settings(url: GitUrl, options: GitOptions) -> list[tuple[str, str]]:
         ("gc.cruftPacks", "true"),
         ("maintenance.auto", "false"),
         ("protocol.version", "2"),
-        # Do not check objects here. A host checks the objects that it receives. The reader checks fetched objects,
-        # because an upstream commit with an invalid date must not block the packages from this upstream.
+        # Do not let git check fetched objects, because an upstream commit with an invalid date must not block the
+        # packages from this upstream. The object reader checks the objects that it reads. A host checks pushed objects.
         ("transfer.fsckObjects", "false"),
         # Do not follow redirects if there is an allow-list, because a redirect can lead to an address that is not
         # allowed.

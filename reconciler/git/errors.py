@@ -53,7 +53,7 @@ class GitError(ExpectedError):
 
     @property
     def full_message(self) -> str:
-        """The message with the next step, or only the message if a person must act and the class has no `advice`."""
+        """The message with the next step. If a person must act and the class has no `advice`, only the message."""
         advice = self.advice or ("" if self.next_step == "human" else self.next_step)
         return f"{self.message} (next step: {advice})" if advice else self.message
 

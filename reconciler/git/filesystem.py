@@ -113,8 +113,8 @@ def hold_lock(path: Path, timeout_seconds: float) -> Iterator[int]:
         try:
             yield descriptor
         finally:
-            # Unlock explicitly. To close the descriptor is not enough, because a process that a hook started may have a
-            # copy of it.
+            # Unlock explicitly. Closing the descriptor does not release the lock if a process that a hook started has a
+            # copy of the descriptor.
             fcntl.flock(descriptor, fcntl.LOCK_UN)
     finally:
         os.close(descriptor)

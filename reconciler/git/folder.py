@@ -154,8 +154,8 @@ def _read_file(root: Path, path: str, max_bytes: int) -> File | str | None:
     if not is_tree_path(path) or not is_utf8(path):
         return NAME_NOT_UTF8
     try:
-        # O_NOFOLLOW skips links, because a link is not a file of this folder. O_NONBLOCK is necessary, because opening
-        # a pipe without it waits for a writer.
+        # O_NOFOLLOW skips links, because a link is not a file of this folder. Without O_NONBLOCK, opening a named pipe
+        # would wait for a writer.
         descriptor = os.open(root / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         return None if (root / path).is_symlink() else (error.strerror or str(error))
@@ -187,7 +187,8 @@ def read_package(folder: Path) -> FileTree:
     """Return the regular files of a package. Skip links and all entries with the name `.git`.
 
     Raises:
-        GitError: A file cannot be read, or the path is not a folder. A skipped file would look like a deleted file.
+        GitError: A file cannot be read, or the path is not a folder. An unreadable file is not skipped, because it
+            would then look like a deleted file.
     """
     content = read_folder(folder)
     for path, reason in content.unreadable_reasons.items():
@@ -320,7 +321,7 @@ def _compute_mode(old_mode: int, executable: bool) -> int:
 
 
 def _set_aside(target: Path, saved: Path, undo: UndoSteps, *, keep: bool) -> None:
-    """Save a file, so that it can be restored. With `keep`, `target` exists until a new file replaces it."""
+    """Save a file, so that it can be restored. If `keep` is True, `target` exists until a new file replaces it."""
     if keep:
         _copy_or_link(target, saved)
     else:

@@ -136,7 +136,8 @@ class Mirror:
         of earlier fetches are fetched again, because one repository can be an upstream and a target.
 
         Args:
-            kind: Selects the refs: "config" means branches, "upstream" also tags, "target" also state refs, "both" all.
+            kind: Selects the refs. "config": branches. "upstream": branches and tags. "target": branches and state
+                refs. "both": branches, tags and state refs.
             branches: Fetch only branches whose names start with one of these prefixes. None means all branches.
 
         Raises:
@@ -310,8 +311,8 @@ class Mirror:
         Return None if the mirror does not contain the commit.
 
         Raises:
-            ValueError: `text` has another form, such as a ref name. The names of refs in the mirror differ from the
-                remote.
+            ValueError: `text` has another form, such as a ref name. Ref names are not allowed, because refs have other
+                names in the mirror than on the remote.
         """
         if not _COMMIT.match(text):
             raise ValueError(f"{text!r} is not a commit id, with or without a suffix such as ~1 or ^2")
@@ -597,7 +598,7 @@ class Mirror:
 
 
 def _build_refspecs(kind: FetchKind, state_ref_prefix: str, branches: Sequence[str] | None) -> list[str]:
-    # End each pattern with a star, because the whole fetch fails if the remote does not have a ref with an exact name.
+    # End each pattern with a star, because without the star, the whole fetch fails if the remote does not have the ref.
     patterns = ["refs/heads/*"] if branches is None else [check_ref(f"refs/heads/{name}") + "*" for name in branches]
     if kind in ("upstream", "both"):
         patterns.append(f"{_TAGS}*")

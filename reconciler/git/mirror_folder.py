@@ -177,7 +177,7 @@ class MirrorFolder:
             remove_folder(self._unfinished)
         self._unfinished.unlink(missing_ok=True)
         command = self._unfinished_command
-        # Do not use `clone --mirror`, because its setting remote.mirror forbids to push refspecs. Use an empty
+        # Do not use `clone --mirror`, because its setting remote.mirror prevents pushes with refspecs. Use an empty
         # template, so that git creates no hooks.
         command.run("init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--initial-branch=none")
         self._write_remote_config(self._unfinished)
@@ -216,7 +216,7 @@ class MirrorFolder:
             self.command.run("update-ref", "--stdin", stdin=commands, lock_descriptor=lock_descriptor)
 
     def _write_remote_config(self, folder: Path) -> str:
-        """Write the configuration file for the Git process of a local remote, unless the file already has this content.
+        """Write the configuration file for the Git process that serves a local remote, if the file has other content.
 
         Returns:
             A message if the existing file was damaged. "" if it was empty, absent, or written by this program.
@@ -289,7 +289,7 @@ def build_mirror_folder_name(url: GitUrl) -> str:
 
 
 def _build_remote_config(url: GitUrl, options: GitOptions) -> str:
-    """Return additional configuration for the Git process of a local remote.
+    """Return additional configuration for the Git process that serves a local remote.
 
     The hooks of a local repository run as the user of the daemon. Therefore git trusts a repository of another user
     only if the allow-list contains the repository.

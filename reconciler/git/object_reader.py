@@ -53,10 +53,10 @@ _T = TypeVar("_T")
 
 
 class RetryAfterRepair(Protocol):
-    """Calls a function. If it detects damage of the mirror, repairs the mirror and calls the function once more."""
+    """Calls a function. If the function detects damage of the mirror, repairs the mirror and repeats the call."""
 
     def __call__(self, attempt: Callable[[], _T], *damage: type[GitError]) -> _T:
-        """Return the result of `attempt`, which is called again after a repair if it detects damage.
+        """Return the result of `attempt`. If `attempt` detects damage, repair the mirror and call it again.
 
         Args:
             damage: The errors that show damage, in addition to MirrorCorruptError.
@@ -89,7 +89,7 @@ class Commit:
 
     @property
     def seconds(self) -> int:
-        """The date of the committer in seconds since 1970, limited to 0..2^32-1."""
+        """The committer date in seconds since 1970, limited to 0..2^32-1."""
         return self.committer.seconds
 
 

@@ -91,7 +91,7 @@ class NewTag:
 
 
 def compose_stream(commits: Sequence[NewCommit], author: tuple[str, str]) -> Iterator[bytes]:
-    """Yield the fast-import stream that writes `commits`. It makes git print the commit IDs in order, one per line."""
+    """Yield the fast-import stream that writes `commits`. Git then prints the commit IDs in order, one per line."""
     committer = _format_identity(author)
     for index, commit in enumerate(commits):
         yield from _compose_commit(index, commit, committer)

@@ -62,9 +62,9 @@ class _NoOptionsError(Exception):
 class RefPusher:
     """Pushes units from one mirror to its remote.
 
-    Without `atomic`, a refused ref does not affect the other refs of a push. If the rate limit does not allow a push,
-    the whole unit is postponed. If some refs of a unit are already pushed, the others follow regardless of the limit.
-    The next call pushes postponed units first.
+    If `atomic` is False, a refused ref does not affect the other refs of a push. If the rate limit does not allow a
+    push, the whole unit is postponed. If some refs of a unit are already pushed, the others follow regardless of the
+    limit. The next call pushes postponed units first.
     """
 
     def __init__(
@@ -117,7 +117,8 @@ class RefPusher:
             done_updates = [
                 update for unit in units if isinstance(outcomes[unit.name], PushDone) for update in unit.updates
             ]
-            # Ignore an error, because the push has succeeded. An outdated tracking ref only makes the next push stale.
+            # Ignore an error, because the push has succeeded. The only effect of an outdated tracking ref is that the
+            # next push is stale.
             with suppress(GitError):
                 self._update_tracking_refs(done_updates)
         outcomes |= self._find_moved_refs([unit for unit in units if isinstance(outcomes[unit.name], PushDone)], before)
@@ -339,8 +340,8 @@ class RefPusher:
         return {ref: object_id for object_id, _, ref in (line.partition(" ") for line in lines)}
 
     def _update_tracking_refs(self, updates: Iterable[RefUpdate]) -> None:
-        # Update tracking refs here for values that another replica has pushed. Git updates only those of its own
-        # pushes.
+        # Update tracking refs here for values that another replica has pushed. Git updates only the tracking refs of
+        # its own pushes.
         with self._lock() as lock_descriptor:
             local_refs = self._list_refs(TRACKING_PREFIX)
             outdated = [

@@ -294,8 +294,8 @@ def push_in_two_steps(
 ) -> dict[str, PushOutcome]:
     """Push `units` to a host without atomic pushes. Push the last update of each unit after its other updates.
 
-    The last update of a unit with several refs moves the state. If it fails, the remote has drafts without their state.
-    The next pass then plans the same drafts, and pushes only the state.
+    If a unit has several refs, its last update moves the state ref. If this update fails, the remote has drafts without
+    their state. The next pass then plans the same drafts, and pushes only the state.
 
     Args:
         finish: Pushes the last update of a unit whose other updates are pushed. It must ignore the rate limit.

@@ -15,7 +15,7 @@ _MINUTE = 60.0
 class PushRateLimiter:
     """Allows at most `per_minute` calls of `acquire` in any 60 seconds. 0 means no limit.
 
-    Other calls wait, but not longer than `max_wait_seconds`: a call that must wait longer is refused. `on_wait` is
+    Further calls wait, but not longer than `max_wait_seconds`: a call that must wait longer is refused. `on_wait` is
     called with the number of seconds before a wait, and with 0 after it. Threads can share one limiter. Their calls
     wait one after the other.
     """
@@ -37,7 +37,7 @@ class PushRateLimiter:
         self._call_times: deque[float] = deque(maxlen=max(per_minute, 1))
 
     def acquire(self, reserved: int = 0) -> float | None:
-        """Wait until a push is allowed, and return None. If the wait is too long, return its seconds without waiting.
+        """Wait until a push is allowed, and return None. If the wait is too long, return its length in seconds at once.
 
         Args:
             reserved: The number of pushes per minute that this call must leave to later calls.

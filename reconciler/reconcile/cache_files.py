@@ -177,7 +177,7 @@ def _read_known_heads(file: Path) -> tuple[_Branches, _Targets]:
 
 @dataclass(frozen=True)
 class CompletedPass:
-    """The inputs and the result of a pass without remaining work. The field names are keys of the cache file.
+    """The inputs and the result of a pass that left no work to do. The field names are keys of the cache file.
 
     Attributes:
         config: The ID of the config.
@@ -206,7 +206,7 @@ class CompletedPass:
     plan_texts: Mapping[str, str] = field(default_factory=dict)
 
     def is_current(self, now: int) -> bool:
-        """Return whether this pass is still up to date at `now`, because no scheduled pass is due yet.
+        """Return whether no scheduled pass is due at `now`, so that this pass is still up to date.
 
         If a pass is scheduled and `now` is before this pass, the clock was set back. The result is then False.
         """

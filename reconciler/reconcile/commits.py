@@ -183,7 +183,7 @@ def _with_heads(plan: TargetPlan, heads: Mapping[str, CommitId]) -> TargetState:
     for push in list_pushes(plan):
         is_removal = push.branch in plan.heads.removal_branches
         # Keep the record of the pull request, unless the pull request was closed. A closed pull request is not opened
-        # again.
+        # again, so that the new draft gets another pull request.
         recorded = drafts.get(push.branch) if push.branch not in plan.heads.closed_drafts else None
         pull_request = recorded.pull_request if recorded else None
         drafts[push.branch] = DraftBranch(

@@ -34,7 +34,7 @@ class CachedTarget:
 
 
 class PassCache:
-    """Caches the plans of targets without remaining work between the passes of a service.
+    """Caches plans between the passes of a service: the plans of targets that have no remaining work.
 
     A pass reuses the plan of a target if these inputs are unchanged: its refs, its pull requests, its requested
     packages, and the fingerprints of all its dependencies. A pass without this cache has the same result.

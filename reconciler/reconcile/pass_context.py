@@ -464,8 +464,8 @@ class PassContext:
             for package, record in packages.items()
             if record.published_version
         }
-        # Use the publication time 0 if no publication of the target is recorded. With the current time, a rollout would
-        # never continue if each pass has an empty cache, for example on a new CI runner.
+        # Use the publication time 0 if no publication of the target is recorded. If the current time were used, a
+        # rollout would never continue on CI runners, where each pass starts with an empty cache.
         return self._services.publication_times.update(
             f"{target.repository_id} {target.name}", versions, self._now, start=0
         )
@@ -528,7 +528,7 @@ class PassContext:
     def _origin(self) -> ConfigOrigin:
         root_commits = self.config.root_commits
         # If the history of the config was replaced, and no person has acknowledged this, use no root commit.
-        # States then keep the recorded one.
+        # States then keep the recorded root commit.
         is_replaced = any(
             finding.code == PlanningCodes.CONFIG_HISTORY_REPLACED.name for finding in self._catalog.unproven_deletions
         )
@@ -539,7 +539,7 @@ class PassContext:
         return self._services.find_target_conflicts(self._catalog)
 
     def _check_reset(self, target: Target, remote: Remote) -> Finding | None:
-        """Return an error if the repository of a target without branch and state was reset, else None.
+        """Return an error if the repository of a target was reset, else None. The target has no branch and no state.
 
         The known heads are the evidence that the target, or another target in the repository, had a branch before.
         """
@@ -548,8 +548,8 @@ class PassContext:
             return None
         if self._services.known_heads.find(target):
             return self._check_acknowledged_reset(target)
-        # Report an error if another target in the empty repository had a branch. A new commit would make it more
-        # difficult to restore the repository.
+        # Report an error if another target in the empty repository had a branch. The pass then writes no commit,
+        # because a new commit would make it more difficult to restore the repository.
         is_emptied = not remote.refs and any(
             self._check_acknowledged_reset(other)
             for other in self._services.list_targets(self._catalog)

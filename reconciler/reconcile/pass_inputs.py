@@ -34,7 +34,8 @@ class ConfigSource(Protocol):
 class FunctionIdentities(Protocol):
     """Determines the identities of functions that run outside of this process.
 
-    The identity of a function can change although no ref moves, for example if a program is replaced.
+    The identity shows which version of a function is used. It can change although no ref moves, for example if a
+    program is replaced.
     """
 
     def refresh(self) -> None:
@@ -108,8 +109,8 @@ def read_inputs_if_changed(
 ) -> PassInputs | CompletedPass:
     """Read the inputs of a pass. If no input has changed since the pass `last` and no pass is due, return `last`.
 
-    If the config is unchanged, `last` contains the URLs of all remotes, and they are fetched. If the config has
-    changed, only the config is read, because its objects contain the URLs of the remotes.
+    If the config is unchanged, the remotes whose URLs `last` contains are fetched. If the config has changed, only the
+    config is read, because it can contain other URLs.
     """
     config = source.read()
     if last is None or last.config != config.id:

@@ -134,8 +134,9 @@ class PassRunner:
             plan = replace(report.plan, findings=(*report.plan.findings, *maintenance_findings))
             report = replace(report, plan=plan)
             self._due_at = report.due_at
-            # Do not skip the next pass if this pass moved refs. It must read new tags, which can be upstreams, and
-            # detect published drafts. If a remote was fetched again, it must also read new drafts of other writers.
+            # Do not skip the next pass if this pass moved refs. The next pass must read new tags, which can be
+            # upstreams, and detect published drafts. If this pass fetched a remote again, the next pass must also read
+            # new drafts of other writers.
             has_moved = report.tags.has_new_tags or report.approvals.has_changed_refs or remotes.has_refetched
             # Do not skip the next pass if evidence of a deletion is missing, because the evidence can be in files
             # outside of the config directory, which no digest of refs covers.
@@ -152,7 +153,8 @@ class PassRunner:
         upstreams, targets = self._services.list_urls(snapshot.catalog)
         heads = digest_heads(self._remotes, self._services)
         is_silent = heads == snapshot.heads and not report.render_count
-        # If the next pass would use only cached plans, store its result now, so that it can be skipped.
+        # If the next pass would use only cached plans, store the result of the next pass now, so that the next pass can
+        # be skipped.
         next_plan = (
             None if is_silent or report.opened_requests or not self._cache else self._cache.find_fleet_plan(report.plan)
         )

@@ -57,9 +57,8 @@ def push_plans(
 ) -> Iterator[tuple[WrittenPlan, PushOutcome]]:
     """Write and push the plans of each remote, and yield the outcome of each target.
 
-    All commits are written before the first push. A slow push can still run at the end of the pass, when the object
-    readers that writing needs are closed. The function does not wait for a slow push, and the outcome of its targets is
-    `PushPostponed`.
+    All commits are written before the first push, because writing needs the object readers, and these are closed while
+    a slow push still runs. The function does not wait for a slow push: the outcome of its targets is `PushPostponed`.
     """
     # Write to several mirrors at the same time, because each write mostly waits for git processes.
     with ThreadPoolExecutor(max_pushes) as pool:

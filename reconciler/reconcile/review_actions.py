@@ -124,8 +124,8 @@ def apply_decision(
             proposal = RefUpdate(proposed_ref(draft.branch), draft.head, draft.proposed_head)
             return RefMoves((_expect_head(draft), proposal, *_delete_ref(rejection, remote)), draft.head)
         case PublishDraft():
-            # Use the time of the action only for this commit, because audits need it. All other commits are
-            # reproducible.
+            # Use the time of the action only for this commit, because audits need this time. The dates of all other
+            # commits do not depend on the current time.
             commit = _write(remote, action, draft, _build_publish_commit(draft, decision, action), action.seconds)
             draft_updates = (
                 (*_delete_draft(draft), *_delete_ref(rejection, remote))

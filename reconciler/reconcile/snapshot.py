@@ -61,7 +61,7 @@ def add_unproven_deletions(
     states: Collection[TargetState],
     max_percent: int,
 ) -> Catalog:
-    """Return the catalog with errors about missing objects without evidence of their deletion. Raises GitError."""
+    """Return the catalog with an error for each missing object whose deletion is not proven. Raises GitError."""
     findings = (
         *check_config_is_not_empty(catalog, config, bool(targets)),
         *find_unproven_config_deletions(catalog, config, targets, states, max_percent),
@@ -147,8 +147,8 @@ def resolve_definition_conflicts(
 ) -> Catalog:
     """Return the catalog with resolved definition conflicts. The earlier of several definitions stays in effect.
 
-    The earlier definition is found in the recorded packages of the targets, or else in their other records, or else in
-    the config history. If it is found in none of them, no definition has an effect. If there are conflicts, `fetch` is
+    The earlier definition is searched in this order: the recorded packages of the targets, the other records of the
+    targets, and the config history. If it is not found, no definition has an effect. If there are conflicts, `fetch` is
     called with the URLs of all targets.
     """
     for find in (find_duplicates, services.find_rival_claims):
@@ -373,7 +373,7 @@ def _record_earlier_heads(catalogs: Iterable[Catalog], remotes: Remotes, service
 
 
 def collect_catalog_findings(catalog: Catalog) -> tuple[Finding, ...]:
-    """Return the findings about files and objects that exist before the controllers run."""
+    """Return the findings that are known before the controllers run: those about files and objects."""
     return (*catalog.findings, *(file.finding for file in catalog.unreadable), *catalog.unproven_deletions)
 
 

@@ -28,7 +28,8 @@ class SignatureClaim:
         event: The name of the event, for the log.
         delivery: The ID of the delivery, for the log.
         identity: Identifies the delivery, to detect replays. b"" if the headers do not identify the delivery. If the
-            body is signed, it is the signature or a signed ID, because an attacker could change an unsigned ID.
+            body is signed, the identity is the signature or a signed ID, because an attacker could change an unsigned
+            ID.
         signatures: The signatures of the request, or the token if `is_plain_token` is True.
         prefix: The signed content before the body.
         signed_at: The time of the signature, in seconds since 1970. None if the headers do not contain it.

@@ -133,8 +133,10 @@ class ServiceWork:
         retry_now: Ends the back-off of all remotes.
         folders: The folders in which a change starts a pass.
         seconds_until_due: Returns the seconds until a pass is due although no ref has moved.
-        debounce_seconds: The delay after a webhook or a late remote, so that one pass handles several of them.
-        collect_late_results: Makes the next pass take the results of late fetches, and repeat no other fetch.
+        debounce_seconds: The delay after a webhook, or after the end of a late fetch or push, so that one pass handles
+            several such events.
+        collect_late_results: Makes the next pass use the results of late fetches, which are fetches that a pass did not
+            wait for. The next pass repeats no other fetch.
         close: Ends all work in background threads.
     """
 
@@ -191,7 +193,8 @@ def _run_passes(
             delay = max(min(delay, next_poll - clock()), 0.0)
         else:
             next_poll = clock() + delay
-        # After a failed pass, always wait for the whole delay, even if a pass is due: it would fail again immediately.
+        # After a failed pass, always wait for the whole delay, even if a pass is due, because this pass would fail
+        # again immediately.
         reasons = wakeups.wait(delay if failures else min(delay, max(work.seconds_until_due(), 0.0)))
         if reasons <= {Wakeup.WEBHOOK, Wakeup.REMOTE}:
             reasons |= wakeups.wait_for_more(work.debounce_seconds)

@@ -202,7 +202,8 @@ class PullRequestCache:
             with forge_boundary(f"pull request {number} of {url}"):
                 self._read_request(url, number, forge)
         request = open_requests.get(number) or self._ended.get((url, number))
-        # Compare the branch, because in a repository that was created again, another pull request can have the number.
+        # Compare the branch, because in a repository that was created again, another pull request can have the same
+        # number.
         return request if request and request.head == head else None
 
     def _read_request(self, url: str, number: int, forge: Forge) -> None:

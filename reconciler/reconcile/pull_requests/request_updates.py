@@ -168,7 +168,8 @@ class PullRequestUpdater:
             with forge_boundary(f"the pull requests of deleted draft branches in {url}"):
                 self._close_without_branch(url, forge, tasks, remote)
         except InternalForgeError as error:
-            # Continue, because the pull requests of existing drafts do not depend on closing those of deleted branches.
+            # Continue with the pull requests of existing drafts. Only the pull requests of deleted branches could not
+            # be closed.
             update.failures.append(error.failure)
         except ForgeError as error:
             update.stop(error)

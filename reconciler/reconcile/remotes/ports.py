@@ -67,7 +67,8 @@ class TargetContents:
         """
         remote = self._remotes.get_upstream(upstream.url)
         if remote is None:
-            # The remote could be read at the start of the pass. Raise the error of a later fetch.
+            # The remote could be read at the start of the pass, but a later fetch failed. Raise the error of this
+            # fetch.
             raise self._remotes.failures[upstream.url]
         try:
             files = _read_upstream_tree(remote, upstream.tree)
@@ -244,7 +245,10 @@ class OwnedPackages:
 
 
 class PlacedPackages(OwnedPackages):
-    """The packages of placed resources, on all clusters whose state can be read, with their last drafts."""
+    """The packages of placed resources, on all clusters whose state can be read, with their last drafts.
+
+    Placed resources are config objects that a propagation policy copies to clusters.
+    """
 
     def __init__(self, states: TargetStates, remotes: Remotes) -> None:
         super().__init__(states, OWNER_GROUP, OWNER_KIND)

@@ -84,8 +84,8 @@ class Remotes:
         self._pushes: WorkerPool[Mapping[str, PushOutcome]] = WorkerPool(limits.max_pushes, limits)
         # The kind of the last fetch of each remote, by URL, in the order in which the fetches started.
         self._kinds: dict[str, FetchKind] = {}
-        # The URLs of remotes whose last fetch was late. A pass does not wait for a fetch of such a
-        # remote until an earlier fetch of the same remote has ended in time.
+        # The URLs of remotes whose last fetch was late. A pass does not wait for a fetch of such a remote until an
+        # earlier fetch of the same remote has ended in time.
         self._slow: set[str] = set()
         # Copies of the mirrors before their last fetch or push. Only remotes that were fetched successfully have a
         # copy.
@@ -127,7 +127,7 @@ class Remotes:
         return self._fetched
 
     def collect_late_results(self) -> None:
-        """Allow the next call of `fetch` to take late results. It does not fetch a remote twice."""
+        """Make the next call of `fetch` take late results. That call does not repeat fetches that have ended."""
         self._should_only_collect = True
 
     def _fetch(self, urls: Iterable[str], kinds: Mapping[str, FetchKind]) -> None:

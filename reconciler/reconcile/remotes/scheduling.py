@@ -46,7 +46,7 @@ class Backoff:
         self._waits.pop(key, None)
 
     def retry_now(self) -> None:
-        """End all waits, because a person requested a pass now. The numbers of failures stay."""
+        """End all waits, because a person requested a pass now. The numbers of failures are kept."""
         now = self._clock()
         self._waits = {key: replace(wait, until=now) for key, wait in self._waits.items()}
 

@@ -64,8 +64,8 @@ def proposed_ref(draft: str) -> str:
 
 def rejection_ref(state_ref: str, branch: str) -> str:
     """Return the ref that records the rejection of a draft branch."""
-    # Use the prefix of the state refs, because every pass fetches them. No Repository can have a name with
-    # "_rejected/".
+    # Use the prefix of the state refs, because every pass fetches the refs with this prefix. No Repository can have a
+    # name with "_rejected/".
     return state_ref.format(repository=f"_rejected/{branch}")
 
 
