@@ -389,7 +389,10 @@ def _get_name(data: Mapping[str, Any]) -> str:
 
 
 _OWNER_SCHEMAS = {
-    OWNED_BY_LABEL: {"description": "Name of the Team that owns the object. Its Plugins get the name as an option."}
+    OWNED_BY_LABEL: {
+        "description": "Name of the Team that owns this Plugin, or the Plugins of this preset. Each of these Plugins"
+        " gets the name as an option."
+    }
 }
 
 

@@ -182,7 +182,7 @@ class ValueFromSource(ApiModel):
         ]
         | None
     ) = Field(None, description="The Secret.")
-    key: str = Field("", description="Key in the Secret, if secret is the name of the Secret.")
+    key: str = Field("", description="Key in the Secret. Set it if the field `secret` is the name of the Secret.")
     ref: Any = Field(
         None, description="References to Plugins and presets are not supported.", json_schema_extra={"type": "null"}
     )

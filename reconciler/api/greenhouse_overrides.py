@@ -151,8 +151,8 @@ class PluginOverrideTargets(ApiModel):
     )
     cluster_selector: _ClusterSelections = Field(
         (),
-        description="The clusters: a selection, a list of selections, or a label selector. The default is all"
-        " clusters.",
+        description="The clusters: a label selector, or one or more mappings that each name or exclude clusters. The"
+        " default is all clusters.",
     )
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reconciler.bootstrap.forges import create_gitlab_announcer
 from reconciler.bootstrap.options import INITIAL_BACKOFF_SECONDS, build_git_options, get_cache_file
@@ -29,12 +29,7 @@ from reconciler.reconcile.publishers import (
 )
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.reconcile.review_actions import AnnotationApprovals
-from reconciler.server.address import ListenError
-from reconciler.settings import Settings, SettingsError
-
-if TYPE_CHECKING:
-    # Import the server for type checks only, because most commands do not use it.
-    from reconciler.server.http_server import WebhookServer
+from reconciler.settings import Settings
 
 
 class NoStatusRepositoryError(ExpectedError):
@@ -127,16 +122,3 @@ def _create_status_builder(settings: Settings) -> StatusFiles:
     return lambda plan, previous, report: build_status_files(
         plan, previous, settings.status.max_children, cache, report
     )
-
-
-def start_webhook_server(webhooks: WebhookServer, settings: Settings) -> None:
-    """Start the webhook server, move it to another address, or stop it, as the settings require.
-
-    Raises:
-        SettingsError: The address or the secret file cannot be used.
-    """
-    options = settings.webhooks
-    try:
-        webhooks.listen(options.listen, Path(options.secret_file).expanduser())
-    except ListenError as error:
-        raise SettingsError(str(error)) from error

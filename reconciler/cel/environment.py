@@ -18,7 +18,7 @@ from reconciler.cel.budget import (
 from reconciler.cel.check import FieldDeclarations, NameResolver, StaticCheck, VariableReference
 from reconciler.cel.compile import CelCompiler
 from reconciler.cel.errors import EvaluationError, ExpressionError
-from reconciler.cel.library import FUNCTIONS, METHODS, PROJECT_FUNCTIONS
+from reconciler.cel.library import FUNCTIONS, METHODS, OPENCHOREO_FUNCTIONS
 from reconciler.cel.library.signatures import FunctionTable
 from reconciler.cel.loops import CompiledExpression
 from reconciler.cel.values import (
@@ -77,12 +77,12 @@ class CelEnvironment:
     Attributes:
         variables: Names of the variables, or a mapping from each name to its declared fields. The value None in the
             mapping allows all fields. A name can contain dots, e.g. `a.b`.
-        project_functions: Whether expressions can use the functions that OpenChoreo adds to CEL (`library/project.py`).
+        openchoreo_functions: Whether expressions can use the functions of `library/openchoreo.py`.
         container: Prefix of variable names, as in CEL. If it is `a.b`, the name `x` can mean `a.b.x`, `a.x` or `x`.
     """
 
     variables: Collection[str] | Mapping[str, FieldDeclarations] = frozenset()
-    project_functions: bool = False
+    openchoreo_functions: bool = False
     limits: ExpressionLimits = DEFAULT_CEL_LIMITS
     container: str = ""
 
@@ -97,7 +97,7 @@ class CelEnvironment:
     @property
     def functions(self) -> FunctionTable:
         """The functions that are called as `f(x)`. Methods, which are called as `x.f()`, are not included."""
-        return PROJECT_FUNCTIONS if self.project_functions else FUNCTIONS
+        return OPENCHOREO_FUNCTIONS if self.openchoreo_functions else FUNCTIONS
 
     @cached_property
     def declared_fields(self) -> Mapping[str, FieldDeclarations]:
@@ -106,7 +106,7 @@ class CelEnvironment:
 
     @cached_property
     def _identity(self) -> tuple[object, ...]:
-        return _to_hashable(self.declared_fields), self.project_functions, self.limits, self.container
+        return _to_hashable(self.declared_fields), self.openchoreo_functions, self.limits, self.container
 
     @cached_property
     def _hash(self) -> int:

@@ -9,6 +9,7 @@ import click
 from reconciler import settings as reconciler_settings
 from reconciler.bootstrap import publishers
 from reconciler.bootstrap import services as bootstrap_services
+from reconciler.bootstrap import webhooks as bootstrap_webhooks
 from reconciler.cli.errors import report_errors
 from reconciler.cli.options import (
     cache_option,
@@ -26,11 +27,9 @@ from reconciler.server import http_server
 from reconciler.service import loop
 
 if TYPE_CHECKING:
-    from reconciler.settings import Settings
-
-if TYPE_CHECKING:
     from reconciler.server.http_server import WebhookServer
     from reconciler.service.loop import ServiceWork, WakeupQueue
+    from reconciler.settings import Settings
 
 
 @click.command("run")
@@ -74,7 +73,7 @@ def _build_work(settings: Settings, webhooks: WebhookServer, wakeups: WakeupQueu
         settings, require_config_url(settings), wake_up=lambda: wakeups.add(loop.Wakeup.REMOTE)
     )
     passes = pass_runner.PassRunner(services.source, services.remotes, services.pass_services, publisher)
-    publishers.start_webhook_server(webhooks, settings)
+    bootstrap_webhooks.start_webhook_server(webhooks, settings)
     schedule = loop.PollSchedule(settings.poll_seconds, settings.poll_jitter_percent, settings.max_backoff_seconds)
 
     def run() -> bool:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Literal
 
 from reconciler.forge.credentials import read_token_from
 from reconciler.forge.gitea import Gitea
@@ -14,11 +13,10 @@ from reconciler.forge.github import GitHub, is_name
 from reconciler.forge.github_app import AppToken
 from reconciler.forge.gitlab import GitLab
 from reconciler.forge.http_client import Authorize, ForgeClient
-from reconciler.forge.port import Forge
+from reconciler.forge.port import Forge, ForgeKind
 from reconciler.forge.rate_limits import RateLimiter
 from reconciler.lazy_dataclasses import dataclass
 
-Kind = Literal["github", "gitlab", "gitea", "gitlab-push-options", "agit"]
 _PLAIN = re.compile(r"[A-Za-z0-9._/-]+")
 
 
@@ -31,7 +29,7 @@ class Host:
     from GitHub.
     """
 
-    kind: Kind
+    kind: ForgeKind
     host: str
     path: str = ""
     api: str = ""
@@ -51,7 +49,7 @@ class Host:
         return self.api or _get_default_api(self.kind, self.host)
 
 
-def _get_default_api(kind: Kind, host: str) -> str:
+def _get_default_api(kind: ForgeKind, host: str) -> str:
     if kind == "github":
         return "https://api.github.com" if host == "github.com" else f"https://{host}/api/v3"
     return f"https://{host}/api/{'v4' if kind == 'gitlab' else 'v1'}"
@@ -71,7 +69,7 @@ class Hosts:
         self._apps: list[AppToken] = []
         self._lock = Lock()
 
-    def get_kind(self, host: str, path: str) -> Kind | None:
+    def get_kind(self, host: str, path: str) -> ForgeKind | None:
         """Return the kind of the forge of a repository. Return None if the repository is on no forge.
 
         If several forges contain the repository, the forge with the longest path is used.

@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 from reconciler.catalog.files import CommitId
 from reconciler.lazy_dataclasses import dataclass
 
+ForgeKind = Literal["github", "gitlab", "gitea", "gitlab-push-options", "agit"]
 State = Literal["open", "closed", "merged"]
 Hold = Literal["", "approved", "queued", "auto-merge"]
 # Reviewers set this label to accept the conflicts of a draft.

@@ -268,8 +268,8 @@ class ObjectReader:
             if count > max_entries or depth > _MAX_DEPTH:
                 hint = "" if max_entries == _MAX_ENTRIES else ", or raise the setting `limits.folder_files`"
                 raise TooLargeError(
-                    f"the folder (tree {tree}) must have at most {max_entries:,} files and folders, {_MAX_DEPTH} levels"
-                    f" deep; remove files{hint}"
+                    f"the folder (tree {tree}) must have at most {max_entries:,} files and folders, and at most"
+                    f" {_MAX_DEPTH} levels of folders; remove files{hint}"
                 )
             yield from (
                 (folder_prefix + entry.name, entry.mode, BlobId(entry.id)) for entry in entries if not entry.is_tree

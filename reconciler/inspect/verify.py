@@ -15,7 +15,7 @@ from reconciler.inspect.committed_packages import (
     read_package,
 )
 from reconciler.inspect.package_history import TEXTS_UNKNOWN_NOTE, PackageHistory, PastReader
-from reconciler.krm.git_formats import parse_trailers
+from reconciler.krm.git_formats import PACKAGE_TRAILER, parse_trailers
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.explain.builder import find_setter, format_closest_names
 from reconciler.output.explain.first_difference import FirstDifference, find_first_difference
@@ -36,8 +36,6 @@ from reconciler.planning.render.renderer import RENDERED_CONDITION
 from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.remotes.repository import Remote
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, TargetReference, UnknownTargetError
-
-_PACKAGE_TRAILER = "Reconciler-Package"
 
 
 @dataclass(frozen=True)
@@ -308,7 +306,7 @@ def is_reconciler_commit(commit: Commit) -> bool:
 
     Use the result for output only, because every person can write this trailer.
     """
-    return _PACKAGE_TRAILER in parse_trailers(commit.message)
+    return PACKAGE_TRAILER in parse_trailers(commit.message)
 
 
 def build_commit_info(commit: Commit, merge_commit: CommitId | None = None) -> CommitInfo:

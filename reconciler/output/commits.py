@@ -1,5 +1,7 @@
 """Formats and parses commit messages and tag messages, and formats the file `hydrator.metadata`.
 
+`planning/decide/drafts.py` writes the messages of commits that restore or reset a package on an existing draft.
+
 A message has a title, sections for people, and trailers for tools. The names of the trailers start with `Reconciler-`.
 """
 
@@ -192,7 +194,6 @@ def _list_draft_trailers(draft: Draft, target: Target, config: str) -> Iterable[
     return (f"Reconciler-{name}: {to_one_line(value)}" for name, value in trailers.items())
 
 
-PACKAGE_TRAILER = "Reconciler-Package: "
 _TRAILER_PREFIX = "Reconciler-"
 _CAUSES_TITLE = "Why:"
 _CONFLICTS_TITLE = "Accepted conflicts:"

@@ -4,10 +4,12 @@
 `config/schema.json` and the reference page from the models.
 """
 
-from reconciler.settings.groups import FleetSettings, FunctionSettings, RuleSettings
+from reconciler.settings.all_settings import Settings
+from reconciler.settings.forge import ForgeSettings
+from reconciler.settings.functions import FunctionSettings
 from reconciler.settings.loading import DEFAULT_FILE, SettingsError, build_schema_text, load_settings
-from reconciler.settings.model import Settings
-from reconciler.settings.remote_groups import ForgeSettings
+from reconciler.settings.repositories import FleetSettings
+from reconciler.settings.rules import RuleSettings
 
 __all__ = [
     "DEFAULT_FILE",

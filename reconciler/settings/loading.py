@@ -18,7 +18,7 @@ from reconciler.krm import yaml
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.redaction import MASK, redact_url, redact_urls
-from reconciler.settings.model import Settings
+from reconciler.settings.all_settings import Settings
 
 if TYPE_CHECKING:
     from reconciler.krm.yaml import Document

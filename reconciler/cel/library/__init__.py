@@ -6,7 +6,7 @@ OpenChoreo.
 
 from __future__ import annotations
 
-from reconciler.cel.library import conversions, lists, numbers, project, strings, times
+from reconciler.cel.library import conversions, lists, numbers, openchoreo, strings, times
 from reconciler.cel.library.signatures import FunctionTable
 
 
@@ -33,8 +33,8 @@ FUNCTIONS: FunctionTable = _merge_tables(
 )
 """Functions that are called as `f(x)`, by name. A name can contain dots, e.g. `math.abs`."""
 
-PROJECT_FUNCTIONS: FunctionTable = {**FUNCTIONS, **project.FUNCTIONS}
-"""Functions that are called as `f(x)`, including the functions of `project.py`."""
+OPENCHOREO_FUNCTIONS: FunctionTable = {**FUNCTIONS, **openchoreo.FUNCTIONS}
+"""Functions that are called as `f(x)`, including the functions of `openchoreo.py`."""
 
 METHODS: FunctionTable = _merge_tables(
     conversions.METHODS, strings.METHODS, lists.METHODS, times.METHODS, conversions.OPTIONAL_METHODS

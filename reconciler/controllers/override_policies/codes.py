@@ -88,7 +88,8 @@ class PolicyCodes(CodeTable):
         PACKAGE,
     )
     RULE_TEXT_UNREADABLE = warning(
-        "In a closed wave, the earlier version of a rule cannot be read any more. The rule has no effect there.",
+        "The clusters of a wave that is not open yet need the earlier version of a rule, but this version cannot be"
+        " read. The rule has no effect on these clusters.",
         PACKAGE,
     )
     RULE_UNREACHED = warning(

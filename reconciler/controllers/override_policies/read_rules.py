@@ -6,7 +6,7 @@ The models of the API report invalid fields. This module converts valid models t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +34,7 @@ from reconciler.controllers.override_policies.cluster_variables import (
 )
 from reconciler.controllers.override_policies.codes import PolicyCodes
 from reconciler.controllers.override_policies.model import (
+    OVERRIDERS,
     EnvItem,
     FieldItem,
     ImageItem,
@@ -155,18 +156,17 @@ def resolve_rule(rule: OverrideRule, number: int, cluster: Cluster) -> OverrideR
 
 def _create_items(overriders: Overriders) -> tuple[tuple[Overrider, tuple[OverrideItem, ...]], ...]:
     """Return the items by overrider in the order in which they are applied."""
-    return tuple((name, items) for name, items in _iterate_items(overriders) if items)
-
-
-def _iterate_items(overriders: Overriders) -> Iterator[tuple[Overrider, tuple[OverrideItem, ...]]]:
-    yield "image", tuple(map(_create_image_item, overriders.image))
-    yield "command", tuple(map(_create_list_item, overriders.command))
-    yield "args", tuple(map(_create_list_item, overriders.args))
-    yield "envs", tuple(map(_create_env_item, overriders.envs))
-    yield "annotations", tuple(MapItem(item.operator, item.value) for item in overriders.annotations)
-    yield "labels", tuple(MapItem(item.operator, item.value) for item in overriders.labels)
-    yield "fields", tuple(map(_create_field_item, overriders.fields_))
-    yield "jsonpatch", tuple(_create_patch_item(item, item.path) for item in overriders.jsonpatch)
+    items: dict[Overrider, tuple[OverrideItem, ...]] = {
+        "image": tuple(map(_create_image_item, overriders.image)),
+        "command": tuple(map(_create_list_item, overriders.command)),
+        "args": tuple(map(_create_list_item, overriders.args)),
+        "envs": tuple(map(_create_env_item, overriders.envs)),
+        "annotations": tuple(MapItem(item.operator, item.value) for item in overriders.annotations),
+        "labels": tuple(MapItem(item.operator, item.value) for item in overriders.labels),
+        "fields": tuple(map(_create_field_item, overriders.fields_)),
+        "jsonpatch": tuple(_create_patch_item(item, item.path) for item in overriders.jsonpatch),
+    }
+    return tuple((name, items[name]) for name in OVERRIDERS if items[name])
 
 
 def _create_image_item(item: ImageOverrider) -> ImageItem:

@@ -21,7 +21,7 @@ from reconciler.api.porch import (
 )
 from reconciler.catalog.files import CommitId, TreeId
 from reconciler.controllers.results import SettlingReference
-from reconciler.krm.git_formats import parse_trailers
+from reconciler.krm.git_formats import PACKAGE_TRAILER, WORKSPACE_TRAILER, parse_trailers
 from reconciler.krm.times import format_rfc3339
 from reconciler.krm.yaml import YamlError, parse_yaml
 from reconciler.lazy_dataclasses import dataclass, replace
@@ -81,8 +81,8 @@ def parse_workspace(message: str, package: str) -> str:
     The reconciler writes the name in a trailer, and Porch writes it in a line of JSON. Return "" if there is no name.
     """
     trailers = parse_trailers(message)
-    if trailers.get("Reconciler-Package") == package:
-        return trailers.get("Reconciler-Workspace", "")
+    if trailers.get(PACKAGE_TRAILER) == package:
+        return trailers.get(WORKSPACE_TRAILER, "")
     lines = (line.removeprefix(_PORCH_PREFIX) for line in message.splitlines() if line.startswith(_PORCH_PREFIX))
     return next((name for line in lines if (name := _parse_porch_workspace(line, package))), "")
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 from reconciler.catalog.files import BlobId, CommitId, FileTree, TreeId
+from reconciler.krm.git_formats import PACKAGE_TRAILER
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.planning.layout.refs import (
     BranchAction,
@@ -171,7 +172,7 @@ def build_restore_commit(
 
 
 def _format_message(snapshot: TargetSnapshot, package: str, summary: str, reason: str = "") -> str:
-    trailers = f"Reconciler-Repository: {snapshot.target.name}\nReconciler-Package: {package}\n"
+    trailers = f"Reconciler-Repository: {snapshot.target.name}\n{PACKAGE_TRAILER}: {package}\n"
     return "\n\n".join(filter(None, (f"{package}: {summary}", reason, trailers)))
 
 

@@ -1,4 +1,8 @@
-"""Removals of packages that are no longer requested: the decision which removals are held, and the removal drafts."""
+"""Removals of packages that are no longer requested: the decision which removals are held, and the removal drafts.
+
+This module decides whether a package is deleted. Controllers compute only the guards that can hold a removal
+(`controllers/deletion_guards.py`), and `deletion_safety.py` finds out whether the evidence for removals is complete.
+"""
 
 from __future__ import annotations
 

@@ -64,7 +64,8 @@ class PlanningCodes(CodeTable):
         PACKAGE,
     )
     FUNCTION_UNAVAILABLE = warning(
-        "A function cannot run in this environment. The draft contains no function changes, and cannot be published.",
+        "A function cannot run in this environment. The draft does not contain the changes that functions make, and"
+        " cannot be published.",
         PACKAGE,
     )
     KUBERNETES_VERSION_UNKNOWN = info(
@@ -104,7 +105,8 @@ class PlanningCodes(CodeTable):
     )
     REMOVAL_WAITS = warning("A package that is no longer requested is kept until another condition is met.", PACKAGE)
     RENDER_FAILED = warning(
-        "A function failed. The draft contains no function changes, and cannot be published.", PACKAGE
+        "A function failed. The draft does not contain the changes that functions make, and cannot be published.",
+        PACKAGE,
     )
     REPOSITORY_RESET = error(
         "Branch and state of a known target are missing. Nothing is pushed until an annotation confirms the reset.",

@@ -12,7 +12,7 @@ from typing import Any
 
 from reconciler.catalog.files import CommitId, FileTree, TreeId
 from reconciler.controllers.results import GeneratedSource, Variant
-from reconciler.krm.git_formats import parse_trailers
+from reconciler.krm.git_formats import WORKSPACE_TRAILER, parse_trailers
 from reconciler.krm.objects import Condition
 from reconciler.krm.yaml import YamlError, parse_yaml
 from reconciler.lazy_dataclasses import dataclass, replace
@@ -170,7 +170,7 @@ def _add_published_version(
 
 def _get_workspace_number(tag: TaggedRevision) -> int:
     """Return the workspace number in the message of a tag. The result is never less than the revision number."""
-    name = parse_trailers(tag.message).get("Reconciler-Workspace", "")
+    name = parse_trailers(tag.message).get(WORKSPACE_TRAILER, "")
     number = name.removeprefix(_WORKSPACE_PREFIX)
     return max(int(number) if name != number and number.isdecimal() else 0, tag.number)
 

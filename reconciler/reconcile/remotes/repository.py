@@ -31,7 +31,7 @@ from reconciler.git.errors import GitError, ObjectMissingError, TooLargeError, T
 from reconciler.git.mirror import Mirror
 from reconciler.git.names import is_ref_name, is_tree_path
 from reconciler.git.object_reader import Commit, ObjectReader, TreeEntry
-from reconciler.krm.git_formats import parse_trailers
+from reconciler.krm.git_formats import PACKAGE_TRAILER, parse_trailers
 from reconciler.planning.layout.refs import DraftCommit, TaggedRevision, format_tag_prefix
 from reconciler.planning.lifecycle.open_drafts import DraftedFile
 from reconciler.planning.model.state import TargetState, parse_state
@@ -135,7 +135,6 @@ MAX_CACHED_TREES = 2_000
 # The number of commits that are read one by one before a Git process is started to list the commits.
 _MAX_FIRST_PARENT_STEPS = 50
 _TAGS = "refs/tags/"
-_PACKAGE_TRAILER = "Reconciler-Package"
 
 
 class Remote:
@@ -506,11 +505,11 @@ class TargetRepository:
 
     def is_reconciler_commit(self, commit: CommitId) -> bool:
         """Return whether the daemon wrote a commit, according to a trailer in the commit message."""
-        return _PACKAGE_TRAILER in parse_trailers(self._read_commit(commit).message)
+        return PACKAGE_TRAILER in parse_trailers(self._read_commit(commit).message)
 
     def _read_draft_commit(self, commit: CommitId) -> DraftCommit:
         message = self._read_commit(commit).message
-        package = parse_trailers(message).get(_PACKAGE_TRAILER, "")
+        package = parse_trailers(message).get(PACKAGE_TRAILER, "")
         content = self.find_tree_at(commit, self._target.get_package_path(package))
         status = self.find_blob_at(commit, self._target.get_status_file_path(package))
         return DraftCommit(package, content, status, message, self._read_commit(commit).seconds)

@@ -14,10 +14,11 @@ from reconciler.catalog.files import EMPTY_TREE, FALLBACK_COMMIT_SECONDS, Commit
 from reconciler.git.errors import GitError, InternalGitError
 from reconciler.git.object_reader import Commit
 from reconciler.krm.findings import Finding, create_internal_error_finding
+from reconciler.krm.git_formats import PACKAGE_TRAILER
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.selectors import matches_label_query
 from reconciler.lazy_dataclasses import dataclass, field
-from reconciler.output.commits import PACKAGE_TRAILER, format_sync_message, parse_causes, parse_reason, parse_templates
+from reconciler.output.commits import format_sync_message, parse_causes, parse_reason, parse_templates
 from reconciler.output.review.models import Rejection
 from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails
 from reconciler.planning.decide.fleet_plan import find_promoter_branch, is_promoter_branch_idle
@@ -422,11 +423,11 @@ class DraftReader:
 def _is_local_change(commit: Commit, target: Target) -> bool:
     # Use the commit message, because the result is only displayed. The planning detects local changes by comparing
     # trees.
-    return PACKAGE_TRAILER not in commit.message and commit.message != format_sync_message(target)
+    return f"{PACKAGE_TRAILER}: " not in commit.message and commit.message != format_sync_message(target)
 
 
 def _read_package_details(package: DraftedPackage, remote: Remote, commits: Sequence[Commit]) -> DraftPackageDetails:
-    trailer = f"{PACKAGE_TRAILER}{package.package}"
+    trailer = f"{PACKAGE_TRAILER}: {package.package}"
     own_commits = [commit for commit in commits if trailer in commit.message.splitlines()]
     before, after = (_read_files(tree, remote.read_files) for tree in (package.published_tree, package.drafted_tree))
     message = own_commits[-1].message if own_commits else ""

@@ -11,7 +11,7 @@ from reconciler.cel import CelEnvironment, ExpressionError, ExpressionLimits
 
 HOSTILE = CelEnvironment(
     frozenset({"numbers", "text", "texts", "deep"}),
-    project_functions=True,
+    openchoreo_functions=True,
     limits=ExpressionLimits(steps=100_000, bytes=1_000_000),
 )
 BINDINGS = {
@@ -201,7 +201,7 @@ def test_cost_does_not_depend_on_earlier_evaluations() -> None:
     ],
 )
 def test_budget_is_charged_before_memory_is_allocated(expression: str) -> None:
-    environment = CelEnvironment(frozenset({"x"}), project_functions=True)
+    environment = CelEnvironment(frozenset({"x"}), openchoreo_functions=True)
     program = environment.compile(expression)
     tracemalloc.start()
     try:

@@ -373,8 +373,8 @@ def test_one_budget_for_several_evaluations() -> None:
     assert program.evaluate({}) == list(range(1000))
 
 
-def test_project_functions_must_be_enabled() -> None:
-    environment = CelEnvironment(project_functions=True)
+def test_openchoreo_functions_must_be_enabled() -> None:
+    environment = CelEnvironment(openchoreo_functions=True)
 
     assert environment.compile("omit()").evaluate({}) is OMIT
     assert environment.compile("size('ab')").evaluate({}) == 2

@@ -60,7 +60,7 @@ def test_loop_errors(text: str, message: str) -> None:
 
 
 def test_omitted_elements_and_entries_are_removed() -> None:
-    environment = CelEnvironment(project_functions=True)
+    environment = CelEnvironment(openchoreo_functions=True)
     text = """{'a': omit(), 'b': [1, omit()].size(), 'c': [1, 2].map(i, i == 1 ? omit() : i),
         'd': {'x': 1, 'y': 2}.transformMap(k, v, k == 'x' ? omit() : v)}"""
 

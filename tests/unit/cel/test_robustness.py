@@ -11,7 +11,7 @@ from reconciler.cel import CelEnvironment, CelProgram, ExpressionError, Expressi
 from tests.support.examples import examples
 
 LIMITS = ExpressionLimits(steps=20_000, bytes=200_000)
-ENVIRONMENT = CelEnvironment(frozenset({"x", "y"}), project_functions=True, limits=LIMITS)
+ENVIRONMENT = CelEnvironment(frozenset({"x", "y"}), openchoreo_functions=True, limits=LIMITS)
 
 TOKENS = st.sampled_from(
     [

@@ -69,7 +69,7 @@ class TemplateScope:
     @cached_property
     def environment(self) -> CelEnvironment:
         """CEL environment in which the expressions are compiled."""
-        return CelEnvironment(self.shapes, project_functions=True, limits=self.limits)
+        return CelEnvironment(self.shapes, openchoreo_functions=True, limits=self.limits)
 
     def with_variable(self, variable: str) -> TemplateScope:
         """Return a scope that also contains a loop variable. The loop variable can have any fields."""

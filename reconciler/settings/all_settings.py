@@ -1,4 +1,4 @@
-"""The model of all settings."""
+"""All settings: those of the service, such as `poll_seconds`, and the groups. Each group has its own module."""
 
 from __future__ import annotations
 
@@ -7,21 +7,17 @@ from pydantic import field_validator
 from reconciler.krm.names import validate_ref_name
 from reconciler.planning.model.shard import parse_shard
 from reconciler.settings.declaration import SettingsGroup, declare
-from reconciler.settings.groups import (
-    ApprovalSettings,
-    ConfigSettings,
-    DraftSettings,
-    FleetSettings,
-    FunctionSettings,
-    GitSettings,
-    GuardSettings,
-    LimitSettings,
-    MergeSettings,
-    ReviewSettings,
-    RuleSettings,
-    StatusSettings,
-)
-from reconciler.settings.remote_groups import ForgeSettings, LogSettings, RenderingSettings, WebhookSettings
+from reconciler.settings.drafts import ApprovalSettings, DraftSettings, GuardSettings, ReviewSettings
+from reconciler.settings.forge import ForgeSettings
+from reconciler.settings.functions import FunctionSettings
+from reconciler.settings.git import GitSettings
+from reconciler.settings.limits import LimitSettings
+from reconciler.settings.logs import LogSettings
+from reconciler.settings.merge import MergeSettings
+from reconciler.settings.rendering import RenderingSettings
+from reconciler.settings.repositories import ConfigSettings, FleetSettings, StatusSettings
+from reconciler.settings.rules import RuleSettings
+from reconciler.settings.webhooks import WebhookSettings
 
 STATE_PLACEHOLDER = "{repository}"
 
@@ -34,33 +30,33 @@ class Settings(SettingsGroup):
     status: StatusSettings = StatusSettings()
     cache: str = declare(
         "~/.cache/reconciler",
-        "The folder for local data, such as bare mirrors of all repositories; you can delete the folder while no "
-        "process uses it. The folder has the mode 0700, because drafts can contain Secrets; a folder that other "
+        "The folder for local data, such as bare mirrors of all repositories. You can delete the folder while no "
+        "process uses it. The folder has the mode 0700, because drafts can contain Secrets. A folder that other "
         "users can write to is an error.",
     )
     poll_seconds: float = declare(60.0, "The time between two passes of the service, in seconds.", gt=0)
     poll_jitter_percent: int = declare(
         10,
-        "The largest random change of poll_seconds in both directions, in percent; because of this change, several "
+        "The largest random change of poll_seconds in both directions, in percent. Because of this change, several "
         "daemons do not poll at the same time.",
         ge=0,
         le=100,
     )
     max_backoff_seconds: float = declare(
         900.0,
-        "The longest pause after failures of one remote, in seconds; the pause doubles after each failure until it "
+        "The longest pause after failures of one remote, in seconds. The pause doubles after each failure until it "
         "reaches this limit.",
         gt=0,
     )
     state_ref: str = declare(
         "refs/reconciler/state/{repository}",
-        "The name of the ref that contains the state of one target; if the Git host allows only branches, use "
+        "The name of the ref that contains the state of one target. If the Git host allows only branches, use "
         "refs/heads/reconciler/state/{repository}.",
     )
     shard: str = declare(
         "1/1",
-        "The shard of the targets that this process reconciles: i/n means the i-th of n shards (n is at most 1000), "
-        "and 1/1 means all targets; the option --shard overrides this setting.",
+        "The shard of the targets that this process reconciles. i/n means the i-th of n shards (n is at most 1000), "
+        "and 1/1 means all targets. The option --shard overrides this setting.",
     )
     git: GitSettings = GitSettings()
     drafts: DraftSettings = DraftSettings()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reconciler.cel import CelEnvironment, ExpressionError
 from tests.support.examples import examples
 
-PARTS = CelEnvironment(frozenset({"a", "b", "c"}), project_functions=True)
+PARTS = CelEnvironment(frozenset({"a", "b", "c"}), openchoreo_functions=True)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ PARTS = CelEnvironment(frozenset({"a", "b", "c"}), project_functions=True)
         pytest.param("{'a': omit(), ?'b': optional.of(omit())}", {}, id="omit"),
     ],
 )
-def test_project_functions(text: str, expected: Any) -> None:
+def test_openchoreo_functions(text: str, expected: Any) -> None:
     assert PARTS.compile(text).evaluate({}) == expected
 
 

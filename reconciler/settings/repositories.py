@@ -1,0 +1,46 @@
+"""Settings of the repositories that contain the config, the packages of clusters, and the status."""
+
+from __future__ import annotations
+
+from reconciler.settings.declaration import BranchName, RepositoryUrl, SettingsGroup, declare
+
+
+class ConfigSettings(SettingsGroup):
+    """Location of the config: a Git URL, the path of a bare repository, or a plain folder."""
+
+    url: RepositoryUrl = declare(
+        "",
+        "The Git URL, the path of a bare repository, or the path of a plain folder that contains the config; the "
+        "argument CONFIG overrides this setting.",
+    )
+    branch: BranchName = declare("main", "The branch of the config repository.")
+    directory: str = declare("", "The folder in the repository that contains the config; empty means the root folder.")
+
+
+class FleetSettings(SettingsGroup):
+    """Repository for all clusters that have no Repository object. It is also the default repository for the status."""
+
+    url: RepositoryUrl = declare(
+        "",
+        "The Git URL of the repository with the branches of clusters that have no Repository object; this "
+        "repository is also the default of status.url.",
+    )
+
+
+class StatusSettings(SettingsGroup):
+    """Repository and branch for the status of config objects. If `url` is empty, the fleet repository is used."""
+
+    url: RepositoryUrl = declare(
+        "", "The Git URL of the repository with the status branch; empty means the value of fleet.url."
+    )
+    branch: BranchName = declare(
+        "reconciler/status",
+        "The name of the status branch, which contains objects/ and summary.yaml; do not deploy this branch to a "
+        "cluster.",
+    )
+    max_children: int = declare(
+        1_000,
+        "The largest number of package variants of one set with individual status files. If a set has more "
+        "variants, only variants with problems have a file.",
+        ge=0,
+    )
