@@ -29,7 +29,7 @@ class _Explainer(Protocol):
     """An object that renders one package, either for the current config or for an earlier commit."""
 
     def render(self, removed_layer: RemovableLayer | None = None) -> ReRenderedPackage:
-        """Render the package, and keep the stages of the render. If there is a removed layer, render without it."""
+        """Render the package, and keep the stages of the render. If `removed_layer` is not None, omit this layer."""
         ...
 
 

@@ -97,7 +97,7 @@ def read_settings(
     cache: str | None = None,
     shard: str | None = None,
 ) -> Settings:
-    """Load the settings, and replace them by the options of the command line that are not None.
+    """Load the settings. Each option of the command line that is not None replaces the setting with this meaning.
 
     Raises:
         SettingsError: The settings are invalid, or a URL contains credentials.

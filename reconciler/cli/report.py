@@ -68,7 +68,7 @@ def command(
 def _read_report(setup: CommandSetup) -> tuple[FleetReport, tuple[str, ...]]:
     """Return the report, and the error of the status branch if the status branch cannot be read.
 
-    The report is complete without the status branch, because most of its data comes from other refs.
+    A report is also created without the status branch, because most data of the report comes from other refs.
     """
     summary: Mapping[str, Any] = {}
     status_errors: tuple[str, ...] = ()

@@ -197,7 +197,7 @@ class DraftSelection:
     removals: bool = False
 
     def build_review_selection(self) -> ReviewSelection:
-        """Return the selected drafts. Fail with a usage error unless targets, --selector or --all is given alone."""
+        """Return the selected drafts. Targets, --selector and --all exclude each other, and one of them is required."""
         kinds = [bool(self.targets), self.is_all, self.selector is not None]
         if sum(kinds) != 1:
             raise click.UsageError("select drafts in exactly one way: CLUSTER[/PACKAGE]..., --selector or --all")

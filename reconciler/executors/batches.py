@@ -1,6 +1,7 @@
 """Batches of jobs: the main process packs jobs into batches, and workers render the batches.
 
-A batch contains only the digests of its render context and its file trees. Their contents are sent to each worker once.
+A batch contains only the digests of its render context and its file trees. The contents of the context and of the trees
+are sent to each worker once.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from reconciler.planning.render.renderer import PackageRenderer
 
 
 class ExecutorUnusableError(ExpectedError):
-    """The configured executor cannot render packages, and the main process renders them instead.
+    """The configured executor cannot render packages. The main process renders the packages instead.
 
     The message contains the reason.
     """
@@ -37,7 +37,7 @@ DEFAULT_TIMEOUT_SECONDS = 600.0
 class WaitLimit:
     """Time limit for each batch of an executor session. After one timeout, the session does not wait for other batches.
 
-    Otherwise, if all workers have stopped, a pass would wait for the full time limit of each batch.
+    Therefore, a pass whose workers have all stopped waits for only one time limit, and not for one per batch.
     """
 
     def __init__(self, timeout_seconds: float) -> None:

@@ -50,7 +50,7 @@ _MAX_CACHED_BYTES = 64 << 20
 
 
 class ProcessExecutor:
-    """Renders packages in worker processes. Only a pass with enough jobs starts them, and they end with the pass.
+    """Renders packages in worker processes. Only a pass with enough jobs starts workers. Workers end with the pass.
 
     A fork server starts the worker processes, because a fork of a process with running threads is not safe.
     """

@@ -3,9 +3,9 @@
 Serialized jobs contain Git tree IDs instead of file trees, so that each tree is sent once. Serialized results contain
 blob IDs instead of files that the render did not change.
 
-The format is pickle, and unpickling can run code. Therefore, the bytes use only authenticated channels: pipes to
-processes that this process started, and Dask TLS connections with certificates on both sides. The settings reject all
-other addresses.
+The format is pickle, and unpickling can run code. Therefore, the bytes are sent only through authenticated channels:
+pipes to processes that this process started, and Dask TLS connections with certificates on both sides. The settings
+reject all other addresses.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class _Packer(pickle.Pickler):
         self._name_of = name_of
 
     def reducer_override(self, obj: object) -> Any:
-        # Use `reducer_override` and not `persistent_id`, because the pickler calls `persistent_id` for every value, but
-        # not `reducer_override` for strings, numbers, lists and dicts.
+        # Use `reducer_override` because it is faster than `persistent_id`. The pickler calls `persistent_id` for every
+        # value, but skips `reducer_override` for strings, numbers, lists and dicts.
         name = self._name_of(obj) if obj.__class__ is self._kind else None
         return NotImplemented if name is None else (_resolve_reference, (name,))
 

@@ -90,13 +90,13 @@ class CommittedPackage:
         return self.remote.find_last_change(commit, path)
 
     def read_rendered_files(self, default: FileTree) -> FileTree:
-        """Return the recorded output of the render. If it does not exist any more, return the current content."""
+        """Return the recorded output of the render. If Git no longer has this output, return the current content."""
         trees = (tree for tree in (self.recorded.rendered, self.tree) if tree)
         contents = (read_files(self.remote, tree) for tree in trees)
         return next((files for files in contents if files is not None), default)
 
     def read_merged_files(self) -> FileTree:
-        """Return the source with local changes. Raise `ReRenderError` if it does not exist any more."""
+        """Return the package source with local changes. Raise `ReRenderError` if Git no longer has these files."""
         merged = read_files(self.remote, self.recorded.merged)
         if merged is None:
             raise ReRenderError(
@@ -216,8 +216,8 @@ def find_recorded_refs(
 ) -> dict[str, CommitId | None]:
     """Return replacements for refs of an upstream repository: the recorded ref resolves to the recorded commit.
 
-    If `has_original_refs` is False, return no refs if the recorded ref still exists. If it is True, replace existing
-    refs too, and remove the other tags of the package, because they can be newer than the render.
+    By default, return no refs if the recorded ref still exists. If `has_original_refs` is True, existing refs are
+    replaced too. The other tags of the package are removed, because these tags can be newer than the render.
     """
     ref, commit = recorded.upstream["ref"], CommitId(recorded.upstream["commit"])
     existing = [name for name in (_TAG_PREFIX + ref, BRANCH_PREFIX + ref) if name in remote.refs]
@@ -230,7 +230,7 @@ def find_recorded_refs(
 
 
 def has_commit(remote: Remote, commit: CommitId) -> bool:
-    """Return whether a repository has a commit, also if no ref leads to this commit."""
+    """Return whether a repository has a commit, even if no ref leads to this commit."""
     try:
         remote.read_commit(commit)
     except ObjectMissingError:

@@ -181,9 +181,9 @@ class PackageHistory:
             config: The ID of a commit, or `tree:<id>` for a config that was a plain folder.
             packages: The packages whose commits and recorded upstreams replace the current refs. A result is used again
                 only for the same collection.
-            has_original_refs: Whether upstream refs that still exist also point to the recorded upstream commit, and
-                whether the branch of the target points to the commit before the package. Set this for a single package
-                only.
+            has_original_refs: Whether the refs are those before the render: existing upstream refs also point to the
+                recorded upstream commit, and the target branch points to the commit before the package. Use True for a
+                single package only.
 
         Raises:
             ReRenderError: The config cannot be read.
@@ -270,7 +270,8 @@ class PackageHistory:
     ) -> ReRenderedPackage:
         """Re-render a package with its recorded config. For the arguments, see `read_config`.
 
-        If the config cannot be read, use the current config if it provides the same inputs and the same output.
+        If the recorded config cannot be read, the current config is used. This requires that the current config gives
+        the same inputs and the same output.
 
         Raises:
             ReRenderError: The package cannot be rendered again.
@@ -297,8 +298,8 @@ class PackageHistory:
         """Re-render a package with its recorded inputs.
 
         Returns:
-            The package with the recorded output. If no combination of input candidates has this output, the first
-                package with the recorded dependencies. If there is none, the first package.
+            The re-render with the recorded output. If no combination of input candidates gives this output, the first
+            re-render with the recorded dependencies. If no re-render has these dependencies, the first re-render.
 
         Raises:
             ReRenderError: The package cannot be rendered again.
@@ -318,8 +319,9 @@ class PackageHistory:
         """Render a package with a config that is not its recorded config. The other inputs have their recorded values.
 
         Args:
-            upstreams: Recorded renders that can provide the upstream commit. The first one whose upstream has the same
-                repository, directory and ref provides it. If there is none, the current commit of the ref is used.
+            upstreams: Recorded renders that can provide the upstream commit. The first render whose upstream has the
+                same repository, directory and ref is used. If there is no such render, the current commit of the ref is
+                used.
 
         Raises:
             ReRenderError: The package cannot be rendered.

@@ -66,7 +66,7 @@ def list_related_trees(package: CommittedPackage, past_config: PastConfig) -> tu
 
 
 def read_related_packages(package: CommittedPackage, past_config: PastConfig, commit: CommitId) -> PackageTrees:
-    """At a commit, return the trees of the other packages that contain or inherit Kafka templates."""
+    """Return the trees at `commit` of all other packages that contain or inherit Kafka templates."""
     target, remote, template_merger = package.target, package.remote, past_config.renderer.template_merger
     names = (name for name in list_packages(target, remote, commit) if name != package.package)
     trees = {name: tree for name in names if (tree := remote.find_tree_at(commit, target.get_package_path(name)))}

@@ -340,7 +340,7 @@ class _CauseSearch:
         )
 
     def _find_upstream_commit(self, config: str) -> CommitInfo | None:
-        """Return the upstream commit that set the value, for renders with a config."""
+        """Return the upstream commit that set the value. The search renders the package with `config`."""
         if not (self._package and self._previous):
             return None
         recorded = self._package.recorded

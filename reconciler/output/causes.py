@@ -21,7 +21,7 @@ from reconciler.planning.render.templates import TEMPLATE_DEPENDENCY, TEMPLATE_R
 
 _NEW_PACKAGE_TASKS = frozenset({"clone", "adopt"})
 DraftAction = Literal["install", "adopt", "update", "re-render"]
-"""The effect of a draft on its package. An update has a new upstream version."""
+"""The effect of a draft on its package. The action `update` means that the upstream version changes."""
 
 
 def get_draft_action(draft: Draft) -> DraftAction:

@@ -232,7 +232,7 @@ def _list_approval_trailers(reason: str, via: str, person: tuple[str, str] | Non
 
 
 def format_approval_message(draft: OpenDraft, reason: str, person: tuple[str, str] | None) -> str:
-    """Return the message of a merge by a forge. The author is the forge account. A trailer names the approver."""
+    """Return the message of a merge commit that a forge creates with its own account. A trailer names the approver."""
     return format_publish_message(draft, draft.packages, reason, "cli", person)
 
 
@@ -315,8 +315,8 @@ def _format_source(upstream: Mapping[str, Any]) -> str:
 def format_tag_message(tag: MissingTag, target: Target) -> str:
     """Return the message of a revision tag.
 
-    The trailers contain all data that is necessary to rebuild a deleted state. `Labels` and `Annotations` are the
-    labels and annotations of the published draft.
+    The trailers contain all data that is necessary to rebuild the state of the target if the state is deleted. `Labels`
+    and `Annotations` are the labels and annotations of the published draft.
     """
     owner, revision, record = tag.record.owner, tag.revision, tag.record
     trailers = {

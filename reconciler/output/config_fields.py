@@ -114,7 +114,7 @@ class VariantFieldLocator:
 
 
 def _find_specs(objects: Mapping[ObjectKey, ConfigObject], owner: PackageOwner) -> Iterator[FieldLocation]:
-    """Yield the spec of the owner or, if a set created the owner, the templates of the targets in the set."""
+    """Yield the spec of the owner. For an owner that a set created, yield the target templates of the set instead."""
     if manifest := objects.get(owner.key):
         yield manifest, ("spec",)
     elif owner.parent and (parent := objects.get(owner.parent)):

@@ -52,7 +52,7 @@ def read_owner_entry(data: object) -> OwnerEntry:
 class ConflictEntry(OutputModel):
     """A conflict between a local change and a change of the upstream or of the config. Secrets are masked.
 
-    A side without a value is absent.
+    The entry omits a side without a value.
     """
 
     kind: str = Field(description="`field`, `element` of a list, `resource`, `file` or `package`.")

@@ -1,7 +1,8 @@
 """The envelope of `-o json`: the base of all results, and of the models in results.
 
 Every command builds one result. The text, Markdown, JSON and HTML output of the command are renderings of this result.
-This module knows no command. The folders next to it declare the result of each command.
+This module contains no code for single commands. The other folders of `reconciler.output` declare the result of each
+command.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from reconciler.krm.times import format_rfc3339
 API_VERSION: Final = "reconciler.dev/v1"
 
 DATACLASS_CONFIG: Final = ConfigDict(alias_generator=to_camel)
-"""The attribute `__pydantic_config__` of dataclasses in results. They have the JSON form of an `OutputModel`."""
+"""The value of `__pydantic_config__` for dataclasses in results, so that their JSON data has camelCase keys."""
 Timestamp = Annotated[int, PlainSerializer(format_rfc3339, return_type=str)]
 """Seconds since 1970. JSON data contains the time as RFC 3339 in UTC."""
 

@@ -133,8 +133,8 @@ def clone_package(
     kptfile = Package(source).kptfile if KPTFILE in source else create_kptfile(name)
     if not isinstance(kptfile, Kptfile):
         return source, kptfile
-    # Remove the `upstream` that the upstream package itself had, because the clone has a different upstream. Keep it if
-    # a local change set it.
+    # Remove the section `upstream` that comes from the upstream package, because the clone has a different upstream.
+    # Keep the section if a local change set it.
     has_local_upstream = base is not None and read_upstream(source) != read_upstream(base)
     named_kptfile = (kptfile if has_local_upstream else kptfile.without_upstream()).with_name(name)
     cloned = named_kptfile.with_upstream(lock.repo, lock.directory, lock.ref, lock.commit)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 KRMIGNORE = ".krmignore"
-# Maximum number of cached trees. The packages of one cluster have fewer different lists of paths, even if lists before
-# and after the function calls are counted separately.
+# Maximum number of cached trees. Packages with equal lists of paths share one tree. A render needs at most two trees
+# per package: one before and one after the function calls. The size is sufficient for the packages of one cluster.
 _MAX_CACHED_TREES = 1024
 
 

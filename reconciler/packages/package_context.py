@@ -115,7 +115,7 @@ _ContextDocument = tuple[int, Document, YamlFile]
 
 
 def _find_context(files: FileTree) -> _ContextDocument | Finding:
-    """Return the index and the document of the package context, and its file. Return a finding if there is none."""
+    """Return the index, document and file of the package context. Return a finding if there is no package context."""
     if PACKAGE_CONTEXT_FILE not in files:
         return _create_finding(f'"{PACKAGE_CONTEXT_FILE}" not found')
     parsed = parse_cached(files[PACKAGE_CONTEXT_FILE].data)

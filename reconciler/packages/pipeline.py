@@ -169,9 +169,9 @@ def render_pipelines(
     Pipelines of subpackages run before the pipelines of their parents. The root Kptfile can request breadth-first
     order.
 
-    A failed render returns the unchanged files. Exception: if the root Kptfile has the annotation
-    `kpt.dev/save-on-render-failure`, a manual render and the profile `compat` return the output of all steps before the
-    failure.
+    A failed render returns the unchanged files. There is one exception: if the root Kptfile has the annotation
+    `kpt.dev/save-on-render-failure`, the result contains the output of all steps before the failure. The exception
+    applies to manual renders and to the profile `compat`.
 
     Args:
         profile: The behavior of the functions: `safe`, or `compat` as in kpt.
@@ -243,8 +243,8 @@ class _RenderRun:
         for spec in pipeline.validators:
             selected = _select_items(self._list_items_in_scope(path), spec)
             output = self._call(path, "validators", spec, selected)
-            # A validator does not change resources. kpt still fails if its output contains invalid resources, so check
-            # the output.
+            # A validator does not change resources. Check its output anyway, because kpt fails if a validator returns
+            # invalid resources.
             if self._profile == "compat":
                 self._apply_output(path, spec, selected, output)
 

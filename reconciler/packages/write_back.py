@@ -58,7 +58,7 @@ def _is_parsed_as(text: bytes, data: Any) -> bool:
         return False
 
 
-# Maximum number of cached results. Results are cached, because clusters have most files in common.
+# Maximum number of cached results. Results are cached, because most files are equal on many clusters.
 _MAX_CACHED_FILES = 1024
 
 

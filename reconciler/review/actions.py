@@ -1,7 +1,7 @@
 """Applies a review action, such as approve, to many drafts.
 
-The action on each draft is atomic. If the push loses a race with another writer, the action is repeated. This module
-does not write the state of a target: the next pass detects published drafts, in the same way as after a merge.
+The action on each draft is atomic. If another writer changes the branch before the push, the action is repeated. This
+module does not write the state of a target: the next pass detects published drafts, in the same way as after a merge.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def apply_review_action(
 ) -> tuple[ReviewActionResult, ...]:
     """Apply a review action to all selected drafts. Repeating an action is not an error.
 
-    If a push loses a race with another writer, the target is fetched and the action is repeated. An action on one draft
-    is tried at most five times.
+    If another writer changes the branch before the push, the target is fetched and the action is repeated. An action on
+    one draft is tried at most five times.
 
     Raises:
         GitError: The config cannot be read.
@@ -150,7 +150,7 @@ def _push_group(review: DraftReview, tasks: Sequence[_Task], action: ReviewActio
 
 
 def _describe_remote(unit: PushUnit, branches: Mapping[str, CommitId] | None) -> str:
-    """Describe where the branches are on the remote after a failed push, for the error message.
+    """Return an error text about the commits of the branches on the remote after a failed push.
 
     `branches` is None if the remote did not respond.
     """

@@ -30,8 +30,10 @@ class CombinedFunctionProvider:
     A command runs if the settings allow it. An image runs as a built-in function if there is one for the image. Any
     other image runs as a container if the settings allow it.
 
-    Exception: an allowed image runs as a container although there is a built-in function, if the registry of the image
-    is not a function catalog, or if the built-in function does not have the requested version.
+    In two cases, an allowed image runs as a container even if there is a built-in function for the image:
+
+    - The registry of the image is not a function catalog.
+    - The built-in function does not have the requested version.
     """
 
     def __init__(

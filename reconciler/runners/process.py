@@ -1,4 +1,4 @@
-"""Runs one process with limits for time and output, and ends all processes that it started."""
+"""Runs one process with limits for time and output, and then kills the child processes of this process."""
 
 from __future__ import annotations
 

@@ -224,8 +224,8 @@ def _start_worker(memory_bytes: int) -> _ScriptWorker:
 def _create_exit_error(code: int, limits: FunctionLimits) -> Exception:
     """Return the error for a script process that ended during a call.
 
-    A limit or a crash of the script gives LimitError. If another process ended it, the error is
-    InterruptedFunctionError.
+    The error is LimitError if the script exceeded a limit or crashed the process. It is InterruptedFunctionError if
+    another process ended the script process.
     """
     if -code in _CPU_SIGNALS:
         return LimitError(

@@ -27,13 +27,13 @@ from reconciler.planning.model.outcomes import Draft, PackageOutcome
 
 _CLUSTER_KINDS = frozenset({"Repository", "Cluster", "FederatedCluster"})
 _POLICY_KINDS = frozenset({"OverridePolicy", "ClusterOverridePolicy", "PropagationPolicy", "ClusterPropagationPolicy"})
-# Kind, namespace and name of an object. Cluster-scoped objects have the default namespace here.
+# Kind, namespace and name of an object. For cluster-scoped objects, the namespace is `default`.
 _LookupKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
 class ConfigChange:
-    """One config object that was added, removed or changed. An added object has no `before`."""
+    """One config object that was added, removed or changed. For an added object, `before` is None."""
 
     key: ObjectKey
     before: ConfigObject | None
@@ -108,7 +108,7 @@ class ConfigChangeAttribution:
     def find_causes(self, effect: PackageImpact, changes: PackageChanges | None) -> tuple[ConfigChange, ...]:
         """Return the config changes that changed a dependency of the render.
 
-        If there are none, return the config changes of all objects that the package depends on.
+        If no such dependency changed, return the config changes of all objects that the package depends on.
         """
         if not self._by_key:
             return ()

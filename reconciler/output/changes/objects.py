@@ -207,8 +207,8 @@ def _compare_versions(before: FileObject, after: FileObject) -> ObjectChange | N
 
 def _is_secret_change(change: FieldChange, after: FileObject) -> bool:
     is_secret_field = (after.group, after.kind) == ("", "Secret") and is_secret_path(change.path)
-    # A path contains the names of list items, but not their kinds. Treat each path that could be inside a Secret in a
-    # List as secret.
+    # A List can contain Secrets. A field path does not show whether a list item is a Secret, so a field is secret if
+    # the end of its path is a secret field of a Secret.
     is_nested_field = after.has_secret and any(
         is_secret_path(change.path[start:]) for start in range(1, len(change.path))
     )

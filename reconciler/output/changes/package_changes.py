@@ -32,7 +32,7 @@ FileChangeType = Literal[
 
 @dataclass(frozen=True)
 class FileChange:
-    """One changed file, for changes that are not changes of KRM objects or Kptfiles.
+    """A change of a file that is neither a change of a KRM object nor a change of a Kptfile.
 
     Attributes:
         change_type: The type of the change. The type "reformatted" means that the file changed but its objects did not.
@@ -234,7 +234,7 @@ def compare_packages(before: FileTree, after: FileTree) -> PackageChanges:
 
 
 def cache_changes(before: TreeId, after: TreeId, changes: PackageChanges) -> PackageChanges:
-    """Cache the differences between two trees, and return them. Another process can compute the differences."""
+    """Add the differences between two trees to the cache, and return them. The caller computed the differences."""
     _cache[before, after] = changes
     if len(_cache) > _CACHED_CHANGES:
         _cache.popitem(last=False)

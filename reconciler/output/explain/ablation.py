@@ -1,4 +1,7 @@
-"""Ablation: renders a package without one layer, to find the value that the package has without this layer."""
+"""Ablation: renders a package without one layer, to find the value that the package has without this layer.
+
+A layer is one origin of values, such as a config field or a function.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,13 @@ from reconciler.planning.attribution.removable_layers import ConfigField, Remova
 # Limit the number of values, because each layer of each value requires a render.
 MAX_ABLATED_VALUES = 10
 RenderWithoutLayer = Callable[[RemovableLayer], ReRenderedPackage | str]
-"""Renders the package without a layer. Returns the reason as text if no object requests the package then."""
+"""Renders the package without a layer. Returns an error text if no object requests the package without this layer."""
 
 
 def add_ablations(explanation: PackageExplanation, render_without_layer: RenderWithoutLayer) -> PackageExplanation:
     """Add to each layer of each value the result of a render without this layer.
 
-    Return the same explanation if it contains more than `MAX_ABLATED_VALUES` values.
+    Return the unchanged explanation if it contains more than `MAX_ABLATED_VALUES` values.
     """
     renders: dict[str, ReRenderedPackage | str] = {}
 
@@ -57,7 +60,7 @@ def add_ablations(explanation: PackageExplanation, render_without_layer: RenderW
 
 
 def _list_attempts(layer: RemovableLayer, package: ReRenderedPackage) -> Iterator[RemovableLayer]:
-    """Yield the layer and, if it is the only item of a list, its whole object.
+    """Yield the layer. If the layer is the only item of a list, also yield the whole object that contains the list.
 
     The caller removes the whole object if the render without the layer fails, because an empty list can be invalid.
     """

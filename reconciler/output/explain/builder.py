@@ -86,7 +86,7 @@ class ResourceExplanation:
 
     @cached_property
     def values(self) -> tuple[ExplainedValue, ...]:
-        """All values: the values of the resource in its order, removed values, and values inside embedded texts."""
+        """All values: the values in the order of the resource, then removed values, then values in embedded texts."""
         return tuple(self._list_values())
 
     def _list_values(self) -> Iterator[ExplainedValue]:
@@ -291,7 +291,7 @@ def _mask_value(value: Any) -> Any:
 def explain(explained: ReRenderedPackage, resource: str = "", location: str = "") -> PackageExplanation:
     """Return the explanation of a package, of one resource, or of the values at one location.
 
-    The explanation of a whole package omits values that are equal to the source of the package.
+    The explanation of a whole package omits values that are equal to their value in the source of the package.
 
     Args:
         resource: `Kind/name` or `Kind/namespace/name`. "" selects the whole package.

@@ -245,10 +245,10 @@ class StepBuilder:
         )  # fmt: skip
 
     def build_inherited_step(self, step: ValueStep, path: DataPath) -> ValueStep:
-        """Return the step in which a child inherits a value, with the later changes of this value in the parent.
+        """Return the step in which a child resource inherits a value from the template of its parent.
 
-        The step has the location of the value in the manifest of the parent. If the parent is in another package, the
-        later changes are unknown.
+        The step has the location of the value in the manifest of the parent. It also contains the changes of the value
+        in the parent after the manifest was read. If the parent is in another package, these changes are unknown.
         """
         trace, name = self.resource_traces.get(step.set_by), step.field.rpartition(".")[2]
         parent_path = parse_field_path(trace.last_data, step.field) if trace else None

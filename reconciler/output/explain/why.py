@@ -47,7 +47,7 @@ class ChangeReason(OutputModel):
 
 
 class ValueChange(OutputModel):
-    """The last change of a value on a branch. A value that does not exist is absent."""
+    """The last change of a value on a branch. If a value does not exist, the result omits its field."""
 
     package: str = Field(description="The package, as `target/package`.")
     branch: str
@@ -80,7 +80,7 @@ class ValueChangeResult(CommandResult):
 
 
 def build_object_change_entries(changes: Sequence[ConfigChange]) -> tuple[ObjectChangeEntry, ...]:
-    """Return the entries of the first changed config objects."""
+    """Return entries for the first config objects in `changes`. The number of entries is limited."""
     return tuple(
         ObjectChangeEntry(
             object=str(change.key),

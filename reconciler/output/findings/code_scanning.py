@@ -142,7 +142,7 @@ class ValidationResult(CommandResult):
 
 
 def build_validation_result(located: Iterable[LocatedFinding], config: str) -> ValidationResult:
-    """Return the result for all findings. The fields `line` and `column` of a finding are those of its field."""
+    """Return the result for all findings. `line` and `column` of a finding are the position of its field."""
     entries = list(located)
     findings = {entry.finding: _set_line(entry) for entry in entries}
     causes = map_root_causes(findings)

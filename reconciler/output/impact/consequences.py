@@ -33,12 +33,13 @@ class Consequence:
 
 @dataclass(frozen=True)
 class _Rule:
-    """The consequence that changes of some fields of a kind have.
+    """A consequence, and the fields of a kind whose changes have this consequence.
 
     Attributes:
         fields: The fields whose changes have the consequence.
         exceptions: Fields below `fields` whose changes do not have the consequence.
-        is_defaulted: Whether the cluster sets the fields. If True, the removal of a field changes nothing.
+        is_defaulted: Whether the cluster sets a missing field to its current value, so that a removal of the field has
+            no effect.
     """
 
     level: ConsequenceLevel

@@ -115,7 +115,7 @@ def _list_findings(result: ImpactResult, status: FindingStatus) -> list[Finding]
 
 
 def _list_new_warnings(result: ImpactResult) -> list[Finding]:
-    """Return the new findings that block nothing. The new errors are risks."""
+    """Return the new findings that are not errors. The list of risks contains the new errors."""
     return [finding for finding in _list_findings(result, "new") if finding.severity is not Severity.ERROR]
 
 

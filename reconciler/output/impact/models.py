@@ -149,7 +149,7 @@ class ImpactResult(CommandResult):
 
     @property
     def changes(self) -> tuple[ImpactChange, ...]:
-        """The groups of packages with equal changes, by risk of their kind."""
+        """The groups of packages with equal changes. Groups with the riskiest kind of impact come first."""
         return tuple(item for item in self.items if isinstance(item, ImpactChange))
 
     @property

@@ -92,7 +92,7 @@ class FleetClusters:
         return to_one_line(label) if frozenset().union(*clusters) == selected else ""
 
     def format_clusters(self, names: Collection[str]) -> str:
-        """Return the number of clusters and, if there is one, a common label: `all 40 clusters with region=eu`."""
+        """Return the number of clusters, and their common label if they have one: `all 40 clusters with region=eu`."""
         existing = {*names} & self.labels.keys()
         if len(existing) > 1 and existing == self.labels.keys() == {*names}:
             return _format_all(len(existing))
@@ -185,7 +185,8 @@ class ImpactOverview:
         new_findings: The findings that only exist with the second config.
         fixed_findings: The findings that only exist with the first config.
         existing_error_count: The number of errors that exist with both configs.
-        unknown: The clusters whose impact is unknown. Packages of these clusters can change although no group has them.
+        unknown: The clusters whose impact is unknown. Packages of these clusters can change although no group contains
+            these packages.
     """
 
     base: str
@@ -275,7 +276,7 @@ def _compare_findings(
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...], int]:
     """Return the new findings, the fixed findings, and the number of errors in both configs.
 
-    Findings that differ only in line numbers are equal.
+    Differences in line numbers are ignored.
     """
     old, new = ({_build_identity(finding): finding for finding in sort_findings(side)} for side in (before, after))
     added = tuple(finding for identity, finding in new.items() if identity not in old)
@@ -290,7 +291,7 @@ def _build_identity(finding: Finding) -> tuple[Finding, str]:
 
 
 def _group_packages(affected: Iterable[AffectedPackage]) -> tuple[ImpactGroup, ...]:
-    """Group packages with equal changes. Sort the groups by risk of their kind, then the largest group first."""
+    """Group packages with equal changes. Sort the groups by the risk of their kind, then by size."""
     groups: dict[str, list[AffectedPackage]] = {}
     for package in affected:
         groups.setdefault(_build_group_key(package), []).append(package)

@@ -66,7 +66,7 @@ def format_plan_text(result: PlanResult, *, has_color: bool = False) -> str:
 
 
 def format_empty_plan(result: PlanResult) -> dict[str, str]:
-    """Return the plan in each output format. Return {} if the plan has items or findings."""
+    """Return the text of an empty plan by output format. Return {} if the plan has items or findings."""
     if result.items or result.findings:
         return {}
     return {"text": format_plan_text(result), "markdown": format_plan_markdown(result), "json": result.to_json()}

@@ -219,13 +219,13 @@ def build_comparison_key(content: object, owner: str) -> str:
 
 
 class _ListedErrors:
-    """Finds the errors of a plan for the errors of an outcome. Only the errors of a plan have file and line."""
+    """Finds the error in the plan for each error of a package outcome. Only errors in the plan have a file and line."""
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self._errors = {_get_identity(error): error for error in select_errors(list(findings))}
 
     def build_causes(self, findings: Iterable[Finding]) -> tuple[FindingCause, ...]:
-        """Return the errors of the plan that equal the findings, except for file and line."""
+        """Return the errors in the plan that are equal to the findings. Files and lines are not compared."""
         errors = (self._errors.get(_get_identity(finding)) for finding in findings)
         return tuple(build_finding_cause(error) for error in errors if error)
 

@@ -1,4 +1,7 @@
-"""The config proposal: its entry in a plan, its text, and the messages of its commits."""
+"""The config proposal: its entry in a plan, its text, and the messages of its commits.
+
+A config proposal is a commit that changes the package revisions in the config.
+"""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class ChangeGroups:
         return self._keys[digest]
 
     def list_changes(self) -> tuple[ReportedChange, ...]:
-        """Return all changes, those with the most targets first. Omit diffs that exceed the size limit."""
+        """Return all changes. Changes with the most targets come first. Omit diffs that exceed the size limit."""
         # Keep groups of equal size in the order of their first targets. Python sorts are stable.
         groups = sorted(self._groups.items(), key=lambda item: len(item[1].targets), reverse=True)
         return tuple(_build_changes(groups))

@@ -97,7 +97,7 @@ class ExplanationGroups:
         return replace(explanation, values=values, omitted_value_count=len(explanation.values) - len(values))
 
     def list_explanations(self) -> tuple[ReportedExplanation, ...]:
-        """Return all explanations by package. In a package, those with the most targets come first."""
+        """Return all explanations, sorted by package. In a package, explanations with the most targets come first."""
         explanations = [
             replace(explanation, targets=tuple(self._targets[key])) for key, explanation in self._explanations.items()
         ]

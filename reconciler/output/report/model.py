@@ -39,8 +39,8 @@ class TargetNames:
     def mask_names(self, text: str) -> str:
         """Replace the names of the cluster, the owner and the package in a text by marks."""
         if any(mark in text for mark in (_CLUSTER_MARK, _OWNER_MARK, _PACKAGE_MARK)):
-            # Return a unique text if the text already contains a mark, so that the result does not equal the masked
-            # text of another target. The prefix makes it unique, because no letter follows a mark in a masked text.
+            # If the text already contains a mark, add a prefix with the name of the cluster. The result then differs
+            # from the masked text of every other target, because no other masked text has a letter after a mark.
             return f"{_CLUSTER_MARK}{self.cluster}{_CLUSTER_MARK}{text}"
         marks = {self.package: _PACKAGE_MARK, self.owner: _OWNER_MARK, self.cluster: _CLUSTER_MARK}
         # Replace longer names first, because a name can contain another name.
@@ -157,7 +157,7 @@ class MatrixEntry:
         since: The date of the first commit with the current content, in seconds since 1970. None if it is unknown.
         conflict_count: The number of conflicts in the open draft.
         refusal_count: The number of other reasons that block publication of the draft.
-        notes: Phrases about the package that the state does not contain.
+        notes: Phrases with details about the package that the field `state` does not show.
         change_key: The key of the change in `FleetReport.changes`. "" if there is no change.
         explanation_key: The key of the explanation in `FleetReport.explanations`. "" if there is no explanation.
     """
@@ -206,7 +206,7 @@ class PendingItem:
         message: The reason. Names in the message are the names of the first target.
         since: The earliest date of the work on all targets, in seconds since 1970. None if it is unknown.
         has_target_names: Whether the message contains names that differ on the other targets.
-        change_keys: The keys of the changes of the drafts.
+        change_keys: The keys in `FleetReport.changes` for the changes of the drafts.
     """
 
     __pydantic_config__ = DATACLASS_CONFIG

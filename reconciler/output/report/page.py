@@ -32,10 +32,11 @@ from reconciler.output.status.result import format_problem_counts, list_problem_
 from reconciler.output.text import format_count, shorten, to_one_line
 from reconciler.planning.lifecycle.open_drafts import PackageState
 
-# Show packages as lines if a matrix has more packages than this and fewer clusters than packages, because more columns
-# do not fit on a screen.
+# The maximum number of columns for packages, because more columns do not fit on a screen. A larger matrix shows the
+# clusters as columns if it has fewer clusters than packages.
 _MAX_PACKAGE_COLUMNS = 12
-# Merge equal lines if the matrix has more cells, so that a browser renders the matrix without a visible delay.
+# The maximum number of cells. Equal lines of a larger matrix are merged, so that a browser renders the matrix without a
+# visible delay.
 _MAX_CELLS = 20_000
 
 
@@ -272,7 +273,7 @@ def _load_template() -> Template:
 
 
 def _sanitize_output(value: object) -> object:
-    # Escape direction characters, because a direction character in a name would reverse the text after the name.
+    # Escape text direction characters, because such a character in a name would reverse the text after the name.
     return value if isinstance(value, Markup) or not isinstance(value, str) else to_one_line(value)
 
 

@@ -39,7 +39,7 @@ VERDICT_WIDTH = 140
 # Leave space for text that people add, because GitHub accepts 65,536 characters.
 _MAX_PACKAGE_CHARACTERS = 50_000
 _MAX_LIST_CHARACTERS = 40_000
-# Count only the characters of the list above this number against the limit of the packages.
+# A list with more characters than this number leaves less space for the packages.
 _LIST_ALLOWANCE = 10_000
 _MAX_PACKAGES = 30
 _MAX_LINES = 20

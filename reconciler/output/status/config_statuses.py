@@ -180,7 +180,7 @@ def _build_rules(policy: OverridePolicy, usage: PolicyUsage, plan: FleetPlan) ->
 def _build_limited_list(name: str, items: Sequence[str]) -> dict[str, Any]:
     """Return the first items as field `name`, and the number of all items as field `<name>Count`.
 
-    Omit the number if the list is complete and is not the list of clusters.
+    The number is omitted if the list is complete. For the list of clusters, the number is always returned.
     """
     count = {f"{name}Count": len(items)} if len(items) > _MAX_LISTED or name == "clusters" else {}
     return {**({name: list(items[:_MAX_LISTED])} if items else {}), **count}

@@ -34,7 +34,7 @@ from reconciler.planning.decide.package_decision import VALID_CONDITION
 
 
 class OwnerStatusCache:
-    """Caches statuses while their inputs are the same objects. The cache does not change the results."""
+    """Caches each status until one of its inputs is another Python object. The cache does not change the results."""
 
     def __init__(self) -> None:
         self.configs = ConfigStatusCache()

@@ -35,7 +35,7 @@ _ANNOTATIONS = {"config.kubernetes.io/local-config": "true", "argocd.argoproj.io
 
 
 def compute_inputs_digest(trace: Trace) -> str:
-    """Return the digest of a trace as `sha256:<hex>`. Hashes of Secrets are masked before the digest is computed."""
+    """Return the digest of the dependencies in a trace as `sha256:<hex>`. Hashes of Secrets are masked first."""
     return _compute_digest(tuple(trace.items()))
 
 
@@ -151,8 +151,8 @@ def _build_status(draft: Draft, target: Target, config: str) -> dict[str, Any]:
 def _insert_draft_metadata(draft: Draft, status: dict[str, Any]) -> dict[str, Any]:
     """Insert the labels and annotations of the draft after the field `task`.
 
-    For a package with an upstream, empty labels and annotations are written too. If they are absent, an earlier version
-    of the reconciler wrote the file, and the labels are unknown.
+    For a package with an upstream, empty labels and annotations are written too. If both fields are absent, an earlier
+    version of the reconciler wrote the file. The labels are then unknown.
     """
     metadata = {"labels": dict(draft.labels), "annotations": dict(draft.annotations)}
     if draft.variant.upstream is None:

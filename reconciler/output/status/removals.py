@@ -47,7 +47,7 @@ class PackageRemoval:
 
     @property
     def branch(self) -> str:
-        """The branch of the removal draft, also if a person declined the draft. "" if there is no removal draft."""
+        """The branch of the removal draft, even if a person declined the draft. "" if there is no removal draft."""
         removal = self.removal.record.removal
         return removal.branch if removal else ""
 

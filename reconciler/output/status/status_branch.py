@@ -69,7 +69,7 @@ class ObjectStatusFile:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether the object is ready and no draft of the object is gated."""
+        """Whether the object is ready, and no draft of it has a failed render or an unmet readiness gate."""
         return self.summary_entries.is_healthy
 
     def is_current(self, previous: Mapping[str, bytes], large: Collection[ObjectKey]) -> bool:
@@ -330,12 +330,12 @@ def build_status_files(
     """Return all files of the status branch by path.
 
     Files of these objects are kept unchanged: variants of a failed set, objects that an unreadable config file can
-    contain, and owners that another shard processes, with their parents.
+    contain, owners that another shard processes, and the parents of these owners.
 
     Args:
         previous: The current files of the branch. The result is this mapping if nothing changes.
-        max_children: The maximum number of children of a set with a file for each child. Healthy children of a larger
-            set have no file, and the status of the set contains their number.
+        max_children: The size limit of a set. Every child of a set up to this size has a file. In a larger set, healthy
+            children have no file, and the status of the set contains their number.
         cache: The cache of the previous pass. None disables the cache.
         report: Receives a finding for each object whose status cannot be built.
     """

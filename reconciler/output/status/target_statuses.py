@@ -104,7 +104,8 @@ class TargetStatuses:
     Attributes:
         owners: The statuses of owners that have packages only on this target.
         config_statuses: The statuses that controllers report for `owners`, in the same order.
-        multi_target_owners: The statuses, limited to this target, of owners that also have packages on other targets.
+        multi_target_owners: The statuses of owners that also have packages on other targets. These statuses cover only
+            this target.
         failures: The unexpected exception of each owner whose status could not be computed.
     """
 
@@ -122,7 +123,7 @@ class TargetStatuses:
 
 
 class TargetStatusCache:
-    """Caches the statuses of a target while its plan is the same object. The cache does not change the results."""
+    """Caches the statuses of a target until its plan is another Python object. Caching does not change the results."""
 
     def __init__(self) -> None:
         self._previous: dict[ObjectKey, _CacheEntry] = {}
@@ -252,7 +253,7 @@ def _build_outcome_targets(outcome: PackageOutcome, record: PackageRecord | None
 def build_downstream_targets(
     repository: str, package: str, record: PackageRecord, *, is_drafted: bool = False
 ) -> list[dict[str, Any]]:
-    """Return the entry of a package in `downstreamTargets`: its open draft or, without a draft, its published version.
+    """Return the entry of a package in `downstreamTargets`: its open draft. Without a draft, its published version.
 
     All fields come from the recorded state. Therefore the result is the same after an interrupted pass, and after
     someone deleted the status branch.

@@ -123,8 +123,8 @@ def apply_replacements(
 ) -> FunctionOutput:
     """Apply all replacements in order. Each replacement reads the results of the previous replacements.
 
-    After an error, the items are unchanged. An invalid replacement gives an error result, but no failed output, because
-    the original function exits with 0.
+    After an error, the items are unchanged. For an invalid replacement, the output contains a result with the severity
+    `error`, but is not marked as failed. The original function also exits with 0 in this case.
     """
     resources, rules, results = _Resources(items), _create_rules(context), list[FunctionResult]()
     try:
@@ -217,7 +217,8 @@ def _write_target(
     resources: _Resources, target: Mapping[str, Any], value: Any, rules: _Rules
 ) -> Iterator[FunctionResult]:
     default = ["metadata.name"] if rules.strict else []
-    # For each item, compute the steps of comparing it with the label selectors and with each entry of `reject`.
+    # Estimate the budget steps that one item takes. The item is compared with the label selectors and with each entry
+    # of `reject`.
     rejections, selectors = target.get("reject"), target["select"]
     size = sum(len(str(selectors.get(name) or "")) for name in ("labelSelector", "annotationSelector"))
     steps = 1 + size // 16 + (len(rejections) if isinstance(rejections, list) else 0)

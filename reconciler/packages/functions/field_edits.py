@@ -102,8 +102,8 @@ def parse_plain_scalar(text: str) -> Any:
 def convert_scalar_type(text: str, document: Document, path: DataPath) -> Any:
     """Return the value that results if `text` replaces the scalar at `path`.
 
-    A quoted scalar stays a string. A text such as "1.10" also stays a string if the old value is a string, because it
-    is probably a version. As a float, it would become "1.1".
+    A quoted scalar stays a string. A text such as "1.10" also stays a string if the old value is a string, because
+    "1.10" is probably a version. As a float, "1.10" would become 1.1.
     """
     old, new = get_value_at(document.data, path), parse_plain_scalar(text)
     if is_quoted_scalar(document, path):

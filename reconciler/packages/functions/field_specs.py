@@ -59,7 +59,7 @@ class FieldSpec:
 def create_field_specs(
     kinds: Iterable[tuple[str | None, str]], *paths: str, create: bool = True
 ) -> tuple[FieldSpec, ...]:
-    """Return one field spec for each combination of a (group, kind) with a path."""
+    """Return one field spec for each combination of a (group, kind) pair and a path."""
     return tuple(FieldSpec(path, kind, group, create=create) for group, kind in kinds for path in paths)
 
 

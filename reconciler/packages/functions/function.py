@@ -32,7 +32,7 @@ ResultSeverity = Literal["error", "warning", "info"]
 FunctionConfig = Mapping[str, Any]
 ConfigModel = TypeVar("ConfigModel", bound=FunctionConfigObject)
 FunctionVersion = tuple[int, int, int]
-# Maximum number of cached items that functions changed. It is sufficient for all packages that are rendered at the same
+# Maximum size of each cache of changed items. The size is sufficient for all packages that are rendered at the same
 # time.
 _MAX_CACHED_CHANGES = 4096
 
@@ -143,7 +143,7 @@ class Item(KrmResource):
         return self.with_replaced_values(changed_values)
 
     def with_replaced_values(self, values: Iterable[tuple[DataPath, Any]]) -> Item:
-        """Set values at paths, even if the current values are equal. Return the changed item.
+        """Set values at paths. Values that are equal to the current values are written too. Return the changed item.
 
         Raises:
             FieldError: A value on a path is not a mapping.
@@ -199,7 +199,7 @@ class FunctionContext:
     package: str = ""
     """The path of the package whose pipeline runs, relative to the root package."""
     budget: FunctionBudget = field(default_factory=FunctionBudget, compare=False, repr=False)
-    """The remaining budget of this render. A function must subtract the cost of a cached result too."""
+    """The remaining budget of this render. A function must also subtract the cost of results from its cache."""
 
 
 class KrmFunction(Protocol):
@@ -386,7 +386,7 @@ def read_config_strings(data: Any, field: str, *, strict: bool = False) -> dict[
 
 
 def read_config_object(model: type[ConfigModel], config: FunctionConfig) -> ConfigModel:
-    """Read a configuration that has its own kind.
+    """Return a function configuration as an object of `model`. The kind of such a configuration is not ConfigMap.
 
     Raises:
         FieldError: The value of a field is invalid.

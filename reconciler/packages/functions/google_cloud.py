@@ -32,7 +32,7 @@ _GROUP, _KIND = "blueprints.cloud.google.com", "ProjectServiceSet"
 _SERVICE = {"apiVersion": "serviceusage.cnrm.cloud.google.com/v1beta1", "kind": "Service"}
 _OWNER = "blueprints.cloud.google.com/ownerReference"
 _GENERATED_MARK = {"cnrm.cloud.google.com/blueprint": "kpt-fn"}
-# The estimated bytes of a generated service, without the parts that are copied from its owner.
+# The estimated bytes of a generated Service, without the parts that are copied from its ProjectServiceSet.
 _SERVICE_BYTES = 512
 # Write both annotations in single quotes, as kpt does.
 _TEMPLATE = b"""apiVersion: serviceusage.cnrm.cloud.google.com/v1beta1
@@ -106,7 +106,8 @@ def _read_service_set(item: Item) -> _ServiceSet | str:
 
 
 def _generate_services(services: _ServiceSet, old_items: dict[str, Item], context: FunctionContext) -> Iterator[Item]:
-    # Include the metadata of the owner in the size, because each service copies its annotations and its name.
+    # Include the metadata of the owner in the size, because each service contains a copy of the owner's annotations and
+    # name.
     size_per_service = estimate_value_bytes(services.item.metadata) + _SERVICE_BYTES
     value_name = f"{services.item.file}: {services.item.kind} {services.item.name}: spec.services"
     context.budget.charge_output(size_per_service * len(services.services), value_name)
@@ -137,7 +138,7 @@ def _build_service(services: _ServiceSet, service: str) -> dict[str, Any]:
 
 
 def _build_service_path(owner: Item, metadata: dict[str, Any], context: FunctionContext) -> str:
-    """Return the path of a generated service. It is in the folder of its owner, relative to `context.package`."""
+    """Return the path of a generated service in the folder of its owner. The path is relative to `context.package`."""
     folder = dirname(owner.file.removeprefix(f"{context.package}/") if context.package else owner.file)
     folders = (folder, str(metadata.get("namespace", "")), f"service_{metadata['name']}.yaml")
     return "/".join(folder for folder in folders if folder)

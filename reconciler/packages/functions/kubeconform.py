@@ -189,7 +189,8 @@ class _ValidationConfig:
 def kubeconform(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
     """Validate the items. Return the items and an error for each violation, with the messages of kubeconform.
 
-    A resource whose kind has no schema gets a warning. As in kpt, it gets no result in the profile `compat`.
+    If no schema exists for the kind of a resource, the results contain a warning. The profile `compat` omits this
+    warning, as kpt does.
     """
     return _validate(
         items, config, context, format_kubeconform_violations, "warning" if context.profile == "safe" else None
@@ -203,7 +204,7 @@ def kubeval(items: Sequence[Item], config: FunctionConfig | None, context: Funct
 
 
 def describe_installed_schemas() -> str:
-    """Return the version of the installed schemas. It can change without a new version of this program."""
+    """Return the version of the installed schemas. The schemas can change without a new version of this program."""
     return find_schemas_version() or "no schemas"
 
 

@@ -145,7 +145,7 @@ def estimate_value_bytes(value: Any, depth: int = 0) -> int:
 
 
 def find_depth_error(value: Any, depth: int = 0) -> str:
-    """Return an error message if `value` at this nesting depth has too many levels to be written, or ""."""
+    """Return an error message if `value` cannot be written at `depth`, because it has too many levels. Otherwise ""."""
     level = [value]
     for _ in range(MAX_LEVELS + 1 - depth):
         level = [child for node in level for child in _list_children(node)]

@@ -1,6 +1,7 @@
 """References to resource names: fields that contain the name of another resource, and the annotation `depends-on`.
 
-Functions that rename resources use this module to update the references. The list of fields is that of kustomize.
+Functions that rename resources use this module to update the references. The list of fields is the same as in
+kustomize.
 """
 
 from __future__ import annotations
@@ -109,15 +110,19 @@ class _Reference:
 def _iterate_references(
     group: str | None, kind: str, referrers: Sequence[str], *paths: str, referrer_group: str | None = None
 ) -> Iterator[_Reference]:
-    """Yield fields that contain names of a resource of `kind` in `group`: `paths` in the kinds `referrers`.
+    """Yield the fields that contain names of resources of `kind` in `group`.
 
-    The kinds in `referrers` belong to the API group `referrer_group`.
+    These are the fields at all `paths` in all resources of the kinds `referrers`. `referrer_group` is the API group of
+    the kinds `referrers`.
     """
     return (_Reference(group, kind, FieldSpec(path, name, referrer_group)) for name in referrers for path in paths)
 
 
 def _iterate_pod_references(group: str, kind: str, pods: Mapping[str, str], *paths: str) -> Iterator[_Reference]:
-    """Yield fields that contain names of a resource of `kind` in `group`: `paths` below the pod specs in `pods`."""
+    """Yield the fields that contain names of resources of `kind` in `group`.
+
+    These are the fields at all `paths` in the pod specs of `pods`. `pods` maps each kind to the path of its pod spec.
+    """
     for name, spec in pods.items():
         yield from _iterate_references(group, kind, [name], *(f"{spec}/{path}" for path in paths))
 

@@ -1,6 +1,7 @@
 """The registry of built-in functions, which selects a function by image name and version.
 
-The module also contains the keys of functions in render traces.
+The module also formats and parses the keys of functions in render traces. A render trace records the inputs of a
+render.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ class FunctionMatch:
 class FunctionUnavailable:
     """The reason why no function can run for a pipeline entry.
 
-    If this reason can change without a new version of this program, `identity` is not empty. It is recorded in the
-    render trace, so that the package is rendered again after a change.
+    `identity` is not empty if the reason can change without a new version of this program. The render trace contains
+    the identity, so that the package is rendered again after such a change.
     """
 
     reason: str

@@ -214,7 +214,7 @@ def parse_structured_text(text: str) -> Any:
 
 
 def format_structured_text(text: str, data: Any, *, keep_order: bool = True) -> str:
-    """Return the JSON or YAML text with `data` as its content. JSON keeps its indentation, and YAML its comments.
+    """Return the JSON or YAML text with the new content `data`. JSON keeps its indentation. YAML keeps its comments.
 
     If `keep_order` is false, JSON keys are sorted and YAML has no line break at the end, as in kpt.
     """

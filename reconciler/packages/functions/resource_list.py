@@ -139,8 +139,8 @@ def _get_annotations(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 def _read_location(annotations: Mapping[str, Any], item: Item | None) -> tuple[str, int]:
     """Return the file path and the document index from the annotations of an item that a function returned.
 
-    kpt has two annotations for each of them. An annotation that differs from `item` was changed by the function, and
-    its value is used.
+    kpt has two annotations for the path and two for the index. If the function changed one of the two, the changed
+    value is used. `item` contains the values before the change.
     """
     path = _find_changed_text(annotations, PATH_ANNOTATIONS, item.path if item else "")
     index = _find_changed_text(annotations, INDEX_ANNOTATIONS, str(item.index) if item else "")

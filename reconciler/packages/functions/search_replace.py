@@ -95,7 +95,10 @@ class _Search:
 
 @dataclass(frozen=True)
 class _FieldChange:
-    """The change of one field. `new_text` is for the result message. `value` is empty if the value does not change."""
+    """The change of one field.
+
+    `new_text` is for the result message. `value` is a tuple with the new value, or () if the value does not change.
+    """
 
     path: DataPath
     new_text: str

@@ -93,7 +93,8 @@ class _Slot:
 def set_namespace(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
     """Set the configured namespace in the items.
 
-    An invalid configuration gives an error result, but no failed output, because the original function exits with 0.
+    For an invalid configuration, the output contains a result with the severity `error`, but is not marked as failed.
+    The original function also exits with 0 in this case.
     """
     settings = _read_namespace_config(config)
     if isinstance(settings, str):

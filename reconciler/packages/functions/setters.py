@@ -160,7 +160,7 @@ def _set_fields(
 
     changed_item = item.with_values(charge_values(values(), item, budget))
     if changed_item is not item:
-        # Set the comments again that are now missing: a comment can move when its list becomes empty or gets its first
+        # Restore missing comments. A comment can move when its list becomes empty, or when an empty list gets an
         # element.
         lost_comments = {path: comment for path, _, comment in fields if changed_item.document.comment(path) != comment}
         changed_item = require_line_comments(changed_item, lost_comments, budget)
@@ -415,7 +415,7 @@ def list_setters(items: Sequence[Item], config: FunctionConfig | None, context: 
 
 
 def _combine_uses(listed: _ListedSetter, use: _ListedSetter) -> _ListedSetter:
-    """Add the count of `use` to a listed setter, and keep its value. Its type is the first type other than `str`."""
+    """Return the setter `listed` with the count of `use` added. If its type is `str`, use the type of `use`."""
     return replace(listed, count=listed.count + use.count, type=use.type if listed.type == _TEXT else listed.type)
 
 

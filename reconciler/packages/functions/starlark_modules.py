@@ -25,8 +25,8 @@ from reconciler.packages.functions.starlark_syntax import create_starlark_dialec
 from reconciler.packages.parsing import ParseFailure, parse_cached
 
 _REASONS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
-    # Module name: the name that the module exports, the reason why it is not supported, and the functions of the
-    # exported struct. If there are no functions, the module exports a single function.
+    # For each module name: the name that the module exports, the reason why the module is not supported, and the
+    # functions of the exported struct. If there are no functions, the module exports one function instead of a struct.
     "bsoup.star": ("bsoup", "parsing HTML is not supported", ("parseHtml",)),
     "geo.star": (
         "geo",
@@ -45,7 +45,7 @@ _REASONS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
 
 
 def create_unsupported_modules() -> dict[str, str]:
-    """Return Starlark source for each unsupported module. Its functions fail with the reason in `_REASONS`."""
+    """Return the Starlark source of each unsupported module. All functions in the source fail with the reason."""
     return {module: _format_unsupported_source(module, *parts) for module, parts in _REASONS.items()}
 
 

@@ -28,7 +28,7 @@ class FetchedPackage:
     """A fetched upstream package.
 
     Attributes:
-        ref: The requested branch, tag or commit, with the prefix that it has in the repository, e.g. `a/b/v1`.
+        ref: The full name of the requested branch, tag or commit in the repository, e.g. `a/b/v1` for `v1`.
     """
 
     files: FileTree
@@ -120,7 +120,8 @@ def _update_single(
     sides = MergeSides(origin, fetched.files, current_result.files.subtree(package))
     if options.profile == "compat":
         sides = sides.map_sides(lambda side: add_merge_comments(side, options.profile)[0])
-    # A manual update always sets `vendored`: it updates remote subpackages from their files in the upstream package.
+    # A manual update always sets `vendored`, so that remote subpackages are updated from their copies in the upstream
+    # package.
     updated = update_package_tree(sides, get_update_strategy(kptfile.upstream), replace(options, vendored=True))
     updated_kptfile = find_kptfile(updated.files, "")
     if updated_kptfile and not updated.has_failed:
@@ -169,8 +170,8 @@ def _set_refs(
 def follows_same_ref(git: GitUpstream, root: GitUpstream) -> bool:
     """Return whether a remote subpackage follows the ref of the root package.
 
-    This is so if it has the repository and the ref of the root package, and its upstream directory is the directory of
-    the root package or inside this directory.
+    The result is true if both packages have the same repository and ref, and if the upstream directory of the
+    subpackage is the upstream directory of the root package or a folder in it.
     """
     if (git.repo, git.ref) != (root.repo, root.ref):
         return False

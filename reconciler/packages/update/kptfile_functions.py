@@ -81,7 +81,8 @@ def pair_functions(before: Sequence[FunctionEntry], after: Sequence[FunctionEntr
     - Functions with the same name are paired. If a name occurs several times, its first function is used.
     - Other functions are paired if they have the same image or command. The registry, tag and digest are not compared.
     - If several functions are possible, the pairs with the most similar content are used first.
-    - Functions with two different names are never paired, but a function can get a name or lose its name.
+    - Functions with two different names are never paired. A function with a name can be paired with a function without
+      a name.
     - Functions that a PackageVariant added are paired by name only.
     """
     old_names, new_names = _index_names(before), _index_names(after)
@@ -186,7 +187,7 @@ def merge_function_order(
     """Merge the order of two function lists. Each number identifies a function.
 
     The result has the order of the upstream list if only upstream changed the order. Otherwise, it has the order of the
-    local list. A function that is missing in the list whose order is used follows its predecessor in the other list.
+    local list. If a function occurs only in the other list, it follows the function that precedes it in the other list.
 
     Returns:
         The ordered numbers in `kept_numbers`, and whether both sides changed the order differently.
@@ -300,7 +301,7 @@ class _FunctionListMerge:
 
 
 def merge_function(sides: SideValues, rules: MergeRules) -> MergeOutcome:
-    """Merge one function. The value ABSENT removes it. Conflict pointers are relative to the function."""
+    """Merge one function. The value ABSENT means a removed function. Conflict pointers are relative to the function."""
     if sides.one_sided_outcome:
         return sides.one_sided_outcome
     if sides.updated is ABSENT and is_variant_function(sides.origin):

@@ -177,10 +177,10 @@ def merge_kptfile(
         origin: The Kptfile of the merge base.
         updated: The Kptfile of the new upstream version.
         local: The Kptfile on the branch.
-        take_upstream: Whether the result has the sections `upstream` and `upstreamLock` of `updated`. By default, it
-            has those sections of `local`.
-        whole: Whether to merge name and upstream as well. By default, both are taken from one Kptfile. Use it to merge
-            two versions of one package.
+        take_upstream: Whether the result has the sections `upstream` and `upstreamLock` of `updated`. By default, the
+            result has the sections of `local`.
+        whole: Whether to merge name and upstream as well. Use True to merge two versions of one package. By default,
+            both are taken from one Kptfile.
 
     Returns:
         The merged Kptfile and the conflicts. The conflicts do not contain the file and the resource.

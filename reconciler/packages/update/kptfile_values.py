@@ -52,8 +52,8 @@ def merge_selectors(sides: SideValues, winner: ChosenSide, *, empty_means_all: b
 
     Args:
         winner: The side whose list is used if the lists cannot be merged.
-        empty_means_all: Whether an empty list selects all resources. If so, the result is the list of one side if the
-            merged list would be empty.
+        empty_means_all: Whether an empty list selects all resources. In this case, an empty merged list is replaced by
+            the list of one side.
     """
     lists = sides.map_sides(lambda value: value if isinstance(value, list) else [])
     merged = _merge_by_content(lists) if all(lists) or not empty_means_all else None

@@ -90,8 +90,8 @@ def match_resources(
     Args:
         sides: The documents of the origin, updated and local side.
         follow_moves: Whether to match documents in different files, if only one document per side has the identity.
-        use_annotations: Whether to match documents without a match by the annotation
-            `internal.kpt.dev/upstream-identifier`.
+        use_annotations: Whether to compare the annotation `internal.kpt.dev/upstream-identifier` of documents that have
+            no match yet.
     """
     groups = _match_exactly(sides)
     for key_of in _iterate_weaker_key_functions(follow_moves=follow_moves, use_annotations=use_annotations):

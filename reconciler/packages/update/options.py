@@ -18,8 +18,9 @@ from reconciler.lazy_dataclasses import dataclass, field, replace
 class MergeOptions:
     """The options of a merge. The default values are those of the profile `safe`.
 
-    If both sides changed a value or a file that cannot be merged, `rules.winner` selects the side to use. For files
-    that are not read as resources, the local side always wins.
+    `rules.winner` selects the side to use if both sides changed the same value. The same side is used for a resource
+    file that cannot be merged, e.g. because of a syntax error. For files that are not read as resources, the local side
+    always wins.
     """
 
     profile: Profile = "safe"
@@ -40,7 +41,7 @@ class MergeOptions:
     crds_of_all_sides: bool = True
     """D19: list keys are read from the CRDs of the updated, local and origin package, in this order."""
     vendored: bool = True
-    """Whether to update subpackages with their own upstreams from their files in the upstream package."""
+    """Whether to update a subpackage that has its own upstream from its copy in the upstream package of its parent."""
     match_positions: bool = False
     """Whether to match a resource by its position in the file if its name or kind differs in origin and updated.
 

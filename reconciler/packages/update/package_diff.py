@@ -1,4 +1,4 @@
-"""Find the differences between two versions of a package. Changes that kpt and this project write are ignored."""
+"""Find the differences between two versions of a package. Changes that kpt or this project makes are ignored."""
 
 from __future__ import annotations
 

@@ -271,7 +271,7 @@ def write_file(sides: MergeSides, path: str, resources: Sequence[PlacedResource]
 
 @dataclass(frozen=True)
 class RemainingFile:
-    """The content to keep of a file whose resources were all removed, and the conflict that reports it.
+    """The remaining content of a file after the merge removed all of its resources, and the conflict about this file.
 
     `file` is None if nothing is kept.
     """
@@ -289,7 +289,7 @@ def find_remaining_file(
     the local file is kept. If its resources moved to other files, only the comments of the file are kept.
 
     Returns:
-        The content to keep. None if there are no such changes. Then the file is deleted.
+        The content to keep. None if there are no such changes, so that the file is deleted.
     """
     origin, updated, local = (side.get(path) for side in sides)
     if options.profile == "compat" or origin is None or local is None or not _has_other_changes(origin, local):

@@ -200,7 +200,7 @@ def _merge_changed(group: ResourceGroup, schemas: _KnownSchemas, options: MergeO
 def _get_merged_path(group: ResourceGroup) -> str:
     """Return the path of the file for a merged resource.
 
-    If a local change moved the resource, it is the local path, and in any other case the upstream path.
+    This is the local path if a local change moved the resource, and the upstream path otherwise.
     """
     origin, updated, local = group.origin, group.updated, group.local
     assert updated is not None

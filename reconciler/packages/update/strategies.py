@@ -47,7 +47,7 @@ class UpdateUnit:
 
     @cached_property
     def scopes(self) -> Mapping[str, MergeSides]:
-        """The files of this package and of each local subpackage, by package path, without nested subpackages."""
+        """The files of this package and of each local subpackage, by package path. No file occurs in two packages."""
         return self.sides.split_by_package((self.package, *self.local_packages))
 
 
@@ -69,7 +69,7 @@ def resolve_missing_package(
 ) -> UpdateResult | None:
     """Return the merge result of a package that at least one side lacks. Return None if all sides have the package.
 
-    The sides in `exists` contain at least one file if the package exists on this side, and no file if it does not.
+    `exists` shows which sides have the package: a side of `exists` has no files if the package is missing on this side.
     """
     match tuple(bool(side) for side in exists):
         case (True, True, True):

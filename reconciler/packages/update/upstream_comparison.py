@@ -24,7 +24,7 @@ _UPSTREAM_SECTIONS = ("upstream", "upstreamLock")
 class UpstreamComparison:
     """The files that differ between a package and its upstream package.
 
-    Changes of name, upstream and merge comments, which tools make in every cloned package, are not differences.
+    Differences in the name, the upstream and the merge comments are ignored, because every clone changes these fields.
 
     Attributes:
         upstream: The differing files in the upstream package.
