@@ -29,10 +29,10 @@ class FieldIssue:
     """A violated rule about a field.
 
     Attributes:
-        text: The message. `{path}` stands for the path of the field, and `{parent}` for the path of the mapping.
+        text: The message. `{path}` stands for the path of the field, and `{parent}` for the path of its mapping.
         path: Path of the field, relative to the model that reports the issue.
-        code: Name of the finding code. "" means the code of the kind.
-        rule: Name of the rule, if a family of kinds has its own text for the rule in its `MessageTemplates`.
+        code: Name of the finding code. "" means the default code of the kind.
+        rule: Error type of the issue. `MessageTemplates` of a family of kinds can replace the message for this type.
     """
 
     text: str
@@ -57,7 +57,7 @@ class FieldMessage:
     Attributes:
         path: Path of the field from the root of the object.
         text: A complete sentence that names the path.
-        code: Name of the finding code. "" means the code of the kind.
+        code: Name of the finding code. "" means the default code of the kind.
     """
 
     path: DataPath
@@ -67,11 +67,11 @@ class FieldMessage:
 
 @dataclass
 class ReadContext:
-    """How one object is read, and the notices about it.
+    """The mode in which one object is read, and the notices that reading reports.
 
     Attributes:
         is_lenient: Whether an invalid list item with the annotation `LenientItem` is read as None.
-        notices: Notices about deprecated notation, with the mapping that contains each deprecated field.
+        notices: Notices about deprecated notation. Each contains the mapping, the field name and the message.
     """
 
     is_lenient: bool = False
@@ -80,7 +80,7 @@ class ReadContext:
 
 @dataclass(frozen=True)
 class _Notifier:
-    """Reports notices about one mapping."""
+    """Function that adds notices about one mapping to the `ReadContext`."""
 
     context: ReadContext
     parent: object
@@ -97,7 +97,8 @@ class Deprecation:
         field: The current name. "" if `convert` moves the value.
         advice: What users should write instead. Editors show this text.
         type: Type of the value for the JSON Schema. It is required if `field` is "".
-        is_merged: Whether both fields are lists that can be set together. The list of the deprecated field is appended.
+        is_merged: Whether both fields are lists that can be set together. The deprecated list is then appended to the
+            current list.
     """
 
     field: str
@@ -120,11 +121,11 @@ class ApiModel(BaseModel):
         frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True, defer_build=True
     )
     deprecated_names: ClassVar[Mapping[str, Deprecation]] = {}
-    """Deprecated field names."""
+    """The deprecated field names, each with its replacement."""
     deprecated_lists: ClassVar[tuple[str, ...]] = ()
     """Names of lists that can also be written as one mapping. This notation is deprecated."""
     deprecated_values: ClassVar[Mapping[str, Mapping[str, str]]] = {}
-    """Deprecated values of fields, with the current values."""
+    """By field name: the deprecated values of the field, each with its current value."""
     blank_fields: ClassVar[tuple[str, ...]] = ()
     """Names of fields for which "" means the same as an absent field."""
     field_names: ClassVar[tuple[str, ...]] = ()
@@ -133,25 +134,25 @@ class ApiModel(BaseModel):
     _positions: ClassVar[Mapping[str, int]] = {}
     _has_rules: ClassVar[bool] = False
     field_codes: ClassVar[Mapping[str, str]] = {}
-    """Names of finding codes for absent and empty fields, and for values that are not allowed, by the field name."""
+    """By field name: the finding code for a field that is absent or empty, or that has a value that is not allowed."""
     subtree_codes: ClassVar[Mapping[str, str]] = {}
-    """Names of finding codes for all errors in a field and in its subfields, by the name of the field."""
+    """By field name: the finding code for all errors in the field and in its subfields."""
     unknown_field_code: ClassVar[str] = ""
-    """Name of the finding code for unknown fields. "" means the code of the kind."""
+    """Name of the finding code for unknown fields. "" means the default code of the kind."""
     unknown_field_hint: ClassVar[str] = ""
     """The next step for an unknown field that is not similar to a known field."""
     unsupported_fields: ClassVar[tuple[str, ...]] = ()
-    """Names of fields of the API whose features the reconciler does not support. They are errors."""
+    """Names of API fields for features that the reconciler does not support. Such a field in a manifest is an error."""
     extension_prefix: ClassVar[str] = ""
     """Prefix of the unknown fields that are allowed and ignored. "" means that all unknown fields are errors."""
     nullable_fields: ClassVar[frozenset[str]] = frozenset()
-    """Names of fields for which null is a value."""
+    """Names of fields in which null is a value and does not mean an absent field."""
     is_open: ClassVar[bool] = False
     """Whether unknown fields are allowed and ignored."""
     is_confidential: ClassVar[bool] = False
     """Whether messages must not quote values and unknown field names of this mapping."""
     confidential_fields: ClassVar[frozenset[str]] = frozenset()
-    """Names of fields whose value, and whose list items, messages must not quote. Mappings declare this themselves."""
+    """Names of fields with a scalar or a list that messages must not quote. A mapping has `is_confidential` instead."""
 
     @classmethod
     def convert(cls, data: dict[str, Any], notify: Callable[[str, str], None]) -> dict[str, Any]:
@@ -159,13 +160,13 @@ class ApiModel(BaseModel):
 
         Args:
             data: The fields that are not null.
-            notify: Reports deprecated notation, by the name of the field and a text with `{path}`.
+            notify: Function that reports deprecated notation. Arguments: field name, and message with `{path}`.
         """
         return data
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield the violations of rules across fields. The fields are not validated yet."""
+        """Yield the violations of rules across fields. The values in `data` are not validated yet."""
         return iter(())
 
     @classmethod
@@ -180,7 +181,7 @@ class ApiModel(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _read(cls, data: Any, handler: Callable[[Any], Self], info: ValidationInfo) -> Self:
-        # If there is no `ReadContext`, code calls the constructor with the names of the attributes.
+        # Without a `ReadContext`, Python code calls the constructor with attribute names. `data` is not a manifest.
         if not isinstance(info.context, ReadContext):
             return handler(data)
         if not isinstance(data, Mapping):
@@ -212,7 +213,7 @@ class ApiModel(BaseModel):
 
     @classmethod
     def _create_preparation(cls) -> FieldPreparation | None:
-        """Return the function that prepares the fields of a valid mapping. Return None if they need no preparation."""
+        """Return the function that prepares the fields of a mapping. Return None if no preparation is necessary."""
         # Bind the hooks to local variables, because access to the attributes of a model is slow.
         nullable, blank = cls.nullable_fields, cls.blank_fields
         has_conversion = cls.convert.__func__ is not ApiModel.convert.__func__  # type: ignore[attr-defined]
@@ -242,7 +243,7 @@ class ApiModel(BaseModel):
 
     @classmethod
     def _list_raised_errors(cls, error: ValidationError) -> list[InitErrorDetails]:
-        """Return the errors of the fields in the form that can be raised again, with their finding codes."""
+        """Convert the errors in a pydantic exception to a form that can be raised again. Add their finding codes."""
         errors = []
         for details in error.errors(include_url=False):
             path = details["loc"]
@@ -319,14 +320,14 @@ class ApiModel(BaseModel):
 
 
 def omit_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that are not None, an empty text, an empty list or an empty mapping."""
+    """Return the fields without None, empty strings, empty lists and empty mappings."""
     return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
 
 
 def _move_field(
     fields: Mapping[str, Any], name: str, deprecation: Deprecation, notify: Callable[[str, str], None]
 ) -> dict[str, Any]:
-    """Return the fields with the value of a deprecated field in the current field."""
+    """Return a copy of the fields in which the deprecated field `name` is replaced by the current field."""
     current, value = fields.get(deprecation.field), fields[name]
     if deprecation.is_merged:
         notify(name, f"the items of {{path}} are read as items of {{parent}}{deprecation.field}")
@@ -351,7 +352,10 @@ _HIDDEN = object()
 
 
 def _redact(error: InitErrorDetails) -> InitErrorDetails:
-    """Return an error without its value. The name of an unknown field is removed too, unless it is a spelling error."""
+    """Return a copy of an error without the invalid value.
+
+    For an unknown field, remove the field name too, unless the name is similar to an allowed field name.
+    """
     error_type, path = error["type"], error.get("loc", ())
     if isinstance(error_type, PydanticCustomError) and error_type.type == UNKNOWN_FIELD:
         context = error_type.context or {}
@@ -365,9 +369,9 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True)
 class ReadResult(Generic[Model]):
-    """A valid model without errors, or None with all errors. Warnings are about deprecated notation.
+    """The result of reading an object: the model, or all errors. Warnings are about deprecated notation.
 
-    If the object was read leniently, the model can be present with errors. Its invalid list items are None.
+    If the object was read leniently, the result can contain a model and errors. The invalid list items are then None.
     """
 
     model: Model | None
@@ -392,13 +396,14 @@ def read_model(
     path: DataPath = (),
     lenient_codes: Collection[str] = (),
 ) -> ReadResult[Model]:
-    """Read data that has the path `path` in its object, and return the model or all errors.
+    """Read the data at `path` in an object, and return the model or all errors.
 
-    Errors about unknown fields are last. Other errors have the order of the declarations.
+    The errors have the order of the fields in the model. Errors about unknown fields are last.
 
     Args:
         path: The path of the data in its object.
-        lenient_codes: Names of finding codes. If all errors have these codes, the object is read leniently.
+        lenient_codes: Names of finding codes. If each error has one of these codes, the object is read again leniently:
+            an invalid item of a list with `LenientItem` becomes None.
     """
     if valid_result := read_valid(model, data, path):
         return valid_result
@@ -414,7 +419,7 @@ def read_model(
 
 
 def read_valid(model: type[Model], data: object, path: DataPath = ()) -> ReadResult[Model] | None:
-    """Return the model of valid data with the warnings. Return None for data that can have errors."""
+    """Return the model of valid data, and the warnings. Return None if the data may have errors."""
     context = ReadContext()
     try:
         value: Model = _get_fast_validator(model).validate_python(data, context=context, by_alias=True, by_name=False)
@@ -441,7 +446,7 @@ def _get_field_adapter(model: type[ApiModel], attribute: str) -> TypeAdapter[Any
 
 
 def read_field(model: type[ApiModel], attribute: str, data: Mapping[str, Any]) -> Any:
-    """Return the value of one field of invalid data. Return None if the value of this field is invalid."""
+    """Return the value of one field in data that has errors. Return None if this field itself is invalid."""
     info = model.model_fields[attribute]
     value = data.get(info.alias or attribute)
     if value is None:
@@ -471,7 +476,7 @@ def _locate_notices(context: ReadContext, data: object, path: DataPath) -> Itera
 
 
 def _find_path(data: object, part: object, path: DataPath) -> DataPath:
-    """Return the path of a part of the data, which is found by identity."""
+    """Return the path of `part` in `data`. `path` is the path of `data`. Values are compared by identity (`is`)."""
     return next(_iterate_paths(data, part, path), path)
 
 

@@ -1,8 +1,8 @@
 """Validators that read valid manifests fast.
 
 The complete validator of a model calls Python code for each mapping, to report all errors with their finding codes.
-Most manifests are valid. A fast validator calls Python code only for models that have rules or several notations, and
-stops at the first error. After an error, the complete validator reads the manifest again.
+Most manifests are valid. A fast validator calls Python code only for models with rules across fields or with deprecated
+notation, and stops at the first error. After an error, the complete validator reads the manifest again.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pydantic_core import SchemaValidator
 from reconciler.lazy_dataclasses import dataclass
 
 FieldPreparation = Callable[[Any, ValidationInfo], Any]
-"""Returns the fields of a mapping in current notation, without null values."""
-# Validators do not use these parts of a core schema.
+"""Function that returns the fields of a mapping in current notation, without null values."""
+# Keys of a pydantic core schema that validators do not use.
 _UNUSED_KEYS = ("serialization", "metadata")
 
 
@@ -26,7 +26,7 @@ class InvalidMappingError(Exception):
 
 
 class ErrorHandling:
-    """Base of classes whose method `validate` has an effect only if the value is invalid."""
+    """Base class of annotations whose method `validate` only handles errors. Fast validators skip this method."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class FastValidatorBuilder:
 
     Attributes:
         read_name: Name of the class method that the complete validators call for each mapping.
-        create_preparation: Returns the function that prepares the fields of a model. Returns None if the fields need no
-            preparation.
+        create_preparation: Function that returns the `FieldPreparation` of a model, or None if no preparation is
+            necessary.
     """
 
     read_name: str
@@ -48,12 +48,13 @@ class FastValidatorBuilder:
         return SchemaValidator(self._replace(model.__pydantic_core_schema__))
 
     def _replace(self, node: Any) -> Any:
-        """Return a core schema whose models do not call the method `read_name`."""
+        """Return a copy of a core schema in which the models do not call the method `read_name`."""
         if isinstance(node, list):
             return [self._replace(item) for item in node]
         if not isinstance(node, dict):
             return node
-        # Keep all keys of a mapping from field names to schemas. The key `type` of such a mapping is not a string.
+        # Remove keys only from schemas. `node` can also be a mapping from field names to schemas. In this mapping, the
+        # value of a field `type` is a schema and not a string.
         unused_keys = _UNUSED_KEYS if isinstance(node.get("type"), str) else ()
         schema = {key: self._replace(value) for key, value in node.items() if key not in unused_keys}
         if node.get("type") != "function-wrap":
@@ -80,7 +81,7 @@ def _refuse_unknown_fields(model_schema: Any) -> Any:
 
 
 def accepts_null_as_value(model: type[BaseModel]) -> bool:
-    """Return whether a field of a model accepts null as a value that differs from the absent field."""
+    """Return whether a model has a field for which null and an absent field have different meanings."""
     return any(
         info.default is not None and (info.annotation is Any or type(None) in get_args(info.annotation))
         for info in model.model_fields.values()

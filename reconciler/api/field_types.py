@@ -39,7 +39,7 @@ def check_text(validate: Callable[[str], str | None], text: str, code: str = "")
     Args:
         validate: Returns the reason why a string is invalid. Returns None or "" for a valid string.
         text: The message before the reason, with `{path}`.
-        code: Name of the finding code. "" means the code of the kind.
+        code: Name of the finding code. "" means the default code of the kind.
     """
 
     def check(value: str) -> str:
@@ -51,7 +51,7 @@ def check_text(validate: Callable[[str], str | None], text: str, code: str = "")
 
 
 def _check_not_empty(value: object) -> object:
-    # pydantic's `min_length` also reports a list whose items are all invalid.
+    # Do not use pydantic's `min_length`, because it also reports a list whose items are all invalid.
     if isinstance(value, list | tuple) and not value:
         raise PydanticCustomError("too_short", "empty")
     return value
@@ -89,14 +89,14 @@ PackagePath = Annotated[
 
 
 def raise_issues(issues: Iterator[FieldIssue], value: object) -> None:
-    """Raise all issues of one field together."""
+    """Raise one exception that contains all issues of a field."""
     errors: list[InitErrorDetails] = [entry.to_error(value) for entry in issues]
     if errors:
         raise ValidationError.from_exception_data("field", errors)
 
 
 class Unparsed:
-    """Annotation of a mapping that a model validates, and that is kept as in the manifest."""
+    """Annotation of a field whose value a model validates. The value itself stays a mapping, as in the manifest."""
 
     def __init__(self, model: type[ApiModel]) -> None:
         self.model = model
@@ -112,7 +112,7 @@ class Unparsed:
 
 
 class LenientItem(ErrorHandling):
-    """Annotation of a list item that a model validates. If the object is read leniently, an invalid item is None."""
+    """Annotation of a list item that a model validates. In lenient mode, an invalid item becomes None."""
 
     def __init__(self, model: type[ApiModel]) -> None:
         self.model = model
@@ -158,7 +158,7 @@ class LabelRequirementEntry(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for an invalid key or value, and for values that do not fit to the operator."""
+        """Yield an issue for an invalid key or value, and for values that the operator does not allow."""
         if isinstance(key := data.get("key"), str) and key and (reason := validate_label_key(key)):
             yield FieldIssue(f"{{path}}: {reason}", ("key",))
         operator, values = data.get("operator"), data.get("values") or ()

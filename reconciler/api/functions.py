@@ -1,4 +1,4 @@
-"""Configurations of built-in functions that have their own kind. Other functions read a ConfigMap."""
+"""Models of KRM function configurations with their own kind, e.g. SetLabels. Other functions use a ConfigMap."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -18,7 +18,7 @@ def _decode_scalar(value: object) -> object:
 ScalarText = Annotated[
     str, BeforeValidator(_decode_scalar), WithJsonSchema({"type": ["string", "number", "boolean", "null"]})
 ]
-"""A text. Numbers, booleans and null are read as their text, as the original functions do."""
+"""A string. Numbers, booleans and null are converted to strings, as in the original Go functions."""
 
 
 class FieldSpecEntry(ApiModel):

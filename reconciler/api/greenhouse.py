@@ -185,7 +185,7 @@ class PluginDefinitionSpec(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for a definition without anything to deploy, and for each option that is declared again."""
+        """Yield an issue for a definition without a chart or UI application, and for each repeated option."""
         if "helmChart" not in data and "uiApplication" not in data:
             text = "{path} is required if uiApplication is missing, because a definition must have something to deploy"
             yield FieldIssue(text, ("helmChart",))
@@ -261,7 +261,7 @@ class WaitForReference(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue if the reference does not have exactly one of its fields."""
+        """Yield an issue unless exactly one of name and pluginPreset is set."""
         if bool(data.get("name")) == bool(data.get("pluginPreset")):
             error = "not both" if data.get("name") else "both are missing"
             yield FieldIssue(f"{{path}} must have either name or pluginPreset; {error}", code="WaitForInvalid")
@@ -275,12 +275,12 @@ class WaitForItem(ApiModel):
     plugin_ref: WaitForReference
 
     def get_plugin_name(self, cluster: str) -> str:
-        """Return the name of the Plugin on a cluster that the item refers to."""
+        """Return the name of the Plugin that the item refers to. For a preset, it is the Plugin on `cluster`."""
         return self.plugin_ref.name or format_plugin_name(self.plugin_ref.plugin_preset, cluster)
 
 
 def _find_repeated_references(items: object) -> Iterator[FieldIssue]:
-    """Yield an issue for each item of `waitFor` whose Plugin or preset an earlier item refers to."""
+    """Yield an issue for each item of `waitFor` that refers to the same Plugin or preset as an earlier item."""
     references: set[tuple[str, str]] = set()
     for index, item in _iterate_mappings(items):
         reference = item.get("pluginRef")
@@ -325,7 +325,7 @@ class PluginFields(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue if the plugin definition has no name or two names."""
+        """Yield an issue if no field names the plugin definition, or if two fields contain different names."""
         ref, short_name = data.get("pluginDefinitionRef"), data.get("pluginDefinitionName")
         if ref is None and not short_name:
             yield FieldIssue(_REF_TEXT, ("pluginDefinitionRef", "name"), _REF_MISSING)

@@ -22,7 +22,7 @@ from reconciler.redaction import MASK
 OptionType = Literal["string", "secret", "bool", "int", "list", "map"]
 OPTION_TYPES: tuple[OptionType, ...] = get_args(OptionType)
 VAULT_PREFIX: Final = "vault+kvv2:///"
-"""Prefix of a vault reference. A string that contains the prefix refers to a secret, and is not the secret itself."""
+"""Prefix of a vault reference. A string that contains this prefix refers to a secret, but is not secret itself."""
 
 _TYPE_NOUNS: Final[dict[OptionType, str]] = {
     "string": "a string",
@@ -37,7 +37,7 @@ _NAME_DESCRIPTION = "Name of the option. Dots separate the levels of nested valu
 _NAME_INVALID, _ALIAS_CONFLICT, _REF_INCOMPLETE = "OptionNameInvalid", "AliasConflict", "SecretRefIncomplete"
 _NO_SOURCE, _MULTIPLE_SOURCES, _UNSUPPORTED = "NoValueSource", "MultipleValueSources", "UnsupportedValueSource"
 VALUE_CODES = frozenset({_NAME_INVALID, _REF_INCOMPLETE, _NO_SOURCE, _MULTIPLE_SOURCES, _UNSUPPORTED})
-"""Names of the finding codes of errors that concern only the Plugins with the value, and not the whole object."""
+"""Names of finding codes. Such an error affects only the Plugins that use the option value, not the whole object."""
 
 
 def check_type(option_type: OptionType, value: Any) -> str:
@@ -151,7 +151,7 @@ class PluginOption(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for an invalid name, for a default of another type, and for an invalid regular expression."""
+        """Yield an issue for an invalid name, for a default of the wrong type, and for an invalid `regex`."""
         name, option_type, default = data.get("name"), data.get("type"), data.get("default")
         if isinstance(name, str) and name and (error := check_option_name(name)):
             yield FieldIssue(f"{{path}} {error}: {quote_option_name(name)}", ("name",))
@@ -189,7 +189,7 @@ class ValueFromSource(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for a reference to another object, for two different keys, and for an incomplete reference."""
+        """Yield an issue for a reference to a Plugin or preset, for two different keys, and for no name or key."""
         secret, key = data.get("secret"), data.get("key")
         if data.get("ref") is not None:
             yield FieldIssue("{path} must be omitted: only references to secrets are supported", ("ref",), _UNSUPPORTED)
@@ -244,7 +244,7 @@ class PluginOptionValue(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for an invalid name, and for a number of value sources other than one."""
+        """Yield an issue for an invalid name, and unless exactly one of value, valueFrom and expression is set."""
         name, path = data.get("name"), data.get("path")
         if not isinstance(name, str | None) or not isinstance(path, str | None):
             return
@@ -272,7 +272,7 @@ class PluginOptionValue(ApiModel):
 
     @property
     def source(self) -> ValueSource:
-        """The source of the value."""
+        """The literal value, the reference to a Secret, or the expression."""
         if self.value_from:
             return self.value_from.reference
         return LiteralValue(self.value) if self.expression is None else OptionExpression(self.expression)

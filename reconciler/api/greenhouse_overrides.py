@@ -97,11 +97,11 @@ class ClusterSelection(ApiModel):
 
     @property
     def is_for_all(self) -> bool:
-        """Whether the item has no labels and no names, so that it selects all clusters."""
+        """Whether the selection has no label selector and no cluster names. It then selects all clusters."""
         return self.selector is None and not self.cluster_names
 
     def selects(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Return whether a cluster has one of the names or matches the labels. Ignored clusters are not considered."""
+        """Return whether the cluster names or the label selector select a cluster. Do not apply `ignore_clusters`."""
         if self.is_for_all or name in self.cluster_names:
             return True
         return self.selector is not None and self.selector.matches(labels)
@@ -157,22 +157,22 @@ class PluginOverrideTargets(ApiModel):
 
     @cached_property
     def ignored_clusters(self) -> tuple[str, ...]:
-        """The clusters that an item of the selection ignores. They are excluded from the whole selection."""
+        """Names of the clusters that an item of `cluster_selector` ignores. The other items cannot select them."""
         return tuple(name for selection in self.cluster_selector for name in selection.ignore_clusters)
 
     @property
     def cluster_names(self) -> tuple[str, ...]:
-        """All cluster names in the selection, both selected and ignored clusters."""
+        """All cluster names in `cluster_selector`, of both selected and ignored clusters."""
         names = (name for selection in self.cluster_selector for name in selection.cluster_names)
         return (*names, *self.ignored_clusters)
 
     @property
     def is_for_all_clusters(self) -> bool:
-        """Whether the selection is empty, so that Plugins without a cluster match as well."""
+        """Whether `cluster_selector` selects all clusters. Plugins without a cluster are then selected too."""
         return not self.ignored_clusters and all(selection.is_for_all for selection in self.cluster_selector)
 
     def selects_cluster(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Return whether the selection contains a cluster."""
+        """Return whether `cluster_selector` selects a cluster."""
         if name in self.ignored_clusters:
             return False
         selections = self.cluster_selector

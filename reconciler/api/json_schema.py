@@ -78,7 +78,7 @@ def _allow_empty(schema: JsonSchemaValue, *, allow_text: bool) -> JsonSchemaValu
     if "const" in schema:
         schema = {"enum": [schema["const"]], **{key: value for key, value in schema.items() if key != "const"}}
     if "enum" in schema and allow_text:
-        # Editors complete the values of `enum`, so it must not contain null and the empty string.
+        # Editors suggest all values in `enum`. Therefore, `enum` must not contain null and the empty string.
         values, rest = schema["enum"], {key: value for key, value in schema.items() if key not in ("enum", "type")}
         return {**rest, "anyOf": [{"enum": values}, {"type": ["string", "null"], "maxLength": 0}]}
     if "anyOf" in schema:
@@ -114,7 +114,10 @@ def build_model_schema(model: type[ApiModel]) -> dict[str, Any]:
 
 
 def _inline(node: Any, definitions: Mapping[str, Any], *, is_property_map: bool = False) -> Any:
-    """Return a schema with the content of its references, without titles and empty defaults."""
+    """Return a copy of a schema in which each reference is replaced by its definition.
+
+    Titles and empty defaults are removed.
+    """
     if isinstance(node, list):
         return [_inline(item, definitions) for item in node]
     if not isinstance(node, Mapping):
@@ -133,14 +136,14 @@ def _inline(node: Any, definitions: Mapping[str, Any], *, is_property_map: bool 
     }
     options = schema.get("anyOf")
     if options and {"type": "null"} in options and len(options) == 2 and "properties" in options[0]:
-        # A mapping that can be null needs no alternatives.
+        # Write a mapping that can be null without `anyOf`.
         rest = {key: value for key, value in schema.items() if key != "anyOf"}
         return {**options[0], "type": ["object", "null"], **rest}
     return schema
 
 
 def build_manifest_schema(model: type[KrmObject]) -> dict[str, Any]:
-    """Return the JSON Schema of the objects of a kind, without the dialect."""
+    """Return the JSON Schema for objects of a kind. The keyword `$schema` is not included."""
     schema = build_model_schema(model)
     kind, description = model.__name__, schema["description"]
     properties = schema["properties"]
@@ -163,8 +166,8 @@ def build_manifest_schema(model: type[KrmObject]) -> dict[str, Any]:
 
 def _build_metadata_schema(model: type[KrmObject]) -> dict[str, Any]:
     """Return the schema of `metadata`. Other fields are allowed, because Kubernetes defines them."""
-    # Users write versions without quotes, so that YAML reads a number. The readers accept a number in a label.
-    # The reconciler ignores its own annotations if they are not strings, so the schema must report them.
+    # YAML reads a version without quotes, e.g. 1.31, as a number. The reconciler accepts a number in a label, but
+    # ignores an annotation that is not a string. Therefore, the schema must report such an annotation.
     annotations = {name: {"type": ["string", "null"], **schema} for name, schema in model.annotation_schemas.items()}
     is_optional = model.is_name_optional
     name = {"type": ["string", "null"]} if is_optional else {"type": "string", "minLength": 1}

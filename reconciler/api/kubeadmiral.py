@@ -47,7 +47,7 @@ class ClusterRequirementFields(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for an invalid key, and for values that do not fit to the operator."""
+        """Yield an issue for an invalid key, and for values that the operator does not allow."""
         key, operator, values = data.get("key"), data.get("operator"), data.get("values") or ()
         if isinstance(key, str) and key and (reason := validate_label_key(key)):
             yield FieldIssue(f"{{path}} must be a valid label key: {reason}", ("key",), _SELECTOR_INVALID)
@@ -77,7 +77,7 @@ class ClusterFieldRequirement(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue if there is not exactly one value."""
+        """Yield an issue unless the requirement has exactly one value."""
         values = data.get("values")
         if isinstance(values, list | tuple) and len(values) != 1:
             text = f"{{path}} must be a list with one cluster name, not {quote_value(values)}"
@@ -254,7 +254,7 @@ class _MapOverrider(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue if there is nothing to add, and for each invalid entry unless it is deleted."""
+        """Yield an issue if there is nothing to add, and for each invalid entry. Entries to delete are not checked."""
         yield from _find_empty_value(data)
         value = data.get("value")
         if data.get("operator") == "delete" or not isinstance(value, Mapping):
@@ -329,7 +329,7 @@ class FieldOverrider(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue if the item does not have operations in exactly one format."""
+        """Yield an issue unless the item has operations for exactly one text format."""
         if sum(bool(data.get(name)) for name in _TEXT_FORMATS) != 1:
             yield FieldIssue(f"{{path}} must have a list of operations in exactly one of {', '.join(_TEXT_FORMATS)}")
 
@@ -447,7 +447,7 @@ class OverridePolicySpec(PolicySelectors):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for each name that an earlier rule has."""
+        """Yield an issue for each rule with the same name as an earlier rule."""
         rules = data.get("overrideRules")
         indexes: dict[str, int] = {}
         for index, rule in enumerate(rules if isinstance(rules, list) else ()):
@@ -475,7 +475,7 @@ class OverridePolicyManifest(Manifest):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for a selector of another namespace in a namespaced policy."""
+        """Yield an issue if a resource selector of a namespaced policy names another namespace."""
         yield from super().find_issues(data)
         metadata, spec = data.get("metadata"), data.get("spec")
         if cls.scope == "cluster" or not isinstance(metadata, Mapping) or not isinstance(spec, Mapping):
@@ -577,7 +577,7 @@ class PropagationPolicySpec(ApiModel):
         "autoMigration", "disableFollowerScheduling", "maxClusters", "replicaRescheduling", "replicasStrategy",
         "reschedulePolicy", "schedulingProfile", "stickyCluster", "tolerations",
     )  # fmt: skip
-    """Fields of the KubeAdmiral scheduler, which have no effect on the reconciler."""
+    """Fields for the KubeAdmiral scheduler. The reconciler ignores these fields."""
     blank_fields: ClassVar = ("schedulingMode",)
 
     placement: tuple[PlacementEntry, ...] = Field((), description="Clusters by name.")

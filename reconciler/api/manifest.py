@@ -40,9 +40,9 @@ class KrmObject(ApiModel):
     templates: ClassVar[MessageTemplates] = DEFAULT_TEMPLATES
     """The message templates for all fields of the kind."""
     scope: ClassVar[Literal["namespaced", "default", "cluster"]] = "namespaced"
-    """`cluster` if an object must have no namespace. `default` if an object without a namespace is in `default`."""
+    """`cluster`: objects have no namespace. `default`: an object without a namespace is in the namespace `default`."""
     lenient_codes: ClassVar[frozenset[str]] = frozenset()
-    """Names of finding codes of errors that make only their list item invalid, if the object has no other errors."""
+    """Names of finding codes. If an object has only errors with these codes, it is read leniently: see `read_model`."""
     is_name_optional: ClassVar[bool] = False
     """Whether an object without a name is valid in the JSON Schema."""
     label_schemas: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -56,14 +56,14 @@ class KrmObject(ApiModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Skip `find_issues` for kinds without a rule about the namespace."""
+        """Record whether the kind has rules across fields. If it has none, `find_issues` is not called."""
         super().__pydantic_init_subclass__(**kwargs)
         has_own_rules = cls.find_issues.__func__ is not KrmObject.find_issues.__func__  # type: ignore[attr-defined]
         cls._has_rules = has_own_rules or cls.scope == "cluster"
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for a namespace of an object that is not namespaced."""
+        """Yield an issue if a cluster-scoped object has a namespace."""
         metadata = data.get("metadata")
         namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else None
         if cls.scope == "cluster" and namespace:
@@ -82,7 +82,7 @@ class Manifest(KrmObject):
 
 
 def get_metadata_entry(data: Mapping[str, Any], field: Literal["labels", "annotations"], key: str) -> Any:
-    """Return the value of a label or an annotation. Return None if it is absent."""
+    """Return the value of the label or annotation `key`. Return None if the object does not have it."""
     metadata = data.get("metadata")
     entries = metadata.get(field) if isinstance(metadata, Mapping) else None
     return entries.get(key) if isinstance(entries, Mapping) else None
@@ -109,7 +109,7 @@ class CheckedManifest(Manifest):
 
     @staticmethod
     def validate_name(name: str) -> str | None:
-        """Return the reason why a name is invalid, or None."""
+        """Return the reason why a name is invalid. Return None if the name is valid."""
         return validate_dns_subdomain(name)
 
 
@@ -117,7 +117,7 @@ AnyObject = TypeVar("AnyObject", bound=KrmObject)
 
 
 def read_manifest(model: type[AnyObject], data: Mapping[str, Any]) -> ReadResult[AnyObject]:
-    """Read a whole object. An object of an unsupported version has only one error."""
+    """Read a whole object. If its apiVersion is not supported, report only this error."""
     version = data.get("apiVersion")
     if version in model.api_versions:
         return read_model(model, data, model.templates, lenient_codes=model.lenient_codes)

@@ -1,4 +1,4 @@
-"""Messages about invalid fields: from pydantic's error types to sentences with path, value and allowed values."""
+"""Conversion of pydantic errors about fields to messages with the field path, the value and the allowed values."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 ISSUE = "issue"
-"""The error type of rules that the models declare. The context contains the text and the finding code."""
+"""The pydantic error type of a violated rule of a model. The error context contains message and finding code."""
 UNKNOWN_FIELD = "unknown_field"
-"""The error type of unknown fields. The context contains the allowed fields."""
+"""The pydantic error type of an unknown field. The error context contains the allowed field names."""
 _TEMPLATES = {
     "api_version": "apiVersion must be {allowed}, not {value}",
     "missing": "{path} must be set",
@@ -37,13 +37,13 @@ _TEMPLATES = {
 class MessageTemplates:
     """The message templates of a family of kinds.
 
-    A template can contain `{path}`, `{parent}` (the path of the mapping that contains the field), `{lower_parent}`,
-    `{found}` (", not" and the value), `{value}`, `{allowed}`, `{choice}` ("one of" and the allowed values), `{name}`
-    and `{suggestion}`.
+    A template can contain `{path}`, `{parent}`, `{lower_parent}`, `{found}`, `{value}`, `{allowed}`, `{choice}`,
+    `{name}` and `{suggestion}`. `{parent}` is the path of the mapping that contains the field. `{found}` is ", not "
+    and the value. `{choice}` is "one of " and the allowed values.
 
     Attributes:
         by_type: Templates by pydantic's error type. They replace the default templates.
-        by_field: Templates by error type and field name. The name of a list's items is the name of the list and "[]".
+        by_field: Templates by error type and field name. The name of a list item is e.g. "targets[]".
     """
 
     by_type: Mapping[str, str] = field(default_factory=dict)
@@ -61,7 +61,7 @@ DEFAULT_TEMPLATES = MessageTemplates()
 def format_error_message(
     error: ErrorDetails, path: DataPath, templates: MessageTemplates, *, is_hidden: bool = False
 ) -> str:
-    """Return the message of one error. If `is_hidden`, the message does not quote the value."""
+    """Return the message of one error. If `is_hidden` is true, the message does not quote the invalid value."""
     context = error.get("ctx", {})
     text_path = format_path(path) or "the object"
     if "text" in context:
@@ -92,7 +92,7 @@ def format_error_message(
 
 
 def _get_field_name(path: DataPath) -> str:
-    """Return the last step of a path, or the name of the list and "[]" for a list item."""
+    """Return the last field name in a path. For a list item, return the list name and "[]", e.g. "targets[]"."""
     if not path:
         return ""
     return f"{path[-2]}[]" if isinstance(path[-1], int) and len(path) > 1 else str(path[-1])

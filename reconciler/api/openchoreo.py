@@ -236,7 +236,7 @@ class ComponentDefinitionSpec(ExtensibleModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for each id that an earlier resource has."""
+        """Yield an issue for each resource with the same id as an earlier resource."""
         return _find_duplicates("resources", data.get("resources"), "id")
 
 
@@ -293,7 +293,7 @@ class OrExpression:
         return core_schema.no_info_wrap_validator_function(validate, handler.generate_schema(self.value_type))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Return the JSON Schema of both forms."""
+        """Return a JSON Schema that accepts the value and an expression."""
         return {"anyOf": [handler(schema), _EXPRESSION_SCHEMA]}
 
 
@@ -322,7 +322,7 @@ class PatchTargetFields(ExtensibleModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for a target without requirements, and for a target with both names of a field."""
+        """Yield an issue for a target without requirements, and for a target with both containers and containerName."""
         if "containerName" in data and "containers" in data:
             text = "{path} must not be set together with containerName, which has the same meaning"
             yield FieldIssue(text, ("containers",))
@@ -357,7 +357,7 @@ class PatchOperationFields(ExtensibleModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for a missing value, and for a value of the operation `remove`."""
+        """Yield an issue if `value` is missing, or if `value` is set for the operation `remove`."""
         operation = data.get("op")
         if operation in PATCH_OPS and ("value" in data) == (operation == "remove"):
             requirement = f"must {'not ' if operation == 'remove' else ''}be set for the operation {operation}"
@@ -375,7 +375,7 @@ class CreationWrapper(ObjectEntry):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue if there is not exactly one object."""
+        """Yield an issue unless exactly one of the fields `resource` and `template` is set."""
         if ("resource" in data) == ("template" in data):
             fields = "exactly one of the fields `resource` and `template`"
             yield FieldIssue(f"{{path}} must be a resource, or contain a resource in {fields}")
@@ -390,7 +390,7 @@ class _ObjectOrWrapper:
     """Annotation of an entry that is an object, or a wrapper with an object."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Return a schema that keeps the data of an object."""
+        """Return a schema that validates an object without changing it, and reads a wrapper as `CreationWrapper`."""
 
         def validate(value: Any, read_wrapper: Callable[[Any], Any], info: ValidationInfo) -> Any:
             if not isinstance(value, Mapping) or (value.get("kind") is None and value.get("apiVersion") is None):
@@ -404,7 +404,7 @@ class _ObjectOrWrapper:
         return core_schema.with_info_wrap_validator_function(validate, handler.generate_schema(CreationWrapper))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Return the JSON Schema of both forms. The fields of the entry select the form."""
+        """Return the JSON Schema of an object and of a wrapper. An entry with kind or apiVersion is an object."""
         ObjectTemplateFields.model_rebuild()
         return {
             "type": "object",
@@ -431,7 +431,7 @@ class PatchEntry(LoopFields):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for both or neither of two alternative fields."""
+        """Yield an issue unless exactly one of patch and operations is set, and for condition with includeWhen."""
         if ("patch" in data) == ("operations" in data):
             yield FieldIssue("{path} must have exactly one of the fields patch and operations")
         if "condition" in data and "includeWhen" in data:
@@ -498,7 +498,7 @@ class AddonSpec(ExtensibleModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for each id that an earlier created object has."""
+        """Yield an issue for each item of `creates` with the same id as an earlier item."""
         return _find_duplicates("creates", data.get("creates"), "id")
 
 
@@ -517,7 +517,7 @@ class Addon(ComponentManifest):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for a label that names no group of users."""
+        """Yield an issue for an unknown value of the label `allowedFor`."""
         yield from super().find_issues(data)
         users = get_metadata_entry(data, "labels", "allowedFor")
         if users is not None and users not in ADDON_USERS:
@@ -556,7 +556,7 @@ class DeveloperAddons(ExtensibleModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for each addon that occurs again."""
+        """Yield an issue for each addon that an earlier item already contains."""
         return _find_duplicates("allowed", data.get("allowed"), "name")
 
 
@@ -589,7 +589,7 @@ class ComponentType(ComponentManifest):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for an invalid name of the definition to generate."""
+        """Yield an issue if the annotation with the name of the flattened definition is invalid."""
         yield from super().find_issues(data)
         name = get_metadata_entry(data, "annotations", FLATTEN_ANNOTATION)
         if isinstance(name, str) and name and (reason := validate_dns_subdomain(name)):
@@ -606,7 +606,7 @@ class TypedComponent(ComponentManifest):
 
     @staticmethod
     def validate_name(name: str) -> str | None:
-        """Return the reason why a name is not valid in a package path, or None."""
+        """Return the reason why a name is not valid in a package path. Return None if the name is valid."""
         return validate_name_segment(name)
 
 

@@ -1,6 +1,6 @@
 """Kinds of Porch: Repository, PackageVariant and PackageVariantSet.
 
-If Porch has a text for an error, the message is this text.
+An error that Porch reports too has the same message as in Porch.
 """
 
 import json
@@ -71,9 +71,9 @@ ConflictPolicy = Literal["upstream", "local", "block"]
 
 
 def _normalize_revision(value: object) -> object:
-    """Return -1 for the branch head, `vN` for a number, and other suffixes of tags unchanged."""
+    """Normalize a revision: -1 is the branch head, a number N becomes `vN`, and other tag suffixes stay unchanged."""
     if isinstance(value, bool) or not isinstance(value, int | str):
-        # YAML reads 1.10 as the number 1.1. Only a quoted value is unambiguous.
+        # Reject other numbers, because YAML reads 1.10 without quotes as the number 1.1.
         raise issue(f"{{path}} must be a string or an integer, not {format_compact_json(value)}: quote it")
     text = str(value)
     if text.strip() in ("", "0"):
@@ -102,7 +102,7 @@ def _convert_keys_to_text(value: object) -> object:
 
 def _validate_tag(name: str) -> str | None:
     if _REVISION_LIKE.fullmatch(name):
-        # Reject the tag, because a revision with the same name would be ambiguous.
+        # Reject a tag such as "v3", because it has the same syntax as a revision.
         return f'"{name}" is the name of a revision; write it in the field revision'
     return validate_workspace_name(name)
 
@@ -114,7 +114,7 @@ TagName = Annotated[str, check_text(_validate_tag, "{path} is invalid")]
 
 @dataclass(frozen=True)
 class RevisionReference:
-    """A tag suffix. `number` is N for "vN" and -1 for any other suffix."""
+    """A revision, which is the suffix of a Git tag, e.g. "v3". `number` is N for "vN", and -1 for any other suffix."""
 
     suffix: str
     number: int
@@ -127,7 +127,7 @@ class BranchHeadReference:
 
 @dataclass(frozen=True)
 class WorkspaceReference:
-    """The published revision of a workspace, or the branch head if the branch has the name of the workspace."""
+    """The published revision of a workspace. If the workspace has the name of the branch, it is the branch head."""
 
     name: str
 
@@ -172,7 +172,7 @@ class UpstreamSpec(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue if the upstream does not have exactly one reference, or if `rewrite` has no tag."""
+        """Yield an issue for no reference, for several references, and for `tagMode: rewrite` without a tag."""
         count = _count_references(data)
         if count == 0:
             yield FieldIssue("{path} must specify one of revision, workspaceName or tag", rule="no_reference")
@@ -183,7 +183,7 @@ class UpstreamSpec(ApiModel):
 
     @property
     def reference(self) -> UpstreamReference:
-        """The revision, or the name from which it is resolved."""
+        """The revision, or the name of the workspace or tag that determines the revision."""
         if self.revision == BRANCH_HEAD:
             return BranchHeadReference()
         if self.revision is not None:
@@ -194,17 +194,17 @@ class UpstreamSpec(ApiModel):
 
     @property
     def rewritten_tag(self) -> str:
-        """The tag whose moves are proposed as revisions, or "" if `tagMode` is not `rewrite`."""
+        """The tag whose moves are proposed as config changes. "" if `tagMode` is not `rewrite`."""
         return self.tag if self.tag_mode == "rewrite" else ""
 
     @property
     def settle_seconds(self) -> int:
-        """The `settle` duration in seconds. 0 with `tagMode: rewrite`, because a person merges each new revision."""
+        """The `settle` duration in seconds. 0 for `tagMode: rewrite`, because a person merges each new revision."""
         return 0 if self.rewritten_tag else parse_duration_seconds(self.tag_policy.settle) or 0
 
     @property
     def with_followed_tag(self) -> Self:
-        """The same upstream that follows its tag, also if the config has a revision beside the tag."""
+        """A copy of the upstream with `tagMode: follow` and without a revision, if `tagMode` is `rewrite`."""
         return self.model_copy(update={"revision": None, "tag_mode": "follow"}) if self.rewritten_tag else self
 
     @property
@@ -299,7 +299,7 @@ class Injector(InjectedType):
     name: NonEmptyText = Field(description="Name of the object.")
 
     def admits(self, group: str, version: str, kind: str) -> bool:
-        """Return whether this injector can select objects for injection points of a type."""
+        """Return whether this injector can select objects for injection points with this group, version and kind."""
         conditions = ((self.group, group), (self.version, version), (self.kind, kind))
         return all(expected is None or expected == actual for expected, actual in conditions)
 
@@ -439,8 +439,8 @@ class MapExpr(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue if the entry does not have exactly one form of key and one form of value."""
-        # An empty value is valid, an empty key is not.
+        """Yield an issue unless exactly one of key and keyExpr, and exactly one of value and valueExpr, is set."""
+        # An empty value is valid, but an empty key is not valid.
         for name, has_literal in (("key", bool(data.get("key"))), ("value", "value" in data)):
             has_expression = bool(data.get(f"{name}Expr"))
             if has_literal and has_expression:
@@ -489,7 +489,7 @@ class InjectorTemplate(InjectedType):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue if the injector does not have exactly one form of name."""
+        """Yield an issue unless exactly one of name and nameExpr is set."""
         has_literal, has_expression = bool(data.get("name")), bool(data.get("nameExpr"))
         if has_literal and has_expression:
             yield FieldIssue("{path} may specify only one of `name` and `nameExpr`")
@@ -569,7 +569,7 @@ class PackageVariantTemplate(ApiModel):
                 yield FieldIssue(f"{{parent}} may specify only one of {names}", ("downstream",))
 
     def iterate_expressions(self) -> Iterator[TemplateExpression]:
-        """Yield all CEL expressions in the order of the API."""
+        """Yield all CEL expressions of the template, in the order of the fields in the API."""
         if expression := self.downstream.repo_expression:
             yield expression
         if expression := self.downstream.package_expression:
@@ -671,7 +671,7 @@ class SetTarget(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue if the target does not have exactly one selection, or for misplaced package names."""
+        """Yield an issue for no selection, for several selections, and for packageNames that no selector can use."""
         if sum(name in data for name in _SELECTIONS) != 1:
             yield FieldIssue("{path} must specify one of `repositories`, `repositorySelector`, or `objectSelector`")
         if "packageNames" in data:
@@ -751,7 +751,7 @@ class PackageVariantSetSpec(ApiModel):
 
     @cached_property
     def merged_templates(self) -> dict[tuple[int, int], ReadResult[PackageVariantTemplate]]:
-        """The template of each target for each upstream that has a template, by the indexes of target and upstream."""
+        """The merged templates by (target index, upstream index), for each upstream that has a template."""
         return {
             (target_index, upstream_index): _merge_template(
                 target.template, upstream.template, target_index, upstream_index
@@ -762,7 +762,7 @@ class PackageVariantSetSpec(ApiModel):
         }
 
     def get_template(self, target_index: int, upstream_index: int) -> PackageVariantTemplate:
-        """Return the template of a target for an upstream."""
+        """Return the template of a target. If the upstream has a template, its fields take precedence."""
         merged = self.merged_templates.get((target_index, upstream_index))
         return merged.model if merged and merged.model else self.targets[target_index].template
 
@@ -775,7 +775,7 @@ class PackageVariantSetSpec(ApiModel):
 def _merge_template(
     template: PackageVariantTemplate, overrides: Mapping[str, Any], target_index: int, upstream_index: int
 ) -> ReadResult[PackageVariantTemplate]:
-    """Return the template with the overrides of an upstream. Each error names both templates."""
+    """Return the template of a target with the overrides of an upstream. Each error names both templates."""
     data = _merge_mappings(template.model_dump(by_alias=True, exclude_unset=True), overrides)
     result = read_model(PackageVariantTemplate, data, SET_TEMPLATES, ("spec", "targets", target_index, "template"))
     path = f"spec.targets[{target_index}].template"
@@ -810,7 +810,7 @@ class PorchManifest(Manifest):
 
     @classmethod
     def convert(cls, data: dict[str, Any], notify: Callable[[str, str], None]) -> dict[str, Any]:
-        """Read an object without metadata or spec like an object whose metadata and spec are empty."""
+        """Add an empty `metadata` and an empty `spec` if they are absent."""
         return {"metadata": {}, "spec": {}, **data}
 
 

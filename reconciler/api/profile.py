@@ -1,4 +1,4 @@
-"""The merge profile. The settings use it, so that this module is separate from the models of kpt, which load slowly."""
+"""The merge profile. It has its own module, because the settings need it, and the models of kpt load slowly."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class MergeRuleParent(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for Secrets, because status files, plans and explanations show the result of a merge."""
+        """Yield an issue for the kind Secret, because status files, plans and explanations show the merged template."""
         if data.get("kind") == "Secret" and not data.get("apiGroup"):
             yield FieldIssue("{path} must not be Secret, because its values must not be shown", ("kind",))
 
@@ -103,7 +103,7 @@ class TemplateMergeRuleSpec(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for a kind that is its own parent, and for a shared property that only the parent has."""
+        """Yield an issue if parent and child are the same kind, and for each property that is also in parentOnly."""
         parent, child = data.get("parent"), data.get("child")
         if isinstance(parent, Mapping) and isinstance(child, Mapping):
             kinds = [(side.get("apiGroup") or "", side.get("kind")) for side in (parent, child)]

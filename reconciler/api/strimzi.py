@@ -1,4 +1,4 @@
-"""Kinds of Strimzi. Only their templates are read."""
+"""The Strimzi kinds Kafka and KafkaNodePool. The reconciler reads only the templates in these objects."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar

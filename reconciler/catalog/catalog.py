@@ -153,8 +153,8 @@ class Catalog:
     Attributes:
         copies: All definitions of each object that is defined several times.
         package_folders: Config folders that contain a Kptfile. Each of these folders is a package.
-        unproven_deletions: Errors about files that defined an object in an earlier pass, and that do not prove the
-            deletion of this object. While there are such errors, no object is considered deleted.
+        unproven_deletions: Errors about files that no longer define an object of an earlier pass, but do not prove
+            its deletion. While there are such errors, no object is considered deleted.
         resolution: The resolution of conflicts between objects that define the same object, cluster or target.
     """
 
@@ -450,7 +450,7 @@ def _read_object(path: str, document: Document, manifest: Manifest) -> ConfigObj
 
 
 def _check_version(path: str, document: Document) -> Finding | None:
-    """Return a warning if a document has a kind similar to a known kind, but no apiVersion. Return None otherwise."""
+    """Return a warning if a document has no apiVersion, and its kind is similar to a known kind. Otherwise, None."""
     data = document.data
     if not isinstance(data, dict) or isinstance(data.get("apiVersion"), str) or not isinstance(data.get("kind"), str):
         return None
@@ -467,7 +467,8 @@ def _check_version(path: str, document: Document) -> Finding | None:
 def _would_have_effect(group: str, metadata: object) -> bool:
     """Return whether the reconciler would read an object without a name if the object had a name.
 
-    If so, the missing name is an error. Until it is fixed, no package is deleted, because the object is unknown.
+    If true, the missing name is an error. No package is deleted until this error is fixed, because the identity of the
+    object is unknown.
     """
     if not isinstance(metadata, dict):
         return group in _CONFIG_GROUPS

@@ -19,7 +19,7 @@ _HAND_OVER_STEP = "to replace it, remove the first definition in the commit that
 
 
 def get_claimed_git_location(repository: ConfigObject) -> object:
-    """Return the fields `spec.git` and `spec.deployment` of a Repository, which select its Git location."""
+    """Return the fields `spec.git` and `spec.deployment`, which determine the Git location of a Repository."""
     spec = repository.data.get("spec")
     return (spec.get("git"), spec.get("deployment")) if isinstance(spec, dict) else None
 
@@ -36,8 +36,8 @@ class DefinitionConflict:
         claims: The conflicting objects.
         reason: The end of the sentence "the first object …" in messages, e.g. "defines the same object".
         package: The package that all conflicting objects request, or "" if the conflict is not about a package.
-        claimed_location: Function that returns the claim of an object, e.g. its Git location. An earlier version of an
-            object counts as its first definition only if it has the same claim.
+        claimed_location: Function that returns what an object claims, e.g. a Git location. `find_first` ignores an
+            earlier version of an object that has another claim.
     """
 
     claims: tuple[ConfigObject, ...]
@@ -100,7 +100,7 @@ def find_duplicates(catalog: Catalog) -> Sequence[DefinitionConflict]:
 
 
 def group_duplicate_names(objects: Iterable[ConfigObject]) -> Mapping[str, tuple[ConfigObject, ...]]:
-    """Return the names that several objects share, each with these objects. Namespaces are not compared."""
+    """Return a mapping from each name that several objects share to these objects. Namespaces are not compared."""
     by_name: dict[str, list[ConfigObject]] = {}
     for config_object in objects:
         by_name.setdefault(config_object.key.name, []).append(config_object)

@@ -98,10 +98,10 @@ class _Search(Generic[_T]):
         self.failures: dict[ObjectKey, InternalFailure] = {}
 
     def find(self, candidates: Sequence[ConfigObject]) -> list[ConfigObject]:
-        """Return the faulty objects. Return an empty list if too many objects are faulty.
+        """Return the faulty objects.
 
-        The list is also empty if the function fails on an empty catalog. If the function succeeds without the
-        objects in `candidates`, only `candidates` are searched.
+        Search only `candidates` if the function succeeds without these objects. Otherwise, search all objects.
+        Return an empty list if too many objects are faulty, or if the function fails even without any object.
         """
         if candidates and self._find_failure_without(candidates) is None:
             return self._find_among(candidates, ())

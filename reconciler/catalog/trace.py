@@ -1,6 +1,7 @@
-"""Traces: the dependencies of a render on the catalog, with a fingerprint of each dependency.
+"""Traces: the dependencies of a render on the catalog, with a fingerprint (digest) of each dependency.
 
-The absence of an object is a dependency too. A package is rendered again only if a fingerprint changed.
+The absence of an object is a dependency too. A trace also contains facts: values that are not in the catalog. A
+package is rendered again only if a fingerprint or a fact changed.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ class DependencyReader:
     """Computes the current fingerprints of dependencies.
 
     Attributes:
-        extra: Functions that compute the fingerprints of dependencies that this module does not define. The key is the
-            first word of the dependency. The function receives the other words, and returns "" if they are invalid.
+        extra: Functions that compute the fingerprints of other dependencies, by the first word of the dependency. A
+            function receives the remaining words, and returns "" if they are invalid.
     """
 
     catalog: Catalog
     extra: Mapping[str, Callable[[Sequence[str]], str]] = field(default_factory=dict)
 
     def is_dependency(self, name: str) -> bool:
-        """Return whether the key `name` of a trace is a dependency whose fingerprint can be computed."""
+        """Return whether a key of a trace is a dependency whose fingerprint can be computed. Other keys are facts."""
         first, blank, _ = name.partition(" ")
         return name == "whole" or (bool(blank) and (first in _CATALOG_DEPENDENCIES or first in self.extra))
 
@@ -60,12 +61,12 @@ class DependencyReader:
 
 
 class CatalogView:
-    """The view of one render on the catalog. Each access is recorded in `trace` as a dependency with its fingerprint.
+    """Read access to the catalog for one render. Each access is recorded in `trace` as a dependency.
 
     Attributes:
         trace: The recorded dependencies with their fingerprints.
-        files: The files of the objects that the render found, by kind, namespace and name.
-        locations: The locations of the objects that the render found, by identity.
+        files: The path of the file that contains each found object, by (kind, namespace, name).
+        locations: The location of each found object, by object identity.
     """
 
     def __init__(self, reader: DependencyReader) -> None:
@@ -107,19 +108,20 @@ class CatalogView:
 
 
 def format_dependency(*parts: str) -> str:
-    """Return the text of a dependency as traces contain it: the parts with spaces between them."""
+    """Return a dependency in the notation of traces: the parts with spaces between them."""
     # Escape spaces in each part, because spaces separate the parts of a dependency.
     return " ".join(part.replace("%", "%25").replace(" ", "%20") for part in parts)
 
 
 def find_changed_dependencies(trace: Trace, facts: Trace, reader: DependencyReader) -> tuple[str, ...]:
-    """Return the dependencies in `trace` with a changed fingerprint, and the facts that were added, changed or removed.
+    """Return the names of the dependencies and facts that changed since the last render.
 
-    If the result is empty, a new render would give the same package.
+    A fact also counts as changed if it was added or removed. If the result is empty, a new render would give the same
+    package.
 
     Args:
         trace: The recorded trace of the last render.
-        facts: Current values of dependencies that are not in the catalog, such as the variant and the upstream.
+        facts: The current facts: values that are not in the catalog, such as the variant and the upstream.
     """
     other_facts = {name for name in trace if not reader.is_dependency(name)}
     changed = [name for name in sorted({*facts, *other_facts}) if facts.get(name) != trace.get(name)]
