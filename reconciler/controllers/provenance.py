@@ -62,8 +62,8 @@ class ProvenanceStep:
     def pointer(self) -> str:
         """The JSON pointer to the leaf at the time of the change. A later step can move the leaf to another path.
 
-        For a leaf in a document inside a string, it is `POINTER!POINTER`: the pointer to the string, and the pointer in
-        the document.
+        For a leaf in a document inside a string, the result is `POINTER!POINTER`: the pointer to the string, and the
+        pointer in the document.
         """
         return format_pointer(self.path) + (
             "" if self.embedded_path is None else f"!{format_pointer(self.embedded_path)}"
@@ -82,7 +82,7 @@ class ProvenanceStep:
 
 
 def compute_steps(before: Any, after: Any, policy: str, item: str) -> tuple[ProvenanceStep, ...]:
-    """Return the changes between two versions of a resource that one item of a policy made."""
+    """Return the changes that one item of a policy made, from the resource before and after these changes."""
     return tuple(
         ProvenanceStep(
             path, policy, item, get_operation(old, new), *redact_both_values(old, new, path, (before, after))
@@ -94,7 +94,7 @@ def compute_steps(before: Any, after: Any, policy: str, item: str) -> tuple[Prov
 def compute_embedded_steps(resource: Any, change: EmbeddedChange, policy: str, item: str) -> tuple[ProvenanceStep, ...]:
     """Return the changes that one item of a policy made inside a string of a resource."""
     path, hides = change.path, is_secret_value(resource, change.path)
-    # Mask the values of this document too, because it may be the manifest of a Secret.
+    # Mask the values of the embedded document too, because this document may be the manifest of a Secret.
     return tuple(
         ProvenanceStep(
             path,

@@ -24,7 +24,7 @@ _MAX_LISTED = 8
 class Repository:
     """A valid Repository object. `url` is unchanged from the config. `directory` has no slash at its start or end.
 
-    `tag_prefix` is the prefix of the revision tags of its packages. By default, it is "" for a catalog and `<Repository
+    `tag_prefix` is the prefix of the tags for package revisions. By default, it is "" for a catalog and `<Repository
     name>/` for a deployment repository.
     """
 

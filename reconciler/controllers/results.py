@@ -95,7 +95,10 @@ class UpstreamPackage:
 
     @property
     def fingerprint(self) -> str:
-        """A text for the trace. It contains the fields of the upstream that affect the rendered package."""
+        """Text that identifies the upstream in the recorded dependencies.
+
+        The text contains only the fields of the upstream that affect the rendered package.
+        """
         return f"{self.repo} {self.directory} {self.ref} {self.tree}"
 
 
@@ -116,7 +119,7 @@ class GeneratedSource:
 
     @property
     def fingerprint(self) -> str:
-        """The tree ID of the files, for the trace."""
+        """Tree ID of the files, which identifies them in the recorded dependencies."""
         return self.files.id
 
     @property
@@ -127,7 +130,7 @@ class GeneratedSource:
 
 @dataclass(frozen=True)
 class SettlingReference:
-    """An upstream reference that has moved and must not be followed until its `settle` duration has passed.
+    """An upstream reference that has moved. The new revision must not be used until the `settle` duration has passed.
 
     `until` is the end of this duration in seconds since 1970. It is calculated from a date in Git and not from the
     clock.
@@ -251,12 +254,12 @@ class Variant:
     Attributes:
         deployment: Whether the target is a cluster. Such packages get a package context and cluster overrides.
         is_per_cluster: Whether the owner requests the same package on several clusters.
-        settling: The upstream reference that has moved and must not be followed yet. None if there is none.
+        settling: The upstream reference whose new revision must not be used yet. None if there is no such reference.
         strategy: The update strategy that the owner sets. None if the owner sets no strategy.
         conflict_policy: The conflict policy that the owner sets. None if the owner sets no policy.
         provenance: The origin of the values. None unless a controller calculates the values from several objects.
-        dependencies: The inputs of the render by name, each with its fingerprint. Objects that the mutation reads are
-            not included. If a fingerprint changes, the draft shows the name of the input as its reason.
+        dependencies: Fingerprints of the render inputs, by name of the input. Objects that the mutation reads are not
+            included. If a fingerprint changes, the draft shows the name of the input as the reason of the change.
         sources: The config files that request the package. The state records them, so that a later pass can check
             whether the request was deleted.
     """
@@ -343,7 +346,7 @@ class RevisionPin:
 
 @dataclass(frozen=True)
 class ConfigStatus:
-    """Status of a config object, such as the conditions of a set, or a generated object with its spec.
+    """Status of an object in the config, or a generated object with its spec and status.
 
     Attributes:
         fields: The fields of `.status` besides the conditions.
@@ -374,8 +377,8 @@ class DeletionGuard:
         reason: The reason why the deletion of other packages is blocked. "" if no deletion is blocked.
         existing_count: The number of packages from which the limit was calculated.
         unconfirmed: The packages whose deletion a person must confirm first.
-        confirmed: The packages in `targets` whose deletion a person has confirmed. No other guard blocks their
-            deletion.
+        confirmed: The packages in `targets` whose deletion a person has confirmed. Other guards do not block the
+            deletion of these packages.
     """
 
     targets: frozenset[PackageTarget] = frozenset()

@@ -1,4 +1,4 @@
-"""Findings about fields of an object, and texts about label requirements that no object meets."""
+"""Findings about fields of an object, and messages about label requirements that no object meets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def create_field_findings(
 
     Args:
         code: The finding code for messages that do not name one.
-        codes: The finding codes that messages can name, by name.
+        codes: The finding codes that messages can refer to, by name.
     """
     return tuple(
         (codes[message.code] if message.code else code).finding(message.text, manifest.location_of(message.path))
@@ -34,7 +34,7 @@ def create_field_findings(
 
 
 class AnyLabelRequirement(Protocol):
-    """One requirement for labels. It can be from any type of selector."""
+    """One requirement for labels, from any type of selector."""
 
     @property
     def key(self) -> str:
@@ -67,7 +67,7 @@ def explain_no_match(
 ) -> str:
     """Return why no object matches all requirements. The text is the end of a sentence.
 
-    It names the first requirement that no object meets, and the labels that exist.
+    The text names the first requirement that no object meets, and the existing labels.
 
     Args:
         label_sets: The labels of each candidate object.

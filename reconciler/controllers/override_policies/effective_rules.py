@@ -110,8 +110,8 @@ def find_retained_text(policy: OverridePolicy, name: RuleId, previous_texts: Rul
 
     - If `previous_texts` contains the current text with another id, the rule was renamed. The result is the current
       text.
-    - In any other case, the result is the text whose id is the number of the rule, because the rule may have had no
-      name.
+    - In any other case, the rule may have had no name. Then its id contained its number. The result is the text with
+      this id, or None.
     """
     if name in previous_texts:
         return previous_texts[name]

@@ -71,7 +71,8 @@ def generate_package_variants(
 def _list_reference_warnings(result: ControllerResult) -> tuple[Finding, ...]:
     """Return the warnings about channel files that differ from tags.
 
-    They are reported in every pass, because the record of a package contains only the findings of its last render.
+    These warnings are reported in every pass, because the recorded state of a package contains only the findings of its
+    last render.
     """
     findings = chain.from_iterable(variant.findings for variant in result.variants)
     return tuple(finding for finding in findings if finding.code == VariantCodes.UPSTREAM_WARNING.name)

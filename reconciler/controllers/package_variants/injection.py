@@ -1,4 +1,4 @@
-"""Config injection: it finds the injection points of a package and fills them with the content of config objects."""
+"""Config injection: search for the injection points of a package, which are filled with content of config objects."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from reconciler.packages.package import Package, parse_documents
 from reconciler.packages.parsing import ParseFailure, edit_document, format_json, parse_cached
 
 INJECTION_ANNOTATION = "kpt.dev/config-injection"
-# The renderer writes both annotations. When it reads a package, one of them is enough, because packages that Porch
-# published contain only the second one.
+# The renderer writes both annotations. In a package that the renderer reads, one annotation is enough, because packages
+# from Porch contain only the second annotation.
 INJECTED_ANNOTATIONS = ("kpt.dev/injected-resource-name", "kpt.dev/injected-resource")
 CONDITION_PREFIX = "config.injection."
 _ANNOTATION_VALUES = ("required", "optional")
@@ -135,7 +135,8 @@ def _find_duplicates(points: Sequence[InjectionPoint]) -> Iterator[str]:
             file_by_type[point.condition_type] = point.file
             continue
         files = f"{file_by_type[point.condition_type]} and {point.file}"
-        # If three points have the same type, report the pairs 1-2 and 2-3, as Porch does, and not the pair 1-3.
+        # As Porch does, compare each point only with the previous point of the same type. For three points, report the
+        # pairs 1-2 and 2-3.
         file_by_type[point.condition_type] = point.file
         yield f'duplicate injection conditionType "{point.condition_type}" ({files})'
 
@@ -144,8 +145,8 @@ def _find_duplicates(points: Sequence[InjectionPoint]) -> Iterator[str]:
 class InjectionOutcome:
     """Result of one injection point: the injected object, or the reason why no object is injected.
 
-    `stale` is set if this render finds no object, but an earlier render injected an object here. It is the injection
-    point with the content from the earlier render.
+    If this render finds no object, but an earlier render injected an object, `stale` is the injection point with the
+    content from the earlier render. Otherwise, `stale` is None.
     """
 
     point: InjectionPoint
@@ -166,7 +167,7 @@ class InjectionOutcome:
 
     @property
     def edited(self) -> Mapping[str, Any]:
-        """The resource of this point with its new content. If nothing changes, it is `point.resource` itself."""
+        """The resource with its new content. If nothing changes, the result is the object `point.resource`."""
         if self.source:
             name, content = self.source.key.name, self.source.data[self.point.field]
         elif self.stale and self.stale is not self.point:
@@ -186,8 +187,8 @@ def inject_config(
     """Fill the injection points of a package, and update the conditions and readiness gates in its Kptfile.
 
     If no object matches an injection point now, the content of the previous render stays. A readiness gate of the
-    previous render stays while its injection point exists and no contributor has deleted the gate on the branch. A
-    reviewer may need the gate.
+    previous render also stays, because a reviewer may need the gate. The gate is removed if its injection point no
+    longer exists, or if a contributor has deleted the gate on the branch.
     """
     injection_points = find_injection_points(files)
     if injection_points.error:
@@ -281,8 +282,8 @@ def update_conditions_and_gates(
     """Return the Kptfile with the conditions of all injection points and the readiness gates of all required points.
 
     An optional injection point keeps its readiness gate if the Kptfile or `earlier_gates` contains the gate. If an
-    injection point no longer exists, its condition and its gate are removed, because nothing could meet the gate any
-    more. Conditions and gates that do not belong to injection points are kept.
+    injection point no longer exists, its condition and its gate are removed, because the condition could never become
+    true. Conditions and gates that do not belong to injection points are kept.
     """
     new_conditions = {outcome.point.condition_type: outcome.condition for outcome in outcomes}
     required = {outcome.point.condition_type for outcome in outcomes if outcome.point.is_required}

@@ -49,10 +49,10 @@ class PackageVariantInputs:
         children: The existing PackageVariants of each PackageVariantSet, by the key of the set.
         max_delete_percent: The highest percentage of its PackageVariants that a set deletes without a confirmation.
         engine: Identifier of the rendering code. If it changes, all packages are rendered again.
-        now_seconds: Current time in seconds since 1970. It decides whether a moved reference has settled. It is not
-            written to any output.
-        blocked_counts: For each set, the PackageVariants whose deletion was blocked in earlier passes. Each has the
-            number of PackageVariants that existed when the deletion was blocked.
+        now_seconds: Current time in seconds since 1970. This time determines whether the `settle` duration of a moved
+            reference has passed. The time is not written to any output.
+        blocked_counts: PackageVariants whose deletion was blocked in earlier passes, by the key of their set. The value
+            of a PackageVariant is the number of PackageVariants that existed when the deletion was blocked.
     """
 
     repositories: Repositories
@@ -83,14 +83,14 @@ class UpstreamResolver:
         self._resolutions: dict[tuple[str, UpstreamSpec], UpstreamResolution] = {}
 
     def resolve(self, namespace: str, upstream: UpstreamSpec) -> UpstreamResolution:
-        """Return the revision that an upstream in `namespace` refers to, or the reason why it is unknown."""
+        """Return the revision that an upstream in `namespace` refers to, or the reason why the revision is unknown."""
         key = (namespace, upstream)
         if key not in self._resolutions:
             self._resolutions[key] = self._resolve(namespace, upstream)
         return self._resolutions[key]
 
     def resolve_pin(self, namespace: str, upstream: UpstreamSpec) -> UpstreamResolution:
-        """Return the immutable revision that the tag of an upstream refers to now, or the reason why it is unknown.
+        """Return the immutable revision to which the tag of an upstream refers now. Return the reason if it is unknown.
 
         The upstream has `tagMode: rewrite`. The revision in its field `revision` may be older and is not used here.
         """

@@ -48,7 +48,7 @@ def lint_variants(catalog: Catalog, inputs: PackageVariantInputs) -> Iterator[Fi
             if isinstance(expansion, SetExpansion):
                 yield from _find_repeated_targets(manifest, spec, expansion)
                 injector_check.add_set(manifest, expansion)
-            # Skip targets of a kind that does not exist, because another finding already reports the kind.
+            # Skip targets that select a kind that does not exist, because another finding already reports this kind.
             if isinstance(expansion, SetExpansion) or expansion.reason != VariantCodes.NO_MATCHING_TARGETS.name:
                 yield from _find_idle_targets(manifest, spec, catalog)
     yield from injector_check.iterate_findings()
@@ -113,10 +113,10 @@ def _find_repeated_targets(
 
 @dataclass(frozen=True)
 class _InjectorUse:
-    """An injector, with the object and the path in this object where a finding about the injector points to.
+    """An injector, and the location for a finding about the injector: an object, and a path in this object.
 
-    Several PackageVariants can get an injector from the same target. They share one instance, so that one finding lists
-    all their packages.
+    Several PackageVariants can get an injector from the same target. These PackageVariants share one instance of this
+    class, so that one finding lists all their packages.
     """
 
     manifest: ConfigObject

@@ -72,9 +72,9 @@ class SetContextStep:
 
 
 def _find_kept_keys(files: FileTree, earlier: PreviousRender) -> dict[str, Any]:
-    """Return the keys that an earlier render set in the package context, so that this render keeps them.
+    """Return the keys and values that an earlier render set in the package context and that this render must keep.
 
-    A key is not returned if the upstream has changed its value since that render.
+    A key is not returned if the value of the key in the upstream has changed since that render.
     """
     previous_context, base_context = (
         read_package_context(earlier.rendered) or {},

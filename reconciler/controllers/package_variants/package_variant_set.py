@@ -88,13 +88,13 @@ def guard_deletions(
     """Decide which existing PackageVariants of a set may be deleted.
 
     The guard blocks a deletion of all PackageVariants of a set, and of more than `max_percent` percent of them. An
-    annotation of the set can allow such a deletion. If a target of the set is skipped, its PackageVariants are not
-    deleted.
+    annotation of the set can allow such a deletion. The PackageVariants of a skipped target are never deleted.
 
     Args:
         max_percent: The limit in percent of the existing PackageVariants.
-        blocked_counts: For each PackageVariant whose deletion an earlier pass blocked, the number of PackageVariants at
-            that time. The limit is calculated from this number, so that new PackageVariants do not raise the limit.
+        blocked_counts: Number of PackageVariants in an earlier pass, by PackageVariant whose deletion that pass
+            blocked. The limit is calculated from this number, so that PackageVariants that were created later do not
+            raise the limit.
     """
     existing_keys = set(existing)
     deletions = _find_obsolete_keys(expansion, existing_keys)
@@ -115,7 +115,7 @@ def guard_deletions(
 
 
 def find_name_conflict(expansion: SetExpansion, taken_names: Collection[str]) -> SetFailure | None:
-    """Return a failure if a PackageVariant outside of the set already has the name of a requested PackageVariant."""
+    """Return a failure if the set requests a PackageVariant whose name another PackageVariant already has."""
     if expansion.names.isdisjoint(taken_names):
         return None
     conflicting_names = [variant.name for variant in expansion.variants if variant.name in taken_names]
@@ -195,7 +195,7 @@ def _add_deprecation_warnings(
 ) -> ControllerResult:
     """Add warnings about deprecated fields to the findings and to the status of the set.
 
-    The status of the set is the last status of the result.
+    In the result, the last status is the status of the set.
     """
     *children, set_status = result.statuses
     set_status = replace(
@@ -305,7 +305,10 @@ def _resolve_variants(manifest: ConfigObject, expansion: SetExpansion, view: _Se
 def _add_selected_source(
     variant: Variant | StalledVariant, generated: GeneratedVariant, manifest: ConfigObject, view: _SetView
 ) -> Variant | StalledVariant:
-    """Add the file of the selected object to `sources`, if an object selector of the set selected the Repository."""
+    """Add the files of the objects that the set selected to `sources`.
+
+    These objects have the same name as the Repository of the PackageVariant.
+    """
     targets = (generated.variant_set.spec.targets[index] for index in generated.target_indexes)
     kinds = {
         (selection.api_version, selection.kind)
@@ -324,7 +327,7 @@ def _add_selected_source(
 
 
 def _iterate_inputs(expansion: SetExpansion, view: _SetView) -> Iterator[Hashable]:
-    """Yield all data that affects the package variants of a set and that is not in the set's expansion."""
+    """Yield all data that affects the package variants of a set and is not part of the expansion of the set."""
     inputs, namespace = view.inputs, view.namespace
     yield inputs.engine
     yield inputs.now_seconds if any(upstream_spec.settle_seconds for upstream_spec in expansion.upstreams) else 0
@@ -415,7 +418,7 @@ class _SetView:
     upstreams: UpstreamResolver
 
     def get_basis(self, query: str) -> object | None:
-        """Return the object from which the `SetSnapshot` method `query` computes its results, or None.
+        """Return the object from which the `SetSnapshot` method with the name `query` computes its results, or None.
 
         While this object is the same, the results of the method are unchanged.
         """

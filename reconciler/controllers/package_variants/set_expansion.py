@@ -1,7 +1,7 @@
 """Expansion of a PackageVariantSet: the PackageVariants that its targets request, or the reason of a failure.
 
-The module also contains the cache of the controller. The cache reuses an expansion if the data that it read is
-unchanged.
+The module also contains the cache of the controller. The cache reuses an expansion if the data from which the expansion
+was computed is unchanged.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class SetSnapshot(SelectableObjects, Protocol):
 
 @dataclass(frozen=True)
 class SetFailure:
-    """Reason why a PackageVariantSet cannot be processed, e.g. an invalid target, or why its deletions are blocked."""
+    """Reason why a PackageVariantSet cannot be processed, or why its deletions are blocked."""
 
     reason: str
     message: str
@@ -89,7 +89,8 @@ class SetFailure:
 class GeneratedVariant:
     """A PackageVariant that a PackageVariantSet requests.
 
-    `target_indexes` are the indexes of all targets in `spec.targets` that request it. They request the same spec.
+    `target_indexes` are the indexes of all targets in `spec.targets` that request this PackageVariant. All these
+    targets request the same spec.
     """
 
     key: DownstreamKey
@@ -100,7 +101,7 @@ class GeneratedVariant:
     target_indexes: tuple[int, ...]
 
     def as_data(self) -> dict[str, Any]:
-        """Return the PackageVariant as a Kubernetes object. This is the form that is written to the status branch."""
+        """Return the PackageVariant as a Kubernetes object, as it is written to the status branch."""
         owner = {
             "apiVersion": PackageVariantSet.api_versions[0],
             "kind": self.variant_set.key.kind,
@@ -284,13 +285,14 @@ def _build_variants(rendered: Sequence[_RenderedTarget], variant_set: Identified
 
 
 SetVariants = tuple[tuple[Variant | StalledVariant, ...], tuple[ConfigStatus, ...]]
-"""The variants of a set, and the statuses of the PackageVariants that it generates."""
+"""The package variants of a PackageVariantSet, and the statuses of the PackageVariants that the set generates."""
 
 
 class PackageVariantCache(ControllerCache):
     """Results of the controller of PackageVariants and their sets that the next pass can use again.
 
-    The expansion of a PackageVariantSet is reused if its manifest and all objects that it looks up are unchanged.
+    The expansion of a PackageVariantSet is reused if the manifest of the set is unchanged, and all lookups of objects
+    have the same results.
     """
 
     def __init__(self) -> None:
@@ -315,7 +317,7 @@ class PackageVariantCache(ControllerCache):
         get_basis: Callable[[str], object | None],
         expand: Callable[[SetSnapshot], SetExpansion | SetFailure],
     ) -> SetExpansion | SetFailure:
-        """Return the expansion of a set. Calculate it again if the manifest, the limits or its input data changed.
+        """Return the expansion of a set. Compute the expansion again if the manifest, limits or input data changed.
 
         `get_basis` receives the name of a `SetSnapshot` method, and returns the object from which the method computes
         all its results. If this object is the same as in the previous pass, the method is not called again.

@@ -40,7 +40,7 @@ _Metadata = Mapping[str, Any]
 
 
 class ObjectMetadata(Protocol):
-    """The metadata that selectors and CEL expressions can use. They cannot use the spec and status of an object."""
+    """The metadata of an object. Selectors and CEL expressions can use only metadata, and not the spec and status."""
 
     @property
     def key(self) -> ObjectKey:
@@ -133,8 +133,8 @@ def find_nonstandard_expressions(spec: PackageVariantSetSpec, cel_limits: Expres
     for target_index, target in enumerate(spec.targets):
         path = f"spec.targets[{target_index}].template"
         expressions = [(path, expression) for expression in target.template.iterate_expressions()]
-        # The template of an upstream is merged with the template of the target. Report an expression of the target's
-        # template only once, and not again for each merged template.
+        # Each merged template contains the expressions of the target's template. Report these expressions only once,
+        # and not again for each merged template.
         known_texts = {expression.text for _, expression in expressions}
         for (merged_index, upstream_index), result in spec.merged_templates.items():
             if merged_index == target_index and result.model:
@@ -228,7 +228,7 @@ class TargetContext:
 
 @dataclass(frozen=True)
 class UnknownTargetKind:
-    """The failure if a target selects objects of a kind that does not exist."""
+    """Failure of a set because a target selects objects of a kind that does not exist."""
 
     index: int
     api_version: str
@@ -292,7 +292,7 @@ _FindRepository = Callable[[str], ObjectMetadata | None]
 
 @dataclass(frozen=True)
 class ResolvedTarget:
-    """A target whose downstream is known, and the variables for the other expressions of its template."""
+    """A target whose downstream Repository and package are known, and the variables for the other expressions."""
 
     context: TargetContext
     upstream: UpstreamSpec
@@ -358,7 +358,8 @@ def _load_repository(name: str, find_repository: _FindRepository, namespace: str
 
 
 def _render_rest(template: PackageVariantTemplate, inputs: ExpressionInputs) -> dict[str, Any]:
-    # Do not change this order. If several expressions are invalid, the first one in this order is reported.
+    # Do not change the order of these evaluations. If several expressions are invalid, only the first error is
+    # reported.
     labels = {**template.labels, **inputs.evaluate_map(template.label_exprs, ("labelExprs",))}
     annotations = {**template.annotations, **inputs.evaluate_map(template.annotation_exprs, ("annotationExprs",))}
     context = _render_context(template, inputs)

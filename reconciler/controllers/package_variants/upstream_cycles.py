@@ -36,10 +36,10 @@ class UpstreamLink:
 
 
 def stall_cycles(result: ControllerResult, catalog: Catalog, inputs: PackageVariantInputs) -> ControllerResult:
-    """Return the result with every package variant on a cycle changed to stalled.
+    """Return the result, in which every package variant on a cycle is replaced by a stalled variant.
 
-    A package variant that only depends on a cycle is not changed. If several package variants request one target, all
-    of them are checked, because planning decides later which of them may create the package.
+    A package variant that is not on a cycle is not changed, even if it depends on a cycle. If several package variants
+    request one target, all of them are checked, because planning decides later which of them may create the package.
     """
     variants: dict[ObjectKey, Variant | StalledVariant] = {variant.owner.key: variant for variant in result.variants}
     variants |= {variant.owner.key: variant for variant in result.stalled}

@@ -1,7 +1,7 @@
-"""Resolution of an upstream: it finds the commit and tree that a reference in the config names now.
+"""Resolution of an upstream: search for the commit and tree that a reference in the config names now.
 
-The module parses revision names and the workspaces in tag messages. It also finds the revision that a moving tag names
-(`tagMode: rewrite`), and checks the `settle` duration.
+The module parses revision names and the workspaces in tag messages. The module also finds the revision that a moving
+tag names (`tagMode: rewrite`), and checks whether the `settle` duration of a moved reference has passed.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class UpstreamRefs(Protocol):
     def read_change_seconds(self, commit: CommitId, path: str) -> int:
         """Return the date when a path was changed last, in seconds since 1970.
 
-        Only `commit` and its ancestors through first parents are searched.
+        The search follows only the first parents of `commit`.
         """
         ...
 
@@ -274,7 +274,7 @@ class _Lookup:
                 return self._find_channel_ref(name)
 
     def get_since_seconds(self, ref: _FoundRef) -> int:
-        """Return the date of the commit or tag since which a ref has its current content, in seconds since 1970."""
+        """Return the date since which a ref has its current content, in seconds since 1970."""
         if not ref.is_tag:
             # Use the last change of this package, because commits for other packages of the repository move the branch
             # too.
@@ -476,9 +476,9 @@ def _has_same_tree(
 
 
 def check_settling(upstream: UpstreamSpec, revision: ResolvedRevision, now_seconds: int) -> SettlingReference | None:
-    """Return until when a moved reference must not be used yet. Return None if the revision can be used now.
+    """Return the reference and the end of its `settle` duration. Return None if the revision can be used now.
 
-    The end of the `settle` duration is calculated from dates in Git, so that no local state is required.
+    The end of the duration is calculated from dates in Git. Therefore, the check needs no recorded state.
     """
     until = revision.since_seconds + upstream.settle_seconds
     if not upstream.settle_seconds or until <= now_seconds:

@@ -1,4 +1,4 @@
-"""Entry point of the placement controller: it creates the packages of placed resources and the policy statuses."""
+"""Entry point of the placement controller, which creates packages of placed resources and statuses of policies."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class _Placement:
 def place_resources(catalog: Catalog, inventory: ClusterInventory, inputs: PlacementInputs) -> ControllerResult:
     """Return one package for each namespace and cluster with placed resources, with findings and policy statuses.
 
-    If it is unknown on which clusters a resource belongs, its files on clusters are kept. If the current files of a
-    package cannot be read, no package of the namespace is deleted.
+    If the clusters of a resource are unknown, the files of the resource are kept on all clusters that have them. If the
+    current files of a package cannot be read, no package of the namespace is deleted.
     """
     propagations = read_propagation_policies(catalog)
     clusters_by_policy = select_policy_clusters(propagations, inventory)
@@ -145,7 +145,7 @@ def _check_unknown_clusters(resources: Sequence[PlacementResource], retained: Re
 
 
 def _group_held_deletions(guard_results: Collection[PlacementGuardResult]) -> Mapping[ObjectKey, list[str]]:
-    """Return the messages about blocked deletions by policy, in the order of the namespaces."""
+    """Return messages about blocked deletions by policy. Each list has the order of the namespaces."""
     messages: dict[ObjectKey, list[str]] = {}
     for result in guard_results:
         for policy in result.holding_policies:

@@ -30,8 +30,8 @@ from reconciler.lazy_dataclasses import dataclass, field
 class RetainedFiles:
     """The files of a namespace's packages that must be kept, by cluster and resource.
 
-    `unreadable_clusters` are the clusters on which the content of the package is unknown. There, the whole package is
-    kept.
+    `unreadable_clusters` are the clusters on which the content of the package is unknown. On these clusters, the whole
+    package is kept.
     """
 
     files: Mapping[str, Mapping[ObjectKey, File]] = field(default_factory=dict)
@@ -63,11 +63,11 @@ class RetentionDecider:
         return (owner.name for owner in sorted(self._clusters_by_owner))
 
     def select_retained(self, namespace: str, resources: Sequence[PlacementResource]) -> RetainedFiles:
-        """Return the files of a namespace's packages that must be kept. `resources` are its resources in the config.
+        """Return the files that must be kept in the packages of a namespace.
 
-        - A resource whose clusters are unknown is kept on its current clusters, with its new content.
-        - A resource is kept with its earlier content if it is ambiguous (defined twice, or with the file name of
-          another resource), or if its placement names an unknown cluster.
+        - A resource in `resources` whose clusters are unknown is kept on its current clusters, with its new content.
+        - A resource is kept with its earlier content if it is ambiguous or if its placement names an unknown cluster. A
+          resource is ambiguous if it is defined twice or has the file name of another resource.
         - If a file of the config is unreadable, all files of the packages are kept.
         """
         undecided = {resource.key: resource.file for resource in resources if resource.clusters is None}
@@ -128,7 +128,8 @@ def _read_files_by_identity(tree: FileTree) -> Mapping[ObjectKey, File] | None:
 class PlacementGuardResult:
     """The deletion guard of a namespace.
 
-    `holding_policies` are the policies that can acknowledge the blocked deletions. It is empty if nothing is blocked.
+    `holding_policies` are the policies whose annotation can confirm the blocked deletions. The list is empty if no
+    deletion is blocked.
     """
 
     guard: DeletionGuard
@@ -145,8 +146,9 @@ def guard_packages(
 ) -> PlacementGuardResult:
     """Return which packages of a namespace may be deleted from clusters that no longer request the package.
 
-    A deletion of many packages requires an annotation with its hash on one of the policies. If a policy places
-    resources of several namespaces, its annotation may contain several hashes, separated by commas.
+    A person confirms a deletion of many packages with an annotation on one of the policies. The annotation contains the
+    hash of the deletion. If a policy places resources of several namespaces, its annotation may contain several hashes,
+    separated by commas.
     """
     package = build_package_path(namespace)
     deletions = [(cluster, package) for cluster in current_clusters if cluster not in requested_clusters]

@@ -26,7 +26,7 @@ class PlacementState(Protocol):
     """Access to the recorded state of the targets: which clusters have packages of placed resources."""
 
     def find_clusters_by_owner(self) -> Mapping[ObjectKey, Collection[str]]:
-        """Return for each owner of placed resources the clusters on which its package exists now."""
+        """Return the clusters on which the package of placed resources exists now, by owner of the package."""
         ...
 
     def read_last_draft(self, cluster: str, package: str) -> FileTree | None:
@@ -43,8 +43,8 @@ class PlacementInputs:
 
     Attributes:
         engine: Identifier of the rendering code. If it changes, all packages are rendered again.
-        held_counts: For each owner, the packages whose deletion was blocked in earlier passes. Each has the number of
-            packages that existed when the deletion was blocked.
+        held_counts: Packages whose deletion was blocked in earlier passes, by owner. The value of a package is the
+            number of packages that existed when the deletion was blocked.
     """
 
     state: PlacementState
@@ -55,7 +55,7 @@ class PlacementInputs:
 
 @dataclass(frozen=True)
 class PropagationPolicy:
-    """A valid propagation policy: the clusters that it selects, and the deletions that it acknowledges."""
+    """A valid propagation policy: the clusters that it selects, and the hashes of the deletions that it confirms."""
 
     config_object: ConfigObject
     targets: ClusterSelection
@@ -73,12 +73,12 @@ class PlacementResource:
 
     Attributes:
         namespace: The namespace of the package that contains the resource.
-        clusters: The clusters of the placement. None if they cannot be determined. Then the resource is kept on its
-            current clusters.
+        clusters: The clusters of the placement. If they cannot be determined, the value is None, and the resource is
+            kept on its current clusters.
         policy: The propagation policy that a label of the resource names, or None. If `clusters` is known, the policy
             is valid.
-        unknown_clusters: Names in the placement for which no cluster exists. Each may be a misspelled name of a cluster
-            that has the resource now.
+        unknown_clusters: Names in the placement for which no cluster exists. Such a name may be the misspelled name of
+            a cluster on which the resource exists now.
     """
 
     config_object: ConfigObject

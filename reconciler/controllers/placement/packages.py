@@ -33,7 +33,7 @@ ResourceFiles = Mapping[ObjectKey, File]
 
 @dataclass(frozen=True)
 class RecordDependencies:
-    """Mutation that reads the objects of a package and changes no files. The trace then contains these objects."""
+    """Mutation that changes no files. It reads the objects of a package, so that they are recorded as dependencies."""
 
     objects: tuple[NamedObject, ...]
 
@@ -47,7 +47,8 @@ class RecordDependencies:
 def build_dependency_recorder(resources: Iterable[PlacementResource]) -> RecordDependencies:
     """Return the mutation that records the given resources as dependencies.
 
-    A catalog view finds objects without a namespace in the default namespace. Therefore, they are looked up there.
+    A catalog view finds objects without a namespace in the default namespace. Therefore, the mutation looks up these
+    objects in the default namespace.
     """
     keys = ((resource.config_object.api_version, resource.key) for resource in resources)
     references = ((api_version, key.kind, key.namespace or DEFAULT_NAMESPACE, key.name) for api_version, key in keys)
@@ -68,7 +69,7 @@ def build_packages(
     for resource in resources:
         for cluster in resource.clusters or ():
             resources_by_cluster.setdefault(cluster, []).append(resource)
-    # Build each distinct content only once, because most clusters have the same content.
+    # Build each package content only once, because most clusters have the same content.
     packages_by_content: dict[tuple[object, ...], Variant] = {}
     packages = []
     for cluster in sorted(resources_by_cluster.keys() - retained.unreadable_clusters):
@@ -76,8 +77,8 @@ def build_packages(
         target = PackageTarget(inventory.target_keys[cluster].namespace, cluster, build_package_path(namespace))
         content = (*map(id, cluster_resources), *((key, file.id) for key, file in retained_files.items()))
         if content not in packages_by_content:
-            # Include resources whose files are kept although their placement is uncertain, because the package depends
-            # on them.
+            # Include resources whose placement is uncertain and whose files are kept, because the package depends on
+            # these resources.
             inputs = [
                 *cluster_resources,
                 *(

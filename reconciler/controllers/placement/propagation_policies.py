@@ -118,7 +118,7 @@ def _check_ineffective_fields(config_object: ConfigObject, spec: PropagationPoli
 
 
 def select_policy_clusters(propagations: PropagationPolicies, inventory: ClusterInventory) -> SelectedClusters:
-    """Return for each valid policy the clusters that match all fields of the policy."""
+    """Return the clusters of each valid policy. These clusters match all fields of the policy."""
     return {key: _select_clusters(policy, inventory) for key, policy in propagations.valid.items()}
 
 
@@ -136,7 +136,10 @@ def check_propagation_policies(
     named_policies: Collection[ObjectKey],
     inventory: ClusterInventory,
 ) -> Iterator[Finding]:
-    """Yield findings about valid policies: unknown cluster names, no selected cluster, or no resource that names it."""
+    """Yield findings about valid policies.
+
+    A policy has a finding if it contains an unknown cluster name, selects no cluster, or is named by no resource.
+    """
     for key, policy in propagations.valid.items():
         yield from _check_cluster_names(policy, inventory)
         if not selected[key]:

@@ -45,7 +45,7 @@ _MAX_LISTED = 8
 
 @dataclass(frozen=True)
 class PlacementRequest:
-    """The placement that a resource requests: cluster names (`*` means all clusters), a policy, or both."""
+    """Placement that a resource requests: cluster names, a propagation policy, or both. `*` means all clusters."""
 
     clusters: tuple[str, ...] = ()
     policy: ObjectKey | None = None
@@ -98,7 +98,7 @@ def get_package_namespace(key: ObjectKey) -> str:
 
 
 def _read_policy_label(config_object: ConfigObject) -> tuple[ObjectKey | None, tuple[Finding, ...]]:
-    """Return the policy that applies to a resource. The resource can name two policies in two labels.
+    """Return the policy that applies to a resource. A resource can have two labels, which name different policies.
 
     As in KubeAdmiral's scheduler (GetMatchedPolicyKey), a resource with a namespace uses its PropagationPolicy, and a
     ClusterPropagationPolicy is ignored.

@@ -112,8 +112,8 @@ class UsableDefinition:
 class OverrideLayer:
     """A PluginOverride, which may have errors, and its options as a layer.
 
-    An invalid override applies to no Plugin, and Plugins that it may select stay unchanged. If one of its selectors is
-    invalid, `targets` selects all Plugins, so that all of them stay unchanged.
+    An invalid override applies to no Plugin. Plugins that the override may select stay unchanged. If a selector of the
+    override is invalid, `targets` selects all Plugins, so that all Plugins stay unchanged.
     """
 
     targets: PluginOverrideTargets
@@ -200,7 +200,7 @@ def _create_invalid_override(manifest: ConfigObject) -> OverrideLayer:
 
 
 def _get_override_layer(targets: PluginOverrideTargets, mode: object) -> str:
-    """Return the id of the layer for a PluginOverride, which depends on the mode and the selectors."""
+    """Return the ID of the layer for a PluginOverride. The layer depends on the mode and on the selectors."""
     parts = ["default" if mode == "Default" else "override"]
     parts += [] if targets.is_for_all_clusters else ["cluster"]
     parts += ["definition"] if targets.plugin_definition_names else []
@@ -228,7 +228,7 @@ def read_own_options(manifest: ConfigObject) -> tuple[LayerOptions, Findings]:
 
 def read_definition(manifest: ConfigObject) -> tuple[UsableDefinition | None, Findings]:
     """Return the plugin definition, or None and all errors if it is invalid."""
-    # Do not check the version, because no version of these kinds differs in the fields that are read.
+    # Do not check the version, because all versions of these kinds have the same fields that the reconciler reads.
     result = read_model(PluginDefinition, manifest.data, PluginDefinition.templates)
     findings = create_field_findings(manifest, result.errors, PluginCodes.DEFINITION_INVALID, _CODES)
     if result.model is None:
@@ -251,9 +251,9 @@ class _OptionLists:
 
     Attributes:
         manifest: The object.
-        errors: The errors of single options. All other fields of the object are valid.
-        duplicate_code: The finding code of an option that a list contains twice.
-        findings: The findings that do not make the object invalid, except the errors in `errors`.
+        errors: The errors in single options. These errors do not make the object invalid.
+        duplicate_code: The finding code for an option that a list contains twice.
+        findings: The other findings that do not make the object invalid.
     """
 
     manifest: ConfigObject

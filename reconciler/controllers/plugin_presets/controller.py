@@ -223,7 +223,7 @@ class _PresetPass:
         return builder.build(request, definition)
 
     def keep_uncertain_packages(self) -> None:
-        """Prevent the deletion of Plugins on a cluster if an object that defines it is invalid or defined twice."""
+        """Keep the Plugins on each cluster whose config object may be invalid or defined twice."""
         requested_locations = {outcome.request.location for outcome in self.outcomes}
         self.stalled += keep_uncertain_packages(self.targets.owners, requested_locations, self.targets.inventory)
 
@@ -233,7 +233,7 @@ class _PresetPass:
         return [(preset, guard_preset(preset, requested_locations, self.targets)) for preset in self._valid_presets]
 
     def guard_deleted_owners(self) -> Mapping[ObjectKey, DeletionGuard]:
-        """Return deletion guards for owners that the config no longer contains.
+        """Return deletion guards, by owner, for owners that the config no longer contains.
 
         A guard prevents the deletion of the owner's suspended Plugins. Owners without suspended Plugins have no guard.
         """

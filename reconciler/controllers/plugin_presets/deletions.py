@@ -27,11 +27,14 @@ def is_retained(preset: Preset | None, cluster: ConfigObject | None) -> bool:
 def find_orphans(
     preset: Preset, known_locations: Collection[PackageLocation], targets: PluginTargets, catalog: Catalog
 ) -> tuple[PackageLocation, ...]:
-    """Return the locations of orphans: published Plugins with the label of a preset that have no owner after this pass.
+    """Return the locations of orphans.
+
+    Orphans are published Plugins that have the label of a preset, but have no owner after this pass.
 
     Args:
         preset: The preset that the label names.
-        known_locations: Locations of requested Plugins, and of Plugins whose deletion is blocked. They are not orphans.
+        known_locations: Locations of requested Plugins, and of Plugins whose deletion is blocked. These Plugins are not
+            orphans.
     """
     orphans: list[PackageLocation] = []
     for location in targets.labelled_locations.get(preset.key, ()):
@@ -47,7 +50,7 @@ class GuardedPlugins:
 
     Attributes:
         is_guarded: Whether all deletions are blocked, because they exceed the limit or the preset prevents deletions.
-            If False, only suspended Plugins are blocked.
+            If False, only the deletion of suspended Plugins is blocked.
     """
 
     guard: DeletionGuard
@@ -80,7 +83,7 @@ def guard_preset(
 def guard_suspended(
     locations: Collection[PackageLocation], targets: PluginTargets
 ) -> Mapping[ObjectKey, DeletionGuard]:
-    """Return deletion guards for the owners of `locations` that have suspended Plugins."""
+    """Return a deletion guard for each owner of a suspended Plugin in `locations`."""
     locations_by_owner: dict[ObjectKey, list[PackageLocation]] = {}
     for location in sorted(locations):
         owner = targets.owners[location]

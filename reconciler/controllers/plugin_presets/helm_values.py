@@ -1,6 +1,7 @@
 """Helm values, which are assembled from options. An option name is a path into the values.
 
-Helm silently drops a list item if another path continues below the item. In this module, this case is an error.
+If one option sets a list item and the path of another option continues below this item, Helm silently drops the item.
+In this module, this case is an error.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from reconciler.lazy_dataclasses import dataclass, field
 MAX_LIST_ITEMS: Final = 100_000
 """Maximum number of list items that the options of one Plugin may create, to limit the memory use.
 
-Null items before a list index are included.
+Helm fills missing items before a list index with null. These items count too.
 """
 
 _MISSING: Final = object()
@@ -23,7 +24,7 @@ _MISSING: Final = object()
 
 @dataclass(frozen=True)
 class PathConflict:
-    """The reason why the value of the option `name` cannot be placed in the Helm values.
+    """The reason why the Helm values cannot contain the value of the option `name`.
 
     `conflicting_name` is the option that prevents the placement. It is "" if no other option causes the conflict.
     """
@@ -61,7 +62,7 @@ def build_values(entries: Iterable[tuple[str, Any]]) -> HelmValues:
 
 
 def is_free(values: Mapping[str, Any], steps: Sequence[PathStep]) -> bool:
-    """Return whether Helm or Flux keeps a value at the path `steps` when it merges `values` over this value.
+    """Return whether Helm and Flux keep a value at the path `steps` when they merge `values` over this value.
 
     Helm and Flux merge only maps. Any other value in `values` replaces everything at its path.
     """

@@ -15,12 +15,12 @@ from reconciler.controllers.results import PackageOwner
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field, fields
 
-# Fields of `PluginPresetInputs` that can change without clearing the cache, because no cached Plugin depends on them.
+# Fields of `PluginPresetInputs` on which no cached Plugin depends. A change of these fields does not clear the cache.
 _PER_PASS_FIELDS = ("previous", "blocked_counts", "max_delete_percent")
 
 
 class PreviousPlugins(Protocol):
-    """The Plugins that exist before the pass, as the target branches and the recorded states contain them."""
+    """The Plugins that exist before the pass, read from the target branches and the recorded states."""
 
     def get_owned_packages(self) -> Mapping[PackageLocation, PackageOwner]:
         """Return the owner of each drafted or published Plugin. Plugins that are being deleted are not included."""
@@ -40,10 +40,10 @@ class PluginPresetInputs:
     """Inputs of the controller, in addition to the catalog and the cluster inventory.
 
     Attributes:
-        max_delete_percent: The deletion guard's limit: the percentage of a preset's Plugins that a pass may delete.
-        engine: A text that changes if a new version may render packages differently.
-        blocked_counts: For each preset, the packages whose deletion an earlier pass blocked, each with the number of
-            packages that existed at that time.
+        max_delete_percent: The percentage of a preset's Plugins that a pass may delete without a confirmation.
+        engine: Version of the rendering code. It changes if a new release may render packages differently.
+        blocked_counts: Packages whose deletion an earlier pass blocked, by preset. The value of a package is the number
+            of packages that existed at that time.
         base_domain: The setting `rules.base_domain`. It is "" if the setting is missing.
         central_cluster: The setting `rules.central_cluster`. It is "" if the setting is missing.
         can_use_expressions: Whether options may have expressions. If False, an expression is an error.

@@ -33,8 +33,8 @@ _DEPRECATED_DOCS_FIELD = "docMarkDownUrl"
 def lint_presets(catalog: Catalog, inventory: ClusterInventory, limits: ExpressionLimits | None) -> Iterator[Finding]:
     """Yield warnings about selectors that match no cluster, expressions that always fail, and deprecated fields.
 
-    Call this function only if all files of the catalog are readable. If `limits` is None, the settings disable
-    expressions, and expressions are not checked.
+    Call this function only if all files of the catalog are readable. If `limits` is None, expressions are not checked,
+    because the settings disable expressions.
     """
     snapshot = read_preset_snapshot(catalog, inventory, PluginPresetCache())
     yield from _find_idle_presets(snapshot)

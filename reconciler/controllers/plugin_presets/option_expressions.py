@@ -29,7 +29,7 @@ _DEFAULT_LIMITS: Final = ExpressionLimits()
 MAX_PLACEHOLDERS: Final = 256
 """Maximum number of distinct placeholders in one expression.
 
-It limits the compile time, which the cost limits of CEL do not include.
+This limits the compile time, because the cost limits of CEL apply only to the evaluation.
 """
 
 
@@ -169,7 +169,8 @@ def _format_number(value: float) -> str:
 
 
 def _assemble(text: str, results: Mapping[str, _Result], limits: ExpressionLimits) -> EvaluatedExpression:
-    # Check the size again. The limits of CEL count each result once, but the text can insert one result several times.
+    # Check the size again, because the text can contain one result several times. The limits of CEL count each result
+    # only once.
     size = sum(len(results[placeholder].text) for placeholder in _split(text)[1::2])
     if size > limits.bytes:
         return EvaluatedExpression(None, (f"the expression produces more than {limits.bytes} bytes of text",))

@@ -59,14 +59,14 @@ DEFAULTS_LAYER, PRESET_OPTIONS, PLUGIN_OPTIONS, ORGANIZATION_OPTIONS = (
 )
 CLUSTER_OPTIONS, PRESET_CLUSTER_OPTIONS, INJECTED_LAYER = "cluster", "preset-cluster", "injected"
 LAYER_RANK: Final[Mapping[str, int]] = {layer.id: rank for rank, layer in enumerate(LAYERS)}
-# In these layers, an option that the definition does not declare is a warning and not only an info, because these
-# layers set options for specific definitions.
+# These layers set options for specific definitions. Therefore, an option that the definition does not declare is a
+# warning. In all other layers, it is only an info.
 DEFINITION_AWARE_LAYERS: Final = frozenset({
     PRESET_OPTIONS, PLUGIN_OPTIONS, PRESET_CLUSTER_OPTIONS, "default-definition", "default-cluster-definition",
     "override-definition", "override-cluster-definition",
 })  # fmt: skip
 NON_OVERRIDE_LAYERS: Final = frozenset({DEFAULTS_LAYER, PRESET_OPTIONS, PLUGIN_OPTIONS, INJECTED_LAYER})
-"""Layers that are not overrides. Status files list objects of all other layers as applied overrides."""
+"""Layers that are not overrides. Status files list the objects of all other layers in `appliedOverrides`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +102,9 @@ class OptionAssignment:
 class LayerOptions:
     """The options that one config object sets on one layer.
 
-    If several config objects set options on the same layer, `priority` and then `created` determine which value is
-    used. If `errors` is not empty, no Plugin that uses the options can be built. `errors` does not contain warnings.
+    If several config objects set an option on the same layer, the object with the highest `priority` is used. If the
+    priorities are equal, the object with the latest `created` is used. `errors` contains only errors, and no warnings.
+    If there are errors, no Plugin that uses the options can be built.
     """
 
     layer: str
@@ -206,5 +207,5 @@ class OptionResolution:
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """The error findings, which prevent that the Plugin is built."""
+        """The findings that are errors. An error prevents the build of the Plugin."""
         return select_errors(self.findings)

@@ -20,7 +20,7 @@ from reconciler.memory import cached
 
 @dataclass(frozen=True)
 class _SharedList:
-    """Option names that lead into one container: `item_names` require a list there, and `map_names` require a map."""
+    """Option names with a path through the same container: `item_names` need a list, and `map_names` need a map."""
 
     item_names: tuple[str, ...]
     map_names: tuple[str, ...]
@@ -44,7 +44,7 @@ class _PathRelations:
 
 
 def check_option_paths(options: Sequence[ResolvedOption]) -> Iterator[Finding]:
-    """Yield findings about options whose paths overlap or lead into the same list."""
+    """Yield findings about options whose paths overlap or continue in the same list."""
     options_by_name = {option.name: option for option in options}
     relations = _relate_paths(tuple(options_by_name))
     yield from _find_overlaps(options_by_name, relations)
@@ -128,7 +128,7 @@ def _iterate_secret_overlaps(
             yield below, above
     for shared in relations.lists:
         literals = [name for name in shared.item_names if name not in secrets]
-        # Name only one of the other options, because a long list would make the message too long.
+        # Yield only one of the other options, because several names would make the message too long.
         other_names = (*literals, *shared.map_names)[:1]
         yield from ((name, other) for name in shared.item_names if name in secrets for other in other_names)
         yield from ((name, other) for name in shared.map_names if name in secrets for other in literals[:1])

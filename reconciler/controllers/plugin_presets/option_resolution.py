@@ -65,7 +65,7 @@ class ResolutionSubject:
 class OptionResolver:
     """Resolves the options of Plugins. Results that many Plugins of a definition share are computed only once.
 
-    `limits` are the limits of one option's expression. If they are None, the settings disable expressions.
+    `limits` are the limits of one option's expression. The value is None if the settings disable expressions.
     """
 
     def __init__(self, limits: ExpressionLimits | None) -> None:
@@ -241,7 +241,7 @@ class _Resolution:
     def _find_shadowed_literals(self, name: str, replaced: Sequence[OptionAssignment]) -> Iterator[Finding]:
         """Yield a warning for each literal value of a secret option that a higher layer replaces.
 
-        The literal value is unused, but Git contains it in plain text. The message does not name a Plugin, so that all
+        The literal value has no effect, but is in plain text in Git. The message does not name a Plugin, so that all
         Plugins share one warning.
         """
         declared = self.subject.definition.options[name]
@@ -256,8 +256,8 @@ class _Resolution:
             f"{suggest_name(name, sorted(definition.options))}"
         )
         finding = PluginCodes.UNDECLARED_OPTION.finding(message, winner.location)
-        # An option of a layer for all Plugins is undeclared in many definitions. Therefore, the finding is only an
-        # info.
+        # A layer that applies to all Plugins can set options that only some definitions declare. Therefore, the finding
+        # is only an info for such a layer.
         return finding if winner.layer in DEFINITION_AWARE_LAYERS else replace(finding, severity=Severity.INFO)
 
 

@@ -66,10 +66,10 @@ def check_plugin_conflicts(outcomes: Sequence[PluginOutcome]) -> list[PluginOutc
 
 
 def _find_shared_releases(plugins: Iterable[BuiltPlugin]) -> Mapping[int, Finding]:
-    """Return errors for Plugins that have the Helm release of another Plugin, by the Python `id` of the Plugin.
+    """Return errors for Plugins that have the same Helm release as another Plugin, by Python `id` of the Plugin.
 
-    The first of these Plugins keeps the release and gets no error. Published Plugins come first, then the order is by
-    name.
+    Of several Plugins with the same release, the first keeps the release and gets no error. Published Plugins come
+    first. Otherwise, Plugins are sorted by name.
     """
     plugins_by_release: dict[tuple[str, str, str], list[BuiltPlugin]] = {}
     for plugin in plugins:
@@ -146,7 +146,7 @@ def _add_unmet_warnings(plugin: BuiltPlugin, names: set[tuple[str, str]]) -> Bui
 class _SecretEntries:
     """Entries of shared options that set a secret option to a literal value, by their location in the config.
 
-    Each entry has the key of the plugin definition that declares the option as a secret.
+    Each entry is stored with the key of the plugin definition that declares the option as a secret.
     """
 
     entries: dict[SourceLocation, tuple[ObjectKey, OptionAssignment]] = field(default_factory=dict)
@@ -168,7 +168,8 @@ class _SecretEntries:
     def create_finding(self, location: SourceLocation) -> Finding:
         """Return the error about the entry at a location."""
         definition, assignment = self.entries[location]
-        # Use the message of the check of single Plugins, so that both checks of one entry result in only one finding.
+        # Use the same message as the check of a single Plugin, so that the findings of both checks about one entry are
+        # equal.
         subject = f"{assignment.field} sets {quote_value(assignment.name)}, which {definition} declares as secret"
         message = f"{subject}: the value {check_type('secret', None)}"
         return PluginCodes.SECRET_LITERAL.finding(message, location)
@@ -183,9 +184,9 @@ def check_literal_secrets(
     """Return the outcomes. Replace a built Plugin with a failure if it uses a literal secret from shared options.
 
     Shared options apply to Plugins of several definitions. If one of these definitions declares an option as a secret,
-    the value is a secret for all these Plugins. If another layer replaces the value, the Plugin does not fail, but the
-    value is hidden in all output. `kept_owners` are presets and Plugins that cannot be processed. Their clusters are
-    unknown, so that their definitions are checked with the shared options of all clusters.
+    the value is a secret for all these Plugins. If another layer replaces the value for a Plugin, this Plugin does not
+    fail, but the value is hidden in all output. `kept_owners` are presets and Plugins that cannot be processed. Because
+    their clusters are unknown, the function checks their definitions with the shared options of all clusters.
     """
     shared_options = [shared for shared in _iterate_shared_options(snapshot) if shared.literals]
     if not shared_options:
@@ -215,7 +216,7 @@ def _list_uses(
     snapshot: PresetSnapshot,
     matcher: OverrideMatcher,
 ) -> Iterable[tuple[_SharedOptions, ObjectKey]]:
-    """Return pairs of shared options and the key of a definition whose Plugins receive these options."""
+    """Return pairs of shared options and a definition key. The Plugins of this definition receive the options."""
     # Use only one request for each definition and cluster, because the same shared options apply to all such requests.
     requests = {
         (

@@ -43,7 +43,7 @@ _TARGET_PATH = re.compile(r"([a-zA-Z0-9_\-.\\/]|\[[0-9]{1,5}\])+", re.ASCII)
 _VALUES_KEY = re.compile(r"[-._a-zA-Z0-9]+", re.ASCII)
 
 Secrets = Sequence[tuple[ResolvedOption, SecretKeyReference]]
-"""The options with values from Secrets that no other value replaces, in the order in which Flux sets the values."""
+"""Options that refer to Secrets and that no other option replaces, in the order in which Flux sets the values."""
 PLUGIN_FILE, VALUES_FILE, RELEASE_FILE = "plugin.yaml", "values.yaml", "helmrelease.yaml"
 VALUES: Final = "values"
 HELM_RELEASE: Final = "helmrelease"
@@ -247,8 +247,8 @@ def _remove_keys(entries: Any, keys: Collection[str]) -> Any:
 class OutputFiles:
     """The optional files of a Plugin's package, the objects in these files, and the findings.
 
-    `dependencies` contains config objects that the optional files depend on, each with a digest of the values that the
-    files use.
+    `dependencies` contains the config objects that the optional files depend on. The value of an object is the digest
+    of the data that the files use.
     """
 
     files: Mapping[str, bytes] = field(default_factory=dict)

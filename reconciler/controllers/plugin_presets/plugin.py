@@ -1,4 +1,4 @@
-"""The Plugin object: its release, metadata and spec, and the metadata that its preset propagates to it."""
+"""The Plugin object: its release, metadata and spec. A part of the metadata is propagated from its preset."""
 
 from __future__ import annotations
 

@@ -137,8 +137,8 @@ class PluginBuilder:
     def _find_uncertainty(self, request: PluginRequest, overrides: list[OverrideLayer]) -> FailedPlugin | None:
         """Return a failure if an invalid or unreadable object may affect the Plugin. The Plugin then stays unchanged.
 
-        An invalid PluginOverride causes a failure only if the last render of the Plugin used it. Without the failure,
-        the Plugin would lose the values of this PluginOverride.
+        An invalid PluginOverride causes a failure only if the last render of the Plugin used this PluginOverride. The
+        failure is necessary, because otherwise the Plugin would lose the values of the PluginOverride.
         """
         if reason := self._snapshot.explain_unknown_overrides(request.key.namespace, request.cluster_name):
             return FailedPlugin(
@@ -212,7 +212,7 @@ class PluginBuilder:
     def _get_deletion_policy(self, request: PluginRequest) -> DeletionPolicy:
         """Return the deletion policy of the Plugin's package, which depends on the preset and the Cluster object.
 
-        The state stores the result, so that it also applies after the Cluster object is deleted.
+        The result is recorded in the state, so that the policy still applies after the Cluster object is deleted.
         """
         return "orphan" if is_retained(request.preset, self._find_cluster(request)) else "delete"
 
@@ -242,7 +242,7 @@ def _build_file_tree(plugin: str, outputs: OutputFiles) -> FileTree:
 def _collect_dependencies(
     request: PluginRequest, data: Mapping[str, Any], resolution: OptionResolution, outputs: OutputFiles
 ) -> Mapping[ConfigObject, str]:
-    """Return the config objects that the Plugin depends on, each with a digest of the values that the Plugin uses."""
+    """Return a digest for each config object that the Plugin depends on. It is computed from the values in use."""
     digests: dict[ConfigObject, list[str]] = {}
     for option in resolution.options:
         digests.setdefault(option.winner.manifest, []).append(option.digest)

@@ -59,7 +59,7 @@ class PluginTargets:
 
     @cached_property
     def labelled_locations(self) -> Mapping[ObjectKey, Sequence[PackageLocation]]:
-        """The locations of published Plugins that have the label of a preset, by this preset.
+        """The locations of published Plugins that have the label of a preset, by the preset in the label.
 
         Only clusters of the preset's organization are searched.
         """

@@ -28,7 +28,8 @@ _MAX_SHOWN_BYTES = 1024
 class PluginProvenance:
     """The origin of every option of one Plugin, as status files and explanations show it.
 
-    `dependencies` are config objects, each with a digest of the values that the Plugin uses.
+    `dependencies` contains a digest for each config object. The digest is computed from the values that the Plugin
+    uses.
     """
 
     file: str

@@ -42,8 +42,8 @@ class OrganizationClusters:
 
     An organization has the clusters whose Cluster object is in its namespace.
 
-    `uncertain_names` are names of clusters that may exist, but whose config is incomplete. Their packages stay
-    unchanged.
+    `uncertain_names` are names of clusters that may exist, but whose config is incomplete. The packages of these
+    clusters stay unchanged.
     """
 
     by_organization: Mapping[str, Mapping[str, Cluster]]
@@ -245,14 +245,14 @@ class OverrideMatcher:
     def match_and_count(
         self, namespace: str, ref: PluginDefinitionReference, cluster: Cluster | None
     ) -> list[OverrideLayer]:
-        """Return all overrides that match a Plugin, even invalid overrides, and increase their counts of Plugins."""
+        """Return all overrides that match a Plugin, including invalid overrides. Increase the Plugin count of each."""
         overrides = self.match(namespace, ref, cluster)
         for override in overrides:
             self.plugin_counts[override.key] = self.plugin_counts.get(override.key, 0) + 1
         return overrides
 
     def match(self, namespace: str, ref: PluginDefinitionReference, cluster: Cluster | None) -> list[OverrideLayer]:
-        """Return all overrides that match a Plugin, even invalid overrides. The counts of Plugins do not change."""
+        """Return all overrides that match a Plugin, including invalid overrides. Do not change the Plugin counts."""
         return [
             override
             for override in self._match_cluster(namespace, cluster)

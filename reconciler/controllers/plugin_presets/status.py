@@ -107,8 +107,8 @@ def complete_status(
 ) -> ConfigStatus:
     """Return the status of a preset after planning has determined the state of each Plugin.
 
-    If the state of a Plugin is unknown, the condition AllPluginsReady is Unknown. The condition Ready is then Unknown
-    too, unless it is False because a Plugin has failed or no cluster matches.
+    If the state of a Plugin is unknown, the condition AllPluginsReady is Unknown. In this case, the condition Ready is
+    Unknown too. However, Ready is False if a Plugin has failed or no cluster matches.
 
     Args:
         status: The status from `build_preset_status`.
@@ -119,8 +119,8 @@ def complete_status(
     if not isinstance(rows, list):
         return status
     new_rows = [
-        # A row that already has a state, e.g. Skipped, keeps it. `states` may contain a Plugin with the same name on
-        # another cluster.
+        # If a row already has a state, e.g. Skipped, keep this state. The state in `states` may belong to a Plugin with
+        # the same name on another cluster.
         {**row, "state": row["state"] or states.get(create_plugin_key(status.key.namespace, row["pluginName"]), "")}
         for row in _merge_removed_rows(rows, deletions or {})
     ]
@@ -144,7 +144,7 @@ def _build_all_ready(ready: int, total: int, *, is_known: bool) -> Condition:
 def _build_ready(conditions: Sequence[Condition]) -> Condition:
     """Return the condition `Ready`.
 
-    Its reason is the first problem: failed Plugins, no clusters, or Plugins that are not ready.
+    The reason of the condition is the first of these problems: failed Plugins, no clusters, Plugins that are not ready.
     """
     conditions_by_type = {condition.type: condition for condition in conditions}
     if conditions_by_type[FAILED].status == "True":
