@@ -197,7 +197,11 @@ class DraftSelection:
     removals: bool = False
 
     def build_review_selection(self) -> ReviewSelection:
-        """Return the selected drafts. Targets, --selector and --all exclude each other, and one of them is required."""
+        """Return the selected drafts.
+
+        The user must select drafts by targets, by --selector or by --all. A combination, or no selection, is a usage
+        error.
+        """
         kinds = [bool(self.targets), self.is_all, self.selector is not None]
         if sum(kinds) != 1:
             raise click.UsageError("select drafts in exactly one way: CLUSTER[/PACKAGE]..., --selector or --all")

@@ -183,7 +183,7 @@ class PastExplainer:
         return replace(re_rendered, rendered=self._add_local_changes(re_rendered.rendered, removed_layer))
 
     def _read_config(self, removed_layer: RemovableLayer | None) -> PastConfig:
-        """Return the recorded config. `removed_layer` is removed from it, except for a later local change."""
+        """Return the recorded config without `removed_layer`. A later local change is not a part of this config."""
         past_config = self.history.read_config(self.package.recorded.config, [self.package])
         match removed_layer:
             case ConfigField(key=key, path=path):

@@ -209,7 +209,7 @@ class _Verification:
         return find_first_difference(rendered, current, self._options.max_diff_lines)
 
     def _can_depend_on_refs(self, package: CommittedPackage, group: Sequence[CommittedPackage]) -> bool:
-        """Return whether the controllers can select another source if the refs have their values at the render time."""
+        """Return whether the controllers can select another source with the refs that existed at render time."""
         recorded = package.recorded
         try:
             source = self._history.read_config(recorded.config, group).find_variant(package).source

@@ -92,7 +92,10 @@ class VariantFieldLocator:
         self._specs = tuple(_find_specs(objects, owner))
 
     def find_context(self, name: str) -> FieldLocation | None:
-        """Return the field that sets a key of the package context, or else the field that removes the key."""
+        """Return the field that sets a key of the package context.
+
+        If no field sets the key, return the field that removes the key.
+        """
         return self._find_first(lambda spec: _find_context_key(spec, name)) or self._find_first(
             lambda spec: _find_removed_key(spec, name)
         )

@@ -52,7 +52,7 @@ def read_owner_entry(data: object) -> OwnerEntry:
 class ConflictEntry(OutputModel):
     """A conflict between a local change and a change of the upstream or of the config. Secrets are masked.
 
-    The entry omits a side without a value.
+    A side without a value is absent.
     """
 
     kind: str = Field(description="`field`, `element` of a list, `resource`, `file` or `package`.")

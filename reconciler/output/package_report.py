@@ -74,7 +74,7 @@ class PackageEntry(OutputModel):
 
 
 class PackageSummary(OutputModel):
-    """The counts in the result of a command."""
+    """The numbers of a command."""
 
     changed_files: int
     conflicts: int

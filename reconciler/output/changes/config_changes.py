@@ -162,7 +162,8 @@ class ConfigChangeAttribution:
         for outcome in (effect.before.outcome, effect.after.outcome):
             if outcome:
                 yield from self._find_sources(outcome)
-        # Look up the changed resources too, because a config resource that is placed on a cluster keeps its key.
+        # Look up the changed resources of the package too. A resource that is copied from the config to a cluster has
+        # the same key in the config.
         keys = (change.key for change in (changes.objects if changes else ()))
         yield from (self._by_key[key] for key in keys if key in self._by_key)
 

@@ -94,5 +94,5 @@ def _identifies(field: str, items: Sequence[Any]) -> bool:
 
 
 def _list_common(items: Mapping[str, Any], others: Mapping[str, Any]) -> list[str]:
-    """Return the names of `items` that are also in `others`, without brackets, in the order of `items`."""
+    """Return the keys of `items` that are also in `others`, in the order of `items`. A key `[name]` becomes `name`."""
     return [name[1:-1] for name in items if name in others]

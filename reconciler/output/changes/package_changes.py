@@ -32,7 +32,7 @@ FileChangeType = Literal[
 
 @dataclass(frozen=True)
 class FileChange:
-    """A change of a file that is neither a change of a KRM object nor a change of a Kptfile.
+    """One changed file, for changes that are not changes of KRM objects or Kptfiles.
 
     Attributes:
         change_type: The type of the change. The type "reformatted" means that the file changed but its objects did not.

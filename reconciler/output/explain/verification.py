@@ -133,7 +133,7 @@ def build_verification_result(
 
 
 def format_changed_inputs(before: Trace, after: Trace) -> tuple[str, ...]:
-    """Return one line for each input that differs, with both fingerprints. Fingerprints of Secrets are masked."""
+    """Return one line per changed input, with its old and its new fingerprint. Fingerprints of Secrets are masked."""
     old, new = mask_trace(before), mask_trace(after)
     changed = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
     lines = tuple(

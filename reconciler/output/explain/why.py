@@ -47,7 +47,7 @@ class ChangeReason(OutputModel):
 
 
 class ValueChange(OutputModel):
-    """The last change of a value on a branch. If a value does not exist, the result omits its field."""
+    """The last change of a value on a branch. A value that does not exist is absent."""
 
     package: str = Field(description="The package, as `target/package`.")
     branch: str

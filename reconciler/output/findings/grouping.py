@@ -55,7 +55,7 @@ def map_root_causes(findings: Iterable[Finding]) -> Mapping[Finding, Finding]:
 def _find_direct_cause(
     finding: Finding, errors: Mapping[str, Finding], repositories: Mapping[str, Finding]
 ) -> Finding | None:
-    """Return the error about the first object in the message. The object of the finding itself is skipped.
+    """Return the error about the first object that the message names. The object of the finding itself is skipped.
 
     Args:
         errors: The error of each object, by `Kind/namespace/name`.

@@ -39,7 +39,8 @@ VERDICT_WIDTH = 140
 # Leave space for text that people add, because GitHub accepts 65,536 characters.
 _MAX_PACKAGE_CHARACTERS = 50_000
 _MAX_LIST_CHARACTERS = 40_000
-# A list with more characters than this number leaves less space for the packages.
+# If the list of blocking reasons and conflicts has more characters than this number, less space remains for the
+# packages.
 _LIST_ALLOWANCE = 10_000
 _MAX_PACKAGES = 30
 _MAX_LINES = 20

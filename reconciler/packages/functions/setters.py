@@ -70,8 +70,8 @@ def extract_setter_values(pattern: str, text: str, budget: FunctionBudget) -> di
     """Extract the setter values from the text of a field, e.g. `nginx:${tag}` and `nginx:1.2` -> `{"tag": "1.2"}`.
 
     The result is empty if the text does not match the pattern, or if a value is empty. Each value is on one line and as
-    long as possible, as with a greedy regular expression. No regular expression is used, because it needs too much
-    memory for long patterns.
+    long as possible, as with a greedy regular expression. No regular expression is used, because long regular
+    expressions need too much memory.
 
     Raises:
         LimitError: The pattern has too many placeholders, or the budget is too small.

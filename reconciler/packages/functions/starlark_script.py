@@ -83,7 +83,7 @@ def _format_error(message: str) -> bytes:
 
 
 # If a module function such as `re.sub` raises MemoryError, the error report of the interpreter has this line. A script
-# cannot imitate it: `fail("MemoryError: ")` gives the line "error: fail: MemoryError: ".
+# cannot produce this line: `fail("MemoryError: ")` gives "error: fail: MemoryError: ".
 _MEMORY_ERROR_LINE = "error: MemoryError: "
 
 

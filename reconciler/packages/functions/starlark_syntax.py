@@ -47,8 +47,8 @@ _OPEN, _CLOSE, _SEPARATORS = "([{", ")]}", ",;"
 def find_nesting_error(source: str) -> str | None:
     """Return an error message if the script is nested too deeply. Return None otherwise.
 
-    For the current brackets and all brackets around them, the check counts the tokens since the last comma, semicolon
-    or line break. The syntax tree is never deeper than this number.
+    The check counts the tokens since the last comma, semicolon or line break. It adds the counts of all open brackets.
+    The syntax tree is never deeper than this sum.
     """
     counts, total, chained, blocks = [0], 0, 0, [0]
     for match in _TOKENS.finditer(source):

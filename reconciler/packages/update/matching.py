@@ -89,7 +89,8 @@ def match_resources(
 
     Args:
         sides: The documents of the origin, updated and local side.
-        follow_moves: Whether to match documents in different files, if only one document per side has the identity.
+        follow_moves: Whether to match documents in different files. This requires that only one document per side has
+            the identity.
         use_annotations: Whether to compare the annotation `internal.kpt.dev/upstream-identifier` of documents that have
             no match yet.
     """
