@@ -87,7 +87,7 @@ class Gitea:
         return _read(ResponseFields(response, f"POST {self._pulls}"))
 
     def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
-        """Set title and body of a pull request. If it is a draft, add the prefix that marks drafts to the title."""
+        """Set title and body of a pull request. For a draft, add the prefix that marks drafts to the title."""
         self._edit(request, {"title": GITEA_DRAFT.apply(title, request.draft), "body": body})
         return replace(request, title=title, body=body)
 
@@ -137,7 +137,7 @@ class Gitea:
             # closed.
             raise self._classify_merge_error(request, error) from None
         except ForgeRefusedError as error:
-            # Read the pull request again, because the status 409 can mean that the head or the base has moved, or that
+            # Read the pull request again, because the status 409 has several causes: the head or the base has moved, or
             # there is a conflict.
             raise self._classify_merge_error(request, error) if error.status == 409 else error from None
 

@@ -82,7 +82,7 @@ class GitLab:
         return _read(ResponseFields(response, f"POST {self._requests}"))
 
     def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
-        """Set title and body of a merge request. If it is a draft, add the prefix that marks drafts to the title."""
+        """Set title and body of a merge request. For a draft, add the prefix that marks drafts to the title."""
         self._edit(request, {"title": GITLAB_DRAFT.apply(title, request.draft), "description": escape_commands(body)})
         return replace(request, title=title, body=body)
 

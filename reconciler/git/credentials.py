@@ -51,7 +51,7 @@ def _is_below(path: str, prefix: str) -> bool:
 
 @dataclass(frozen=True)
 class CredentialHelper:
-    """Git settings through which one git process reads its credentials, and file descriptors that it must inherit."""
+    """Git settings with which a git process reads its credentials, and the file descriptors that it must inherit."""
 
     settings: tuple[tuple[str, str], ...] = ()
     descriptors: tuple[int, ...] = ()
@@ -110,7 +110,8 @@ def provide_credential(credential: Credential, url: GitUrl) -> Iterator[Credenti
         # Use a file that can be read more than once, because each process that git starts runs the helper again.
         helper = f'!f() {{ test "$1" = get && exec cat {shlex.quote(file)}; }}; f'
         settings = (
-            # Limit the helper to this URL, because otherwise it also sends the credentials to the host of a redirect.
+            # Limit the helper to this URL. Without this limit, the helper also sends the credentials to the host of a
+            # redirect.
             *((f"credential.{scope}.helper", helper) for scope in _get_url_forms(url)),
             ("credential.useHttpPath", "true"),
             ("http.followRedirects", "false"),

@@ -1,7 +1,7 @@
 """File system operations: reading and deleting folder trees, private folders, and lock files.
 
-The functions here do not use recursion. Before Python 3.12, `os.walk` and `shutil.rmtree` use recursion, and fail with
-RecursionError for a ref with a thousand slashes in its name, or for an equally deep folder.
+The functions here do not use recursion. Before Python 3.12, `os.walk` and `shutil.rmtree` use recursion. They raise
+RecursionError for very deep folders, such as the folder of a ref with a thousand slashes in its name.
 """
 
 from __future__ import annotations

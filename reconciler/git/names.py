@@ -1,4 +1,4 @@
-"""Checks of ref names, object IDs, push options and tree paths, which prevent that git treats user input as options."""
+"""Checks of ref names, object IDs, push options and tree paths, so that git does not treat user input as options."""
 
 from __future__ import annotations
 

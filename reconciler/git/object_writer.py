@@ -22,7 +22,7 @@ from reconciler.git.object_reader import MAX_COMMIT_SECONDS
 from reconciler.lazy_dataclasses import dataclass
 
 # Use a temporary ref, because fast-import requires a ref. The stream resets the ref at its end, so that git does not
-# create it.
+# create the ref.
 _TEMPORARY_REF = b"refs/reconciler-tmp/work"
 _NULL_ID = b"0" * 40
 _FILE_MODES = frozenset({FILE_MODE, EXECUTABLE_MODE, SYMLINK_MODE})

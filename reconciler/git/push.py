@@ -6,8 +6,8 @@ A push to a symbolic ref moves the branch that this ref points to, without a rev
 - With version 0, Git lists only the target of HEAD. A push through a symbolic ref is detected afterwards, because
   another branch has moved too.
 
-Only branches are listed, because a remote may have very many tags. State refs are not checked: the content of a
-symbolic state ref is wrong, and the code that reads the state refuses it.
+Only branches are listed, because a remote may have very many tags. State refs are not checked, because the code that
+reads states refuses the content of a symbolic state ref.
 """
 
 from __future__ import annotations
@@ -185,8 +185,8 @@ class RefPusher:
             The outcomes of failed deletions, the remaining units without the deleted refs, and the names of the units
                 with deleted refs.
         """
-        # Delete `a` in an earlier push, because Git refuses to create `a/b` while `a` exists, even if the same push
-        # deletes `a`.
+        # Delete `a` in an earlier push. Git refuses to create `a/b` while `a` exists, even if the same push deletes
+        # `a`.
         created = {update.ref for unit in units for update in unit.updates if update.new is not None}
         folders = {folder for ref in created for folder in list_parent_folders(ref)}
         deletions = [

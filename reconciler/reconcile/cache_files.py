@@ -257,7 +257,7 @@ class FilePassStore:
             return None
 
     def save(self, completed: CompletedPass | None) -> None:
-        """Store `completed` if its attribute `silent` is True. If not, delete the stored pass. Only log disk errors."""
+        """Store `completed` if its attribute `silent` is True. If not, delete the stored pass. Log disk errors."""
         try:
             self._write(completed)
         except OSError as error:

@@ -232,7 +232,10 @@ def write_states(remote: Remote, states: Sequence[tuple[Target, TargetState]], s
 
 
 def _list_state_changes(remote: Remote, state: TargetState, ref: str) -> Iterator[TreeChange]:
-    """Yield the changes from the tree of the previous state commit, or from an empty tree, to the tree of a state."""
+    """Yield the changes from the tree of the previous state commit to the tree of a state.
+
+    If there is no previous state commit, the changes start from an empty tree.
+    """
     previous_commit = remote.refs.get(ref)
     if previous_commit is None:
         yield from (PutFile(path, content) for path, content in sorted(serialize_state(state).items()))

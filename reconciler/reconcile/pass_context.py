@@ -286,7 +286,8 @@ class PassContext:
     def build_cached_target(self, plan: TargetPlan, written: WrittenPlan | None) -> CachedTarget | None:
         """Return the cache entry of a target after a push. Return None if the next pass must plan the target.
 
-        If GitOps Promoter is used, each pass must plan the target, because its drafts name the commit of the config.
+        If GitOps Promoter is used, each pass must plan the target, because the drafts of the target name the commit of
+        the config.
         """
         target, remote = plan.target, self.get_remote(plan.target.url)
         decided = self._decided.get(target.key)

@@ -1,6 +1,6 @@
 """The inputs of a pass: the config, the refs of all remotes, external functions, pull requests and proposals.
 
-If no input has changed since the last pass, a command needs nothing else. Therefore, this module imports neither
+If no input has changed since the last pass, a command needs only this module. Therefore, this module imports neither
 controllers nor renderers, not even indirectly.
 """
 

@@ -138,8 +138,8 @@ class PassRunner:
             # upstreams, and detect published drafts. If this pass fetched a remote again, the next pass must also read
             # new drafts of other writers.
             has_moved = report.tags.has_new_tags or report.approvals.has_changed_refs or remotes.has_refetched
-            # Do not skip the next pass if evidence of a deletion is missing, because the evidence can be in files
-            # outside of the config directory, which no digest of refs covers.
+            # Do not skip the next pass if evidence of a deletion is missing. The evidence can be in files outside of
+            # the config directory, and no digest contains these files.
             is_uncertain = report.has_internal_errors or report.unproven_deletions
             is_completed = is_final and not (report.is_waiting or report.is_postponed or has_moved or is_uncertain)
             self._store.save(self._build_completed_pass(snapshot, report) if is_completed else None)

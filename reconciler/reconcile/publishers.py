@@ -156,7 +156,7 @@ class PushPublisher:
         heads.store()
 
     def push_status(self, plan: FleetPlan | None, remotes: Remotes) -> PushOutcome:
-        """Commit and push changed status files. If another writer moves the branch first, fetch it and try again."""
+        """Commit and push changed status files. If another writer moves the branch first, fetch and try again."""
         self.status_findings = ()
         if plan is None:
             return PushDone()
@@ -273,7 +273,7 @@ def _log_outcome(written: WrittenPlan, outcome: PushOutcome) -> None:
 
 
 class _LocalPublisher:
-    """Base class of publishers that do not push. Tags, approvals, proposals and pull requests have no effect."""
+    """Base class of publishers that do not push. Most methods, such as those for tags and approvals, do nothing."""
 
     status_error = ""
     status_findings: tuple[Finding, ...] = ()

@@ -216,8 +216,8 @@ def decide_and_publish(
         )
     _log_moves(pushed)
     plans = progress.build_final_plans()
-    # Plan the targets of other shards only in the leader shard, which reports the status of all shards and proposes
-    # config changes for them.
+    # Plan the targets of other shards only in the leader shard. It reports the status and proposes config changes for
+    # all shards.
     other_shards = context.plan_other_shards(plans.values()) if shard.is_leader else OtherShardPlans()
     all_plans = {**plans, **{plan.target.key: plan for plan in other_shards.plans}}
     proposal = (

@@ -76,7 +76,7 @@ def find_unproven_config_deletions(
     states: Collection[TargetState],
     max_percent: int,
 ) -> tuple[Finding, ...]:
-    """Return an error for each recorded object or config history that is missing without evidence of its deletion.
+    """Return an error for each recorded object or config history that is missing, and whose deletion is not proven.
 
     Raises:
         GitError: The config repository cannot be read.
@@ -358,7 +358,7 @@ def _wait_for_preload(preload: Future[None]) -> None:
     try:
         preload.result(_MAX_PRELOAD_SECONDS)
     except TimeoutError:
-        # Continue without the preload, because the code that needs the parser imports it again.
+        # Continue without the preload, because the code that needs the parser also imports the parser.
         log.warning("preload_delayed", seconds=_MAX_PRELOAD_SECONDS)
 
 

@@ -228,7 +228,7 @@ class _ProjectedFleet:
                 self.packages[key, package, owner] = projected
 
     def get_package(self, key: _PackageKey) -> ProjectedPackage:
-        """Return the result for a package. The plan need not contain the package or its target."""
+        """Return the result for a package, even if the plan contains neither the package nor its target."""
         if key in self.packages:
             return self.packages[key]
         plan = self._plans.get(key[0])

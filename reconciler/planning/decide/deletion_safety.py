@@ -127,7 +127,7 @@ def _find_inconclusive(
     if path in config.files:
         if (documents := catalog.documents(path)) is not None:
             return find_inconclusive_file(documents, missing)
-        # Return None for a file that cannot be parsed, because this file already has an error of its own.
+        # Return None for a file that cannot be parsed, because another finding already reports this file.
         is_unreadable = any(file.file == path for file in catalog.unreadable)
         return None if is_unreadable else InconclusiveFile(1, "a .krmignore file excludes it")
     if kind not in ("", REGULAR_FILE):
@@ -139,7 +139,7 @@ def _find_inconclusive(
 
 
 def _find_unread_extension(path: str, config: ConfigFiles) -> str | None:
-    """Return a file that differs from a deleted file only in the case of its extension, e.g. `.YAML`."""
+    """Return a file whose name is equal to a deleted file except for an extension in upper case, e.g. `.YAML`."""
     return next(
         (
             candidate

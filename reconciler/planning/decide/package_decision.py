@@ -68,7 +68,7 @@ def is_downgrade(
 
 
 def apply_settling(variant: Variant, record: PackageRecord | None, observed: ObservedPackage) -> Variant | Blocked:
-    """Return the variant. While its moved tag or branch is settling, the variant has its last upstream.
+    """Return the variant. While its moved tag or branch is settling, the last recorded upstream is used.
 
     A package that has no last upstream is blocked until the tag or branch has settled. If a branch has moved without a
     change of the package, the recorded commit is kept, so that `upstreamLock` does not change.
@@ -124,7 +124,7 @@ def _block_settling(variant: Variant, record: PackageRecord | None, observed: Ob
 def list_settling_findings(variant: Variant) -> tuple[Finding, ...]:
     """Return the finding about a settling tag or branch.
 
-    Each pass creates this finding again, and the state omits it.
+    The state does not store this finding, because each pass creates it again.
     """
     if variant.settling is None:
         return ()
@@ -261,7 +261,7 @@ def _reuse_outcome(inputs: DecisionInput, record: PackageRecord) -> PackageOutco
     No render is necessary if a branch contains the desired tree, or if the package is still blocked for the same
     reason.
     """
-    # If the package was to be removed, use its outcome from before the removal, because it is requested again.
+    # If the record contains a removal, use the outcome from before the removal, because the package is requested again.
     record = replace(record, outcome=record.outcome.get("before", record.outcome))
     if record.outcome.get("kind") == "blocked":
         return _repeat_blocked(inputs, record) if record.observed == inputs.observed else None
@@ -316,8 +316,8 @@ def _clear_pass_flags(observed: ObservedPackage, should_withdraw: bool = False) 
 
 
 def _can_withdraw(version: RenderedVersion, observed: ObservedPackage) -> bool:
-    # Keep a draft with local changes. Keep a draft that is proposed or cannot be updated, because it must not be
-    # changed.
+    # Keep a draft with local changes. Also keep a draft that is proposed or cannot be updated, because such a draft
+    # must not be changed.
     return not (observed.is_frozen or observed.is_stuck) and observed.drafted in (None, version.rendered)
 
 

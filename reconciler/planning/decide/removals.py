@@ -151,8 +151,8 @@ def _is_confirmed(
 ) -> bool:
     """Return whether an annotation of the target's object confirms these removals.
 
-    The annotation must contain the hash of these packages, the hash of all packages that are no longer requested, or
-    the hash in the recorded finding of each package.
+    The annotation must contain one of three hashes: the hash of these packages, the hash of all packages in
+    `unrequested`, or the hash in the recorded findings of these packages.
     """
     name = next(iter(keys)).repo
     all_keys = [DownstreamKey(name, package) for package, record in unrequested.items() if record.removal is None]

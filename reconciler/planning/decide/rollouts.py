@@ -86,8 +86,8 @@ class RolloutTracker:
     def _keep_open(self, rule: RuleId, gate: RolloutGate) -> RolloutGate:
         """Keep a wave open on clusters that already use the current version of the rule.
 
-        Without this, an unrelated change on a cluster of an earlier wave would close the wave, and the drafts of the
-        wave would return to the previous version of the rule. If an earlier wave was reverted, the wave is not kept
+        An unrelated change on a cluster of an earlier wave would otherwise close this wave. The drafts of this wave
+        would then return to the previous version of the rule. If an earlier wave was reverted, this wave is not kept
         open.
         """
         return replace(

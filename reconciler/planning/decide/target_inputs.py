@@ -45,7 +45,7 @@ class DesiredPackages:
     controller_result: ControllerResult
 
     def is_same_result(self, result: ControllerResult) -> bool:
-        """Return whether another result contains the same Python objects as variants and stalled variants."""
+        """Return whether the variants and stalled variants of another result are the same Python objects."""
         own = self.controller_result
         return are_identical(own.variants, result.variants) and are_identical(own.stalled, result.stalled)
 
@@ -189,7 +189,7 @@ class TargetClaims:
 
     @property
     def uncertainty_reason(self) -> str:
-        """The reason why a missing object is not evidence of a deletion. "" if it is evidence."""
+        """The reason why a missing object is not evidence of a deletion. "" if a missing object is evidence."""
         return "" if self.is_complete else "the list of objects is incomplete because of an error in the config"
 
     def is_owner_gone(self, owner: PackageOwner) -> bool:

@@ -55,7 +55,7 @@ def decide_packages(
     """Return the outcome of each requested package of a target.
 
     A first round decides about each package separately. A second round decides again about the packages with parents or
-    children of Kafka templates, because it requires the new content of all these packages.
+    children of Kafka templates, because a merge of templates requires the new content of all these packages.
 
     Args:
         inputs: The inputs of the packages to decide about.
@@ -174,7 +174,7 @@ class _TemplateRound:
                 return packages
             for name in changed:
                 self._render_again(self.inputs[name])
-            # Do not try again to render a package that failed. It keeps its old content.
+            # Do not render a package again after its render failed. The package keeps its old content.
             tried.update(changed)
 
     def _has_changed(self, package: str, packages: _TemplatePackages) -> bool:

@@ -87,7 +87,7 @@ class ConfigBranchSnapshot:
 
     @property
     def known_state(self) -> ProposalState:
-        """The recorded state, without its commits if they belong to a previously configured proposal branch."""
+        """The recorded state. Its commits are removed if they belong to a previously configured proposal branch."""
         return self.state if self.state.branch == self.branch else replace(self.state, proposal_head=None, base=None)
 
     @property

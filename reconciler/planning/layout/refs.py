@@ -158,7 +158,7 @@ def plan_draft_branch(
     changes: DraftChanges,
     history: DraftHistory,
 ) -> BranchAction:
-    """Return the action that makes the draft branch equal to the decisions about its packages.
+    """Return the action that changes a draft branch according to the decisions about its packages.
 
     Args:
         head: The fetched head of the draft branch, or None if the branch does not exist.

@@ -78,7 +78,8 @@ class ReservedBranches:
 def _matches_template(branch: str, template: str) -> bool:
     """Return whether a template can produce this branch name, or a name that prevents this branch in Git.
 
-    The result is False for a template that starts with a placeholder, because it can produce almost any name.
+    The result is False for a template that starts with a placeholder, because such a template can produce almost any
+    name.
     """
     start = template.partition("{")[0]
     if not start:

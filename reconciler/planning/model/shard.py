@@ -40,8 +40,8 @@ class Shard:
     def is_responsible_for(self, target: Target) -> bool:
         """Return whether this shard is responsible for a target. Exactly one shard is responsible for each target.
 
-        The result depends only on the name of the target, because the names of the refs contain it. Daemons with
-        different URLs or object kinds for a target name therefore never write to the same refs.
+        The result depends only on the name of the target, which is also part of the ref names. Therefore, daemons never
+        write to the same refs, even if their configs contain different URLs or object kinds for one target name.
         """
         return self.is_alone or _get_shard_index(target.name, self.count) == self.index
 

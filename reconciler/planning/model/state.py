@@ -607,7 +607,7 @@ def _parse_owner(data: Mapping[str, str]) -> PackageOwner:
     return PackageOwner(ObjectKey(group, kind, namespace, data["name"]), intern(data["apiVersion"]), parent)
 
 
-# Store equal values only once, because a process keeps the records of a whole fleet in memory, and most values are
+# Store equal values only once. A process keeps the records of a whole fleet in memory, and most of their values are
 # equal.
 
 

@@ -39,8 +39,8 @@ def find_conflicting_targets(
 
 
 def _iterate_pairs(targets: list[Target]) -> Iterable[tuple[Target, Target]]:
-    # Compare only targets with the same name or branch, because other targets cannot conflict, and a large fleet has
-    # too many pairs of targets.
+    # Compare only targets with the same name or branch, because other targets cannot conflict. A large fleet has too
+    # many pairs of targets to compare all.
     groups: dict[tuple[str, ...], list[Target]] = {}
     for target in targets:
         groups.setdefault((target.name,), []).append(target)

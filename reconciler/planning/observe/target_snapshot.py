@@ -200,8 +200,8 @@ def _publish_version(record: PackageRecord, version: RenderedVersion, commit: Co
         draft_version=draft_version,
         unpublished_versions=newer,
         revisions=(*record.revisions, revision)[-MAX_REVISIONS:],
-        # If the draft contains a newer version, give it a new workspace number, because a workspace belongs to only one
-        # revision.
+        # If the draft contains a newer version, give this version a new workspace number, because a workspace belongs
+        # to only one revision.
         last_workspace=record.last_workspace + 1 if draft_version else record.last_workspace,
     )
 
@@ -274,13 +274,12 @@ def _track_draft_version(
         return record
     if drafted == version.against:
         return _decline_version(record, version)
-    # If both trees are equal, the target branch was merged into the draft, and the draft does not change the package
-    # any more.
+    # If both trees are equal, the target branch was merged into the draft. The draft then does not change the package.
     return replace(record, draft_version=None) if drafted == published else record
 
 
 def _track_removal(record: PackageRecord, path: str, heads: TargetHeads, repository: GitObjectReader) -> PackageRecord:
-    """Return the record after a check whether its proposed removal was approved, was declined or is still open."""
+    """Return the record, updated if its proposed removal was approved or declined."""
     removal = record.removal
     if removal is None or heads.target_branch is None:
         return record

@@ -71,7 +71,7 @@ def _separate_changes(package: BranchPackage | None, rules: TemplateMergeRules) 
 def _remove_merged_templates(files: FileTree, base: FileTree, rules: TemplateMergeRules) -> FileTree:
     """Remove the merged templates from a package.
 
-    The template fields in its upstream are the child's own, and are kept.
+    Template fields that the upstream of the package contains are the child's own fields, and are kept.
     """
     own = dict(_iterate_children(base, rules))
     edited: dict[PackageResource, Any] = {}

@@ -45,7 +45,8 @@ class PullRequestOptions:
         should_open_as_draft: Whether the forge shows new pull requests as drafts until the branch is proposed.
         max_open: The maximal number of open pull requests in a repository, or 0 for no limit.
         should_report_check: Whether a check of the head commit shows if the draft can be published.
-        merge_method: How `reconciler approve` merges a pull request. None if it pushes to the target branch instead.
+        merge_method: How `reconciler approve` merges a pull request. None if the command pushes to the target branch
+            instead.
     """
 
     should_open_as_draft: bool = True
@@ -226,8 +227,8 @@ class PullRequestUpdater:
             if has_generated_block(request.body) and request.head not in branch_names
         ]
         try:
-            # Read the branches from the remote again, because closing the pull request of an existing branch declines
-            # its draft, and another writer may have pushed the branch in the meantime.
+            # Read the branches from the remote again, because another writer may have pushed the branch in the
+            # meantime. If the pull request of an existing branch were closed, the draft would be declined.
             branches = remote.mirror.list_remote_branches() if requests else {}
         except GitError as error:
             log.warning("pull_request_cleanup_failed", remote=url, message=error.message)
@@ -263,7 +264,8 @@ class PullRequestUpdater:
         if request is None:
             return
         for step in self._list_steps(url, forge, result):
-            # Continue after an error, because the check is required, and a refused text or label must not prevent it.
+            # Continue after an error, because a refused text or label must not prevent the check of the commit, which
+            # is required.
             try:
                 step()
             except _REQUEST_ERRORS as error:
@@ -394,7 +396,7 @@ class PullRequestUpdater:
 def has_ended(request: PullRequest, task: PullRequestTask) -> bool:
     """Return whether a pull request was closed or merged without an effect on the current draft.
 
-    This is the case if it had another head, or if it was merged into another branch.
+    This is the case if the pull request had another head, or was merged into another branch.
     """
     if request.state == "open":
         return False

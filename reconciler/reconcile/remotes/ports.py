@@ -228,7 +228,7 @@ class OwnedPackages:
         return {location: record.trace.keys() for location, record in self._records()}
 
     def get_held_counts(self) -> Mapping[ObjectKey, Mapping[PackageLocation, int]]:
-        """Return the packages with held removals, by the parent of their owner, or by the owner if it has no parent.
+        """Return the packages with held removals, by the parent of their owner, or else by the owner.
 
         The value for each package is the number of packages that the parent had when the removal was first held.
         """

@@ -343,7 +343,7 @@ class Remote:
         if entry in others or path in ignored:
             return False
         head, *folders = (version.id if version and version.is_tree else None for version in (entry, *others))
-        # Compare the files of a folder that both sides changed, because each file can be equal to the file of one side.
+        # Compare single files in a folder that both sides changed, because each file can be equal to one of the sides.
         should_descend = (head and any(folders)) or any(ignored_path.startswith(f"{path}/") for ignored_path in ignored)
         return not should_descend or self._has_difference(head, *folders, ignored=ignored, folder=f"{path}/")
 
