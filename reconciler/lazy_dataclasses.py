@@ -1,8 +1,8 @@
 """Dataclasses that generate their methods at the first use, which makes the import of their modules fast.
 
 `dataclass` in this module has the behavior of `dataclasses.dataclass`. The standard library compiles up to six methods
-of each class when the module of the class is imported. A command imports hundreds of dataclasses and uses a fraction of
-them, so that this took half of the start-up time.
+of each class when the module of the class is imported. A command imports hundreds of dataclasses, but uses only a
+fraction of them. The compilation of all methods took half of the start-up time.
 
 Import `dataclass`, `field` and the related functions from this module.
 """
@@ -29,14 +29,14 @@ else:
     def dataclass(cls: type | None = None, /, **options: bool) -> Any:
         """Make a class a dataclass, like `dataclasses.dataclass`.
 
-        If the class defines a generated method itself or has other options, such as `order`, the standard library
+        If the class itself defines a method such as `__eq__`, or has options such as `order`, the standard library
         generates all methods immediately.
         """
         if cls is None:
             return lambda decorated: dataclass(decorated, **options)
         if not options.keys() <= _LAZY_OPTIONS or not _GENERATED_NAMES.isdisjoint(vars(cls)):
             return dataclasses.dataclass(**options)(cls)
-        # Set the docstring, because the standard library computes a signature for a class without a docstring.
+        # Set a docstring. For a class without a docstring, the standard library would compute a signature as docstring.
         cls.__doc__ = cls.__doc__ or cls.__name__
         # Collect the fields now, because `fields`, `replace` and subclasses read them. This compiles no method.
         field_options = {name: value for name, value in options.items() if name in _FIELD_OPTIONS}
@@ -56,7 +56,7 @@ def _add_methods(cls: type, *, is_frozen: bool, has_eq: bool) -> None:
     if is_frozen:
         methods |= {"__setattr__": _refuse_assignment, "__delattr__": _refuse_deletion}
         if "__slots__" in vars(cls):
-            # Without these methods, pickle would assign the fields.
+            # Without these methods, pickle would assign the fields, which a frozen class does not allow.
             methods |= {"__getstate__": _get_state, "__setstate__": _set_state}
     for name, method in methods.items():
         setattr(cls, name, method)
@@ -66,7 +66,7 @@ def _create_stub(cls: type, name: str, generate: Callable[[], Any]) -> Callable[
     """Return a method that replaces itself with the generated method, and calls the generated method."""
 
     def stub(self: object, *arguments: Any, **named: Any) -> Any:
-        # If two threads generate the same method, both methods are equal.
+        # No lock is necessary: if two threads generate the method at the same time, both methods are equivalent.
         method = generate()
         method.__qualname__ = f"{cls.__qualname__}.{name}"
         setattr(cls, name, method)

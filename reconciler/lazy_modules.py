@@ -25,10 +25,10 @@ from typing import Any
 
 
 class _LazyModule(ModuleType):
-    """Stands for a module, and imports the module at the first access to an attribute.
+    """Placeholder for a module. It imports the module at the first access to an attribute.
 
-    Every access uses the module itself, because tests replace attributes of modules. The import system has locks, so
-    that several threads can use a module for the first time.
+    Every access reads the attribute from the real module, because tests replace attributes of modules. The import
+    system has locks. Therefore, several threads can access a module for the first time at once.
     """
 
     def __getattr__(self, name: str) -> Any:

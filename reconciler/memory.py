@@ -17,10 +17,10 @@ from weakref import WeakKeyDictionary
 
 _T = TypeVar("_T")
 
-# Empty a cache if it contains more entries than this factor times the highest number of misses in a recent pass.
+# Empty a cache if it has more entries than this factor times the highest number of cache misses in a recent pass.
 _MAX_RELATIVE_SIZE = 4
 _RECENT_PASS_COUNT = 16
-# Do not empty a cache with fewer entries, because that frees too little memory.
+# Do not empty a cache with fewer entries than this, because emptying it would free too little memory.
 _MIN_ENTRIES = 64
 
 
@@ -65,18 +65,19 @@ def trim_caches() -> None:
             usage.reset()
 
 
-# Use higher thresholds than Python, because the data of a pass is required until its end and most reference cycles are
-# young. With the default thresholds, young objects take an eighth of the time of a pass, and older objects a tenth.
+# Use higher thresholds than Python. Garbage collection during a pass frees little memory, because the data is required
+# until the pass ends. With the default thresholds, the collection of young objects takes an eighth of the time of a
+# pass, and the collection of older objects takes a tenth.
 _YOUNG_THRESHOLD = 50_000
 _OLDER_THRESHOLD = 1_000
 
 
 def relax_gc() -> None:
-    """Configure garbage collection: young objects after every 50,000 new objects, and older objects rarely."""
+    """Make garbage collection rare: collect young objects after every 50,000 new objects, and older objects rarely."""
     gc.set_threshold(_YOUNG_THRESHOLD, _OLDER_THRESHOLD)
 
 
-# Run a full collection only after this number of passes, because it takes a second per few million objects.
+# Run a full collection only after this number of passes, because it takes about a second for a few million objects.
 _PASSES_PER_FULL_COLLECTION = 64
 _passes = count(1)
 

@@ -1,7 +1,8 @@
 """Protection of the environment and memory of this process against other processes of the same user.
 
-A KRM function runs as a process of the same user. Without protection, it can read /proc/<pid>/environ of this process
-and of its child processes, in which operators and CI systems put tokens. This module imports only the standard library.
+A KRM function runs as a process of the same user. Without protection, the function can read /proc/<pid>/environ of this
+process and of other child processes. Operators and CI systems put tokens into environment variables. This module
+imports only the standard library.
 """
 
 from __future__ import annotations

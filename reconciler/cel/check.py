@@ -1,7 +1,7 @@
 """Static checks of CEL expressions: existence of names, fields and functions, and the nesting of loops.
 
-This module also resolves names. In the order of the CEL specification, a name is a local variable, a function with a
-dotted name, a declared variable, or a type.
+This module also resolves names. A name can be a local variable, a function with a dotted name, a declared variable,
+or a type. The first of these that exists is used, as in the CEL specification.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class FieldAccess:
 
     Attributes:
         name: Name of the field.
-        start: Offset after the variable or after the access before this access.
+        start: Offset where this access begins: after the variable, or after the previous access.
         end: Offset after this access.
         is_optional: Whether the access has the form `.?size`.
         is_test: Whether the access is the last field in `has(spec.size)`.

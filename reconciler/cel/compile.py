@@ -1,7 +1,7 @@
 """Compilation of a syntax tree to Python closures.
 
-Each node becomes a closure. Its parameter is the frame: a list of the budget and the variables of one evaluation. Names
-are resolved once during compilation and not in each evaluation.
+Each node becomes a closure. The parameter of a closure is the frame: a list that contains the budget and the variables
+of one evaluation. Names are resolved once during compilation and not in each evaluation.
 """
 
 from __future__ import annotations

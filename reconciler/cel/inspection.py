@@ -25,7 +25,7 @@ def _list_functions(node: SyntaxNode) -> set[str]:
 
 @cached(_MAX_CACHED_EXPRESSIONS)
 def find_field_path(text: str) -> tuple[str, ...]:
-    """Return the names of a variable and its fields if an expression only reads this field. Otherwise, return ()."""
+    """Return the path of an expression that only reads one field, e.g. ("a", "b") for `a.b`. Otherwise, return ()."""
     match _parse(text):
         case AccessNode(base=NameNode(name=name), steps=steps):
             fields = [step for step in steps if isinstance(step, FieldStep) and not step.optional and not step.test]

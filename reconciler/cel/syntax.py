@@ -1,6 +1,6 @@
 """Syntax tree of CEL expressions, with macros expanded.
 
-The parser creates it. The static check and the compiler read it.
+The parser creates the tree. The static check and the compiler read the tree.
 
 A chain of operators or accesses, e.g. `a + b - c` or `a.b[c].d()`, is one node. A long expression is therefore not a
 deep tree.

@@ -205,7 +205,7 @@ def _parse_offset(sign: str, hours: str, minutes: str, text: str) -> int:
 
 
 def _find_named_offset(seconds: int, zone: str) -> int:
-    # Use the offset one day later or earlier for times on the first and last day of the supported years. Otherwise the
+    # On the first and last day of the supported years, use the UTC offset of the next or previous day. Otherwise the
     # local time could be outside of the years that Python's datetime supports.
     clamped_seconds = min(
         max(seconds, MIN_TIMESTAMP // NANOSECONDS_PER_SECOND + DAY_SECONDS),

@@ -51,6 +51,6 @@ def quote_value(value: object) -> str:
 
 
 def format_list(names: Sequence[str], joint: str = ", ") -> str:
-    """Return the names joined to one text. Omit names above a maximum number, and add how many are omitted."""
+    """Join names to one text. If there are too many names, omit the last names, e.g. "a, b, and 7 more"."""
     more = f", and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
     return joint.join(names[:_MAX_LISTED]) + more

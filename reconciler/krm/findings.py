@@ -129,17 +129,17 @@ def index_codes_by_name(codes: Iterable[FindingCode]) -> Mapping[str, FindingCod
 
 
 def error(description: str, scope: FindingScope = FindingScope.OBJECT) -> FindingCode:
-    """Return a finding code with severity error. Its `CodeTable` sets the name."""
+    """Return a finding code with severity error. The `CodeTable` that contains the code sets its name."""
     return FindingCode("", Severity.ERROR, scope, description)
 
 
 def warning(description: str, scope: FindingScope = FindingScope.OBJECT) -> FindingCode:
-    """Return a finding code with severity warning. Its `CodeTable` sets the name."""
+    """Return a finding code with severity warning. The `CodeTable` that contains the code sets its name."""
     return FindingCode("", Severity.WARNING, scope, description)
 
 
 def info(description: str, scope: FindingScope = FindingScope.OBJECT) -> FindingCode:
-    """Return a finding code with severity info. Its `CodeTable` sets the name."""
+    """Return a finding code with severity info. The `CodeTable` that contains the code sets its name."""
     return FindingCode("", Severity.INFO, scope, description)
 
 

@@ -16,13 +16,13 @@ PathStep: TypeAlias = str | int
 """One step of a path in Helm values: a key of a map, or an index of a list."""
 
 MAX_LEVELS: Final = 30
-"""Maximum number of dots between two keys in one option name. Helm has the same limit."""
+"""Maximum number of dots directly between two keys, as in `a.b`, in one option name. Helm has the same limit."""
 
 MAX_INDEX: Final = 65_536
 """Maximum list index in an option name. Helm has the same limit."""
 
 MAX_INDEXES: Final = 30
-"""Maximum number of list indexes in one option name. Helm has no such limit. The limit restricts the YAML depth."""
+"""Maximum number of list indexes in one option name. It limits the YAML depth. Helm has no such limit."""
 
 _KEY = re.compile(r"(?:[^\\.\[=,]|\\.)*", re.DOTALL)
 _INDEX = re.compile(r"\[([0-9]{1,20})\]", re.ASCII)

@@ -1,4 +1,4 @@
-"""Functions on strings, including `format`. A position is the number of characters (code points) before it."""
+"""Functions on strings, including `format`. A position is an index in characters (code points), from 0."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from reconciler.cel.timestamps import (
 )
 
 ZONE_STEPS = 200
-"""The steps for one lookup of a time zone, which can read the time zone database from the disk."""
+"""Number of budget steps for one time zone lookup, which can read the time zone database from the disk."""
 
 
 def _create_field_function(name: str) -> tuple[Overload, ...]:

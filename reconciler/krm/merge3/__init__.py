@@ -1,7 +1,8 @@
 """Three-way merge of one YAML document, field by field.
 
-Merge schemas determine which lists are merged element by element. This package does not match documents of the three
-sides, and does not merge whole files. The package `packages/update` does both.
+The three sides are `origin` (the version before both changes), `local` (with local changes) and `updated` (the new
+version of upstream). Merge schemas determine which lists are merged element by element. The package `packages/update`
+matches the documents of the three sides, and merges whole files.
 """
 
 from reconciler.krm.merge3.data import merge_data

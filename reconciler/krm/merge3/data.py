@@ -44,13 +44,13 @@ def merge_data(
     Each value can be ABSENT. A value that only one side contains is not copied.
 
     The JSON pointer of a conflict in a list element contains the index of the element in the merged list. If the merged
-    list does not contain the element, the index is that in the local list, or else that in the updated list.
+    list does not contain the element, the index in the local list is used, or else the index in the updated list.
 
     Returns:
         The merged value, or ABSENT if nothing remains, and the conflicts.
 
     Raises:
-        MergeError: The sides have different types or merge keys, and `rules` reproduce kpt, which reports an error.
+        MergeError: The sides have different types or merge keys, and `rules` reproduce the error that kpt reports.
     """
     merge = _FieldMerge(rules)
     data = merge.merge_value(local, origin, updated, schema, ())
@@ -91,7 +91,7 @@ class _FieldMerge:
         return None if merged is ABSENT and updated is None and self.rules.keeps_nulls else merged
 
     def _is_decided_by_null(self, local: Any, origin: Any, updated: Any) -> bool:
-        """Return whether a null replaces or removes the whole value, so that its fields or elements are not merged."""
+        """Return whether a null replaces or removes the whole value, and no fields or elements are merged."""
         if not self.rules.keeps_nulls:
             return origin is not None and None in (local, updated)
         if updated is None:

@@ -32,7 +32,7 @@ class ElementKeys:
     defaults: Mapping[str, str] = field(default_factory=dict)
 
     def get_identity(self, element: Any) -> ElementIdentity | None:
-        """Return the key values of an element. Return None if there are none, or if one value is a collection."""
+        """Return the key values of an element. Return None if it has none, or if one value is a collection."""
         if not self.fields:
             is_scalar = element is not None and not isinstance(element, dict | list)
             return (_format_scalar(element),) if is_scalar else None
@@ -267,7 +267,7 @@ def _format_value(value: Any) -> str:
 def _fill_missing_values(identities: list[_KeyValues]) -> list[_KeyValues]:
     """Fill in missing key values, e.g. ("80", "") and ("80", "TCP") become ("80", "TCP") twice.
 
-    Two tuples identify the same element if they have an equal key value, and no different key values except "".
+    Two tuples identify the same element if a key value is equal, and each other key value is equal, or "" in one tuple.
     """
     filled = list(identities)
     for first in range(len(filled)):
@@ -299,9 +299,9 @@ def _find_typed_value(name: str, value: str, sides: Sequence[Any]) -> Any:
 
 
 def _set_element(elements: list[Any], pairs: Sequence[tuple[str, str]], element: Any) -> list[Any]:
-    """Replace each element that has the key fields and values in `pairs`, or append `element` if there is none.
+    """Replace each element that has the key fields and values in `pairs`. If no element has them, append `element`.
 
-    If `element` is ABSENT, remove the elements that have these key values. Empty elements are removed in any case.
+    If `element` is ABSENT, remove the elements that have these key values. Empty elements are always removed.
     """
     result: list[Any] = []
     has_match = False

@@ -71,9 +71,9 @@ def merge3(
 ) -> DocumentMergeResult:
     """Return the local document with the changes between `origin` and `updated`.
 
-    If only one side changed the document, return the document of this side. If upstream removed the document, remove
-    it, unless the local side changed it. In this case, keep it, and report a conflict of kind "resource". If `local` is
-    None, return `updated`.
+    If only one side changed the document, return the document of this side. If upstream removed the document and the
+    local side changed it, keep the document, and report a conflict of kind "resource". If `local` is None, return
+    `updated`.
 
     Raises:
         MergeError: The rules of kpt are used, and types of values or merge keys conflict.

@@ -18,7 +18,7 @@ class _Absent(Enum):
 
 
 ABSENT: Final = _Absent.ABSENT
-"""A field does not exist in this version of the document. The value of a field that is null in YAML is None."""
+"""Value of a field that does not exist in this version of the document. A field with the YAML value null is None."""
 
 ConflictKind = Literal["field", "element", "resource", "file", "package"]
 Winner: TypeAlias = Literal["upstream", "local"]
@@ -68,7 +68,7 @@ class MergeRules:
     """
 
     removes_emptied_collections: bool = True
-    """D1: a mapping or list that one side removed is removed if it is then empty. kpt can keep it as an empty value."""
+    """D1: a mapping or list that one side removed, and that is empty after the merge, is removed. kpt can keep it."""
     keeps_edited_elements: bool = True
     """D3: an element that upstream removed and the local side changed is kept. kpt keeps only its changed fields."""
     keeps_removals: bool = True

@@ -156,9 +156,9 @@ def write_merged_document(
 
 
 def _restore_missing_lines(edited: Document, local: Document, origin: Document, updated: Document) -> Document:
-    """Return `edited`, or a line-by-line merge of the texts if it contains more lines that the sides inserted.
+    """Return `edited`, or a line-by-line merge of the texts if this merge keeps more of the inserted lines.
 
-    `edited` is the result of a merge of data. It can lack comments that belong to no value, e.g. at the end.
+    `edited` is the result of a merge of data. It can lack inserted comments that belong to no value, e.g. at the end.
     """
     missing_count = _count_all_missing_lines(edited, local, origin, updated)
     text = merge_lines(origin.text, local.text, updated.text) if missing_count else None
@@ -173,8 +173,8 @@ def _count_all_missing_lines(edited: Document, local: Document, origin: Document
 def _can_distinguish_top_comments(edited: Document, sides: tuple[Document, Document | None, Document]) -> bool:
     """Return whether comments about the document and comments about its first field can be distinguished.
 
-    Both are at the top of the text, e.g. a license and the description of the field. They cannot be distinguished if
-    the merged documents begin with different fields.
+    Both kinds of comments are at the top of the text, e.g. a license and the description of a field. They cannot be
+    distinguished if the merged documents begin with different fields.
     """
     local, origin, updated = sides
     first, leading, theirs = _get_first_key(edited.data), edited.leading_comments(), updated.leading_comments()
@@ -185,7 +185,7 @@ def _can_distinguish_top_comments(edited: Document, sides: tuple[Document, Docum
 
 
 class _FromUpstream(NamedTuple):
-    """Whether the text of the enclosing mapping or list, and whether its comments, were copied from upstream."""
+    """Two flags: whether the text and the comments of the enclosing mapping or list are copied from upstream."""
 
     text: bool = False
     comments: bool = False
@@ -284,7 +284,7 @@ class _FormattingCollector:
                 yield index, child, (local, origin, updated)
 
     def _match_elements(self, side: _Value | None, merged: list[Any], keys: ElementKeys | None) -> dict[int, _Value]:
-        """Return a mapping from an index in the merged list to the same element in the list of one side."""
+        """Return a mapping from the index of an element in the merged list to this element in the list of one side."""
         if side is None or not isinstance(side.data, list):
             return {}
         pairs = self.pairing(side.data, merged) if keys is None else _pair_by_identity(side.data, merged, keys)
@@ -295,7 +295,7 @@ class _FormattingCollector:
         }
 
     def _is_list_of_upstream(self, data: Any, sides: _Sides, schema: MergeSchema) -> bool:
-        """Return whether kpt replaces the whole list, with all comments in it, by the list of upstream."""
+        """Return whether kpt replaces the whole list and its comments by the list and the comments of upstream."""
         is_list = isinstance(data, list) and not self.rules.merges_comments
         return is_list and self._is_from_upstream(data, sides) and self._is_atomic(sides, schema)
 
@@ -314,8 +314,8 @@ class _FormattingCollector:
             )
             self.leading_comments[path] = theirs_above if has_updated and ours_above == base_above else ours_above
         else:
-            # Merge like kpt, which treats a comment after a scalar as a part of the scalar: use value and comment of
-            # the same side.
+            # Use the comment after a scalar from the same side as the scalar, because kpt treats this comment as a part
+            # of the scalar.
             is_part = not isinstance(data, dict | list) and self._is_from_upstream(data, sides)
             self.line_comments[path], self.leading_comments[path] = theirs if is_part else ours, ours_above
 

@@ -182,8 +182,8 @@ class UnknownField:
 def find_unknown_field(api_version: str, kind: str, path: Sequence[str]) -> UnknownField | None:
     """Return the first field name in `path` that no Kubernetes release defines for this kind.
 
-    Return None if all field names are known. Return None too if the schema is unknown or the path continues below a map
-    with any keys, e.g. `labels`. List indexes, list filters and "-" in the path are not checked.
+    Return None if all field names are known, or if the schema is unknown. Return None too if the path continues below a
+    map that allows any keys, e.g. `labels`. List indexes, list filters and "-" in the path are not checked.
     """
     field_type = _load_field_names()["kinds"].get(api_version, {}).get(kind, "")
     for index, step in enumerate(path):

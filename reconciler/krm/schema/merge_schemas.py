@@ -6,7 +6,7 @@ module reads CustomResourceDefinitions and the setting, and contains the collect
 A CustomResourceDefinition is untrusted input. Parts of a schema with a wrong type are ignored. A schema is converted
 only when a merge needs it, so that large schemas need no additional time.
 
-D22 is a deviation from kpt. The setting `merge.deviations` can turn it off.
+D22 is the name of a deviation from kpt (see `MergeRules.infers_names`). The setting `merge.deviations` can disable it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from reconciler.lazy_dataclasses import dataclass, field, replace
 class MergeSchema:
     """The merge rules of a value.
 
-    `keys` contains the fields that identify the elements of a list. If `keys` is (), the list is a set of scalars. If
-    `keys` is None, a list with a complete schema (`is_closed`) is atomic: it is replaced as a whole. For any other
-    list, the merge may infer the key `name`. `defaults` contains the default values of key fields in the API server.
+    `keys` contains the fields that identify the elements of a list. `defaults` contains the default values of key
+    fields in the API server. If `keys` is (), the list is a set of scalars. If `keys` is None and `is_closed` is true,
+    the list is atomic: it is replaced as a whole. If `keys` is None and `is_closed` is false, the merge may infer the
+    key `name`.
     """
 
     fields: Mapping[str, MergeSchema] = field(default_factory=dict)
@@ -36,7 +37,7 @@ class MergeSchema:
     keys: tuple[str, ...] | None = None
     defaults: Mapping[str, str] = field(default_factory=dict)
     is_closed: bool = False
-    """Whether the schema is complete. If it is, a list without keys, and a field without a schema, are atomic (D22)."""
+    """Whether the schema is complete. If it is, lists without keys and fields without a schema are atomic (D22)."""
 
     def find_field(self, name: str) -> MergeSchema:
         """Return the merge schema for the value of field `name` of a mapping."""
@@ -71,8 +72,8 @@ def read_crd_merge_schemas(
     """Yield (apiVersion, kind) and the merge schema for each version of a CustomResourceDefinition that has a schema.
 
     Args:
-        crd: A CustomResourceDefinition. Yield nothing if it is another object.
-        metadata: Merge schema of `metadata`, which is the same for all kinds. If it is None, read only the keywords
+        crd: A CustomResourceDefinition. For any other object, yield nothing.
+        metadata: Merge schema of the field `metadata`, the same for all kinds. If it is None, read only the keywords
             `x-kubernetes-patch-strategy` and `x-kubernetes-patch-merge-key`, as kpt does.
     """
     spec = _get_mapping(crd.get("spec"))

@@ -202,7 +202,7 @@ def _join_violations(violations: Iterable[Violation]) -> Iterator[Violation]:
 
 
 def _is_allowed_null(violation: Violation) -> bool:
-    # Ignore this violation, because Kubernetes accepts null, but `oneOf` rejects it if several alternatives allow it.
+    # Ignore this violation. Kubernetes accepts null, but `oneOf` rejects null if several alternatives allow null.
     return violation.rule == "one-of" and violation.value is None
 
 
@@ -247,7 +247,7 @@ class InstalledSchemas:
         return bool(self._releases) if release is None else release in self._releases
 
     def describe_release(self, release: KubernetesRelease | None) -> str:
-        """Return the name, for messages, of the data that validates objects of this release, e.g. "Kubernetes 1.31".
+        """Return a name for messages of the data against which objects are validated, e.g. "Kubernetes 1.31".
 
         Return "the list of removed API versions" if no schemas are installed.
         """

@@ -120,8 +120,8 @@ def _pair_unique_keys(left: Sequence[Any], right: Sequence[Any]) -> list[tuple[i
     indexes = {key: i for i, key in enumerate(left)}
     left_counts, right_counts = Counter(left), Counter(right)
     pairs = [(indexes[key], j) for j, key in enumerate(right) if left_counts[key] == right_counts[key] == 1]
-    # Of all increasing sequences with n + 1 pairs, use the sequence whose last pair has the smallest left index. Most
-    # pairs can follow this last pair. `ends[n]` is its index in `pairs`.
+    # For each length n + 1, store the increasing sequence whose last pair has the smallest left index, because the
+    # most pairs can follow this pair. `ends[n]` is the index of this last pair in `pairs`.
     ends: list[int] = []
     predecessors: list[int] = []
     for number, (i, _) in enumerate(pairs):

@@ -232,7 +232,7 @@ class _Composer:
     def _read_merge_key(self, value: YamlNode) -> dict[str, Any]:
         """Return the entries that the merge key `<<` adds to its mapping.
 
-        If several mappings in its value contain the same key, the first mapping takes precedence.
+        If `value` is a list of mappings, and several mappings contain the same key, the first mapping takes precedence.
         """
         sources = value.data if isinstance(value.data, list) else [value.data]
         data: dict[str, Any] = {}

@@ -218,7 +218,8 @@ class Document:
         Args:
             line_comments: Line comments by path, with the leading "#". None removes a line comment.
             above: Comment lines above the entry or item at each path. () removes the comment lines.
-            before_parse: Called with the length of the text before each parse. It can raise an exception to stop.
+            before_parse: Function that is called with the text length before each parse. It can raise an exception to
+                stop.
         """
         if not line_comments and not above:
             return self

@@ -42,7 +42,7 @@ class ValueSlot:
             "flow" is a value that can be replaced in place. "bare" is the missing value of a key in a flow mapping,
             e.g. `a` in `{a, b: 1}`. "hidden" is a value after a key with `?`, which can be edited but not replaced.
         after: Offset after the colon or dash before the value.
-        column: Column of the collection that contains the value.
+        column: Column of the block collection that contains the value.
         path: Path of the value. () if the value cannot be written on separate lines.
     """
 
@@ -233,8 +233,8 @@ class _Editor:
     def _can_keep_entry(self, name: str | None, value: YamlNode, new: dict[str, Any]) -> bool:
         if name is not None:
             return name in new
-        # Keep a merge key if no entry that it adds is removed. A changed entry can be kept, because an entry of the
-        # mapping takes precedence over the merge key.
+        # Keep a merge key `<<` only if the new data contains all entries that it adds. Their values can differ, because
+        # an entry of the mapping takes precedence over the merge key.
         return all(
             isinstance(source, dict) and source.keys() <= new.keys() for source in self._read_merge_sources(value)
         )
@@ -260,7 +260,8 @@ class _Editor:
     ) -> list[tuple[int | None, list[str]]]:
         """Return the names of the entries to insert, grouped by the index of the existing entry that precedes them.
 
-        The index None means the start of the mapping. It is used only if another document determines the order.
+        The index None means the start of the mapping. New entries are inserted at the start only if another
+        document determines the order.
         """
         merged: dict[str, Any] = {}
         for key, value in node.entries():

@@ -52,7 +52,7 @@ def is_ambiguous(text: str) -> bool:
 
 @cached(_MAX_CACHED_PLAIN_CHECKS)
 def is_plain(text: str, *, flow: bool) -> bool:
-    """Return whether the string `text` can be written without quotes. `flow`: whether it is in a flow collection."""
+    """Return whether a string can be written without quotes. `flow` is true for a string in a flow collection."""
     if not _PLAIN_START.match(text) or _NOT_PLAIN.search(text) or is_ambiguous(text):
         return False
     return not (_MARKER.match(text) or (flow and _NOT_PLAIN_IN_FLOW.search(text)))
@@ -190,7 +190,7 @@ def emit(data: object, style: IndentStyle = DEFAULT_INDENT_STYLE) -> str:
 
 
 def format_value_lines(value: Any, style: IndentStyle, scalar: str = "") -> tuple[str, list[str]]:
-    """Return the first part of a value, on the line of its key or dash, and the lines below without indentation.
+    """Return the text of a value on the line of its key or dash, and the lines below this line without indentation.
 
     Examples: `a` and [] for "a"; an empty text and [`b: 1`] for {"b": 1}.
 

@@ -1,8 +1,8 @@
 """Errors and limits of the YAML parser.
 
-The limits protect against files that would use too much memory or time. The composer counts nodes while it reads, and
-stops at the first node that exceeds a limit. It does not use the composer of libyaml, which is recursive and crashes on
-200,000 nested brackets. It uses only the parser of libyaml.
+The limits protect against files that would use too much memory or time. The module `compose` counts nodes while it
+reads, and stops at the first node that exceeds a limit. It uses only the parser of libyaml. The composer of libyaml is
+recursive, and crashes on 200,000 nested brackets.
 """
 
 from __future__ import annotations

@@ -72,10 +72,10 @@ class TextLayout:
         return len(text) - len(stripped) if stripped.startswith("#") else -1
 
     def find_first_comment_above(self, number: int, column: int) -> int:
-        """Return the first of the comment lines directly above line `number` that begin at `column`.
+        """Return the number of the first comment line directly above line `number`.
 
-        Return `number` if there are no such lines. Comments at the top of the text, such as a license, are not
-        included, because they belong to the document.
+        Only comments that begin at `column` count. Return `number` if there are no such lines. Comments at the top of
+        the text, such as a license, are not included, because they belong to the document.
         """
         first = number
         while first > 0 and self.comment_column(first - 1) == column:
@@ -87,9 +87,9 @@ class TextLayout:
         return len(self.text) - len(self.text.lstrip())
 
     def find_last_comment_below(self, number: int, column: int) -> int:
-        """Return the last of the comment lines directly below line `number` that are indented deeper than `column`.
+        """Return the number of the last comment line directly below line `number`.
 
-        Return `number` if there are no such lines.
+        Only comments that are indented deeper than `column` count. Return `number` if there are no such lines.
         """
         while number + 1 < len(self.starts) and self.comment_column(number + 1) > column:
             number += 1

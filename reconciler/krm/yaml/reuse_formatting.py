@@ -144,7 +144,7 @@ class ReusedFormatting:
     def format_value_lines(
         self, path: DataPath, value: Any, style: IndentStyle, scalar: str = ""
     ) -> tuple[str, list[str]]:
-        """Return the first part of a value, on the line of its key or dash, and the lines below without indentation."""
+        """Return the text of a value on the line of its key or dash, and the lines below it without indentation."""
         if self.sources and value and isinstance(value, dict):
             texts = [self.format_entry_lines((*path, name), name, child, style) for name, child in value.items()]
         elif self.sources and value and isinstance(value, list):
