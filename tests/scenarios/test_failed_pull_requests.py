@@ -18,8 +18,8 @@ from reconciler.git.object_reader import ObjectReader
 from reconciler.git.push_outcomes import PushOutcome
 from reconciler.reconcile import reconcile_pass, snapshot
 from reconciler.reconcile.commits import WrittenPlan
-from reconciler.reconcile.pull_requests import open_requests as request_tasks
 from reconciler.reconcile.pull_requests import synchronizer as request_notes
+from reconciler.reconcile.pull_requests import tasks as request_tasks
 from reconciler.reconcile.remotes.repository import Remote
 from tests.support.fake_forge.core import FakePullRequest, FakeRepository
 from tests.support.fake_forge.scene import Product
@@ -122,14 +122,14 @@ def test_a_pull_request_of_a_branch_newer_than_the_fetch_is_not_closed(tmp_path:
         copytree(world.config, newer.config)
         newer.write({"porto.yaml": repository("porto", "./acme/fleet.git"), "web.yaml": variant("web", "porto", "web")})
         newer.write({name: text.read_text().replace("./", "../") for name, text in list_repository_files(newer)})
-        refresh, pending = snapshot._refresh_pull_requests, [newer.sync]
+        refresh, pending = snapshot.refresh_pull_requests, [newer.sync]
 
         def sync_newer_first(*args: object) -> None:
             while pending:
                 pending.pop()()
             refresh(*args)  # type: ignore[arg-type]
 
-        with patch.object(snapshot, "_refresh_pull_requests", sync_newer_first):
+        with patch.object(snapshot, "refresh_pull_requests", sync_newer_first):
             world.sync()
         assert list_pull_request_states(world) == [(1, "open"), (2, "open")], (
             "closing the pull request would decline the draft"

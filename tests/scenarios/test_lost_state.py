@@ -120,7 +120,7 @@ def test_invalid_status_file_is_ignored(world: World, text: str) -> None:
 
 def test_status_file_with_false_trees_does_not_hide_local_changes(world: World) -> None:
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
-    rendered = world.record("berlin", "metrics")["wanted"]
+    rendered = world.record("berlin", "metrics")["desiredTree"]
     lie = world.text("clusters/berlin", ".reconciler/metrics.yaml").replace(
         str(rendered), str(world.tree("clusters/berlin", "metrics"))
     )
@@ -147,8 +147,8 @@ def test_state_keeps_all_trees_that_it_names(world: World) -> None:
     part = git(world.fleet, "ls-tree", "--name-only", f"{STATE}berlin:trees").split()
 
     record = world.record("berlin", "metrics")
-    assert isinstance(record["ours"], dict)
-    assert {record["ours"][name] for name in ("base", "merged", "plain", "rendered")} <= set(part)
+    assert isinstance(record["publishedVersion"], dict)
+    assert {record["publishedVersion"][name] for name in ("base", "merged", "plain", "rendered")} <= set(part)
     git(world.fleet, "-c", "gc.pruneExpire=now", "gc", "--quiet", "--prune=now")
     world.write({"regions/north.yaml": config_map("region-north", api="new")})
     world.sync()

@@ -28,7 +28,7 @@ def list_findings(files: dict[str, str]) -> list[tuple[str, str, int]]:
 @pytest.mark.parametrize(
     ("api_version", "kind", "hint"),
     [
-        pytest.param("greenhouse.sap/v1alpha1", "Catalog", "", id="greenhouse"),
+        pytest.param("greenhouse.sap/v1alpha1", "TeamRoleBinding", "", id="greenhouse"),
         pytest.param("greenhouse.sap/v1alpha1", "PluginPresets", "PluginPreset of greenhouse.sap", id="a-plural"),
         pytest.param("openchoreo.dev/v1alpha1", "Component", "Component of platform", id="openchoreo"),
         pytest.param("openchoreo.dev/v1alpha1", "Organization", "Organization of greenhouse.sap", id="another-group"),
@@ -144,7 +144,7 @@ def test_kafka_object_without_placement_is_reported(kind: str) -> None:
 
 
 def test_many_objects_of_an_unknown_kind_are_one_finding() -> None:
-    files = {f"{n}.yaml": build_object("greenhouse.sap/v1alpha1", "Catalog", f"c{n}") for n in range(1, 8)}
+    files = {f"{n}.yaml": build_object("greenhouse.sap/v1alpha1", "TeamRoleBinding", f"c{n}") for n in range(1, 8)}
     (finding,) = find_unused_objects(build_catalog(files))
 
     assert finding.message.endswith("; other objects of this kind: 2.yaml:1, 3.yaml:1, 4.yaml:1, 5.yaml:1 and 2 more")
