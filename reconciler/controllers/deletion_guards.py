@@ -1,6 +1,6 @@
-"""Deletion guards: they block the deletion of many packages until a person confirms it.
+"""Deletion guards, which block the deletion of many packages until a person confirms the deletion.
 
-To confirm a deletion, a person writes its hash to an annotation.
+To confirm a deletion, a person writes the hash of the deletion to an annotation.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ AnyPackageLocation = TypeVar("AnyPackageLocation", bound=PackageLocation)
 
 
 def compute_deletion_hash(locations: Iterable[PackageLocation]) -> str:
-    """Return a hash of the packages to delete. A person confirms exactly this deletion with the hash."""
+    """Return a hash of the packages to delete. A person uses the hash to confirm the deletion of these packages."""
     lines = "".join(f"{repository}\0{package}\n" for repository, package in sorted(locations))
     return hashlib.sha256(lines.encode()).hexdigest()[:16]
 
 
 def read_acknowledged_hashes(annotations: Mapping[str, str]) -> frozenset[str]:
-    """Return the deletion hashes in the annotation `reconciler.dev/ack-deletions`. They are separated by commas."""
+    """Return the deletion hashes in the annotation `reconciler.dev/ack-deletions`, which are separated by commas."""
     return frozenset(part.strip() for part in annotations.get(ACK_DELETIONS, "").split(",")) - {""}
 
 

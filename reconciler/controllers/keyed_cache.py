@@ -43,7 +43,7 @@ class KeyedCache(_TwoPassCache[Hashable, Value]):
     """
 
     def get_or_create(self, key: Hashable, create: Callable[[], Value]) -> Value:
-        """Return the value for a key. Create the value if neither this pass nor the previous pass requested it."""
+        """Return the value for a key. Create the value if this pass and the previous pass did not request it."""
         if key not in self._current:
             self._current[key] = self._previous[key] if key in self._previous else create()
         return self._current[key]
@@ -75,7 +75,7 @@ class IdentityCache(_TwoPassCache[tuple[int, ...], tuple[tuple[object, ...], Val
     """
 
     def get_or_create(self, parts: tuple[object, ...], create: Callable[[], Value]) -> Value:
-        """Return the value for these objects. Create it if neither this pass nor the previous pass requested it."""
+        """Return the value for these objects. Create the value if this and the previous pass did not request it."""
         key = tuple(map(id, parts))
         entry = self._current.get(key) or self._previous.get(key)
         if entry is None:
@@ -102,7 +102,7 @@ class ControllerCache:
         self._read_objects = self.create(KeyedCache[Any])
 
     def create(self, cache_class: Callable[[], Cache]) -> Cache:
-        """Return a new cache that this object clears, and whose passes it ends."""
+        """Return a new cache. The methods `clear_if_changed` and `end_pass` also apply to this cache."""
         cache = cache_class()
         self._caches.append(cache)
         return cache

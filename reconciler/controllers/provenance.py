@@ -1,4 +1,4 @@
-"""Provenance: the changes of single values in a resource, each with the policy that made the change.
+"""Provenance: the changes of single values in a resource, and the policy that made each change.
 
 Secret values are masked for output.
 """

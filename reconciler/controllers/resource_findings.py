@@ -1,6 +1,7 @@
 """Findings about resources in packages, and the check for Secrets with values.
 
-Secrets are reported, because everyone with read access to a Git branch can read them and Git keeps them in its history.
+Secrets are reported, because everyone with read access to a Git branch can read secrets, and Git keeps secrets in its
+history.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from reconciler.packages.resource import KrmResource
 from reconciler.redaction import MASK, is_secret
 
 _VALUE_FIELDS = ("data", "stringData")
-# Maximum number of files in the cache. It is larger than the usual number of package files in one pass.
+# Maximum number of files in the cache, which is larger than the usual number of package files in one pass.
 _CACHED_FILES = 4096
 
 
@@ -48,7 +49,7 @@ class ResourceIssue:
 
 
 def create_finding(resource: PackageResource, issue: ResourceIssue, subject: str = "") -> Finding:
-    """Return a finding for an issue of a resource. If the resource is a Secret, its value is masked."""
+    """Return a finding for an issue of a resource. If the resource is a Secret, the value of the issue is masked."""
     value = MASK if is_secret(resource.data) else issue.value
     quoted = "" if issue.value is ABSENT else f', not "{value}"'
     prefix = f"{subject}: " if subject else ""

@@ -132,8 +132,7 @@ class GeneratedSource:
 class SettlingReference:
     """An upstream reference that has moved. The new revision must not be used until the `settle` duration has passed.
 
-    `until` is the end of this duration in seconds since 1970. It is calculated from a date in Git and not from the
-    clock.
+    `until` is the end of this duration in seconds since 1970, calculated from a date in Git and not from the clock.
     """
 
     until: int
@@ -180,7 +179,7 @@ class MutationResult:
 class PreviousRender:
     """The output of the previous render of a package variant, and the upstream package from which it was rendered.
 
-    `branch` is the package on its branch now, including local changes. It is None if only the output is known.
+    `branch` is the package on its branch now, including local changes. None if only the rendered output is known.
     """
 
     rendered: FileTree
@@ -216,7 +215,7 @@ class Provenance(Protocol):
 
 
 ConfigSources = Mapping[str, tuple[str, ...]]
-"""Config files by path, each with the ids of its objects (`format_object_id`)."""
+"""For each config file path, the IDs of the objects in the file (see `format_object_id`)."""
 
 
 def format_object_id(key: ObjectKey) -> str:
@@ -260,7 +259,7 @@ class Variant:
         provenance: The origin of the values. None unless a controller calculates the values from several objects.
         dependencies: Fingerprints of the render inputs, by name of the input. Objects that the mutation reads are not
             included. If a fingerprint changes, the draft shows the name of the input as the reason of the change.
-        sources: The config files that request the package. The state records them, so that a later pass can check
+        sources: The config files that request the package. The state stores these files, so that a later pass can check
             whether the request was deleted.
     """
 

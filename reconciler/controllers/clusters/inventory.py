@@ -40,7 +40,8 @@ class ClusterInventory:
             not write to the targets of these clusters.
         uncertain_names: Names of invalid Repositories and of objects that are defined twice. Each of these objects may
             define a cluster. Therefore, the packages of a cluster with such a name must not be deleted.
-        invalid_objects: Objects whose name is not a valid cluster name. The daemon must not write to their targets.
+        invalid_objects: Objects whose name is not a valid cluster name. The daemon must not write to the targets of
+            these objects.
     """
 
     clusters: Mapping[str, Cluster] = field(default_factory=dict)
@@ -131,7 +132,8 @@ def _filter_keys(objects: Iterable[ConfigObject], kind: tuple[str, str]) -> list
 def _find_conflict(name: str, objects: Sequence[ConfigObject]) -> Finding | None:
     """Return an error if two Clusters or two FederatedClusters define the cluster `name`. Otherwise, return None.
 
-    Planning reports conflicts between Repositories, because the inventory does not contain their branches.
+    Planning reports conflicts between Repositories, because the inventory does not contain the branches of
+    Repositories.
     """
     for kind in (_CLUSTER, _FEDERATED):
         duplicates = sorted(

@@ -37,7 +37,7 @@ class Components:
         unusable_reasons: Reasons why components are not usable, by namespace and name. Such a component is invalid, or
             its name is not unique.
         objects_of_unknown_kind: Objects in the `platform` API group whose kind no component type generates.
-        rejected: Each object that is not usable as a component, with its error.
+        rejected: Objects that are not usable as components, and the error of each object.
     """
 
     by_name: Mapping[ComponentName, Component] = field(default_factory=dict)
@@ -116,7 +116,7 @@ def _build_unknown_kind_finding(manifest: ConfigObject, hint: str) -> Finding:
 
 @dataclass(frozen=True)
 class Environments:
-    """Environments of a config, with the sorted names of their clusters and findings about all environments."""
+    """Environments of a config, the sorted cluster names of each environment, and findings about all environments."""
 
     index: NameIndex[Environment]
     clusters_by_name: Mapping[str, tuple[str, ...]]
@@ -204,7 +204,7 @@ class UnresolvedBinding:
 
 @dataclass
 class ComponentBindings:
-    """All EnvBindings of a config, resolved and unresolved, with findings about them."""
+    """All EnvBindings of a config, resolved and unresolved, with the findings about EnvBindings."""
 
     resolved: list[ResolvedBinding] = field(default_factory=list)
     unresolved: list[UnresolvedBinding] = field(default_factory=list)

@@ -25,11 +25,11 @@ class AddonUse:
 
     Attributes:
         key: Field that contains the values of the addon in components and overrides, e.g. `logLevel`.
-        schema: Schema of all fields of the addon. The component type can replace its defaults.
+        schema: Schema of all fields of the addon. The component type can replace the defaults of the addon.
         declared_by: Component type or component that lists the addon.
         path: Path of the list entry of the addon in `declared_by`, e.g. `spec.platformAddons[0]`.
         config: Values in the field `config` of this list entry.
-        condition: Condition in this list entry. It can use the values of the component.
+        condition: Condition in this list entry. The condition can use the values of the component.
     """
 
     instance: AddonInstance
@@ -101,9 +101,9 @@ class ComponentPlan:
         return {use.addon.name: use.addon.order_constraints for use in self.uses}
 
     def iter_dependencies(self, component: Component) -> Iterator[Hashable]:
-        """Yield all parts of the plan that the render of a component depends on.
+        """Yield all parts of the plan on which the render of a component depends.
 
-        For a developer addon that the component does not select, only the key is a dependency, and not the addon.
+        If the component does not select a developer addon, the key of the addon is a dependency, but the addon is not.
         """
         yield from (self.manifest, self.definition, *(use.addon for use in (*self.platform_uses, *self.listed_uses)))
         for key, use in self.allowed_uses.items():

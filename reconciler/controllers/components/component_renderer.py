@@ -62,9 +62,11 @@ def build_metadata_variable(component: Component) -> dict[str, Any]:
 
 
 def find_build(builds: Mapping[tuple[str, str], Build], component: Component, environment: str) -> Build | None:
-    """Return the Build with the name `<component>.<environment>` or, if it does not exist, `<component>`.
+    """Return the Build for a component in an environment.
 
-    Return None if both do not exist.
+    The name of the Build is `<component>.<environment>`. If this Build does not exist, the name is `<component>`.
+
+    Return None if neither Build exists.
     """
     namespace, name = component.key.namespace, component.key.name
     return builds.get((namespace, f"{name}.{environment}")) or builds.get((namespace, name))
@@ -146,7 +148,7 @@ class _ComponentRender:
     overrides: Mapping[AddonInstance, ValueLayer] = field(default_factory=dict)
 
     def add_findings(self, findings: Iterable[Finding], instance: AddonInstance | None = None) -> None:
-        """Add findings, and put the names of the component and the addon instance before their messages."""
+        """Add findings. Put the names of the component and the addon instance at the start of each message."""
         prefix = str(self.component.key) + (f" in {self.binding.environment}" if self.binding else "")
         prefix = f"{prefix}: {instance}" if instance else prefix
         self.findings += (replace(finding, message=f"{prefix}: {finding.message}") for finding in findings)
@@ -270,7 +272,7 @@ class _ComponentRender:
         return bindings is not None
 
     def _check_activation(self, use: AddonUse, renderer: ResourceRenderer) -> VariableBindings | None:
-        """Check the validation rules of an addon. Return its template variables, or None if it is inactive."""
+        """Check the rules of an addon. Return the template variables of the addon, or None if the addon is inactive."""
         bindings = renderer.build_bindings(use, self.values[use.instance])
         self._check_rules(use.addon.rules, use.addon.manifest, bindings, renderer, use.instance)
         return bindings if renderer.is_active(use, bindings) else None

@@ -1,4 +1,4 @@
-"""Compilation of all component types of a config. It returns their kinds and their files for the status branch."""
+"""Compilation of all component types of a config to their kinds and their files for the status branch."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _build_developer_addon_data(use: AddonUse) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class ComponentTypeResult:
-    """Component type with the kind that it generates, and the result of its compilation.
+    """Component type, the kind that the component type generates, and the result of the compilation.
 
     `kind` is "" if the name of the component type does not form a valid kind. `model` is None if the object is invalid.
     """

@@ -44,7 +44,7 @@ ROLES_BY_LABEL: Final[Mapping[str, frozenset[AddonRole]]] = {
     "developer": frozenset({"developer"}),
     "both": frozenset({"platform", "developer"}),
 }
-"""Roles that can use an addon, by the value of its label `allowedFor`."""
+"""Roles that can use an addon, by the value of the label `allowedFor` of the addon."""
 _ENABLED = "enabled"
 
 
@@ -236,8 +236,8 @@ _Result = TypeVar("_Result")
 class _Compiler:
     """Compiles the templates of one object and collects the errors.
 
-    If the object is invalid, `spec` is None. The valid entries of its lists are compiled nevertheless, so that one pass
-    reports the errors in their templates too.
+    If the object is invalid, `spec` is None. The valid list entries of the object are compiled nevertheless, so that
+    one pass also reports the errors in their templates.
     """
 
     manifest: ConfigObject
@@ -341,7 +341,8 @@ class _Compiler:
 def _get_condition(manifest: ConfigObject, schema: ComponentSchema) -> Any:
     """Return the condition of an addon.
 
-    If `spec.condition` is not set, a boolean field `enabled` in the schema of the addon is its condition.
+    If `spec.condition` is not set, and the schema of the addon has a boolean field `enabled`, this field is the
+    condition.
     """
     condition = manifest.data["spec"].get("condition")
     enabled = schema.full.get("properties", {}).get(_ENABLED, {})

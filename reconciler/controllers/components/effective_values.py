@@ -43,7 +43,7 @@ class ValueLayer:
 
 @dataclass(frozen=True, eq=False)
 class EffectiveValues:
-    """Effective values of a component or addon, with findings about them.
+    """Effective values of a component or addon, with findings about these values.
 
     `layers` contains the layers that the values come from. The layer with the lowest precedence is the first.
     """
@@ -85,7 +85,7 @@ def compute_effective_values(
 
 
 def _locate_finding(finding: FieldFinding, effective: EffectiveValues) -> Finding:
-    """Return a finding with the location of the invalid value in the last layer that sets it.
+    """Return a finding with the location of the invalid value in the last layer that sets this value.
 
     If no layer sets the value, e.g. because a required field is missing, use the nearest parent that a layer sets.
     """

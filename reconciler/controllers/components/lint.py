@@ -65,7 +65,8 @@ def _lint_definitions(snapshot: ComponentSnapshot) -> Iterator[Finding]:
 def _find_unused(
     definitions: NameIndex[Any], used_names: set[str], reason: str, snapshot: ComponentSnapshot
 ) -> Iterator[Finding]:
-    # Report nothing if a component type or component is not usable, because it can use any definition or addon.
+    # Report nothing if a component type or component is not usable, because the unusable object can use any definition
+    # or addon.
     if any(result.model is None for result in snapshot.types) or snapshot.components.unusable_reasons:
         return
     for manifest in (item for item in snapshot.catalog.objects.values() if item.key.kind == definitions.kind):

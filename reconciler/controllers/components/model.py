@@ -159,7 +159,8 @@ class Component:
 def read_component(manifest: ConfigObject) -> tuple[Component | None, tuple[Finding, ...]]:
     """Read a component. Return None and the findings if the component has errors.
 
-    For a generated kind, the fields of the spec are not checked here, because they depend on the component type.
+    For a generated kind, the fields of the spec are not checked here, because the allowed fields depend on the
+    component type.
     """
     if manifest.key.kind != COMPONENT:
         typed, findings = read_object(openchoreo.TypedComponent, manifest, ComponentCodes.COMPONENT_INVALID)
@@ -215,7 +216,7 @@ class Environment:
 
     @property
     def selector(self) -> LabelSelector | None:
-        """Selector for the clusters of the environment, in addition to the clusters that it names."""
+        """Selector for the clusters of the environment, in addition to the clusters that the environment names."""
         selector = self.spec.cluster_selector
         return selector.selector if selector else None
 

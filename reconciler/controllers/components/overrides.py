@@ -1,4 +1,4 @@
-"""Search for the addon instance that each addon override in an EnvBinding changes."""
+"""Search for the addon instances that the addon overrides in an EnvBinding change."""
 
 from __future__ import annotations
 
@@ -131,6 +131,6 @@ def _split_by_instance(
 
 
 def _is_mapping_of_instances(data: Mapping[str, Any], use: AddonUse) -> bool:
-    """Return whether the only key of `data` is the id of the addon instance, and no field has this name."""
+    """Return whether the only key of `data` is the id of the addon instance, and is not also the name of a field."""
     fields = use.addon.schema.env_overrides.get("properties", {})
     return list(data) == [use.instance.id] and use.instance.id not in fields

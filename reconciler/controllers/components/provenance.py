@@ -40,7 +40,7 @@ class ValueHistory:
     items: list[ValueHistory | None] = field(default_factory=list)
 
     def get_or_create(self, path: DataPath) -> ValueHistory:
-        """Return the history at `path`, which is relative to this value. Create the history if there is none."""
+        """Return the history at `path`, which is relative to this value. Create the history if it does not exist."""
         history = self
         for step in path:
             history = history._get_or_create_child(step)
@@ -311,7 +311,7 @@ class ComponentProvenance:
         return history
 
     def _describe_loop(self, change: ResourceChange, *, hides: bool) -> ProvenanceStep:
-        """Return the `forEach` that created the resource. Return {} if the resource was not created in a loop."""
+        """Return the `forEach` expression that created the resource. Return {} if no loop created the resource."""
         origin = change.loop.origin if change.loop else None
         return {"forEach": MASK if hides else origin.text, **self._describe_sources(origin, change)} if origin else {}
 
@@ -359,7 +359,7 @@ class ComponentProvenance:
                 )
 
     def _describe_expression(self, origin: ValueOrigin, change: ResourceChange, redacted: Any) -> ProvenanceStep:
-        """Return the expression of a value. Mask the expression of a secret, because it can contain the secret."""
+        """Return the expression of a value. The expression of a secret is masked, because it can contain the secret."""
         expression = MASK if redacted == MASK else origin.text
         return {"expression": expression, **self._describe_sources(origin, change)}
 
@@ -397,7 +397,7 @@ def _get_path_in_value(write: Write, path: DataPath) -> DataPath | None:
 
 
 def _find_origin(origins: Mapping[DataPath, ValueOrigin], write: Write, path: DataPath) -> ValueOrigin | None:
-    """Return the expression that set the value at `path` or a parent value. Return None if there is none."""
+    """Return the expression that set the value at `path` or a parent value. Return None if no expression set it."""
     value_path = _get_path_in_value(write, path)
     if value_path is None or not origins:
         return None

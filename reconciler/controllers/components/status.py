@@ -92,7 +92,7 @@ def _format_component_error(component: Component, finding: Finding) -> str:
 def build_component_status(
     component: Component, compilation: CompilationResult, validation: RenderedComponent | None
 ) -> ConfigStatus:
-    """Return the status of a component. Its status in one environment is part of the status of the EnvBinding."""
+    """Return the status of a component. The status of an EnvBinding contains the status in one environment."""
     ready = Condition("Ready", "True", "Valid", "the values match the schema")
     if validation is None:
         compile_errors = select_errors(compilation.findings)
@@ -109,7 +109,7 @@ def build_rejected_status(manifest: ConfigObject, error: Finding) -> ConfigStatu
 
 
 def build_binding_status(packages: ComponentPackages) -> ConfigStatus:
-    """Return the status of an EnvBinding. Its conditions are added later, from the results of its packages."""
+    """Return the status of an EnvBinding without conditions. They are added later from the results of the packages."""
     binding = packages.resolved_binding.binding.manifest
     fields = {
         "component": {
@@ -137,7 +137,7 @@ def build_definition_statuses(index: DefinitionIndex, catalog: Catalog) -> Itera
 
 
 def _build_unusable_condition(manifest: ConfigObject, findings: Sequence[Finding], reason: str) -> Condition:
-    """Return the condition of an unusable object, with its errors or, if there are no errors, with `reason`."""
+    """Return the condition of an unusable object. The message contains the errors, or `reason` if there are none."""
     own_findings = [finding for finding in findings if finding.location.object == str(manifest.key)]
     return (
         _build_error_condition(own_findings)

@@ -188,7 +188,7 @@ def _check_properties(
 
 @dataclass(frozen=True)
 class TemplateChange:
-    """A change of a child's effective template: the changed properties, and the kinds of objects that they affect.
+    """Change of a child's effective template: the changed properties, and the affected kinds of objects.
 
     `restarts_pods` is None if it is unknown whether the change restarts pods. `previous_parent` is set if the child had
     another parent before. In this case, the operator treats the child as a new object.

@@ -88,7 +88,8 @@ def _get_field(template: Any, name: str) -> Any:
 class HiddenSettings:
     """Paths of inherited settings that have no effect, because a property of the child replaces the whole property.
 
-    `shadowed` settings are missing in the child's value. `overridden` settings have a different value there.
+    `shadowed` settings are missing in the child's value. `overridden` settings have a different value in the child's
+    value.
     """
 
     shadowed: tuple[str, ...] = ()
@@ -146,11 +147,10 @@ def _append_to_path(path: str, key: str) -> str:
 def build_complete_template(properties: tuple[TemplateProperty, ...], path: DataPath) -> Any:
     """Return data with a template at `path` that contains the settings of the parent and of the child.
 
-    For example, the parent sets two pod labels, and the child sets a third pod label: the result contains all three,
-    so that it can replace the child's template.
-    Mappings and lists with named entries are merged. For other values, the value of the child is used. The result
-    contains only properties that the child sets, because the child inherits the others. A property that the child sets
-    to {} stays {}.
+    For example, the parent sets two pod labels, and the child sets a third pod label: the result contains all three, so
+    that it can replace the child's template. Mappings and lists with named entries are merged. For other values, the
+    value of the child is used. The result contains only properties that the child sets, because the child inherits all
+    other properties. A property that the child sets to {} stays {}.
     """
     template: Any = {
         template_property.name: template_property.own

@@ -33,7 +33,7 @@ class StrimziOperator:
 
 @dataclass(frozen=True)
 class RuleSide:
-    """The parent or the child of a merge rule: its kind, the path of its template, and the term for it in reports."""
+    """The parent or the child of a merge rule: its kind, the path of its template, and its name in reports."""
 
     group: str
     kind: str
@@ -103,7 +103,7 @@ class TemplateResource:
 class TemplateRemark:
     """An issue in an effective template. If `property` is empty, the issue is in another field of the child.
 
-    `is_warning` is True if the operator accepts the value, although its documentation forbids it.
+    `is_warning` is True if the operator accepts the value, although the Strimzi documentation forbids the value.
     """
 
     code: FindingCode

@@ -199,7 +199,7 @@ def _read_mode(findings: _DocumentFindings, mode: TemplateMode) -> TemplateMode:
 def _check_not_merged(resource: PackageResource) -> Iterator[ResourceIssue]:
     """Yield an error for a child whose template is already merged.
 
-    Another merge would treat inherited values as values of the child, and keep them after the parent changes.
+    A second merge would treat inherited values as values of the child, and keep these values after the parent changes.
     """
     if resource.annotations.get(MATERIALISED_ANNOTATION) == "true":
         message = (
@@ -243,7 +243,7 @@ def _create_remark_finding(
     effect: TemplateEffect,
     remark: TemplateRemark,
 ) -> Finding:
-    """Return a finding about the child. If the value is inherited, the message contains its location in the parent."""
+    """Return a finding about the child. If a value is inherited, the message contains the location in the parent."""
     path = (*rule.child.path, remark.property, *remark.path) if remark.property else remark.path
     subject = format_path(path)
     if remark.property in effect.inherited_names:

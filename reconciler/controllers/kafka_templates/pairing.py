@@ -35,8 +35,8 @@ from reconciler.packages.package import Package, PackageResource
 
 PoolFamilies = Iterable[tuple[TemplateResource, tuple[TemplateResource, ...]]]
 Roles = tuple[tuple[TemplateMergeRule, RuleSide], ...]
-# Maximum number of packages in the cache. It is enough, because few packages contain parents or children, and most
-# clusters have the same packages.
+# Maximum number of packages in the cache. A larger cache is not necessary, because few packages contain parents or
+# children, and most clusters have the same packages.
 _MAX_CACHED_PACKAGES = 4096
 
 
@@ -47,7 +47,7 @@ class KindSupport:
     Attributes:
         describe_template: Returns a description of an effective template.
         check_families: Checks each parent together with all its children, and yields the issues.
-        parent_field_paths: Fields of a parent outside of its template that affect its children.
+        parent_field_paths: Fields of a parent that are outside of its template and affect its children.
     """
 
     describe_template: Callable[
@@ -135,7 +135,7 @@ def find_pairs(packages: Mapping[str, FileTree], rules: tuple[TemplateMergeRule,
 
 @cached(_MAX_CACHED_PACKAGES)
 def find_roles(files: FileTree, rules: tuple[TemplateMergeRule, ...]) -> tuple[tuple[PackageResource, Roles], ...]:
-    """Return the resources of a package that are parents or children, each with its rules and roles.
+    """Return the parents and children in a package, and the rules and roles of each of these resources.
 
     The resources are in the order of their files. Local config is ignored. A resource can be the parent in several
     rules.

@@ -31,9 +31,9 @@ RuleTexts = Mapping[RuleId, str | None]
 def digest_policy_for_cluster(policies: OverridePolicies, key: ObjectKey, cluster: Cluster) -> str:
     """Return a digest of the effect that a policy can have on a cluster.
 
-    Return "invalid" if the policy is invalid, "twice" if it is defined twice, and "" if it does not exist. Two policies
-    with equal digests have the same effect on every resource. The digest does not include the state of rollouts.
-    Therefore, the effective texts of rules with a rollout must be equal too.
+    Return "invalid" for an invalid policy, "twice" for a policy that is defined twice, and "" for a missing policy. Two
+    policies with equal digests have the same effect on every resource. The digest does not include the state of
+    rollouts. Therefore, the effective texts of rules with a rollout must be equal too.
     """
     if key in policies.valid:
         return _digest_policy(policies.valid[key], cluster)
@@ -110,8 +110,8 @@ def find_retained_text(policy: OverridePolicy, name: RuleId, previous_texts: Rul
 
     - If `previous_texts` contains the current text with another id, the rule was renamed. The result is the current
       text.
-    - In any other case, the rule may have had no name. Then its id contained its number. The result is the text with
-      this id, or None.
+    - Otherwise, the rule may have had no name, so that the number of the rule was the id. The result is the text with
+      this id, or None if there is no such text.
     """
     if name in previous_texts:
         return previous_texts[name]

@@ -31,7 +31,7 @@ _REFERENCE = re.compile(
 
 
 def apply_image(data: Any, item: ImageItem, template: PodTemplate) -> OverrideEffect:
-    """Return the resource with all changes of images that `item` requests. After an error, return it unchanged."""
+    """Return the resource after all changes of images in `item`. If there is an error, the resource is unchanged."""
     paths = _find_image_paths(data, item, template)
     if isinstance(paths, ResourceIssue):
         return OverrideEffect(data, (paths,))

@@ -99,7 +99,7 @@ def _add_finalizers(data: Any, path: tuple[str, ...]) -> Any:
 def _add_parents(data: Any, path: tuple[str, ...]) -> Any:
     """Return the data after missing parents of a path are created.
 
-    A missing parent becomes a mapping. It becomes an empty list if the next step of the path is "-".
+    A missing parent becomes an empty list if the next step of the path is "-". Otherwise, it becomes a mapping.
     """
     for number, step in enumerate(path[:-1]):
         resolved = resolve_path(data, path[: number + 1])
@@ -228,7 +228,7 @@ def resolve_path(data: Any, path: tuple[str, ...]) -> DataPath | MissingPath:
 
 
 def find_item_index(items: list[Any], step: str) -> int | str:
-    """Return the index of the list item that a step selects. Return an error message if there is no single item."""
+    """Return the index of the list item that a step selects. Return an error message if no or several items match."""
     if _INDEX.fullmatch(step) and int(step) < len(items):
         return int(step)
     if not is_filter(step):

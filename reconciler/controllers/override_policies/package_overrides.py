@@ -49,7 +49,8 @@ _MATCH_FAILURES = {
 # Cluster for resources without policies, which have the same result on every cluster.
 _ANY_CLUSTER = Cluster("")
 _APPLY_FAILURES = {PolicyCodes.IDENTITY_CHANGED.name}
-# Maximum number of packages in the cache. It is enough, because most clusters have the same rules and share results.
+# Maximum number of packages in the cache. A larger cache is not necessary, because most clusters have the same rules
+# and share results.
 _MAX_CACHED_PACKAGES = 1024
 _MAX_CACHED_FILES = 4096
 
@@ -67,7 +68,7 @@ class OverriddenPackage:
 
     Attributes:
         resources: The resources that have policies, in the order of their files.
-        candidate_policies: All policies that the resources name or that select them, including missing policies.
+        candidate_policies: All policies that a resource names or that select a resource, including missing policies.
         rule_texts: The effective text of each rule of these policies that can affect the cluster. The text is None if
             the rule does not apply yet.
         unreadable_policies: The candidate policies that may be in an unreadable file of the config.
@@ -106,7 +107,7 @@ class OverriddenPackage:
 
 @dataclass(frozen=True)
 class _AttachedResource:
-    """A resource with its policies. If it has no policies, `outcome` is its result on every cluster."""
+    """A resource with its policies. If there are no policies, `outcome` is the result for every cluster."""
 
     resource: PackageResource
     attached: AttachedPolicies

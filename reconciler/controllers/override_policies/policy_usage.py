@@ -43,7 +43,7 @@ class PolicyUsage:
         kinds: API group, kind and number of the resources that use the policy. A resource that several clusters have is
             counted once.
         clusters: For each rule, the clusters on which the rule applies to a resource.
-        failed: The resources to which the policy could not be applied, each with its cluster and package.
+        failed: The cluster, package and name of each resource to which the policy could not be applied.
     """
 
     policy: ObjectKey
@@ -155,7 +155,7 @@ def lint_policies(policies: Iterable[OverridePolicy], clusters: Mapping[str, Clu
 def check_unreached_rules(
     usages: Iterable[PolicyUsage], policies: OverridePolicies, clusters: Mapping[str, Cluster]
 ) -> Iterator[Finding]:
-    """Yield a warning for each rule that never applies, because its clusters have no resource with the policy."""
+    """Yield a warning for each rule that never applies. No cluster of such a rule has a resource with the policy."""
     for usage in usages:
         policy = policies.valid[usage.policy]
         for number, (rule, reached_clusters) in enumerate(zip(policy.rules, usage.clusters, strict=True)):

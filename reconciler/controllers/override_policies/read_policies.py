@@ -95,7 +95,7 @@ def read_override_policies(catalog: Catalog) -> OverridePolicies:
                 sound[_get_policy_key(policy_object)] = policy
             else:
                 invalid.add(_get_policy_key(policy_object))
-    # Ignore a valid policy if an invalid policy has the same name, because it is unknown which of them applies.
+    # Ignore a valid policy if an invalid policy has the same name, because it is unknown which of the two applies.
     unambiguous = {key: policy for key, policy in sound.items() if key not in invalid}
     duplicates = frozenset(map(_get_policy_key, _iterate_duplicates(catalog)))
     return OverridePolicies(

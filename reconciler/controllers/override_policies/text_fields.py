@@ -60,7 +60,7 @@ class YamlEditor:
 
 
 class JsonEditor:
-    """Editor of JSON text. It keeps unchanged lines, or writes a new text with the same indentation if necessary."""
+    """Editor of JSON text. It keeps unchanged lines if possible. Otherwise, it keeps only the indentation."""
 
     def read(self, text: str) -> Any:
         """Return the data of the text. Duplicate keys are an error."""

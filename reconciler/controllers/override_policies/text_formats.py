@@ -123,7 +123,7 @@ def _apply_change(text_format: SectionedFormat, text: str, path: DataPath, value
 
 
 def _remove_section(lines: list[str], entries: list[TextEntry], path: DataPath) -> str:
-    """Return the text without a section, its subsections, and the comments directly above them."""
+    """Remove a section, its subsections, and the comments directly above them. Return the new text."""
     kept_lines: list[str] = []
     position, is_inside = 0, False
     for entry in entries:

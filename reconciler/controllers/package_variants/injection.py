@@ -27,7 +27,7 @@ INJECTION_ANNOTATION = "kpt.dev/config-injection"
 INJECTED_ANNOTATIONS = ("kpt.dev/injected-resource-name", "kpt.dev/injected-resource")
 CONDITION_PREFIX = "config.injection."
 _ANNOTATION_VALUES = ("required", "optional")
-# Maximum number of files in the cache. It is larger than the usual number of package files in one pass.
+# Maximum number of files in the cache, which is larger than the usual number of package files in one pass.
 _CACHED_FILES = 4096
 _Item = TypeVar("_Item", Condition, str)
 _ANNOTATION_POINTER = format_pointer(("metadata", "annotations", INJECTION_ANNOTATION))

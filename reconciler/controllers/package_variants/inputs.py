@@ -47,7 +47,7 @@ class PackageVariantInputs:
 
     Attributes:
         children: The existing PackageVariants of each PackageVariantSet, by the key of the set.
-        max_delete_percent: The highest percentage of its PackageVariants that a set deletes without a confirmation.
+        max_delete_percent: Limit for deletions that need no confirmation, in percent of the PackageVariants of a set.
         engine: Identifier of the rendering code. If it changes, all packages are rendered again.
         now_seconds: Current time in seconds since 1970. This time determines whether the `settle` duration of a moved
             reference has passed. The time is not written to any output.

@@ -92,7 +92,7 @@ def _explain_empty_selection(
 def _find_repeated_targets(
     manifest: ConfigObject, spec: PackageVariantSetSpec, expansion: SetExpansion
 ) -> Iterator[Finding]:
-    """Yield a warning for each target that adds no package, because earlier targets request all its packages."""
+    """Yield a warning for each target whose packages are all already requested by earlier targets."""
     first_indexes: dict[int, set[int]] = {}
     unique_indexes: set[int] = {target.index for target in expansion.skipped}
     for generated in expansion.variants:

@@ -38,8 +38,9 @@ def prepend_functions(
 def is_variant_function(name: object, variant: str) -> bool:
     """Return whether the PackageVariant `variant` added the function with this name.
 
-    The name has the format `PackageVariant.<variant>.<function>.<index>`. It is parsed from the right, because the name
-    of a PackageVariant can contain dots. Porch expects exactly four parts, and fails if the name contains more dots.
+    The name has the format `PackageVariant.<variant>.<function>.<index>`. The name of a PackageVariant can contain
+    dots. Therefore, the function name is parsed from the right. Porch expects exactly four parts, and fails if there
+    are more dots.
     """
     if not isinstance(name, str):
         return False

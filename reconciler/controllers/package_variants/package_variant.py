@@ -75,10 +75,10 @@ def resolve_variant(
     inputs: PackageVariantInputs,
     upstreams: UpstreamResolver,
 ) -> Variant | StalledVariant:
-    """Return the package variant for a valid spec, or the reason why its owner is stalled.
+    """Return the package variant for a valid spec, or the reason why `owner` is stalled.
 
-    `manifest` is the object in the config to which the findings refer. It is the PackageVariant, or the
-    PackageVariantSet that generated it.
+    `manifest` is the object in the config to which the findings refer: the PackageVariant, or the PackageVariantSet
+    that generated the PackageVariant.
     """
     namespace = owner.key.namespace
     if (namespace, spec.downstream.repo) not in inputs.repositories:
@@ -204,7 +204,7 @@ def match_claim(data: Mapping[str, Any], repository: str, package: str) -> Claim
 def _iterate_fields(data: Any, parent: str = "") -> Iterator[tuple[str, str, Any]]:
     """Yield each field of nested data: the name of its parent field, its own name, and its value.
 
-    The value is None if it is not a string. A string in a list has the name "".
+    Only strings have a value. All other values are None. A string in a list has the name "".
     """
     if isinstance(data, dict):
         for name, value in data.items():

@@ -87,8 +87,8 @@ def guard_deletions(
 ) -> SetDeletions:
     """Decide which existing PackageVariants of a set may be deleted.
 
-    The guard blocks a deletion of all PackageVariants of a set, and of more than `max_percent` percent of them. An
-    annotation of the set can allow such a deletion. The PackageVariants of a skipped target are never deleted.
+    The guard blocks a deletion if it includes all PackageVariants of a set, or more than `max_percent` percent of them.
+    An annotation of the set can allow such a deletion. The PackageVariants of a skipped target are never deleted.
 
     Args:
         max_percent: The limit in percent of the existing PackageVariants.
@@ -410,7 +410,7 @@ def _format_target(generated: GeneratedVariant) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class _SetView:
-    """The objects that one PackageVariantSet can use, which are in its own namespace."""
+    """The objects in the namespace of one PackageVariantSet, which the set can use."""
 
     namespace: str
     catalog: Catalog
@@ -425,7 +425,7 @@ class _SetView:
         return self.inputs.repositories if query == "find_repository" else None
 
     def list_deployments(self, expansion: SetExpansion) -> tuple[bool | None, ...]:
-        """Return for each requested PackageVariant whether its Repository is a deployment repository.
+        """Return, for each requested PackageVariant, whether the downstream Repository is a deployment repository.
 
         The value is None if the Repository does not exist.
         """

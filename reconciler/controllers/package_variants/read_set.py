@@ -1,4 +1,4 @@
-"""Reading of PackageVariantSets, with the checks of their expressions."""
+"""Reader of PackageVariantSets, which also checks the expressions."""
 
 from __future__ import annotations
 

@@ -53,7 +53,8 @@ def _iterate_rewritten_upstreams(
     manifest: ConfigObject, inputs: PackageVariantInputs
 ) -> Iterator[tuple[_Path, UpstreamSpec]]:
     paths = list(_iterate_upstream_paths(manifest.data))
-    # First search the raw data for `tagMode: rewrite`, because few objects have it, and reading a whole object is slow.
+    # First search the raw data for `tagMode: rewrite`, because few objects have this field, and the validation of an
+    # object is slow.
     if not any(_get_mapping(manifest.data, path).get("tagMode") == "rewrite" for path in paths):
         return
     for path, upstream in zip(paths, _read_upstreams(manifest, inputs), strict=False):
@@ -115,8 +116,8 @@ def _create_pin(
 
     match upstreams.resolve_pin(namespace, upstream):
         case UnreachableUpstream():
-            # Create no finding here, because each object that uses the repository already reports that it cannot be
-            # read.
+            # Create no finding here, because each object that uses the repository already reports that the repository
+            # cannot be read.
             return create_pin(), ()
         case UnresolvedUpstream(reason, message):
             return create_pin(), (downgrade_to_warning(BY_REASON[reason].finding(message, location)),)

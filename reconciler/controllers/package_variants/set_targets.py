@@ -123,13 +123,14 @@ class ExpressionInputs:
 
 @cached(2)
 def _create_environment(limits: ExpressionLimits, can_use_repository: bool) -> CelEnvironment:
-    # The expression `repoExpr` determines the repository. Therefore, it cannot use the variable `repository`.
+    # The expression `repoExpr` determines the repository. Therefore, this expression cannot use the variable
+    # `repository`.
     repository_variable = {"repository"} if can_use_repository else set()
     return CelEnvironment(_VARIABLES_OF_REPOSITORY_EXPRESSION | repository_variable, limits=limits)
 
 
 def find_nonstandard_expressions(spec: PackageVariantSetSpec, cel_limits: ExpressionLimits) -> Iterator[FieldMessage]:
-    """Yield a message for each expression of a valid spec that is not standard CEL: its field, and the extensions."""
+    """Yield a message for each nonstandard CEL expression of a valid spec: the field, and the CEL extensions in use."""
     for target_index, target in enumerate(spec.targets):
         path = f"spec.targets[{target_index}].template"
         expressions = [(path, expression) for expression in target.template.iterate_expressions()]

@@ -39,7 +39,8 @@ def stall_cycles(result: ControllerResult, catalog: Catalog, inputs: PackageVari
     """Return the result, in which every package variant on a cycle is replaced by a stalled variant.
 
     A package variant that is not on a cycle is not changed, even if it depends on a cycle. If several package variants
-    request one target, all of them are checked, because planning decides later which of them may create the package.
+    request one target, all these package variants are checked. Planning decides later which package variant may create
+    the package.
     """
     variants: dict[ObjectKey, Variant | StalledVariant] = {variant.owner.key: variant for variant in result.variants}
     variants |= {variant.owner.key: variant for variant in result.stalled}
@@ -62,7 +63,7 @@ def stall_cycles(result: ControllerResult, catalog: Catalog, inputs: PackageVari
 def find_cycles(links: Iterable[UpstreamLink]) -> Iterator[Sequence[UpstreamLink]]:
     """Yield the cycles of the links, so that each link on a cycle is in at least one result.
 
-    Each result is the shortest cycle through one of its links. It starts at the link with the lowest key.
+    Each result is the shortest cycle through one of its links. The result starts at the link with the lowest key.
     """
     candidates = _remove_dead_ends(sorted(links, key=lambda link: link.key))
     links_by_start: dict[BranchPath, list[UpstreamLink]] = {}

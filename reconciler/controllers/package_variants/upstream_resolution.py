@@ -170,7 +170,7 @@ class ResolvedRevision:
         is_floating: Whether the reference can move to another revision.
         warnings: Messages for findings and the status.
         skipped: Paths of links and submodules in the package, which are not copied.
-        since_seconds: Date in Git since which the reference names this revision, in seconds since 1970. It is 0 if the
+        since_seconds: Date in Git since which the reference names this revision, in seconds since 1970. 0 if the
             upstream has no `settle` duration.
     """
 
@@ -216,7 +216,7 @@ class _FoundRef:
 def resolve_upstream(
     upstream: UpstreamSpec, repository: UpstreamRepository, refs: UpstreamRefs
 ) -> ResolvedRevision | UnresolvedUpstream:
-    """Return the revision that the upstream refers to, or the reason why it cannot be used."""
+    """Return the revision to which the upstream refers, or the reason why the upstream cannot be used."""
     lookup = _Lookup(upstream, repository, refs)
     if upstream.is_awaiting_revision:
         return lookup.explain_pending_revision()
@@ -383,7 +383,7 @@ class _Lookup:
         return UnresolvedUpstream("UpstreamNotFound", f"{message}; {self._suggest_revisions()}")
 
     def _suggest_revisions(self) -> str:
-        """Return a hint for an error message: the existing revisions or, if there are none, the expected tag prefix."""
+        """Return a hint for an error message: the existing revisions, or the expected tag prefix if there are none."""
         names = {
             name.removeprefix(f"{prefix}/")
             for prefix in self._list_tag_prefixes()
@@ -432,8 +432,8 @@ def find_revision(
     """Return the immutable revision that a moving tag names now. `revision` is the result of resolving the tag `tag`.
 
     A channel file and the name `latest` refer to a revision such as `v3`. In this case, return `revision`. A Git tag
-    such as `stable` refers to a commit. In this case, search for a revision tag with the same commit or, if there is
-    none, with the same content of the package.
+    such as `stable` refers to a commit. In this case, search for a revision tag with the same commit. If no tag has
+    this commit, search for a revision tag with the same package content.
     """
     if revision.suffix != tag and is_immutable_name(revision.suffix):
         return revision

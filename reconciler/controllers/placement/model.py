@@ -69,14 +69,14 @@ class PropagationPolicy:
 
 @dataclass(frozen=True)
 class PlacementResource:
-    """A resource with a placement, and the file that is written to its clusters.
+    """A resource with a placement, and the file that is written to the clusters of the placement.
 
     Attributes:
         namespace: The namespace of the package that contains the resource.
         clusters: The clusters of the placement. If they cannot be determined, the value is None, and the resource is
             kept on its current clusters.
-        policy: The propagation policy that a label of the resource names, or None. If `clusters` is known, the policy
-            is valid.
+        policy: The propagation policy that a label of the resource names. None if no label names a policy. If
+            `clusters` is known, the policy is valid.
         unknown_clusters: Names in the placement for which no cluster exists. Such a name may be the misspelled name of
             a cluster on which the resource exists now.
     """
@@ -109,7 +109,7 @@ class PlacementResources:
 
 
 def build_placement_owner(namespace: str) -> PackageOwner:
-    """Return the owner of the packages of a namespace. It is the same for all clusters."""
+    """Return the owner of the packages of a namespace. The owner is the same on all clusters."""
     return PackageOwner(ObjectKey(OWNER_GROUP, OWNER_KIND, "", namespace), OWNER_API_VERSION)
 
 

@@ -86,14 +86,14 @@ def is_controller_input(key: ObjectKey) -> bool:
 
 
 def read_placement_request(config_object: ConfigObject) -> tuple[PlacementRequest, tuple[Finding, ...]]:
-    """Return the placement that a resource requests, and findings. After an error, its clusters are unknown."""
+    """Return the placement that a resource requests, and findings. If there is an error, the clusters are unknown."""
     clusters, cluster_findings = _read_clusters_annotation(config_object)
     policy, policy_findings = _read_policy_label(config_object)
     return PlacementRequest(clusters, policy), (*cluster_findings, *policy_findings)
 
 
 def get_package_namespace(key: ObjectKey) -> str:
-    """Return the namespace in the path of a resource's package. It is `_cluster` for cluster-scoped kinds."""
+    """Return the namespace in the path of a resource's package. For cluster-scoped kinds, return `_cluster`."""
     return (key.namespace if find_kind_scope(key.group, key.kind) != "cluster" else "") or CLUSTER_SCOPED_NAMESPACE
 
 
@@ -220,7 +220,7 @@ def _resolve_placement(
     propagations: PropagationPolicies,
     clusters_by_policy: Mapping[ObjectKey, frozenset[str]],
 ) -> tuple[PlacementResource, tuple[Finding, ...]]:
-    """Return the resource with its clusters, which its annotation and its propagation policy select.
+    """Return the resource with the clusters that its annotation and its propagation policy select.
 
     If the annotation or the policy is invalid, the clusters are unknown.
     """

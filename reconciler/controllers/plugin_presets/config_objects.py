@@ -227,7 +227,7 @@ def read_own_options(manifest: ConfigObject) -> tuple[LayerOptions, Findings]:
 
 
 def read_definition(manifest: ConfigObject) -> tuple[UsableDefinition | None, Findings]:
-    """Return the plugin definition, or None and all errors if it is invalid."""
+    """Return the plugin definition. Return None and all errors if the definition is invalid."""
     # Do not check the version, because all versions of these kinds have the same fields that the reconciler reads.
     result = read_model(PluginDefinition, manifest.data, PluginDefinition.templates)
     findings = create_field_findings(manifest, result.errors, PluginCodes.DEFINITION_INVALID, _CODES)

@@ -291,7 +291,7 @@ class _PresetPass:
 
 
 def _find_cluster_change(request: PluginRequest, targets: PluginTargets) -> Finding | None:
-    """Return an error if a Plugin in the config does not name the cluster on which it is published."""
+    """Return an error if a Plugin in the config does not name the cluster on which the Plugin is published."""
     if request.preset:
         return None
     published_clusters = [

@@ -18,7 +18,7 @@ from reconciler.lazy_dataclasses import dataclass, replace
 
 
 def is_retained(preset: Preset | None, cluster: ConfigObject | None) -> bool:
-    """Return whether the deletion policy `Retain` applies to a Plugin, because of its preset or its Cluster."""
+    """Return whether the preset or the Cluster of a Plugin sets the deletion policy `Retain`."""
     if cluster and cluster.annotations.get(PLUGIN_DELETION_ANNOTATION, "").lower() == "retain":
         return True
     return preset is not None and preset.spec.deletion_policy == "Retain"

@@ -22,7 +22,7 @@ from reconciler.krm.yaml.file import resolve_core_scalar
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 
-# Escape these characters, because JSON does not escape them, and YAML forbids them or reads them as line breaks.
+# Escape these characters, because YAML forbids them or reads them as line breaks, and JSON does not escape them.
 _INVALID_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _DEFAULT_LIMITS: Final = ExpressionLimits()
 
@@ -205,8 +205,8 @@ def _read_yaml(text: str) -> EvaluatedExpression:
 def _find_retyped(text: str, texts: Mapping[str, str], strings: Mapping[str, str], value: Any) -> tuple[str, ...]:
     """Return messages about inserted strings that YAML reads as another type, e.g. the string "1.0" as a number.
 
-    To find them, each string that looks like a number, boolean or null is replaced by a unique marker, and the text is
-    parsed again. The path of the marker in the parsed data is the path of the inserted string.
+    To find these strings, the function replaces each string that looks like a number, boolean or null by a unique
+    marker, and parses the text again. The path of the marker in the parsed data is the path of the inserted string.
     """
     candidates = (name for name, result in strings.items() if not isinstance(resolve_core_scalar(result.strip()), str))
     placeholders = {f"placeholder-{number}": name for number, name in enumerate(candidates)}

@@ -162,7 +162,7 @@ class _SecretEntries:
                 self.entries[location] = (definition, assignment)
 
     def contains_any(self, assignments: Collection[OptionAssignment]) -> bool:
-        """Return whether an assignment is a stored entry, i.e. whether it sets a secret option to a literal value."""
+        """Return whether one of the assignments sets a secret option to a literal value, i.e. is a stored entry."""
         return any(assignment.location in self.entries for assignment in assignments)
 
     def create_finding(self, location: SourceLocation) -> Finding:
@@ -238,7 +238,7 @@ def _list_uses(
 class _SharedOptions:
     """The options that an Organization, a Cluster or a PluginOverride sets for several Plugins.
 
-    `targets` are the targets of a PluginOverride. They can exclude definitions.
+    `targets` are the targets of a PluginOverride, which can exclude definitions.
     """
 
     organization: str
@@ -247,7 +247,7 @@ class _SharedOptions:
 
     @cached_property
     def literals(self) -> Sequence[OptionAssignment]:
-        """The entries whose values may be secrets in plain text, because they are not references to secrets."""
+        """The entries with literal values, which may be secrets in plain text."""
         return [assignment for assignment in self.layer.assignments if _is_literal(assignment)]
 
     def applies_to(self, definition: ObjectKey) -> bool:
@@ -282,7 +282,7 @@ def _find_uncertain_definitions(snapshot: PresetSnapshot, kept_owners: Collectio
 
 
 def _find_definition_name(data: Mapping[str, Any]) -> str:
-    """Return the name of the definition that an invalid preset or Plugin refers to. Return "" if it is unknown."""
+    """Return the name of the definition in an invalid preset or Plugin. Return "" if the name is unknown."""
     spec = data.get("spec")
     plugin = spec.get("plugin", spec) if isinstance(spec, Mapping) else None
     if not isinstance(plugin, Mapping):
@@ -295,7 +295,7 @@ def _find_definition_name(data: Mapping[str, Any]) -> str:
 def _list_secret_names(snapshot: PresetSnapshot, key: ObjectKey) -> frozenset[str]:
     """Return the names of a definition's secret options.
 
-    For an invalid definition, the result includes options with an unknown type, because they may be secret.
+    For an invalid definition, the result includes options with an unknown type, because such options may be secret.
     """
     usable = snapshot.definitions.get(key)
     if usable:

@@ -53,7 +53,7 @@ class PropagatedMetadata:
 
     @property
     def record(self) -> dict[str, str]:
-        """The annotation that lists the propagated keys, as a mapping. It is {} if the preset propagates nothing."""
+        """The annotation that lists the propagated keys, as a mapping. {} if the preset propagates nothing."""
         if not self.labels and not self.annotations:
             return {}
         keys = {"labelKeys": sorted(self.labels), "annotationKeys": sorted(self.annotations)}

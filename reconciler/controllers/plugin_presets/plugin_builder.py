@@ -242,7 +242,7 @@ def _build_file_tree(plugin: str, outputs: OutputFiles) -> FileTree:
 def _collect_dependencies(
     request: PluginRequest, data: Mapping[str, Any], resolution: OptionResolution, outputs: OutputFiles
 ) -> Mapping[ConfigObject, str]:
-    """Return a digest for each config object that the Plugin depends on. It is computed from the values in use."""
+    """Return a digest for each config object that the Plugin depends on. A digest covers only the values in use."""
     digests: dict[ConfigObject, list[str]] = {}
     for option in resolution.options:
         digests.setdefault(option.winner.manifest, []).append(option.digest)

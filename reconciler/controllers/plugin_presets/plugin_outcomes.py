@@ -23,7 +23,7 @@ class PluginRequest:
         requester: The preset that requests the Plugin, or the Plugin object in the config.
         published: The Plugin that is published at the target.
         is_occupied: Whether any Plugin is published at the target.
-        is_owned: Whether the package at the target has this Plugin as its recorded owner.
+        is_owned: Whether this Plugin is the recorded owner of the package at the target.
     """
 
     key: ObjectKey

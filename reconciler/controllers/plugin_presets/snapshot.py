@@ -40,7 +40,7 @@ from reconciler.lazy_dataclasses import dataclass, replace
 class OrganizationClusters:
     """The clusters of each organization by name.
 
-    An organization has the clusters whose Cluster object is in its namespace.
+    A cluster belongs to an organization if the Cluster object is in the namespace of the organization.
 
     `uncertain_names` are names of clusters that may exist, but whose config is incomplete. The packages of these
     clusters stay unchanged.
@@ -73,7 +73,7 @@ def select_clusters(preset: Preset, organization_clusters: OrganizationClusters)
 
 
 def check_override_clusters(override: OverrideLayer, clusters: OrganizationClusters) -> Iterator[Finding]:
-    """Yield a warning for each cluster name in a PluginOverride that is not a cluster of its organization."""
+    """Yield a warning for each cluster name in a PluginOverride if the organization has no cluster with this name."""
     path: DataPath = ("spec", "clusterSelector")
     namespace = override.key.namespace
     for name in dict.fromkeys(override.targets.cluster_names):

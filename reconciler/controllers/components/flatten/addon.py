@@ -49,7 +49,7 @@ class FlattenedAddon:
 
     @cached_property
     def key(self) -> str | None:
-        """Field of the flattened definition that contains the addon's fields. None if it is not a valid field name."""
+        """Field of the flattened definition that contains the addon's fields. None if the addon has no valid key."""
         return derive_addon_key(self.qualified_name)
 
     @property

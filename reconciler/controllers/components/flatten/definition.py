@@ -1,8 +1,8 @@
 """Flattening of a component type into a component definition that needs no platform addons.
 
 - Some fields of an addon become literals in the new definition: the fields that the component type sets, and the fields
-  that conditions, targets, paths and loops of patches use. Environments can no longer override them. All other fields
-  remain in `parameters` or `envOverrides`, below the key of the addon.
+  that conditions, targets, paths and loops of patches use. Environments can no longer override these fields. All other
+  fields remain in `parameters` or `envOverrides`, below the key of the addon.
 - Flattening evaluates the conditions, targets, paths and loops of patches. If the component type sets a condition for
   an addon, this condition must not use variables. An addon whose condition is false is omitted.
 - Flattening checks the validation rules of an addon, because a definition cannot contain rules. The rules must only use
@@ -127,7 +127,7 @@ class _Flattener:
     resources: list[_PartialResource] = field(default_factory=list)
     patch_budget: PatchBudget = field(default_factory=PatchBudget)
     fields: dict[str, Any] = field(default_factory=dict)
-    """JSON Schemas of the fields of the new definition. The fields of an addon are below its key."""
+    """JSON Schemas of the fields of the new definition. The fields of an addon are below the key of the addon."""
 
     def flatten(self) -> dict[str, Any]:
         addons = self._list_active_addons()

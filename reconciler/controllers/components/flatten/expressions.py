@@ -1,8 +1,8 @@
 """Rewriting of the expressions of a flattened addon.
 
 References to fields with fixed values become literals. References to other fields get the key of the addon, e.g.
-`spec.size` -> `spec.scratchDisk.size`. A template that uses only known values is replaced by its result, so that the
-patches of later addons can match this result.
+`spec.size` -> `spec.scratchDisk.size`. If a template uses only known values, the result replaces the template, so that
+the patches of later addons can match the result.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class ExpressionRewriter:
         raise TypeError(f"unknown template node: {node!r}")
 
     def rewrite_expression(self, program: CelProgram, path: DataPath) -> tuple[str, bool]:
-        """Return the rewritten expression, and whether it uses only values that are known before a render.
+        """Return the rewritten expression, and whether all its values are known before a render.
 
         Raises:
             FieldFindingError: The expression cannot be rewritten.

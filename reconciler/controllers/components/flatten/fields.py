@@ -136,8 +136,8 @@ class ShorthandWriter:
 
     def _write_field(self, schema: Schema, name: str, *, is_required: bool) -> Any:
         markers = _format_markers(schema)
-        # Write the marker `required` only if it changes the schema. With `requiredByDefault`, a field without a default
-        # value is required without the marker.
+        # Write the marker `required` only if the marker changes the schema. If `requiredByDefault` is true, a field
+        # that has no default is required even if the marker is missing.
         if is_required != (self.required_by_default and _DEFAULT_KEYWORD not in schema):
             markers["required"] = json.dumps(is_required)
         if "properties" in schema and markers.keys() <= {_DEFAULT_KEYWORD}:

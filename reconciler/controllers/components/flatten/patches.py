@@ -118,7 +118,7 @@ def _find_deciding_texts_at(
 ) -> Iterator[tuple[DataPath, str]]:
     """Yield the expressions that influence the result of a patch operation at one location.
 
-    Each expression comes with the field of the operation that the error message names, e.g. `value`.
+    The result also contains the field of the operation that the error message must name, e.g. `value`.
     """
     container, old, value = get_value(template, location[:-1]), get_value(template, location), operation.value
     if container is ABSENT or container is None or not isinstance(container, dict | list):
@@ -165,7 +165,7 @@ def _find_deciding_merge_texts(
 def _find_templated_keys(target: PatchTarget, template: Any) -> list[str]:
     """Return the map keys with expressions that influence the labels or containers of a resource.
 
-    Such a key is in the labels, in the pod spec, or in a parent of them, e.g. in `metadata`.
+    Such a key is in the labels, in the pod spec, or in a parent of the labels or pod spec, e.g. in `metadata`.
     """
     paths: list[DataPath] = []
     if target.labels and not is_target_match(PatchTarget(labels=target.labels), template, ""):

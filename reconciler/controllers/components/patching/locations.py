@@ -46,12 +46,12 @@ def find_locations(
 ) -> tuple[Location, ...]:
     """Return every location that a patch path addresses, in document order.
 
-    For `add` and `merge`, the document need not contain the location and its parents. For `remove`, locations that the
-    document does not contain are omitted. In the result, the index after the last list item replaces the step `-`.
+    For `add` and `merge`, the location and its parents can be missing in the document. For `remove`, missing locations
+    are omitted. In the result, the index after the last list item replaces the step `-`.
 
     Raises:
-        FieldFindingError: The path does not match the document, or it matches too many values. With `skip_missing`, a
-            missing key and a filter or wildcard without a match are not errors.
+        FieldFindingError: The path does not match the document, or matches too many values. If `skip_missing` is true,
+            a missing key is not an error, and a filter or wildcard can have no match.
     """
     walk = _PathWalk(path, op, budget, field_path, skip_missing)
     start = _find_start(document, path)

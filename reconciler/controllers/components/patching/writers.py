@@ -95,7 +95,7 @@ class WriteTracker:
         return self._find_setter(location, instance) if are_alike else None
 
     def _find_setter(self, location: Location, instance: AddonInstance) -> AddonInstance | None:
-        """Return the addon that set the value at a location. Return None if no addon other than `instance` set it."""
+        """Return the addon that set the value at a location. Return None if `instance` or no addon set the value."""
         node = self._root.find_nearest(location)
         return node.instance if node.is_set and node.instance != instance else None
 
@@ -135,7 +135,7 @@ class WriteTracker:
     def _build_issue(
         self, code: FindingCode, message: str, location: Location, instance: AddonInstance, other: AddonInstance
     ) -> Iterator[_AddonIssue]:
-        # Report no issue if the addons declare their order, because then the result is intended.
+        # Report no issue if the addons declare an order, because then the result is intended.
         if not self._is_ordered(instance, other):
             yield other, ResourceIssue(code, message, location)
 
@@ -205,7 +205,7 @@ class _WriterNode:
         return node
 
     def list_set_locations(self, location: Location) -> list[tuple[Location, AddonInstance]]:
-        """Return the locations below `location` that addons set, each with its addon.
+        """Return the locations below `location` that addons set, and the addon of each location.
 
         List items are in document order. Map keys are in the order in which they were written.
         """

@@ -61,8 +61,8 @@ def _convert_to_structural(schema: Schema) -> Schema:
 def _complete_default(default: Any, schema: Schema) -> Any:
     """Return a default that Kubernetes accepts.
 
-    Kubernetes validates the default of an object before it adds the defaults of nested fields. If this validation
-    fails, return a default that contains the defaults of the nested fields.
+    Kubernetes validates the default of an object, and adds the defaults of nested fields only after the validation. If
+    this validation would fail, return a default that contains the defaults of the nested fields.
     """
     return apply_defaults(default, schema) if validate_value_uncached(default, schema, ()) else default
 

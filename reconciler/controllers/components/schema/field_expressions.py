@@ -195,7 +195,7 @@ class _MarkerParser:
 
     def read(self) -> list[Marker]:
         markers: list[Marker] = []
-        # Skip each `|` between two markers. It is optional, because spaces already separate markers.
+        # Skip each `|` between two markers. The `|` is optional, because spaces already separate markers.
         while self._skip_separators():
             marker = self._read_marker()
             if any(marker.key == other.key for other in markers):

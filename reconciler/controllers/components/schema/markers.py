@@ -41,7 +41,7 @@ class _MarkerRule:
     """Rule for one marker of a schema field.
 
     Attributes:
-        kinds: OpenAPI types that the marker applies to. Empty if it applies to all types.
+        kinds: OpenAPI types that the marker applies to. Empty if the marker applies to all types.
         keyword: OpenAPI keyword that the marker sets. A marker with the value False removes the keyword.
     """
 

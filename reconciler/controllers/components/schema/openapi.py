@@ -136,7 +136,7 @@ def _convert_strictly(schema: Schema) -> dict[str, Any]:
 
 
 def _convert_leniently(schema: Schema) -> dict[str, Any]:
-    # Do not limit the number of map entries here, because this number is only known after all layers of values are
+    # Do not check the number of map entries here, because this number is only known after all layers of values are
     # merged.
     converted = {
         keyword: value for keyword, value in _convert_strictly(schema).items() if keyword not in _OBJECT_KEYWORDS

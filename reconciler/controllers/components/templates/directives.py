@@ -117,8 +117,7 @@ class TemplateLoop:
     def iter_bindings(self, bindings: Mapping[str, Any], budget: ExpressionBudget) -> Iterator[Mapping[str, Any]]:
         """Yield the values of all variables for each iteration of the loop.
 
-        If the loop iterates over a map, each item is a map with the fields `key` and `value`. The items are sorted by
-        key.
+        If the loop iterates over a map, each item has the fields `key` and `value`, and the items are sorted by key.
 
         Raises:
             FieldFindingError: The evaluation of `forEach` failed, or its result is not a list or map.

@@ -44,7 +44,7 @@ class TemplateNode(Protocol):
     """Node of a compiled template."""
 
     def render(self, state: RenderState, value_path: DataPath) -> Any:
-        """Return a new rendered value, or `OMIT`. `value_path` is its path in the rendered data.
+        """Return a new rendered value, or `OMIT`. `value_path` is the path of the value in the rendered data.
 
         `value_path` has no meaning if `state.origins` is None.
         """

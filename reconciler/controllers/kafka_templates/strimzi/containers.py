@@ -189,7 +189,7 @@ def _check_env_name(
 
 
 def _list_reserved_names(container: str, pool: NodePool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the variable names that the operator always sets in a container, and those that it may set."""
+    """Return the names of variables that the operator always sets in a container, and of variables that it may set."""
     if container == "kafkaContainer":
         return _SET_ALWAYS, (*_SET_SOMETIMES, *_SET_SOMETIMES_ANYWHERE)
     rack = ("RACK_TOPOLOGY_KEY",) if pool.topology_key else ()

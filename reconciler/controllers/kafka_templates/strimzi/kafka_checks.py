@@ -23,7 +23,7 @@ _REQUIRED_ROLES: tuple[tuple[str, FindingCode], ...] = (
 _GROUP: Final = "kafka.strimzi.io"
 _VERSION: Final = "v1"
 _KINDS: Final = ("Kafka", "KafkaNodePool")
-# Deprecated fields of a Kafka. Before KafkaNodePools existed, they applied to all nodes.
+# Deprecated fields of a Kafka. Before KafkaNodePools existed, these fields applied to all nodes.
 _POOL_FIELDS: Final = ("replicas", "storage", "resources")
 
 
@@ -51,7 +51,8 @@ def check_pool_families(
 def _check_kafka(kafka: PackageResource, pools: list[PackageResource]) -> Iterator[ResourceIssue]:
     usable = [pool for pool in pools if _has_replicas(pool)]
     if not usable:
-        # A v1beta2 Kafka with `replicas` needs no KafkaNodePools. Therefore, report no error if it has none.
+        # A v1beta2 Kafka with `replicas` needs no KafkaNodePools. Therefore, report no error if this Kafka has no
+        # pools.
         if pools or not _has_own_nodes(kafka):
             yield ResourceIssue(
                 TemplateCodes.NO_USABLE_POOL,

@@ -1,4 +1,4 @@
-"""The fields of a KafkaNodePool and its Kafka that affect the result of templates.
+"""The fields of a KafkaNodePool and of its Kafka that affect the objects which the operator creates from templates.
 
 A value with a wrong type is treated as absent.
 """
@@ -19,8 +19,8 @@ ROLES = (BROKER, CONTROLLER)
 NODE_ID_PLACEHOLDER = "{nodeId}"
 # Types of listeners for which the operator creates a Service for each broker.
 _EXTERNAL_TYPES = frozenset({"nodeport", "loadbalancer", "ingress", "route", "cluster-ip", "tlsroute"})
-# Name and port of the listener whose objects do not contain the listener's name in their names. Strimzi keeps this
-# exception for compatibility with old versions.
+# Name and port of the listener whose name is not part of the names of its objects. Strimzi keeps this exception for
+# compatibility with old versions.
 _LEGACY_NAME, _LEGACY_PORT = "external", 9094
 
 
