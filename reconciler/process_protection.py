@@ -65,7 +65,7 @@ def forbid_memory_access() -> None:
 
 
 def _erase_initial_environment() -> None:
-    """Overwrite the memory that /proc/<pid>/environ shows, because processes of root can always read it."""
+    """Overwrite the memory that /proc/<pid>/environ shows, because processes of root can always read this file."""
     try:
         fields = Path("/proc/self/stat").read_text(errors="replace").rpartition(")")[2].split()
         shown = Path("/proc/self/environ").read_bytes()

@@ -450,7 +450,7 @@ def _read_object(path: str, document: Document, manifest: Manifest) -> ConfigObj
 
 
 def _check_version(path: str, document: Document) -> Finding | None:
-    """Return a warning if a document has no apiVersion, and its kind is similar to a known kind. Otherwise, None."""
+    """Return a warning if a document without apiVersion has a kind similar to a known kind. Otherwise, return None."""
     data = document.data
     if not isinstance(data, dict) or isinstance(data.get("apiVersion"), str) or not isinstance(data.get("kind"), str):
         return None

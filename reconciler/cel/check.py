@@ -147,7 +147,7 @@ class VariableReference:
         start: Offset of the variable, or of its leading dot.
         end: Offset after the variable.
         is_absolute: Whether the variable has a leading dot.
-        accesses: The accesses that directly follow the variable, up to the first access of another form.
+        accesses: The field accesses with constant names that directly follow the variable.
     """
 
     name: str

@@ -43,9 +43,9 @@ _LOOP_MACROS: dict[tuple[str, int], tuple[LoopKind, int, bool]] = {
     ("transformMapEntry", 4): ("transformMapEntry", 2, True),
     ("sortBy", 2): ("sortBy", 1, False),
 }
-"""The kind of each loop macro, the number of its variables, and whether a condition follows the variables.
+"""The loop macros by (name, number of arguments).
 
-A key is (name, number of arguments).
+A value contains the kind of the macro, the number of its variables, and whether a condition follows the variables.
 """
 
 MACRO_NAMES = frozenset({name for name, _ in _LOOP_MACROS} | {"optMap", "optFlatMap", "or", "orValue"})

@@ -51,7 +51,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, order=True)
 class SourceLocation:
-    """A location in user input. If a part is unknown or does not apply, it is "" (`line`: 0).
+    """A location in user input. A part that is unknown or does not apply is "", or 0 for `line`.
 
     Attributes:
         file: Path relative to the root of the Git repository. If `package` is set: path relative to the package.

@@ -85,7 +85,7 @@ def _add_suffix(path: str) -> str:
 PACKAGE_TRAILER = "Reconciler-Package"
 """The trailer with the package path, in each commit and tag of one package."""
 WORKSPACE_TRAILER = "Reconciler-Workspace"
-"""The trailer with the workspace name of a published revision, in its tag."""
+"""The trailer that contains the workspace name in the tag of a published revision."""
 _TRAILER = re.compile(r"([A-Za-z][A-Za-z0-9-]*): (.*)")
 # Find the signature of a signed tag, because no empty line separates the signature from the trailers.
 _SIGNATURE = re.compile(r"^-----BEGIN ", re.MULTILINE)

@@ -106,7 +106,7 @@ def validate_workspace_name(name: str) -> str | None:
 
 
 def validate_ref_name(name: str) -> str | None:
-    """Return the reason why `name` is not a valid Git ref name or a valid part of a ref name.
+    """Return the reason why `name` cannot be a Git ref name or a part of a Git ref name.
 
     Return None if `name` is valid.
 
@@ -118,7 +118,7 @@ def validate_ref_name(name: str) -> str | None:
 
 
 def validate_name_segment(name: str) -> str | None:
-    """Return the reason why `name` is not a valid segment of a path and of a Git ref. Return None if it is valid."""
+    """Return the reason why `name` is invalid as a segment of paths or Git refs. Return None if it is valid."""
     return validate_dns_subdomain(name) or _validate_ref_segment(name)
 
 

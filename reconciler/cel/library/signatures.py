@@ -43,7 +43,7 @@ class Overload:
         return count >= len(self.parameters) if self.repeated else count == len(self.parameters)
 
     def accepts(self, arguments: tuple[Any, ...]) -> bool:
-        """Return whether the types of the arguments match this overload. The caller must check their number."""
+        """Return whether the argument types match this overload. The caller must check the number of arguments."""
         kinds = self.parameters
         if self.repeated:
             kinds += kinds[-1:] * (len(arguments) - len(kinds))

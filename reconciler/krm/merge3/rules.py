@@ -103,8 +103,8 @@ class MergeRules:
     merges_scalar_lists: bool = False
     """Whether a list of scalars is merged item by item and not replaced as a whole. It is not a deviation from kpt.
 
-    Use it to revert generated changes in a file with local changes, so that the local list does not restore items that
-    were removed from the generated list.
+    Use this switch to revert generated changes in a file with local changes. The local list then does not restore items
+    that were removed from the generated list.
     """
     merges_unattached_lines: bool = False
     """Whether comments that belong to no value, blank lines and the order of keys are merged line by line.

@@ -54,7 +54,7 @@ class CustomResourceVersion:
         return validator
 
     def find_violations(self, data: Mapping[str, Any]) -> tuple[Violation, ...] | None:
-        """Return the violations of the schema in a custom resource. Return None if this version has no valid schema."""
+        """Return the schema violations in a custom resource. Return None if this version has no valid schema."""
         return find_violations(self._validator, data) if self._validator else None
 
 

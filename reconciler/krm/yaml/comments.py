@@ -233,7 +233,7 @@ def _find_header_end(layout: TextLayout, node: YamlNode, parent: tuple[YamlNode,
 class LeadingComments:
     """The lines of the leading comments of an entry or item: line `first` to line `end` (exclusive).
 
-    `column` is the column of the entry or item. The new lines of comments are indented to this column.
+    `column` is the column of the entry or item. New comment lines are indented to this column.
     """
 
     first: int

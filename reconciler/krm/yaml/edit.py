@@ -365,7 +365,7 @@ class _Editor:
             self._add_block_lines(spans, is_kept, index, list(chain(*texts)), column)
 
     def _index_removed_items(self, node: SequenceNode, is_kept: list[bool]) -> dict[str, int]:
-        """Return the old index of each removed item by fingerprint. An equal new item is written with the old lines."""
+        """Return the old indexes of the removed items, by fingerprint. An equal new item reuses the old lines."""
         return {compute_fingerprint(node.data[index]): index for index, keep in enumerate(is_kept) if not keep}
 
     def _format_item_lines(self, node: SequenceNode, removed: dict[str, int], path: DataPath, value: Any) -> list[str]:

@@ -49,7 +49,7 @@ class YamlFile:
         return _join_documents(documents, self.gaps, self._detect_newline(), bom=self.bom)
 
     def remove(self, index: int) -> YamlFile:
-        """Return a copy of the file without the document at `index` and its `---` line.
+        """Return a copy of the file without the document at `index` and without the `---` line of this document.
 
         Keep the comments between documents.
         """

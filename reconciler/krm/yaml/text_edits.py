@@ -114,8 +114,8 @@ class BlockLineEditor:
             self.splices.add(start, start, text)
 
 
-# A line with only one item can be removed with its comma. The previous item may then have a comma before the closing
-# bracket, which is valid in YAML. JSON does not allow such a comma, but JSON has no comments either.
+# Match the rest of a line after its only item. The line is removed with its comma. The previous item may then have a
+# comma before the closing bracket, which is valid in YAML. JSON does not allow this comma, but has no comments either.
 _REST_OF_ITEM_LINE = re.compile(r"[ \t]*,?[ \t]*(?:#|[\r\n])")
 _COMMA_AND_COMMENT = re.compile(r"[ \t]*(,?)[ \t]*#")
 
