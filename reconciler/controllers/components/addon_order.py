@@ -1,4 +1,4 @@
-"""Execution order of addons. Addons without an order constraint are sorted by addon name and instance id."""
+"""Execution order of addons. If constraints allow several orders, sort addons by addon name and instance id."""
 
 from __future__ import annotations
 

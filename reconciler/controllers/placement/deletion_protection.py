@@ -65,6 +65,8 @@ class RetentionDecider:
     def select_retained(self, namespace: str, resources: Sequence[PlacementResource]) -> RetainedFiles:
         """Return the files that must be kept in the packages of a namespace.
 
+        `resources` are the resources of the namespace in the config.
+
         - A resource in `resources` whose clusters are unknown is kept on its current clusters, with its new content.
         - A resource is kept with its earlier content if it is ambiguous or if its placement names an unknown cluster. A
           resource is ambiguous if it is defined twice or has the file name of another resource.
