@@ -29,7 +29,8 @@ class FieldIssue:
     """A violated rule about a field.
 
     Attributes:
-        text: The message. `{path}` stands for the path of the field, and `{parent}` for the path of its mapping.
+        text: The message. `{path}` stands for the path of the field, and `{parent}` for the path of the mapping that
+            contains the field.
         path: Path of the field, relative to the model that reports the issue.
         code: Name of the finding code. "" means the default code of the kind.
         rule: Error type of the issue. `MessageTemplates` of a family of kinds can replace the message for this type.
@@ -71,7 +72,7 @@ class ReadContext:
 
     Attributes:
         is_lenient: Whether an invalid list item with the annotation `LenientItem` is read as None.
-        notices: Notices about deprecated notation. Each contains the mapping, the field name and the message.
+        notices: Notices about deprecated notation. Each notice contains the mapping, the field name and the message.
     """
 
     is_lenient: bool = False

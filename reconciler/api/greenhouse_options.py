@@ -37,7 +37,7 @@ _NAME_DESCRIPTION = "Name of the option. Dots separate the levels of nested valu
 _NAME_INVALID, _ALIAS_CONFLICT, _REF_INCOMPLETE = "OptionNameInvalid", "AliasConflict", "SecretRefIncomplete"
 _NO_SOURCE, _MULTIPLE_SOURCES, _UNSUPPORTED = "NoValueSource", "MultipleValueSources", "UnsupportedValueSource"
 VALUE_CODES = frozenset({_NAME_INVALID, _REF_INCOMPLETE, _NO_SOURCE, _MULTIPLE_SOURCES, _UNSUPPORTED})
-"""Names of finding codes. Such an error affects only the Plugins that use the option value, not the whole object."""
+"""Names of finding codes. An error with such a code affects only the Plugins that use the option value."""
 
 
 def check_type(option_type: OptionType, value: Any) -> str:

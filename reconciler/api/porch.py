@@ -127,7 +127,7 @@ class BranchHeadReference:
 
 @dataclass(frozen=True)
 class WorkspaceReference:
-    """The published revision of a workspace. If the workspace has the name of the branch, it is the branch head."""
+    """The published revision of a workspace, or the branch head for a workspace with the name of the branch."""
 
     name: str
 

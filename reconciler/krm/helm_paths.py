@@ -22,7 +22,7 @@ MAX_INDEX: Final = 65_536
 """Maximum list index in an option name. Helm has the same limit."""
 
 MAX_INDEXES: Final = 30
-"""Maximum number of list indexes in one option name. It limits the YAML depth. Helm has no such limit."""
+"""Maximum number of list indexes in one option name. This limits the YAML depth. Helm has no such limit."""
 
 _KEY = re.compile(r"(?:[^\\.\[=,]|\\.)*", re.DOTALL)
 _INDEX = re.compile(r"\[([0-9]{1,20})\]", re.ASCII)
