@@ -52,7 +52,7 @@ def read_owner_entry(data: object) -> OwnerEntry:
 class ConflictEntry(OutputModel):
     """A conflict between a local change and a change of the upstream or of the config. Secrets are masked.
 
-    A side without a value is absent.
+    If a side has no value, its field is absent.
     """
 
     kind: str = Field(description="`field`, `element` of a list, `resource`, `file` or `package`.")

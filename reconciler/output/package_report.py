@@ -74,7 +74,7 @@ class PackageEntry(OutputModel):
 
 
 class PackageSummary(OutputModel):
-    """The numbers of a command."""
+    """Numbers of changed files, conflicts and errors."""
 
     changed_files: int
     conflicts: int

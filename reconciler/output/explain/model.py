@@ -29,7 +29,7 @@ class ValueNotFoundError(ExpectedError):
 
 @dataclass(frozen=True)
 class AblationResult:
-    """The result of a render without one layer: the value or, if the package is blocked, the reason."""
+    """The result of a render without one layer: the value, or the reason if this render blocks the package."""
 
     __pydantic_config__ = DATACLASS_CONFIG
 

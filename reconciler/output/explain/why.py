@@ -47,7 +47,7 @@ class ChangeReason(OutputModel):
 
 
 class ValueChange(OutputModel):
-    """The last change of a value on a branch. A value that does not exist is absent."""
+    """The last change of a value on a branch. The fields of a value that does not exist are absent."""
 
     package: str = Field(description="The package, as `target/package`.")
     branch: str
