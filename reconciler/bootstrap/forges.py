@@ -14,7 +14,7 @@ from reconciler.planning.decide import target_plan
 from reconciler.settings import ForgeSettings, Settings
 
 if TYPE_CHECKING:
-    from reconciler.forge.hosts import Hosts
+    from reconciler.forge.drivers import Hosts
     from reconciler.planning.decide.fleet_plan import TargetPlan
     from reconciler.reconcile.commits import PushOptionsAnnouncer
 
@@ -69,7 +69,7 @@ class ForgeRegistry:
 
 
 def _build_hosts(settings: ForgeSettings, clock: Callable[[], float]) -> Hosts:
-    from reconciler.forge.hosts import Host, Hosts
+    from reconciler.forge.drivers import Host, Hosts
 
     hosts = [
         Host(host.kind, *split_host_and_path(parse_url(host.url)), host.api, host.token_file, host.app_id,

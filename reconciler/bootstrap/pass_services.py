@@ -14,7 +14,7 @@ from reconciler.catalog.files import FileTree
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.cel import load_parser
 from reconciler.output.changes.package_changes import compare_packages
-from reconciler.output.commits import DryCommit, format_draft_message, format_removal_message
+from reconciler.output.commit_messages import DryCommit, format_draft_message, format_removal_message
 from reconciler.output.status.package_status import build_package_status
 from reconciler.planning.decide.drafts import DraftTexts
 from reconciler.planning.model.outcomes import Draft, RemovalOutcome

@@ -14,7 +14,7 @@ from reconciler.git.mirror import Mirror
 from reconciler.git.url import check_url_allowed, parse_url
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.yaml import YamlError, parse_yaml
-from reconciler.output.commits import format_status_message
+from reconciler.output.commit_messages import format_status_message
 from reconciler.output.status.status_branch import StatusCache, build_status_files
 from reconciler.output.status.summary import SUMMARY_FILE
 from reconciler.reconcile.cache_files import FirstSeenTimes

@@ -12,7 +12,7 @@ from reconciler.catalog.files import FileTree, TreeId
 from reconciler.git.errors import ObjectMissingError
 from reconciler.krm.findings import Finding
 from reconciler.lazy_dataclasses import dataclass, replace
-from reconciler.output.commits import DryCommit
+from reconciler.output.commit_messages import DryCommit
 from reconciler.output.impact.overview import FleetImpact
 from reconciler.output.json_data import read_mappings
 from reconciler.output.status.package_sections import read_text

@@ -26,7 +26,7 @@ from reconciler.git.push_outcomes import (
 from reconciler.krm.findings import Finding, FindingCode
 from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import dataclass, field, replace
-from reconciler.output.commits import format_state_message, format_sync_message, format_tag_message
+from reconciler.output.commit_messages import format_state_message, format_sync_message, format_tag_message
 from reconciler.planning.decide.fleet_plan import TargetPlan
 from reconciler.planning.decide.target_plan import list_pushes
 from reconciler.planning.layout.refs import (

@@ -37,12 +37,12 @@ from reconciler.git.mirror import Mirror
 from reconciler.git.object_reader import Commit, ObjectReader, TreeEntry, find_malformed_entries
 from reconciler.git.url import parse_url
 from reconciler.lazy_dataclasses import dataclass, field, replace
-from reconciler.output import commits
+from reconciler.output import commit_messages
 from reconciler.planning.decide import deletion_safety
 from reconciler.reconcile.remotes.remotes import maintain_mirror
 
 if TYPE_CHECKING:
-    from reconciler.output.commits import DryCommit
+    from reconciler.output.commit_messages import DryCommit
 
 # Limit for the number of commits that a search for earlier versions of config files reads.
 _MAX_DEFINITION_COMMITS = 5_000
@@ -236,7 +236,7 @@ class ConfigCommitReader:
         url = parse_url(self._repository.url)
         author = f"{commit.author.name} <{commit.author.email}>"
         # Omit the URL of a local repository, because a local path has no meaning on other machines.
-        return commits.DryCommit(
+        return commit_messages.DryCommit(
             commit.id, "" if url.is_local else url.text, author, commit.author.seconds, commit.message
         )
 

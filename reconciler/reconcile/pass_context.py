@@ -23,7 +23,7 @@ from reconciler.git.errors import GitError, InternalGitError
 from reconciler.krm.findings import Finding, create_internal_error_finding
 from reconciler.krm.internal_errors import InternalFailure
 from reconciler.krm.objects import ObjectKey
-from reconciler.output.commits import format_hydrator_metadata
+from reconciler.output.commit_messages import format_hydrator_metadata
 from reconciler.packages.functions.registry import is_function_trace_key
 from reconciler.planning.carry_over.checkpoint import create_checkpoint, has_same_result
 from reconciler.planning.carry_over.other_shards import (

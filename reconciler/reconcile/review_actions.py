@@ -27,7 +27,7 @@ from reconciler.git.push_outcomes import (
 )
 from reconciler.krm.findings import Finding, SourceLocation, create_internal_error_finding
 from reconciler.lazy_dataclasses import dataclass, field, replace
-from reconciler.output.commits import format_publish_message, format_reject_message, format_withdraw_message
+from reconciler.output.commit_messages import format_publish_message, format_reject_message, format_withdraw_message
 from reconciler.output.review.models import ReviewVerb
 from reconciler.planning.decide.target_plan import list_pushes
 from reconciler.planning.lifecycle import transitions as lifecycle

@@ -17,7 +17,7 @@ from reconciler.git.push_outcomes import PushOutcome
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field, replace
-from reconciler.output.commits import DryCommit
+from reconciler.output.commit_messages import DryCommit
 from reconciler.planning.decide.drafts import DraftTextWriter
 from reconciler.planning.decide.fleet_plan import FleetPlan
 from reconciler.planning.layout.config_proposal import ConfigProposal

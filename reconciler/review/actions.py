@@ -23,7 +23,7 @@ from reconciler.git.push_outcomes import (
     PushUnit,
 )
 from reconciler.lazy_dataclasses import dataclass, replace
-from reconciler.output.commits import format_approval_message
+from reconciler.output.commit_messages import format_approval_message
 from reconciler.output.review.action_results import ReviewActionResult, format_draft_conflicts
 from reconciler.planning.lifecycle import transitions as lifecycle
 from reconciler.planning.lifecycle.open_drafts import BlockingReason, OpenDraft

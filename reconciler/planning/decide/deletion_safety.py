@@ -1,4 +1,4 @@
-"""Protection against unintended deletions.
+"""Protection against unintended deletions. `removal_decision.py` decides whether a package is deleted.
 
 - Evidence: the state records the config files of each package. A missing object is deleted only if its file was
   deleted, or if the file is valid and does not contain the object. In all other cases there is an error, and no package

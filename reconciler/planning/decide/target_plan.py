@@ -19,7 +19,7 @@ from reconciler.planning.decide.package_decision import (
     DecisionInput,
     block_unexpected_failure,
 )
-from reconciler.planning.decide.removals import (
+from reconciler.planning.decide.removal_decision import (
     RemovalDecisions,
     cancel_removals,
     decide_removals,

@@ -18,7 +18,7 @@ from reconciler.krm.git_formats import PACKAGE_TRAILER
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.selectors import matches_label_query
 from reconciler.lazy_dataclasses import dataclass, field
-from reconciler.output.commits import format_sync_message, parse_causes, parse_reason, parse_templates
+from reconciler.output.commit_messages import format_sync_message, parse_causes, parse_reason, parse_templates
 from reconciler.output.review.models import Rejection
 from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails
 from reconciler.planning.decide.fleet_plan import find_promoter_branch, is_promoter_branch_idle

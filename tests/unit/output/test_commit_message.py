@@ -10,7 +10,7 @@ from reconciler.controllers.results import GeneratedSource, PackageTarget
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import Condition
 from reconciler.output.changes.package_changes import compare_packages
-from reconciler.output.commits import (
+from reconciler.output.commit_messages import (
     DryCommit,
     format_draft_message,
     format_removal_message,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from reconciler.catalog.files import CommitId
-from reconciler.output.commits import DryCommit, format_hydrator_metadata
+from reconciler.output.commit_messages import DryCommit, format_hydrator_metadata
 
 DRY = DryCommit(
     CommitId("c" * 40), "https://git.example.com/config", "Ada <ada@example.com>", 1_200_000_000, "Replicas"

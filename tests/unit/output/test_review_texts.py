@@ -10,7 +10,7 @@ import pytest
 from reconciler.catalog.files import FILE_MODE, CommitId, ObjectId
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.objects import Condition
-from reconciler.output.commits import (
+from reconciler.output.commit_messages import (
     format_publish_message,
     format_reject_message,
     format_withdraw_message,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from reconciler.controllers.package_variants.upstream_resolution import parse_workspace
 from reconciler.krm.git_formats import parse_trailers
-from reconciler.output.commits import format_tag_message
+from reconciler.output.commit_messages import format_tag_message
 from reconciler.planning.layout.refs import MissingTag
 from reconciler.planning.model.state import PackageRecord, PublishedRevision, RenderedVersion
 from tests.unit.output.builders import COMMIT, TREE, build_owner, build_target, build_upstream

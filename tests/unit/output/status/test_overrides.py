@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.catalog.files import FileTree
 from reconciler.output.changes.package_changes import compare_packages
-from reconciler.output.commits import format_draft_message
+from reconciler.output.commit_messages import format_draft_message
 from reconciler.output.status.package_sections import format_overrides
 from reconciler.planning.model.outcomes import PackageRender
 from tests.unit.output.builders import CONFIG, build_draft, build_target, format_deployment, format_kptfile

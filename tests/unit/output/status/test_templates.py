@@ -16,7 +16,7 @@ from reconciler.controllers.kafka_templates.pairing import find_pairs
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import parse_yaml
 from reconciler.output.changes.package_changes import compare_packages
-from reconciler.output.commits import format_draft_message, parse_templates
+from reconciler.output.commit_messages import format_draft_message, parse_templates
 from reconciler.output.explain.builder import explain
 from reconciler.output.explain.formats import format_explanation
 from reconciler.output.explain.result import build_explanation_result

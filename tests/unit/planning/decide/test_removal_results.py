@@ -12,7 +12,7 @@ from reconciler.catalog.files import BlobId, CommitId
 from reconciler.controllers.deletion_guards import compute_deletion_hash
 from reconciler.controllers.package_variants.set_targets import DownstreamKey
 from reconciler.controllers.results import DeletionGuard
-from reconciler.planning.decide.removals import (
+from reconciler.planning.decide.removal_decision import (
     RemovalDecisions,
     decide_removals,
     find_removals_of_requested_packages,
@@ -35,7 +35,7 @@ from tests.unit.planning.builders import (
     build_variant,
     build_version,
 )
-from tests.unit.planning.decide.test_removals import (
+from tests.unit.planning.decide.test_removal_decision import (
     BRANCH,
     DECLINED,
     DRAFTED,

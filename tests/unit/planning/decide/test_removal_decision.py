@@ -13,7 +13,7 @@ from reconciler.controllers.package_variants.set_targets import DownstreamKey
 from reconciler.controllers.results import DeletionGuard, PackageTarget, format_object_id
 from reconciler.krm.findings import Severity
 from reconciler.krm.objects import ObjectKey
-from reconciler.planning.decide.removals import (
+from reconciler.planning.decide.removal_decision import (
     cancel_removals,
     decide_removals,
     list_heads_to_keep,

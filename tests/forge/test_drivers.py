@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.forge.drivers import Host, Hosts
 from reconciler.forge.gitea import Gitea
 from reconciler.forge.github import GitHub
 from reconciler.forge.gitlab import GitLab
-from reconciler.forge.hosts import Host, Hosts
 
 HOSTS = (
     Host("github", "github.com", "acme", token_file="token"),
