@@ -182,7 +182,7 @@ class ApiModel(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _read(cls, data: Any, handler: Callable[[Any], Self], info: ValidationInfo) -> Self:
-        # Without a `ReadContext`, Python code calls the constructor with attribute names. `data` is not a manifest.
+        # If there is no `ReadContext`, the caller is Python code that passes attribute names, and not a manifest.
         if not isinstance(info.context, ReadContext):
             return handler(data)
         if not isinstance(data, Mapping):

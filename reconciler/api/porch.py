@@ -712,7 +712,7 @@ class SetUpstream(UpstreamSpec):
 
     @property
     def without_template(self) -> UpstreamSpec:
-        """The upstream package and its revision, without the template of this upstream."""
+        """A copy of this upstream that contains only the package and its revision, and not the field `template`."""
         return UpstreamSpec.model_construct(**{name: getattr(self, name) for name in UpstreamSpec.model_fields})
 
 

@@ -91,9 +91,9 @@ class TemplateMergeRuleSpec(ApiModel):
     parent: MergeRuleParent
     child: MergeRuleChild
     properties: Annotated[_PropertyNames, *NOT_EMPTY] = Field(
-        description="Properties of the template that both kinds have."
+        description="Template properties that exist in both kinds."
     )
-    parent_only: _PropertyNames = Field((), description="Properties of the template that only the parent has.")
+    parent_only: _PropertyNames = Field((), description="Template properties that exist only in the parent kind.")
     null_means: Literal["inherit"] = Field(
         "inherit", description="Effect of null in a child: inherit uses the value of the parent."
     )

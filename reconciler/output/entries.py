@@ -62,7 +62,9 @@ class ConflictEntry(OutputModel):
     base: Any = ABSENT
     local: Any = ABSENT
     upstream: Any = ABSENT
-    chosen: Literal["local", "upstream", "rule", "none"] = Field(description="The side whose value the package has.")
+    chosen: Literal["local", "upstream", "rule", "none"] = Field(
+        description="The side that won. The package contains its value."
+    )
     rule: str = Field(description="The rule that determined the chosen side.")
 
 

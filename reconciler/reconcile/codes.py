@@ -28,7 +28,7 @@ class PassCodes(CodeTable):
         "An annotation approves a draft that has conflicts. The draft waits until a person accepts them.", PACKAGE
     )
     APPROVAL_REFUSED = warning(
-        "The host refused the push of an approval by annotation. Merge the draft, or allow the push.", TARGET
+        "An annotation approves a draft, but the Git host refused the push. Merge the draft, or allow the push.", TARGET
     )
     ENGINE_TOO_OLD = error("A newer version of the reconciler wrote the state. The target is not changed.", TARGET)
     PROPOSAL_BRANCH_TAKEN = warning(

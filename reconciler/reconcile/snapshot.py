@@ -238,8 +238,8 @@ def _find_by_target(
         return None
     recorded = [claim for claim, target in claimed.items() if _is_recorded(target, states.get(target))]
     if len(claimed) < len(conflict.claims):
-        # If several definitions have the same target, `targets` contains only one of them. Compare the recorded object
-        # IDs.
+        # `targets` contains only one of several definitions of a target. Therefore, compare the recorded object IDs to
+        # find the other definitions.
         ids = {
             object_id
             for claim in recorded

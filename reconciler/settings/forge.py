@@ -87,9 +87,9 @@ class ForgeSettings(SettingsGroup):
     )
     merge: Literal["", "merge", "squash", "rebase"] = declare(
         "",
-        "The method with which `approve` publishes a complete draft that has a pull request. `merge`, `squash` and "
-        "`rebase`: the forge merges the pull request, so that the rules of the forge apply. Empty: `approve` pushes "
-        "to the target branch.",
+        "The method with which `approve` publishes all packages of a draft branch that has a pull request. `merge`,"
+        " `squash` and `rebase`: the forge merges the pull request, so that the rules of the forge apply. Empty:"
+        " `approve` pushes to the target branch.",
     )
     max_open: int = declare(
         0,
@@ -117,5 +117,5 @@ class ForgeSettings(SettingsGroup):
         if any(not label.strip() or "," in label or not label.isprintable() for label in value):
             raise ValueError("must be names of labels, without commas")
         if ACCEPT_CONFLICTS in value:
-            raise ValueError(f"must not contain {ACCEPT_CONFLICTS}: reviewers accept conflicts with this label")
+            raise ValueError(f"must not contain {ACCEPT_CONFLICTS}: reviewers set this label to accept conflicts")
         return value

@@ -22,19 +22,20 @@ from tests.support.world import STATE, World, catalog, config_map, package, repo
 
 PROJECT = Path(__file__).resolve().parents[2]
 CANARIES = {
-    "git password": "canary-1-fe81",
-    "forge token": "canary-2-fe82",
-    "environment": "canary-3-fe83",
-    "URL of a Repository": "canary-4/fe84",
-    "URL without a scheme": "canary-5-fe85",
-    "Secret": "canary-6-fe86",
-    "URL in a Kptfile": "canary-7/fe87",
-    "URL in a resource": "canary-8/fe88",
-    "argument": "canary-9/fe89",
+    "git password": "canary-1-zqx81",
+    "forge token": "canary-2-zqx82",
+    "environment": "canary-3-zqx83",
+    "URL of a Repository": "canary-4/zqx84",
+    "URL without a scheme": "canary-5-zqx85",
+    "Secret": "canary-6-zqx86",
+    "URL in a Kptfile": "canary-7/zqx87",
+    "URL in a resource": "canary-8/zqx88",
+    "argument": "canary-9/zqx89",
 }
-# parts count too, because a password with a slash may be cut at it
+# Parts count too, because a password with a slash can be cut at the slash. They are not hexadecimal, so that no commit ID
+# contains them.
 NEEDLES = [part for text in CANARIES.values() for part in (text, text.partition("/")[2]) if part]
-NEEDLES += [base64.b64encode(CANARIES["Secret"].encode()).decode(), base64.b64encode(b"robot:canary-1-fe81").decode()]
+NEEDLES += [base64.b64encode(CANARIES["Secret"].encode()).decode(), base64.b64encode(b"robot:canary-1-zqx81").decode()]
 SECRET = f"""\
 apiVersion: v1
 kind: Secret

@@ -219,7 +219,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "forge: {labels: [fleet, accept-conflicts]}\n",
             [
                 (
-                    "1: forge.labels: must not contain accept-conflicts: reviewers accept conflicts with this label,"
+                    "1: forge.labels: must not contain accept-conflicts: reviewers set this label to accept conflicts,"
                     " not ['fleet', 'accept-conflicts']"
                 )
             ],

@@ -155,7 +155,10 @@ def lint_policies(policies: Iterable[OverridePolicy], clusters: Mapping[str, Clu
 def check_unreached_rules(
     usages: Iterable[PolicyUsage], policies: OverridePolicies, clusters: Mapping[str, Cluster]
 ) -> Iterator[Finding]:
-    """Yield a warning for each rule that never applies. No cluster of such a rule has a resource with the policy."""
+    """Yield a warning for each rule that never applies.
+
+    A rule never applies if none of the clusters that it selects has a resource to which the policy is attached.
+    """
     for usage in usages:
         policy = policies.valid[usage.policy]
         for number, (rule, reached_clusters) in enumerate(zip(policy.rules, usage.clusters, strict=True)):

@@ -15,7 +15,7 @@ class PluginCodes(CodeTable):
     )
     CATALOG_IGNORED = warning("Overrides in a Catalog have no effect. Use a PluginOverride with mode Default.")
     CONFLICTING_OPTION_PATHS = error(
-        "The path of an option continues below another option whose value is not the required map or list.", PACKAGE
+        "The path of an option goes through another option, and the value of that option is not a map or list.", PACKAGE
     )
     CONFLICTING_OVERRIDES = warning(
         "Two overrides on one layer set an option to different values. The value of the later override is used.",

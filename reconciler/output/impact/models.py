@@ -66,7 +66,9 @@ class AffectedPackageEntry(OutputModel):
     config_changes: tuple[ConfigChangeEntry, ...] = ()
     causes: tuple[str, ...] = ()
     changes: PackageChanges | None = Field(
-        default=None, description="The changes, if names in them differ from the changes of the item."
+        default=None,
+        description="The changes of this package. Absent if they are equal to the changes of the item, including"
+        " names.",
     )
 
     @property

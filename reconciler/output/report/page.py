@@ -170,7 +170,8 @@ def format_report_page(report: FleetReport, options: str = "") -> str:
     """Return the report as HTML. Equal arguments give equal pages.
 
     Args:
-        options: The options that select the same fleet in the commands on the page. Each option starts with a space.
+        options: The options that the commands on the page need to select the fleet of this report, each with a leading
+            space.
     """
     style, script = _build_style(), _read_asset("page.js")
     problems = list_problem_lines(report.status)

@@ -78,7 +78,9 @@ class DraftPackageEntry(OutputModel):
     conditions: tuple[Condition, ...] = ()
     unmet_gates: tuple[BlockingReason, ...] = ()
     errors: tuple[BlockingReason, ...] = ()
-    content: DraftContent | None = Field(default=None, description="The content. Only `show` returns it.")
+    content: DraftContent | None = Field(
+        default=None, description="The content of the draft. Only `show` returns this field."
+    )
 
 
 class DraftEntry(OutputModel):

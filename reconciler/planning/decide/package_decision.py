@@ -514,7 +514,7 @@ def _repeat_blocked(inputs: DecisionInput, record: PackageRecord) -> Blocked:
 
 
 def _add_package_scope(failure: InternalFailure, inputs: DecisionInput) -> InternalFailure:
-    """Add the package name to the scope of the failure, because the scope may contain only a function."""
+    """Add the package name to the scope of the failure, because the scope can be the name of a function."""
     package = f"package {inputs.variant.target}"
     return failure if failure.scope.startswith(package) else failure.with_scope(f"{package}: {failure.scope}")
 

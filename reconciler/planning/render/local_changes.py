@@ -167,9 +167,9 @@ class LostChanges:
 def find_lost_changes(inputs: RenderInputs, files: FileTree, known: Sequence[Conflict]) -> LostChanges:
     """Return a conflict for each file whose local change is neither in `files` nor in a `known` conflict.
 
-    If a file was changed on both branches, only the change on the draft is checked, because it is newer. A recorded
-    conflict about a lost change on the draft is returned again until the file changes. It cannot be detected again,
-    because no branch contains the lost change.
+    If a file was changed on the target branch and on the draft, only the change on the draft is checked, because it is
+    newer. After a change on the draft is lost, no branch contains the change, so that a later render cannot detect the
+    loss. Therefore, each render returns the recorded conflict until the file changes.
     """
     drafted = _collect_changed_files(inputs.drafted) if inputs.drafted else {}
     published = (

@@ -71,7 +71,7 @@ class TemplateMerger:
         return bool(find_roles(files, self.merge_rules))
 
     def has_template_roles_in_tree(self, tree: TreeId, read_files: Callable[[], FileTree]) -> bool:
-        """Return whether a tree contains a parent or a child of a template.
+        """Return whether a tree contains a resource with a template, or a resource that inherits from a template.
 
         `read_files` returns the files of the tree.
         """

@@ -104,9 +104,9 @@ class Write:
         before: Value before the change, or ABSENT. Callers must not modify this value.
         after: Value after the change, or ABSENT. Callers must not modify this value.
         is_appended: Whether the change appended an item to an existing list.
-        path_in_value: Path of the part of the operation's value that was written. Empty for the whole value. A `merge`
-            can write single parts.
-        path_in_after: Path of the operation's value in `after`. Empty unless the change also created parents of the
+        path_in_value: Location of the written part inside the operation's value. Empty if the whole value was written.
+            Only a `merge` writes parts.
+        path_in_after: Location of the operation's value inside `after`. Empty if the change created no parents of the
             value.
     """
 

@@ -38,7 +38,7 @@ def read_patch_target(data: Any, field_path: DataPath) -> PatchTarget | tuple[Fi
         codes, default = ComponentCodes.by_name, ComponentCodes.TARGET_INVALID.name
         return tuple(FieldFinding(codes[error.code or default], error.path, error.text) for error in result.errors)
     if isinstance(labels := _get_labels(result.model), str):
-        # The model accepts an expression here, but the rendered value is not an expression.
+        # The model also accepts a text here, because a text can be an expression. Check the rendered value instead.
         message = f"must be a mapping of labels, not {quote_value(labels)}"
         return (build_field_finding(ComponentCodes.TARGET_INVALID, (*field_path, "selector"), message),)
     return _build_target(result.model, templates=False)
