@@ -1,8 +1,7 @@
-"""Functions for plain data: read fields with type checks, remove empty fields, convert to JSON, and mask Secrets."""
+"""Functions for plain data: read fields with type checks, remove empty fields, and mask Secrets."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,11 +24,6 @@ def read_mappings(data: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]
 def drop_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields, except for fields whose value is None or an empty text, list or mapping."""
     return {name: value for name, value in fields.items() if value not in (None, "", (), [], {})}
-
-
-def to_json_data(value: object) -> Any:
-    """Return the value as JSON data. Convert YAML values that JSON does not support, such as dates, to text."""
-    return json.loads(json.dumps(value, default=str))
 
 
 def mask_secrets(data: Any, previous: Any = None, *, should_mark_changes: bool = False) -> Any:
