@@ -208,7 +208,8 @@ def format_publish_message(
 
     Args:
         reason: The reason that the approver gave. The reason can be "".
-        via: The command or interface of the approval, such as `cli`.
+        via: The origin of the publication: `cli` for a command that pushes, `forge` for a command that merges a pull
+            request, or `annotation`.
     """
     chosen = tuple(packages)
     lines = [f"- {package.package}: {_describe_package(package)}" for package in chosen] if len(chosen) > 1 else []
@@ -227,18 +228,22 @@ def _list_approval_trailers(reason: str, via: str, person: tuple[str, str] | Non
     if person:
         yield f"Reconciler-Approved-By: {to_one_line(person[0])} <{to_one_line(person[1])}>"
     yield f"Reconciler-Approved-Via: {via}"
+    yield from _list_reason_trailers(reason)
+
+
+def _list_reason_trailers(reason: str) -> Iterator[str]:
     if text := " ".join(reason.split()):
         yield f"Reconciler-Reason: {to_one_line(text)}"
 
 
 def format_approval_message(draft: OpenDraft, reason: str, person: tuple[str, str] | None) -> str:
     """Return the message of a merge commit that a forge creates with its own account. A trailer names the approver."""
-    return format_publish_message(draft, draft.packages, reason, "cli", person)
+    return format_publish_message(draft, draft.packages, reason, "forge", person)
 
 
 def format_reject_message(draft: OpenDraft, reason: str) -> str:
     """Return the message of the commit that records a rejection. The parent of this commit is the head of the draft."""
-    return _format_message("reject", draft, (), draft.branch, "", reason)
+    return _format_rejection(draft, (), draft.branch, reason)
 
 
 def parse_reason(message: str) -> str:
@@ -267,7 +272,12 @@ def format_withdraw_message(draft: OpenDraft, packages: Iterable[DraftedPackage]
     """Return the message of the commit that removes rejected packages from a draft."""
     chosen = tuple(packages)
     names = ", ".join(package.package for package in chosen)
-    return _format_message("reject", draft, chosen, f"{names}: remove from {draft.branch}", "", reason)
+    return _format_rejection(draft, chosen, f"{names}: remove from {draft.branch}", reason)
+
+
+def _format_rejection(draft: OpenDraft, packages: tuple[DraftedPackage, ...], summary: str, reason: str) -> str:
+    message = _format_message("reject", draft, packages, summary, "", reason)
+    return message + "".join(f"{line}\n" for line in _list_reason_trailers(reason))
 
 
 def _format_message(

@@ -74,8 +74,8 @@ class ReviewAction:
         accepts_conflicts: Whether the person has reviewed the conflicts of the drafts.
         source: Whether a command or an annotation started the action.
         person_source: The source of the person's name.
-        seconds: The time of the action, in seconds since 1970, for the published commit. If None, the date comes from
-            the commits that the action builds on, so that two replicas write the same commit.
+        seconds: The time of the action, in seconds since 1970, for the commits of the action. If None, the date comes
+            from the commits that the action builds on, so that two replicas write the same commit.
     """
 
     verb: ReviewVerb
@@ -124,9 +124,7 @@ def apply_decision(
             proposal = RefUpdate(proposed_ref(draft.branch), draft.head, draft.proposed_head)
             return RefMoves((_expect_head(draft), proposal, *_delete_ref(rejection, remote)), draft.head)
         case PublishDraft():
-            # Use the time of the action only for this commit, because audits need this time. The dates of all other
-            # commits do not depend on the current time.
-            commit = _write(remote, action, draft, _build_publish_commit(draft, decision, action), action.seconds)
+            commit = _write(remote, action, draft, _build_publish_commit(draft, decision, action))
             draft_updates = (
                 (*_delete_draft(draft), *_delete_ref(rejection, remote))
                 if decision.is_whole_draft
@@ -169,12 +167,11 @@ def _write_rejection(ref: str, draft: OpenDraft, action: ReviewAction, remote: R
     return RefUpdate(ref, commit, remote.refs.get(ref))
 
 
-def _write(
-    remote: Remote, action: ReviewAction, draft: OpenDraft, commit: NewCommit, now: int | None = None
-) -> CommitId:
-    # Use a date that is not before the dates of the parents. A command determines `now` once, so that a retry writes
-    # the same commit.
-    seconds = max(now or 0, *(remote.read_commit(head).seconds for head in (draft.published_head, draft.head)))
+def _write(remote: Remote, action: ReviewAction, draft: OpenDraft, commit: NewCommit) -> CommitId:
+    # Audits need the time of an action by a person. The date must not be before the dates of the parents. A command
+    # determines the time once, so that a retry writes the same commit.
+    parents = (draft.published_head, draft.head)
+    seconds = max(action.seconds or 0, *(remote.read_commit(parent).seconds for parent in parents))
     return remote.mirror.write_commits([replace(commit, seconds=seconds, author=action.person)])[0]
 
 

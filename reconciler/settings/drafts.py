@@ -81,8 +81,9 @@ class ReviewSettings(SettingsGroup):
 
     clock: Literal["real", "commits"] = declare(
         "real",
-        "The date of the commit that the command `approve` creates. `real`: the time of the command. `commits`: the "
-        "latest date of the parent commits, so that the commit ID does not depend on the time of the command.",
+        "The date of the commits that the commands `approve` and `reject` create. `real`: the time of the command, or "
+        "the date of a parent commit if that date is later. `commits`: the latest date of the parent commits, so that "
+        "the commit ID does not depend on the time of the command. The revision tag has the date of its commit.",
     )
 
 

@@ -266,6 +266,7 @@ def test_approve_merges_the_pull_request_where_the_forge_decides(method: str, tm
         if method != "rebase":
             message = git(world.fleet, "log", "-1", "--format=%B", "clusters/lisbon")
             assert "Reconciler-Approved-By: Grace <grace@example.com>" in message
+            assert "Reconciler-Approved-Via: forge" in message
 
 
 def test_a_merge_that_the_forge_refuses_is_not_pushed(tmp_path: Path) -> None:

@@ -247,6 +247,43 @@ def test_the_clock_setting_decides_the_date_of_an_approval(tmp_path: Path, clock
     assert git(world.fleet, "log", "-1", "--format=%ct", "clusters/berlin") == str(expected)
 
 
+@pytest.mark.parametrize(
+    ("verb", "selection", "ref"),
+    [
+        pytest.param("reject", "berlin", NOTE, id="reject"),
+        pytest.param("drop", "berlin", NOTE, id="drop-a-draft"),
+        pytest.param("drop", "berlin/metrics", "refs/heads/drafts/berlin", id="drop-a-package"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [pytest.param(1_600_000_000, 1_600_000_000, id="command"), pytest.param(1, 1_000_000_000, id="parent")],
+)
+def test_a_rejection_has_the_time_and_reason_of_the_command(
+    world: World, verb: ReviewVerb, selection: str, ref: str, now: int, expected: int
+) -> None:
+    world.run_review_action("propose", "berlin")
+    world.now = now
+
+    world.run_review_action(verb, selection, message="too early")
+
+    dates, author, reason = git(
+        world.fleet, "log", "-1", "--format=%at %ct%n%an%n%(trailers:key=Reconciler-Reason,separator=)", ref
+    ).splitlines()
+    assert (dates, author) == (f"{expected} {expected}", "Grace")
+    assert reason == "Reconciler-Reason: too early"
+
+
+def test_a_repeated_command_writes_nothing(world: World) -> None:
+    for verb in ("propose", "reject", "propose", "approve"):
+        world.now += 60
+        world.run_review_action(verb, "berlin")
+        refs = read_refs(world.fleet)
+        world.now += 60
+        world.run_review_action(verb, "berlin")
+        assert read_refs(world.fleet) == refs
+
+
 def test_a_race_within_one_command_keeps_its_time(world: World) -> None:
     world.now = 1_600_000_000
 

@@ -99,7 +99,7 @@ def test_the_text_output_names_commit_object_and_field(world: HistoryWorld) -> N
     assert lines[0] == "berlin/web Deployment/_cluster/web /spec/replicas: 7, previously 5"
     assert lines[2:] == [
         "  a config commit set the value",
-        f"    commit {cause[:12]} by Ada, 2008-08-29: seven in Berlin",
+        f"    commit {cause[:12]} by Ada, 2008-08-29T08:53:20Z: seven in Berlin",
         "      ClusterOverridePolicy/_cluster/site changed  policies/site.yaml:4",
         "        spec.overrideRules[0].overriders.jsonpatch[0].value 5 → 7",
         "  set by ClusterOverridePolicy/site",

@@ -229,11 +229,11 @@ def _list_edit_lines(result: PackageVerification) -> Iterator[str]:
 
 
 def format_commit(commit: CommitInfo) -> str:
-    """Return a commit on one line: its ID, its author, its date and its subject."""
+    """Return a commit on one line: its ID, its author, its time and its subject."""
     committer = f", committed by {to_one_line(commit.committer)}" if commit.committer != commit.author else ""
-    day = format_rfc3339(commit.seconds).partition("T")[0]
+    time = format_rfc3339(commit.seconds)
     subject = shorten(to_one_line(commit.subject))
-    return f"commit {shorten_id(commit.commit)} by {to_one_line(commit.author)}{committer}, {day}: {subject}"
+    return f"commit {shorten_id(commit.commit)} by {to_one_line(commit.author)}{committer}, {time}: {subject}"
 
 
 def _list_rerender_lines(rerender: RerenderResult) -> Iterator[str]:
