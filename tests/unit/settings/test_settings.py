@@ -15,7 +15,7 @@ from reconciler.krm.names import validate_ref_name
 from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, parse_yaml
 from reconciler.settings import Settings, SettingsError, build_schema_text, load_settings
 
-CONFIG = Path(__file__).resolve().parents[2] / "config"
+CONFIG = Path(__file__).resolve().parents[3] / "config"
 EVERY_SETTING = CONFIG / "reconciler.yaml"
 SCHEMA = CONFIG / "schema.json"
 DEVIATIONS = "D1, D3, D4, D5, D6, D7, D8, D9, D10, D11, D12, D13, D14, D15, D16, D17, D18, D19, D22"
