@@ -23,11 +23,11 @@ from reconciler.lazy_dataclasses import replace
 from reconciler.reconcile import config_proposals
 from reconciler.reconcile.cache_files import KnownHeads
 from reconciler.reconcile.config_source import ConfigHistory, FolderConfigSource, RepositoryConfigSource
-from reconciler.reconcile.event_log import log_mirror_rebuild
 from reconciler.reconcile.pass_inputs import PROPOSAL_STATE_NAME, ConfigSource, digest_proposal_refs
 from reconciler.reconcile.pull_requests.open_requests import ForgeLookup, PullRequestCache
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.settings import Settings
+from reconciler.telemetry.event_log import log_mirror_rebuild
 
 if TYPE_CHECKING:
     from reconciler.krm.yaml import YamlFile

@@ -15,10 +15,10 @@ from reconciler.git.url import parse_url
 from reconciler.krm.merge3 import Winner
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.update.options import MergeOptions
-from reconciler.reconcile.event_log import log_mirror_rebuild
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.runners.functions import CombinedFunctionProvider
 from reconciler.settings import Settings
+from reconciler.telemetry.event_log import log_mirror_rebuild
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from reconciler.output.status.status_branch import StatusCache, build_status_fil
 from reconciler.output.status.summary import SUMMARY_FILE
 from reconciler.reconcile.cache_files import FirstSeenTimes
 from reconciler.reconcile.commits import RevisionTagger
-from reconciler.reconcile.event_log import log_mirror_rebuild
 from reconciler.reconcile.publishers import (
     DryRunPublisher,
     FolderPublisher,
@@ -30,6 +29,7 @@ from reconciler.reconcile.publishers import (
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.reconcile.review_actions import AnnotationApprovals
 from reconciler.settings import Settings
+from reconciler.telemetry.event_log import log_mirror_rebuild
 
 
 class NoStatusRepositoryError(ExpectedError):

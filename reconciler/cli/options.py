@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import time
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,8 +15,9 @@ from reconciler import settings as reconciler_settings
 from reconciler.output.text import MAX_DIFF_LINES
 from reconciler.planning.model import shard as model_shard
 from reconciler.process_protection import initial_environment
-from reconciler.reconcile.event_log import log
-from reconciler.redaction import has_credentials, redact, redact_url
+from reconciler.redaction import has_credentials, redact_url
+from reconciler.telemetry import log_setup
+from reconciler.telemetry.event_log import log
 
 if TYPE_CHECKING:
     from reconciler.settings import Settings
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _SECONDS_WITHOUT_BARS = 1.0
-_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 # CONFIG is a Git URL, a bare repository or a plain folder. The default is the setting `config.url`.
 config_argument = click.argument("config", metavar="[CONFIG]", required=False)
@@ -138,55 +137,10 @@ def set_up_logs(settings: Settings, *, service: bool) -> None:
 
     By default, a command logs warnings as text. The service logs JSON lines, or text if standard error is a terminal.
     """
-    level = _LEVELS[settings.log.level if service else "warning"]
+    level, shard = settings.log.level if service else "warning", settings.shard
     as_json = settings.log.format == "json" or (settings.log.format == "auto" and service and not sys.stderr.isatty())
-    log.configure_with(lambda: _configure(level, as_json=as_json))
-
-
-def _configure(level: int, *, as_json: bool) -> None:
-    # Import structlog here, because most commands log no event and start faster without the import.
-    import structlog
-
-    level_processor: list[Any] = [structlog.stdlib.add_log_level] if as_json else [structlog.processors.add_log_level]
-    renderer = (
-        structlog.processors.JSONRenderer(sort_keys=True)
-        if as_json
-        else structlog.dev.ConsoleRenderer(
-            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
-        )
-    )
-    structlog.configure(
-        processors=[
-            *level_processor,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            # Use `format_exc_info`, because its traceback contains no local variables. Their values may be secrets.
-            structlog.processors.format_exc_info,
-            _redact_event,
-            renderer,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=False,
-    )
-
-
-def _redact_event(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Remove credentials from all keys and values of a log event."""
-    return {name: _redact_value(value) for name, value in event.items()}
-
-
-def _redact_value(value: Any) -> Any:
-    match value:
-        case str():
-            return redact(value)
-        case dict():
-            return {_redact_value(key): _redact_value(inner) for key, inner in value.items()}
-        case list() | tuple():
-            return [_redact_value(inner) for inner in value]
-        case None | bool() | int() | float():
-            return value
-        case _:
-            return redact(str(value))
+    # Import `log_setup` with the first event, because most commands log no event and start faster without structlog.
+    log.configure_with(lambda: log_setup.configure_log(level, shard, as_json=as_json))
 
 
 @contextmanager

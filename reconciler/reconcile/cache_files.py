@@ -22,7 +22,7 @@ from reconciler.git.filesystem import hold_lock, remove_folder
 from reconciler.krm.findings import Finding, parse_finding, serialize_finding
 from reconciler.lazy_dataclasses import asdict, dataclass, field
 from reconciler.planning.decide import deletion_safety
-from reconciler.reconcile.event_log import log
+from reconciler.telemetry.event_log import log
 
 if TYPE_CHECKING:
     from reconciler.planning.decide.deletion_safety import KnownHead

@@ -43,10 +43,10 @@ from reconciler.planning.model.outcomes import Draft
 from reconciler.planning.model.state import DraftBranch, TargetState, serialize_state, serialize_state_changes
 from reconciler.planning.model.targets import Target
 from reconciler.reconcile.codes import PassCodes
-from reconciler.reconcile.event_log import log
 from reconciler.reconcile.remotes.repository import Remote
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, kept_ref, proposed_ref
+from reconciler.telemetry.event_log import log
 
 # A function that returns the push options for the drafts of a plan.
 PushOptionsAnnouncer = Callable[[TargetPlan], tuple[str, ...]]

@@ -15,7 +15,7 @@ from reconciler.krm.findings import (
     create_internal_error_finding,
 )
 from reconciler.krm.internal_errors import InternalFailure, ScopeFailedError, isolation_boundary
-from reconciler.reconcile.event_log import log
+from reconciler.telemetry.event_log import log
 
 _T = TypeVar("_T")
 

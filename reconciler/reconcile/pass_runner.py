@@ -17,7 +17,6 @@ from reconciler.output.plan.formats import format_empty_plan
 from reconciler.output.plan.models import NO_CHANGES, ChangeCounts
 from reconciler.output.plan.overview import build_plan_result, count_changes
 from reconciler.reconcile.cache_files import CompletedPass, CompletedPassStore, InMemoryPassStore
-from reconciler.reconcile.event_log import log
 from reconciler.reconcile.failures import log_failure, log_failures
 from reconciler.reconcile.pass_cache import PassCache
 from reconciler.reconcile.pass_inputs import ConfigSource, digest_heads
@@ -26,6 +25,7 @@ from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX
 from reconciler.reconcile.services import PassServices, PlanPublisher
 from reconciler.reconcile.snapshot import PassSnapshot, take_snapshot_if_changed
+from reconciler.telemetry.event_log import log
 
 
 @dataclass(frozen=True)

@@ -51,12 +51,12 @@ from reconciler.reconcile.commits import (
 )
 from reconciler.reconcile.config_proposals import ConfigProposals
 from reconciler.reconcile.config_source import ConfigSnapshot
-from reconciler.reconcile.event_log import log
 from reconciler.reconcile.pull_requests.synchronizer import PullRequests, PullRequestSummary
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.repository import Remote
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, RefTemplates
 from reconciler.reconcile.review_actions import AnnotationApprovals, ApprovalResult
+from reconciler.telemetry.event_log import log
 
 MAX_STATUS_ATTEMPTS = 5
 StatusFiles = Callable[[FleetPlan, Mapping[str, bytes], Callable[[Finding], None]], Mapping[str, bytes]]

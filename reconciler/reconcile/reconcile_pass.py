@@ -29,7 +29,6 @@ from reconciler.planning.model.targets import Target
 from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.commits import TagResult, WrittenPlan, describe_push_outcome, merge_tag_results, write_plans
 from reconciler.reconcile.config_proposals import create_proposal_findings
-from reconciler.reconcile.event_log import log
 from reconciler.reconcile.failures import IsolatedSteps, error_finding, log_failures, repository_boundary
 from reconciler.reconcile.pass_cache import PassCache
 from reconciler.reconcile.pass_context import PassContext
@@ -46,6 +45,7 @@ from reconciler.reconcile.snapshot import (
     prepare_pass,
     take_snapshot,
 )
+from reconciler.telemetry.event_log import log
 
 PUSH_STILL_RUNNING = "the push to the repository is still running; the next pass reads the result"
 _MAX_TITLES_IN_SCOPE = 3

@@ -29,8 +29,8 @@ from reconciler.planning.decide.target_inputs import PreparedTarget
 from reconciler.planning.decide.target_plan import DecidedTarget
 from reconciler.planning.model.outcomes import PackageRender
 from reconciler.planning.model.sources import RenderInputs
-from reconciler.reconcile.event_log import log
 from reconciler.reconcile.failures import log_failure
+from reconciler.telemetry.event_log import log
 
 # A batch ends at this number of jobs or targets. While one batch is rendered, the next batch is prepared.
 _MAX_JOBS_PER_BATCH = 400

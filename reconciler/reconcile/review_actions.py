@@ -54,10 +54,10 @@ from reconciler.planning.observe.target_snapshot import TargetHeads, TargetSnaps
 from reconciler.reconcile.cache_files import FirstSeenTimes
 from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.commits import WrittenPlan, describe_push_outcome
-from reconciler.reconcile.event_log import log
 from reconciler.reconcile.failures import repository_boundary
 from reconciler.reconcile.remotes.repository import Remote, TargetRepository
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, find_rejection, proposed_ref, rejection_ref
+from reconciler.telemetry.event_log import log
 
 # Where the name of the person comes from: a command option, the Git configuration of the person, or the settings.
 PersonSource = Literal["option", "git", "settings"]

@@ -38,7 +38,6 @@ from reconciler.planning.model.state import TargetState
 from reconciler.planning.model.targets import Target
 from reconciler.reconcile.cache_files import CompletedPass
 from reconciler.reconcile.config_source import ConfigSnapshot
-from reconciler.reconcile.event_log import log
 from reconciler.reconcile.failures import IsolatedSteps
 from reconciler.reconcile.pass_cache import PassCache
 from reconciler.reconcile.pass_context import PassContext
@@ -52,6 +51,7 @@ from reconciler.reconcile.pass_inputs import (
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, TargetStates, read_target_states
 from reconciler.reconcile.services import PassServices
+from reconciler.telemetry.event_log import log
 
 
 def add_unproven_deletions(

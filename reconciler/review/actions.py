@@ -29,11 +29,11 @@ from reconciler.planning.lifecycle import transitions as lifecycle
 from reconciler.planning.lifecycle.open_drafts import BlockingReason, OpenDraft
 from reconciler.planning.model.targets import Target
 from reconciler.reconcile.commits import describe_push_outcome
-from reconciler.reconcile.event_log import log
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, OpenTarget, ReviewSelection
 from reconciler.reconcile.review_actions import ReviewAction, apply_decision
 from reconciler.review.drafts import DraftReview, check_packages_exist
+from reconciler.telemetry.event_log import log
 
 MAX_ACTION_ATTEMPTS = 5
 

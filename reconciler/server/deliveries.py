@@ -13,8 +13,8 @@ from http import HTTPStatus
 from pathlib import Path
 from threading import Lock
 
-from reconciler.reconcile.event_log import log
 from reconciler.server.signatures import SignatureCheck, SignatureClaim, read_claim
+from reconciler.telemetry.event_log import log
 
 MAX_DELIVERIES_KEPT = 10_000
 MAX_AGE_SECONDS = 300

@@ -17,9 +17,9 @@ from types import TracebackType
 from typing import Any
 
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.reconcile.event_log import log
 from reconciler.server.address import ListenError, split_address
 from reconciler.server.deliveries import SecretFile, SecretFileError, WebhookDeliveries
+from reconciler.telemetry.event_log import log
 
 WEBHOOK_PATH = "/hooks"
 _CHUNK_BYTES = 65_536

@@ -21,7 +21,7 @@ import watchfiles
 
 from reconciler.git.errors import GitError
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.reconcile.event_log import log
+from reconciler.telemetry.event_log import log
 
 # The maximal time to wait for the watcher thread, which checks its stop event twice per second.
 _WATCHER_STOP_SECONDS = 5.0

@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 from structlog.testing import capture_logs
 
-from reconciler.reconcile.event_log import EventLog
+from reconciler.telemetry.event_log import EventLog
 
 
 @pytest.mark.parametrize("level", ["debug", "info", "warning", "error"])

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import structlog
 
-from reconciler.reconcile.event_log import log
+from reconciler.telemetry.event_log import log
 
 
 @contextmanager

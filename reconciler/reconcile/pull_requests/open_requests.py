@@ -11,9 +11,9 @@ from reconciler.forge.errors import ForgeError, ForgeMissingError, InternalForge
 from reconciler.forge.port import Forge, PullRequest
 from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import dataclass, field
-from reconciler.reconcile.event_log import log
 from reconciler.reconcile.failures import forge_boundary
 from reconciler.reconcile.remotes.scheduling import Backoff
+from reconciler.telemetry.event_log import log
 
 if TYPE_CHECKING:
     from reconciler.planning.model.state import TargetState

@@ -23,13 +23,13 @@ from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.review.pull_request import PullRequestText, has_generated_block, replace_generated_block
 from reconciler.planning.model.state import PullRequestRecord
-from reconciler.reconcile.event_log import log
 from reconciler.reconcile.failures import forge_boundary
 from reconciler.reconcile.pull_requests.open_requests import PullRequestCache
 from reconciler.reconcile.pull_requests.tasks import PullRequestTask
 from reconciler.reconcile.remotes.repository import Remote
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX
+from reconciler.telemetry.event_log import log
 
 # After this number of failed pull requests, the forge is treated as unavailable.
 _MAX_FAILED_REQUESTS = 3

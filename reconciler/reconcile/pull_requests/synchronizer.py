@@ -24,7 +24,6 @@ from reconciler.planning.model.state import PullRequestRecord, TargetState
 from reconciler.planning.model.targets import Target
 from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.commits import describe_push_outcome, push_states
-from reconciler.reconcile.event_log import log
 from reconciler.reconcile.failures import IsolatedSteps, error_finding, forge_boundary, repository_boundary
 from reconciler.reconcile.pull_requests.open_requests import PullRequestCache
 from reconciler.reconcile.pull_requests.request_updates import (
@@ -46,6 +45,7 @@ from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.repository import Remote
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.reconcile.remotes.targets import DraftReader, RefTemplates, read_target_state
+from reconciler.telemetry.event_log import log
 
 _RecordsByTarget = Mapping[Target, Mapping[str, PullRequestRecord]]
 

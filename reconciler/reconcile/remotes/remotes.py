@@ -16,11 +16,11 @@ from reconciler.git.mirror import FetchKind, Mirror
 from reconciler.git.push_outcomes import PushOutcome
 from reconciler.krm.findings import Finding, create_internal_error_finding
 from reconciler.krm.json_text import compute_digest
-from reconciler.reconcile.event_log import log
 from reconciler.reconcile.failures import repository_boundary
 from reconciler.reconcile.remotes import repository
 from reconciler.reconcile.remotes.scheduling import Backoff, RemoteLimits, WorkerPool, WorkerResult
 from reconciler.redaction import redact_urls
+from reconciler.telemetry.event_log import log
 
 if TYPE_CHECKING:
     from reconciler.reconcile.remotes.repository import Remote

@@ -35,10 +35,10 @@ from reconciler.planning.observe.target_snapshot import (
     track_publications,
 )
 from reconciler.reconcile.codes import PassCodes
-from reconciler.reconcile.event_log import log
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.repository import Remote, TargetRepository
+from reconciler.telemetry.event_log import log
 
 BRANCH_PREFIX = "refs/heads/"
 

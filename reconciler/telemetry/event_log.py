@@ -6,21 +6,36 @@ tenth of their run time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import RLock
 from typing import Any
 
 
 class EventLog:
-    """A structlog logger that is configured when it is first used."""
+    """A structlog logger that is configured when it is first used.
+
+    Attributes:
+        pass_id: The ID of the running pass, or "" if no pass is running. All events of the pass have this ID.
+    """
 
     def __init__(self) -> None:
         self._configure: Callable[[], None] | None = None
         self._lock = RLock()
+        self.pass_id = ""
 
     def configure_with(self, configure: Callable[[], None]) -> None:
         """Set the function that configures structlog. The next logged event calls `configure` once."""
         self._configure = configure
+
+    @contextmanager
+    def pass_scope(self, pass_id: str) -> Iterator[None]:
+        """Add the ID of a pass to all events in the `with` block, also to events of other threads."""
+        self.pass_id = pass_id
+        try:
+            yield
+        finally:
+            self.pass_id = ""
 
     def debug(self, event: str, **fields: object) -> None:
         """Log an event that helps only to debug the daemon."""
