@@ -8,8 +8,8 @@ import click
 
 from reconciler import settings as reconciler_settings
 from reconciler.bootstrap import publishers
+from reconciler.bootstrap import server as bootstrap_server
 from reconciler.bootstrap import services as bootstrap_services
-from reconciler.bootstrap import webhooks as bootstrap_webhooks
 from reconciler.cli.errors import report_errors
 from reconciler.cli.options import (
     cache_option,
@@ -23,11 +23,11 @@ from reconciler.cli.options import (
 )
 from reconciler.git.errors import GitError
 from reconciler.reconcile import pass_runner
-from reconciler.server import http_server
-from reconciler.service import loop
+from reconciler.service import fleet_view, loop
 
 if TYPE_CHECKING:
-    from reconciler.server.http_server import WebhookServer
+    from reconciler.bootstrap.server import ServiceServer
+    from reconciler.service.fleet_view import ServiceState
     from reconciler.service.loop import ServiceWork, WakeupQueue
     from reconciler.settings import Settings
 
@@ -51,34 +51,38 @@ def command(
 
     def build() -> ServiceWork:
         try:
-            return _build_work(settings(), webhooks, wakeups)
+            return _build_work(settings(), server, state, wakeups)
         except (reconciler_settings.SettingsError, publishers.NoStatusRepositoryError, GitError) as error:
             raise loop.UnusableSettingsError(str(error)) from error
 
     wakeups = loop.WakeupQueue()
-    with http_server.WebhookServer(lambda: wakeups.add(loop.Wakeup.WEBHOOK)) as webhooks:
+    state = fleet_view.ServiceState()
+    with bootstrap_server.ServiceServer(state, lambda: wakeups.add(loop.Wakeup.WEBHOOK)) as server:
         with report_errors():
             # Build the work once before the service starts, so that invalid settings end the command. If settings
             # become invalid later, the service continues with the previous settings.
-            _build_work(settings(), webhooks, wakeups)
-        with loop.handle_signals(wakeups) as stops:
+            _build_work(settings(), server, state, wakeups)
+        with loop.handle_signals(wakeups, state) as stops:
             loop.serve(build, wakeups)
     return 128 + stops[0]
 
 
-def _build_work(settings: Settings, webhooks: WebhookServer, wakeups: WakeupQueue) -> ServiceWork:
+def _build_work(settings: Settings, server: ServiceServer, state: ServiceState, wakeups: WakeupQueue) -> ServiceWork:
     set_up_logs(settings, service=True)
     publisher = publishers.build_push_publisher(settings)
     services = bootstrap_services.build_services(
         settings, require_config_url(settings), wake_up=lambda: wakeups.add(loop.Wakeup.REMOTE)
     )
     passes = pass_runner.PassRunner(services.source, services.remotes, services.pass_services, publisher)
-    bootstrap_webhooks.start_webhook_server(webhooks, settings)
+    server.apply(settings)
     schedule = loop.PollSchedule(settings.poll_seconds, settings.poll_jitter_percent, settings.max_backoff_seconds)
 
     def run() -> bool:
         is_successful = passes.run()
         pass_runner.log_pass(passes.summary)
+        # The summary has no config if an unexpected exception ended the pass before it had read the config.
+        if passes.summary.config:
+            state.view = fleet_view.FleetView(passes.summary.config)
         return is_successful
 
     gather_seconds = settings.webhooks.gather_seconds

@@ -1,6 +1,7 @@
-"""The HTTP server of the service. It receives webhooks.
+"""The HTTP server of the service. It receives webhooks and answers health checks.
 
-A webhook only starts a pass. The content of a webhook has no effect on the result of the pass.
+The server runs in its own thread. Handlers only read immutable values, and they do not run Git or render. A webhook
+only starts a pass. The content of a webhook has no effect on the result of the pass.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Parses the address on which the webhook server listens.
+"""Parses the address on which the HTTP server listens.
 
 Every command imports this module. Therefore, it must not import modules that load slowly.
 """

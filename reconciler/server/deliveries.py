@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from threading import Lock
@@ -25,29 +26,29 @@ class WebhookDeliveries:
     """Accepts or rejects webhook deliveries, independently of the HTTP server. The object is thread-safe.
 
     Args:
-        secrets: Returns the current secrets.
         notify: Starts a pass.
         clock: Returns seconds since 1970.
+
+    Attributes:
+        secrets: Returns the current secrets. None if the settings contain no file with secrets.
     """
 
-    def __init__(
-        self, secrets: Callable[[], Sequence[bytes]], notify: Callable[[], None], clock: Callable[[], float]
-    ) -> None:
-        self.secrets = secrets
+    def __init__(self, notify: Callable[[], None], clock: Callable[[], float] = time.time) -> None:
+        self.secrets: Callable[[], Sequence[bytes]] | None = None
         self._notify = notify
         self._clock = clock
         self._known_digests: OrderedDict[bytes, None] = OrderedDict()
         self._lock = Lock()
 
-    def receive(self, headers: Mapping[str, str], body: Iterable[bytes]) -> HTTPStatus:
+    async def receive(self, headers: Mapping[str, str], body: AsyncIterable[bytes]) -> HTTPStatus:
         """Verify a delivery, and return the HTTP status of the response.
 
         The status is 202 if the delivery starts a pass, 200 if the delivery is a replay, and 401 if the signature is
         not valid.
         """
         claim = read_claim(headers)
-        check = SignatureCheck(claim, self.secrets()) if claim else None
-        for chunk in body:
+        check = SignatureCheck(claim, self.secrets()) if claim and self.secrets else None
+        async for chunk in body:
             if check:
                 check.update(chunk)
         if claim is None or check is None or not check.is_valid():

@@ -21,6 +21,7 @@ import watchfiles
 
 from reconciler.git.errors import GitError
 from reconciler.lazy_dataclasses import dataclass
+from reconciler.service.fleet_view import ServiceState
 from reconciler.telemetry.event_log import log
 
 # The maximal time to wait for the watcher thread, which checks its stop event twice per second.
@@ -227,7 +228,7 @@ class UnusableSettingsError(Exception):
 
 
 @contextmanager
-def handle_signals(wakeups: WakeupQueue) -> Iterator[list[int]]:
+def handle_signals(wakeups: WakeupQueue, state: ServiceState) -> Iterator[list[int]]:
     """Convert the signals TERM and INT to STOP, HUP to RELOAD, and USR1 to NOW, until the end of the `with` block.
 
     Yields:
@@ -239,6 +240,7 @@ def handle_signals(wakeups: WakeupQueue) -> Iterator[list[int]]:
         reason = SIGNAL_WAKEUPS[signal.Signals(number)]
         if reason is Wakeup.STOP:
             stops.append(number)
+            state.is_stopping = True
         wakeups.add(reason)
 
     previous = {number: signal.signal(number, handle) for number in SIGNAL_WAKEUPS}

@@ -17,6 +17,7 @@ from reconciler.settings.merge import MergeSettings
 from reconciler.settings.rendering import RenderingSettings
 from reconciler.settings.repositories import ConfigSettings, FleetSettings, StatusSettings
 from reconciler.settings.rules import RuleSettings
+from reconciler.settings.server import ServerSettings
 from reconciler.settings.webhooks import WebhookSettings
 
 STATE_PLACEHOLDER = "{repository}"
@@ -69,8 +70,21 @@ class Settings(SettingsGroup):
     limits: LimitSettings = LimitSettings()
     rendering: RenderingSettings = RenderingSettings()
     forge: ForgeSettings = ForgeSettings()
+    server: ServerSettings = ServerSettings()
     webhooks: WebhookSettings = WebhookSettings()
     log: LogSettings = LogSettings()
+
+    @property
+    def listen_address(self) -> str:
+        """The address of the HTTP server. "" if the service has no HTTP server."""
+        return self.webhooks.listen or self.server.listen
+
+    @property
+    def listen_setting(self) -> str:
+        """The name of the setting that contains `listen_address`. "" if it is the default."""
+        if self.webhooks.listen:
+            return "webhooks.listen"
+        return "server.listen" if "listen" in self.server.model_fields_set else ""
 
     @field_validator("shard")
     @classmethod

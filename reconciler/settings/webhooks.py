@@ -1,4 +1,4 @@
-"""Settings of the server that receives webhooks."""
+"""Settings of webhooks."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from reconciler.settings.declaration import SettingsGroup, declare
 
 
 class WebhookSettings(SettingsGroup):
-    """Settings of the webhook server, to which Git hosts report changes."""
+    """Settings of webhooks, with which Git hosts report changes to the HTTP server."""
 
     listen: str = declare(
         "",
-        "The address on which the service receives webhooks, as host:port, for example 127.0.0.1:8080. If this "
-        "setting is empty, the service receives no webhooks.",
+        "Deprecated: use `server.listen`. The address of the HTTP server, as host:port. If this setting is not empty, "
+        "it overrides `server.listen`.",
     )
     secret_file: str = declare(
         "",
         "The file with the secrets of the webhook signatures, one secret per line. The service reads the file again "
-        "after a change.",
+        "after a change. If this setting is empty, the service receives no webhooks.",
     )
     gather_seconds: float = declare(
         2.0,

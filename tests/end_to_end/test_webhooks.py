@@ -51,11 +51,13 @@ def test_a_signed_delivery_makes_a_pass_happen(world: Path) -> None:
     # a repository is not watched, so that nothing but the webhook can tell
     subprocess.run(["git", "init", "--quiet", "--initial-branch=main", "config"], cwd=world, check=True)
     commit(world)
-    settings = "poll_seconds: 3600\nwebhooks: {listen: '127.0.0.1:0', secret_file: secret, gather_seconds: 3}\n"
+    settings = (
+        "poll_seconds: 3600\nserver: {listen: '127.0.0.1:0'}\nwebhooks: {secret_file: secret, gather_seconds: 3}\n"
+    )
     (world / "reconciler.yaml").write_text(settings)
     remote = (world / "config").as_uri()
     with start(world, "run", remote, "--fleet", "fleet.git", "--cache", ".cache") as service:
-        port = int(str(wait_for(service, "webhook_server_started")["port"]))
+        port = int(str(wait_for(service, "server_started")["port"]))
         wait_for(service, "pass_completed")
         change(world, "regions.yaml", "auth.us-east", "login.us-east")
         commit(world)
@@ -81,11 +83,11 @@ def commit(world: Path) -> None:
 def test_a_port_that_is_taken_ends_the_service_with_one_sentence(world: Path, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         text = f"127.0.0.1:{other.getsockname()[1]}"
-        (tmp_path / "s.yaml").write_text(f"webhooks: {{listen: '{text}', secret_file: secret}}\n")
+        (tmp_path / "s.yaml").write_text(f"server: {{listen: '{text}'}}\n")
         result = run(world, "run", "config", "--fleet", "fleet.git", "--settings", str(tmp_path / "s.yaml"))
 
     assert result.returncode == 3
-    assert f'must be a free address of this machine, not "{text}"' in result.stderr
+    assert f'server.listen: must be a free address of this machine, not "{text}"' in result.stderr
     assert "Traceback" not in result.stderr
 
 

@@ -11,6 +11,7 @@ from functools import partial
 import pytest
 
 from reconciler.git.errors import UnreachableError
+from reconciler.service.fleet_view import ServiceState
 from reconciler.service.loop import (
     PollSchedule,
     ServiceWork,
@@ -225,17 +226,17 @@ def test_a_mistake_of_ours_is_not_swallowed() -> None:
     ],
 )
 def test_signals_become_wakeups(number: signal.Signals, reason: Wakeup, stops: list[int]) -> None:
-    wakeups = WakeupQueue()
-    with handle_signals(wakeups) as stopped_by:
+    wakeups, state = WakeupQueue(), ServiceState()
+    with handle_signals(wakeups, state) as stopped_by:
         os.kill(os.getpid(), number)
         reasons = wakeups.wait(20)
 
-    assert (reasons, stopped_by) == ({reason}, stops)
+    assert (reasons, stopped_by, state.is_stopping) == ({reason}, stops, bool(stops))
 
 
 def test_handlers_are_put_back() -> None:
     before = signal.getsignal(signal.SIGUSR1)
-    with handle_signals(WakeupQueue()):
+    with handle_signals(WakeupQueue(), ServiceState()):
         pass
 
     assert signal.getsignal(signal.SIGUSR1) is before

@@ -27,7 +27,7 @@ SECRET = "must contain `secret_file` if `listen` is set, because the server acce
 SHARD = "must be i/n, shard i of n with 1 <= i <= n <= 1,000, for example 2/5; 1/1 has all targets"
 TOP = (
     "approvals, cache, config, drafts, fleet, forge, functions, git, guards, limits, log, max_backoff_seconds, merge, "
-    "poll_jitter_percent, poll_seconds, rendering, review, rules, shard, state_ref, status, webhooks"
+    "poll_jitter_percent, poll_seconds, rendering, review, rules, server, shard, state_ref, status, webhooks"
 )
 
 
@@ -139,6 +139,11 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "webhooks:\n  listen: ':8080'\n",
             [f"2: webhooks.listen: {ADDRESS}, not ':8080'"],
             id="an-address-without-a-host",
+        ),
+        pytest.param(
+            "server:\n  listen: a\n",
+            [f"2: server.listen: {ADDRESS}, not 'a'"],
+            id="server-address",
         ),
         pytest.param(
             "git:\n  remotes:\n    - url: git@github.com:acme\n      max_pushes_per_minute: 6\n",
@@ -540,3 +545,21 @@ def test_invalid_kpt_variable(tmp_path: Path) -> None:
     (error,) = list_errors(tmp_path, "", KRM_FN_RUNTIME="rkt")
 
     assert error == "KRM_FN_RUNTIME: functions.engine: must be '', 'podman', 'docker' or 'nerdctl', not 'rkt'"
+
+
+@pytest.mark.parametrize(
+    ("text", "address", "setting"),
+    [
+        pytest.param("", "127.0.0.1:8080", "", id="default"),
+        pytest.param("server: {listen: 'a:1'}\n", "a:1", "server.listen", id="setting"),
+        pytest.param("server: {listen: ''}\n", "", "server.listen", id="no-server"),
+        pytest.param("webhooks: {listen: 'a:1', secret_file: s}\n", "a:1", "webhooks.listen", id="deprecated-setting"),
+        pytest.param(
+            "server: {listen: 'b:1'}\nwebhooks: {listen: 'a:1', secret_file: s}\n", "a:1", "webhooks.listen", id="both"
+        ),
+    ],
+)
+def test_address_of_the_server(tmp_path: Path, text: str, address: str, setting: str) -> None:
+    settings = load(tmp_path, text)
+
+    assert (settings.listen_address, settings.listen_setting) == (address, setting)

@@ -1,0 +1,67 @@
+"""The HTTP server of the service, as the settings describe it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from reconciler.server.address import ListenError
+from reconciler.server.application import create_app
+from reconciler.server.deliveries import SecretFile, SecretFileError, WebhookDeliveries
+from reconciler.server.health_routes import create_health_routes
+from reconciler.server.http_server import HttpServer
+from reconciler.server.limits import ServerLimits
+from reconciler.server.webhook_route import create_webhook_route
+from reconciler.service.fleet_view import ServiceState
+from reconciler.settings import Settings, SettingsError
+from reconciler.telemetry.event_log import log
+
+
+class ServiceServer:
+    """The HTTP server with all its routes. A `with` block closes the server at its end.
+
+    Args:
+        notify: Called for each accepted webhook, in a thread of the server.
+    """
+
+    def __init__(self, state: ServiceState, notify: Callable[[], None], limits: ServerLimits | None = None) -> None:
+        limits = limits or ServerLimits()
+        self._deliveries = WebhookDeliveries(notify)
+        routes = [*create_health_routes(state), create_webhook_route(self._deliveries)]
+        self._http_server = HttpServer(create_app(routes, limits), limits)
+
+    def apply(self, settings: Settings) -> None:
+        """Start the server, move it to another address, or stop it, as the settings require.
+
+        Raises:
+            SettingsError: The address or the secret file cannot be used. The server is not changed.
+        """
+        if settings.webhooks.listen:
+            log.warning("setting_deprecated", setting="webhooks.listen", replacement="server.listen")
+        secret_file = _open_secret_file(settings.webhooks.secret_file)
+        try:
+            self._http_server.listen(settings.listen_address)
+        except ListenError as error:
+            if settings.listen_setting:
+                raise SettingsError(f"{settings.listen_setting}: {error}") from error
+            # The settings do not request this address. Two services with default settings can run on one machine.
+            log.warning("server_not_started", message=f"server.listen: {error}")
+        self._deliveries.secrets = secret_file.secrets if secret_file else None
+
+    @property
+    def port(self) -> int:
+        """The port on which the server listens. It is 0 if the server does not listen."""
+        return self._http_server.port
+
+    def __enter__(self) -> ServiceServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http_server.close()
+
+
+def _open_secret_file(file: str) -> SecretFile | None:
+    try:
+        return SecretFile(Path(file).expanduser()) if file else None
+    except SecretFileError as error:
+        raise SettingsError(f"webhooks.secret_file: {error}") from None

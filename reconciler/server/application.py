@@ -1,0 +1,41 @@
+"""The application of the HTTP server: its routes, its limits, and its responses to errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from http import HTTPStatus
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
+
+from reconciler.server.limits import ServerLimits
+from reconciler.server.request_limits import ConcurrencyLimit, SizeLimit
+from reconciler.telemetry.event_log import log
+
+
+def create_app(routes: Sequence[BaseRoute], limits: ServerLimits) -> ASGIApp:
+    """Return the application with these routes. All other paths have the status 404."""
+    app = Starlette(
+        routes=routes,
+        middleware=[Middleware(ConcurrencyLimit, limits.requests), Middleware(SizeLimit, limits)],
+        exception_handlers={HTTPException: _respond_with_status, Exception: _log_failure},
+    )
+    # A proxy that publishes only some paths can treat `/hooks/` as another path than `/hooks`.
+    app.router.redirect_slashes = False
+    return app
+
+
+async def _respond_with_status(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return Response(status_code=error.status_code, headers=error.headers)
+
+
+async def _log_failure(request: Request, error: Exception) -> Response:
+    if not isinstance(error, ClientDisconnect):
+        log.error("http_request_failed", method=request.method, path=request.url.path, exc_info=error)
+    return Response(status_code=HTTPStatus.INTERNAL_SERVER_ERROR)

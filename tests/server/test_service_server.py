@@ -1,0 +1,106 @@
+"""The server of the service follows its settings, and settings that it cannot use change nothing."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from reconciler.bootstrap.server import ServiceServer
+from reconciler.service.fleet_view import ServiceState
+from reconciler.settings import Settings, SettingsError
+from reconciler.settings.server import ServerSettings
+from reconciler.settings.webhooks import WebhookSettings
+from tests.support.http_connection import SECRET, build_webhook, parse, send
+
+
+class Service:
+    """A server with the settings of a test. Port 0 selects any free port."""
+
+    def __init__(self, folder: Path) -> None:
+        self.secret_file = folder / "secrets"
+        self.secret_file.write_bytes(SECRET)
+        self.webhooks = 0
+        self.server = ServiceServer(ServiceState(), self.count_webhook)
+
+    def count_webhook(self) -> None:
+        self.webhooks += 1
+
+    def apply(self, listen: str = "127.0.0.1:0", secret_file: str | None = None) -> None:
+        webhooks = WebhookSettings(secret_file=str(self.secret_file) if secret_file is None else secret_file)
+        self.server.apply(Settings(server=ServerSettings(listen=listen), webhooks=webhooks))
+
+    def post(self, body: bytes, secret: bytes = SECRET) -> int:
+        return parse(send(self.server.port, build_webhook(body, secret=secret))).status
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    with capture_logs():
+        created = Service(tmp_path)
+        with created.server:
+            yield created
+
+
+def test_reload_keeps_the_address_and_the_known_webhooks(service: Service, tmp_path: Path) -> None:
+    service.apply()
+    port = service.server.port
+    first = service.post(b"1")
+    (tmp_path / "new").write_bytes(b"new\n" + SECRET)
+    service.apply(secret_file=str(tmp_path / "new"))
+
+    assert service.server.port == port
+    assert [first, service.post(b"1"), service.post(b"2", b"new")] == [202, 200, 202]
+    assert service.webhooks == 2
+
+
+def test_removed_secret_file_ends_webhooks(service: Service) -> None:
+    service.apply()
+    service.apply(secret_file="")
+
+    assert service.post(b"1") == 404
+
+
+def test_unusable_settings_change_nothing(service: Service, tmp_path: Path) -> None:
+    service.apply()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        with pytest.raises(SettingsError) as used:
+            service.apply(address, secret_file="")
+    with pytest.raises(SettingsError) as unreadable:
+        service.apply("", str(tmp_path / "none"))
+
+    assert str(used.value) == (
+        f'server.listen: must be a free address of this machine, not "{address}": Address already in use'
+    )
+    assert str(unreadable.value) == (
+        f"webhooks.secret_file: {tmp_path}/none: the secret file must be readable: No such file or directory"
+    )
+    assert service.post(b"1") == 202
+
+
+def test_used_default_address_is_a_warning(service: Service) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other, capture_logs() as log_events:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        server = ServerSettings.model_construct(_fields_set=set(), listen=address)
+        service.server.apply(Settings().model_copy(update={"server": server}))
+
+    assert service.server.port == 0
+    assert [(item["event"], item["log_level"]) for item in log_events] == [("server_not_started", "warning")]
+
+
+def test_deprecated_address_is_used(service: Service) -> None:
+    webhooks = WebhookSettings(listen="127.0.0.1:0", secret_file=str(service.secret_file))
+    with capture_logs() as log_events:
+        service.server.apply(Settings(server=ServerSettings(listen=""), webhooks=webhooks))
+
+    assert service.post(b"1") == 202
+    assert log_events[0] == {
+        "event": "setting_deprecated",
+        "setting": "webhooks.listen",
+        "replacement": "server.listen",
+        "log_level": "warning",
+    }
