@@ -1,0 +1,117 @@
+"""The alert rules, their tests, the example of Alertmanager, and the dashboard."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+PROJECT = Path(__file__).resolve().parents[2]
+MONITORING = PROJECT / "deploy/monitoring"
+RULES = MONITORING / "rules.yaml"
+TESTS = (MONITORING / "rules_test.yaml", MONITORING / "rules_days_test.yaml")
+_UNITS = {"m": 60, "h": 3600}
+_VARIABLES = {"$__rate_interval": "5m", "$job": "reconciler", "$shard": ".*"}
+
+Tool = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def list_alerts() -> list[dict[str, Any]]:
+    return [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+
+
+def list_expressions() -> Iterator[tuple[str, str]]:
+    """Yield the title of a panel and an expression, for each target and variable of the dashboard."""
+    dashboard = json.loads((MONITORING / "dashboard.json").read_text())
+    for panel in dashboard["panels"]:
+        yield from ((panel["title"], target["expr"]) for target in panel.get("targets", []))
+
+
+def list_evaluations() -> dict[str, list[list[tuple[int, bool]]]]:
+    """Return for each alert and each test the times in seconds, and whether the alert fires."""
+    evaluations: defaultdict[str, list[list[tuple[int, bool]]]] = defaultdict(list)
+    for file in TESTS:
+        for test in yaml.safe_load(file.read_text())["tests"]:
+            rows = test["alert_rule_test"]
+            seconds = [int(row["eval_time"][:-1]) * _UNITS[row["eval_time"][-1]] for row in rows]
+            states = [bool(row["exp_alerts"]) for row in rows]
+            evaluations[rows[0]["alertname"]].append(sorted(zip(seconds, states, strict=True)))
+    return evaluations
+
+
+def test_rules_are_valid(promtool: Tool) -> None:
+    process = promtool("check", "rules", RULES)
+
+    assert process.returncode == 0, process.stdout + process.stderr
+
+
+def test_alerts_fire_and_resolve(promtool: Tool) -> None:
+    process = promtool("test", "rules", *TESTS)
+
+    assert process.returncode == 0, process.stdout + process.stderr
+
+
+def test_a_changed_threshold_fails_the_tests(promtool: Tool, tmp_path: Path) -> None:
+    for file in TESTS:
+        (tmp_path / file.name).write_text(file.read_text())
+    rules = RULES.read_text()
+    assert rules.count("> 900") == 1
+    (tmp_path / RULES.name).write_text(rules.replace("> 900", "> 960"))
+
+    assert promtool("test", "rules", tmp_path / TESTS[0].name).returncode != 0
+
+
+@pytest.mark.parametrize("alert", [rule["alert"] for rule in list_alerts()])
+def test_each_alert_has_a_test_that_fires_and_resolves(alert: str) -> None:
+    sequences = [[is_firing for _, is_firing in rows] for rows in list_evaluations()[alert]]
+
+    assert [False, True, False] in sequences
+
+
+def test_the_example_of_alertmanager_is_valid(amtool: Tool) -> None:
+    process = amtool("check-config", MONITORING / "alertmanager.yaml")
+
+    assert process.returncode == 0, process.stdout + process.stderr
+
+
+def test_expressions_of_the_dashboard_are_valid(promtool: Tool, tmp_path: Path) -> None:
+    rules = []
+    for index, (_, expression) in enumerate(list_expressions()):
+        for name, value in _VARIABLES.items():
+            expression = expression.replace(name, value)
+        assert "$" not in expression, expression
+        rules.append({"record": f"dashboard:panel:{index}", "expr": expression})
+    file = tmp_path / "rules.yaml"
+    file.write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": rules}]}))
+
+    process = promtool("check", "rules", file)
+
+    assert len(rules) > 25
+    assert process.returncode == 0, process.stdout + process.stderr
+
+
+def test_panels_of_the_dashboard_do_not_overlap() -> None:
+    dashboard = json.loads((MONITORING / "dashboard.json").read_text())
+    cells: dict[tuple[int, int], str] = {}
+    for panel in dashboard["panels"]:
+        area = panel["gridPos"]
+        assert area["x"] + area["w"] <= 24, panel["title"]
+        for x in range(area["x"], area["x"] + area["w"]):
+            for y in range(area["y"], area["y"] + area["h"]):
+                assert cells.setdefault((x, y), panel["title"]) == panel["title"]
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
+
+
+def test_the_dashboard_has_the_variables_of_its_expressions() -> None:
+    dashboard = json.loads((MONITORING / "dashboard.json").read_text())
+
+    assert dashboard["schemaVersion"] >= 39
+    assert [variable["name"] for variable in dashboard["templating"]["list"]] == ["datasource", "job", "shard"]
+    for title, expression in list_expressions():
+        assert 'job="$job", shard=~"$shard"' in expression, title
