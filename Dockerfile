@@ -1,12 +1,14 @@
 # syntax=docker/dockerfile:1
+# docs/contributing/releasing.md contains the build command.
 # The digest of python:3.12-slim, as "sha256:…". It has no default: a build without it fails, so that every image names
 # the exact base it was built on. `docker buildx imagetools inspect python:3.12-slim` prints today's.
 ARG BASE_DIGEST
 
 FROM python:3.12-slim@${BASE_DIGEST} AS build
 WORKDIR /src
-COPY requirements.lock requirements-build.lock pyproject.toml README.md LICENSE* ./
-# pip refuses each download whose hash the locks do not name
+COPY requirements.lock requirements-build.lock pyproject.toml README.md LICENSE NOTICE ./
+# pip refuses each download whose hash the locks do not name, and compiles the modules. The lock contains the extras
+# forge-app and otel.
 RUN pip install --no-cache-dir --require-hashes --requirement requirements-build.lock \
  && python -m venv /opt/reconciler \
  && /opt/reconciler/bin/pip install --no-cache-dir --require-hashes --requirement requirements.lock
@@ -16,17 +18,36 @@ RUN pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheels 
  && /opt/reconciler/bin/pip install --no-cache-dir --no-deps /wheels/*.whl
 
 FROM python:3.12-slim@${BASE_DIGEST}
-# git and ssh are wanted as new as the base image has them, with their security fixes
+ARG VERSION
+ARG REVISION
+ARG SOURCE
+ARG CREATED
+LABEL org.opencontainers.image.title="reconciler" \
+      org.opencontainers.image.description="A GitOps daemon that computes every cluster's package variants as reviewable drafts, with Git as its only database." \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.source="${SOURCE}" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.created="${CREATED}"
+# git, ssh and gpg are installed as new as the base image has them, with their security fixes.
 # hadolint ignore=DL3008
 RUN apt-get update \
- && apt-get install --yes --no-install-recommends git openssh-client ca-certificates \
+ && apt-get install --yes --no-install-recommends git openssh-client gnupg ca-certificates \
  && rm -rf /var/lib/apt/lists/* \
- && useradd --create-home --uid 10001 reconciler
+ && useradd --create-home --uid 10001 reconciler \
+ && install --directory --owner=10001 --group=10001 --mode=0700 /var/cache/reconciler /run/reconciler
 COPY --from=build /opt/reconciler /opt/reconciler
+COPY LICENSE NOTICE sbom.cdx.json /usr/share/doc/reconciler/
 USER 10001
 WORKDIR /home/reconciler
+# The root file system can be read-only. Only /var/cache/reconciler, /run/reconciler and /tmp must be writable.
 ENV PATH=/opt/reconciler/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
-    RECONCILER_CACHE=/home/reconciler/cache
+    RECONCILER_CACHE=/var/cache/reconciler \
+    RECONCILER_SERVER__LISTEN=0.0.0.0:8080
+VOLUME /var/cache/reconciler
+EXPOSE 8080
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=30s --timeout=10s --start-period=5m --retries=3 CMD ["reconciler", "health"]
 ENTRYPOINT ["reconciler"]
 CMD ["run"]
